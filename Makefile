@@ -82,60 +82,42 @@ stream-demo: $(STAMP)  ## See the distributed system: a city's messages, the job
 	$(BIN)/nearcast stream demo --devices $(STREAM_DEVICES) --seconds $(STREAM_SECONDS) --seed $(SEED) --out runs/stream-demo
 
 bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench lamps --experiment table-3 --experiment figure-9 --experiment figure-11 \
-		--experiment figure-13 --experiment figure-15 --subscriptions 20000 --objects 20000 --ticks 6 \
-		--budget-s 40 --json runs/bench/lamps.json --plot runs/bench/lamps.png
+	$(BIN)/nearcast bench run $(foreach n,table-3 figure-9 figure-11 figure-13 figure-15,lamps/$(n)) --reduced \
+		--json runs/bench/lamps.json --plot runs/bench/lamps.png
 
 bench-topk: $(STAMP)  ## Measure matching, retrieval and silence, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench match --subscriptions 10000 --subscriptions 30000 --subscriptions 100000 \
-		--objects 100000 --constant-results --budget-s 20 \
-		--json runs/bench/match.json --plot runs/bench/match.png
-	$(BIN)/nearcast bench retrieve --objects 100000 --budget-s 30 \
-		--json runs/bench/retrieve.json --plot runs/bench/retrieve.png
-	$(BIN)/nearcast bench silence --devices 500 --seconds 300 --objects 50000 --arrivals-per-s 5 \
-		--expiries-per-s 5 --budget-s 30 --json runs/bench/silence.json --plot runs/bench/silence.png
+	$(BIN)/nearcast bench run match/constant-results retrieve/published silence/lifetimes --reduced \
+		--json runs/bench/topk.json --plot runs/bench/topk.png
 
 bench-boolean: $(STAMP)  ## Measure boolean subscriptions, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench ap-tree --experiment figure-11 --experiment figure-12 --experiment figure-17 \
-		--experiment figure-18 --experiment peers --experiment rebuild --subscriptions 100000 --budget-s 20 \
-		--json runs/bench/boolean.json --plot runs/bench/boolean.png
+	$(BIN)/nearcast bench run $(foreach n,figure-11 figure-12 figure-17 figure-18 peers rebuild,ap-tree/$(n)) \
+		--reduced --json runs/bench/boolean.json --plot runs/bench/boolean.png
 
 bench-ap-plus: $(STAMP)  ## Measure ranges that move, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench ap-plus --experiment figure-19 --experiment figure-20 --experiment figure-21 \
-		--experiment figure-22 --experiment figure-23 --experiment figure-24 --experiment figure-25 \
-		--experiment figure-26 --experiment figure-27 --subscriptions 20000 --objects 20000 --timestamps 4 \
-		--budget-s 15 --json runs/bench/ap-plus.json --plot runs/bench/ap-plus.png
+	$(BIN)/nearcast bench run ap-plus --reduced --json runs/bench/ap-plus.json --plot runs/bench/ap-plus.png
 
 bench-skype: $(STAMP)  ## Measure sliding windows, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench skype $(foreach n,10 11 12 13 14 15 16 17 18 19 20,--experiment figure-$(n)) \
-		--subscriptions 10000 --window 10000 --messages 2000 --budget-s 5 \
+	$(BIN)/nearcast bench run $(foreach n,10 11 12 13 14 15 16 17 18 19 20,skype/figure-$(n)) --reduced \
 		--json runs/bench/skype.json --plot runs/bench/skype.png
 
-bench-dskype: $(STAMP)  ## Measure the distributed system, reduced (JSON and pictures in runs/bench; DATA="messages texts geonames")
-	$(BIN)/nearcast bench dskype $(foreach n,21 22 23 24 25,--experiment figure-$(n)) \
-		$(foreach d,$(DATA),--data $(d)) \
-		--subscriptions 10000 --window 10000 --messages 20000 --batch 2500 --partitions 4 --budget-s 8 \
+bench-dskype: $(STAMP)  ## Measure the distributed system, reduced (JSON and pictures in runs/bench; DATA=messages,texts,geonames)
+	$(BIN)/nearcast bench run dskype --reduced --set data=$(DATA) \
 		--json runs/bench/dskype.json --plot runs/bench/dskype.png
 
 bench-berlinmod: $(STAMP)  ## Measure queries of BerlinMOD against standing ranges, reduced (JSON and picture in runs/bench)
-	$(BIN)/nearcast bench berlinmod --events 50000 --ranges 1 --ranges 1000 --ranges 100000 --batch 1000 \
-		--budget-s 20 --json runs/bench/berlinmod.json --plot runs/bench/berlinmod.png
+	$(BIN)/nearcast bench run berlinmod --reduced \
+		--json runs/bench/berlinmod.json --plot runs/bench/berlinmod.png
 
 bench-rt: $(STAMP)  ## Measure R^t-trees and all boolean indexes, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench rt-tree --experiment figure-6 --experiment figure-7 --experiment figure-8 \
-		--experiment figure-10 --experiment line-up --data messages --data uniform \
-		--subscriptions 30000 --objects 2000 --budget-s 6 \
-		--json runs/bench/rt-tree.json --plot runs/bench/rt-tree.png
+	$(BIN)/nearcast bench run rt-tree --reduced --json runs/bench/rt-tree.json --plot runs/bench/rt-tree.png
 
 bench-server: $(STAMP)  ## Put a server process under load beside a bare echo server (JSON and picture in runs/bench)
-	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \
+	$(BIN)/nearcast bench run server/load server/storm server/metrics \
 		--json runs/bench/server.json --plot runs/bench/server.png
 
 bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside honest ones, half an hour (JSON and pictures in runs/bench; ROUNDS=1)
-	$(BIN)/nearcast bench neighbours --all --rounds $(ROUNDS) \
+	$(BIN)/nearcast bench run neighbours --set rounds=$(ROUNDS) \
 		--json runs/bench/neighbours.json --plot runs/bench/neighbours.png
-	$(BIN)/nearcast bench neighbours --tenants --rounds $(ROUNDS) \
-		--json runs/bench/tenants.json --plot runs/bench/tenants.png
 
 # What is given on the command line wins.
 test-long: TIMES := 10
@@ -143,7 +125,7 @@ chaos: DEVICES := 200
 soak: DEVICES := 1000
 soak: SECONDS := 1800
 soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grows (SECONDS=1800 DEVICES=1000)
-	$(BIN)/nearcast bench server --devices $(DEVICES) --soak-s $(SECONDS) \
+	$(BIN)/nearcast bench run server/soak --set devices=$(DEVICES) --set soak_s=$(SECONDS) \
 		--json runs/bench/soak.json --plot runs/bench/soak.png
 
 chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an hour (KILLS=100 OTHERS=20 DEVICES=200)

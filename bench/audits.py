@@ -159,6 +159,11 @@ class Audit:
         return [object_id for _, object_id in evaluation.best] if evaluation.exact else None
 
 
+def audit_seconds(seconds: int, audits: int) -> set[int]:
+    """Return at which seconds of a run there are so many audits: evenly, the last at its end."""
+    return {max(1, seconds * number // audits) for number in range(1, audits + 1)}
+
+
 def sample(count: int, size: int, chance: np.random.Generator) -> Ints:
     """Draw handles, all different."""
     return np.sort(chance.choice(count, min(size, count), replace=False)).astype(np.int64) + 1

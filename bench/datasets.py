@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -329,6 +330,18 @@ SOURCES: dict[str, Callable[[], Dataset]] = {
     "messages": messages,
     "uniform": uniform,
 }
+
+
+@lru_cache(maxsize=2)
+def source(name: str) -> Dataset:
+    """Return a data set by name, read or drawn once as long as no two others are asked for.
+
+    Raises
+    ------
+    BenchError
+        If a file is not there.
+    """
+    return SOURCES[name]()
 
 
 def keyword_sets(lists: KeywordLists) -> list[npt.NDArray[np.int32]]:

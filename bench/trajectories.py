@@ -9,11 +9,13 @@ do, without a road map of a continent; what is lost is that places lie beside ro
 from __future__ import annotations
 
 from copy import copy
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from bench.datasets import data_folder
+from bench.driving import driven
 from bench.errors import BenchError
 from engine import Positions
 from index.batches import Floats, Ints
@@ -75,6 +77,7 @@ class Trajectories:
         return Positions(handles, x_m[rows], y_m[rows], heading, moved_m)
 
 
+@lru_cache(maxsize=1)
 def offsets(trajectories: str, seconds: int, seed: int) -> Floats:
     """Return trajectories as offsets: "roads" or "gps".
 
@@ -87,21 +90,9 @@ def offsets(trajectories: str, seconds: int, seed: int) -> Floats:
 
 
 def _road_offsets(seconds: int, seed: int) -> Floats:
-    """Drive through a generated city: shortest paths at the speeds of its roads, stops included."""
-    from simulator.city import city_area, generate_city  # noqa: PLC0415 - an extra
-    from simulator.movement.streets import Streets  # noqa: PLC0415
-    from simulator.movement.trajectories import drive  # noqa: PLC0415
-    from simulator.parameters import SimulationParameters  # noqa: PLC0415
-
-    parameters = SimulationParameters(seed=seed, devices=JOURNEYS, seconds=seconds)
-    city = generate_city(parameters)
-    frame = Frame.of(city_area(parameters))
-    numbers = np.arange(JOURNEYS, dtype=np.int64)
-    table = drive(Streets.of(city, parameters), numbers, parameters)
-    x_m = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
-    y_m = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
-    positions = np.stack([x_m, y_m], axis=1).reshape(JOURNEYS, seconds + 1, 2)
-    return _from_start(positions)
+    """Drive through a generated city."""
+    found = driven(JOURNEYS, seconds, seed)
+    return _from_start(np.stack([found.x_m, found.y_m], axis=2))
 
 
 def _gps_offsets(seconds: int) -> Floats:

@@ -1,1 +1,1 @@
-"""`bench ap-plus`: ranges that move, as in ap-tree.txt section 5.2."""
+"""Ranges that move, as in ap-tree.txt section 5.2."""

@@ -1,4 +1,4 @@
-"""Drives on road networks: where ranges of `bench ap-plus` go, and where its objects lie.
+"""Drives on road networks: where ranges of the suite ap-plus go, and where its objects lie.
 
 A drive follows fastest paths from place to place, a position a second. Many ranges share one: each is
 somewhere else on it, and turns round at its ends. So a million of them move as vehicles do, on the roads.
@@ -7,15 +7,15 @@ That stands in for the generator of moving objects that the paper uses.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from bench.datasets import required_file
-from bench.reports import Progress
+from bench.driving import driven
 from index.batches import Floats, Ints
 from index.square import Square
-from safe_region.frame import Frame
 
 _DRIVES = 400
 _OLDENBURG_UNIT_M = 2.5
@@ -65,7 +65,8 @@ class Drives(NamedTuple):
         return self.x_m[drives, phases], self.y_m[drives, phases]
 
 
-def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
+@lru_cache(maxsize=2)
+def drives(name: str, seconds: int, seed: int) -> Drives:
     """Drive on roads for so long.
 
     Raises
@@ -73,33 +74,9 @@ def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
     BenchError
         If a file is not there.
     """
-    from simulator.city import generate_city  # noqa: PLC0415 - an extra
-    from simulator.maps.reading import read_map  # noqa: PLC0415
-    from simulator.movement.streets import Streets  # noqa: PLC0415
-    from simulator.movement.trajectories import drive  # noqa: PLC0415
-    from simulator.parameters import SimulationParameters  # noqa: PLC0415
-
     files = ROADS[name]
     path = None if files is None else required_file(files[0])
-    parameters = SimulationParameters(
-        map_file=path,
-        seed=seed,
-        devices=_DRIVES,
-        seconds=seconds,
-        car_share=1.0,
-        bicycle_share=0.0,
-        unit_m=None if files is None else files[1],
-    )
-    terrain = generate_city(parameters) if path is None else read_map(path, parameters, progress)
-    frame = Frame.of(terrain.area)
-    streets = Streets.of(terrain, parameters)
-    numbers = np.arange(_DRIVES, dtype=np.int64)
-    table = drive(streets, numbers, parameters)
-    lon, lat = table["lon"].to_numpy(), table["lat"].to_numpy()
-    return Drives(
-        name,
-        ((lon - frame.lon0_deg) * frame.x_m_per_deg).reshape(_DRIVES, -1),
-        ((lat - frame.lat0_deg) * frame.y_m_per_deg).reshape(_DRIVES, -1),
-        streets.graph.xs_m,
-        streets.graph.ys_m,
-    )
+    unit_m = None if files is None else files[1]
+    found = driven(_DRIVES, seconds, seed, path, car_share=1.0, bicycle_share=0.0, unit_m=unit_m)
+    graph = found.streets.graph
+    return Drives(name, found.x_m, found.y_m, graph.xs_m, graph.ys_m)

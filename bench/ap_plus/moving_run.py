@@ -1,4 +1,4 @@
-"""One index of `bench ap-plus` on one workload: built, let learn how clauses move, measured.
+"""One index of the suite ap-plus on one workload: built, let learn how clauses move, measured.
 
 The AP+-Tree divides space by how clauses move, which it knows only when they have moved. So some
 timestamps pass first, unmeasured, for every index; then a tree is rebuilt with what it has learnt. What
@@ -14,9 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from bench.ap_plus.workload import PERIOD_S, ApPlusAudit, ApPlusWorkload
+from bench.ap_plus.experiments import PERIOD_S
+from bench.ap_plus.workload import ApPlusAudit, ApPlusWorkload
+from bench.benchmark import Progress, Row, TooSlowError
 from bench.portions import object_part
-from bench.reports import Progress, Row
 from index.baselines.ap_plus_tree import ApPlusTree
 from index.baselines.ap_tree import ApTree
 from index.catalogue import MOVING_INDEXES
@@ -27,10 +28,6 @@ _FILL = 10_000
 """Objects that are published at once at the beginning."""
 
 _Found = TypeVar("_Found")
-
-
-class TooSlowError(Exception):
-    """A run would take longer than it may."""
 
 
 def index_of(name: str, workload: ApPlusWorkload) -> MovingIndex:

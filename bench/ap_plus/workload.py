@@ -1,88 +1,17 @@
-"""The workload of `bench ap-plus`: ap-tree.txt section 5.2.1 and Table 3."""
+"""The workload of the suite ap-plus: ap-tree.txt section 5.2.1 and Table 3."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from bench.ap_plus.drives import Drives
+from bench.ap_plus.experiments import PERIOD_S, ApPlusParameters
 from bench.datasets import Dataset, sample_keywords
 from bench.portions import keyword_rows
 from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
 
-PERIOD_S = 30
-"""Of a timestamp."""
-
 _STEP_M = 100.0
 """Standard deviation of the distance of an object from a node of the roads."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApPlusParameters:
-    """Size and shape of a run; the defaults are the paper's, but for the sizes.
-
-    Parameters
-    ----------
-    subscriptions, objects
-        How many at the beginning.
-    timestamps
-        How long is measured, in steps of 30 s.
-    learning
-        Timestamps before, in which indexes learn how clauses move.
-    mobility
-        Share of the ranges that move at each timestamp.
-    velocity
-        How many times as fast as the roads allow.
-    arrival_share
-        Objects that come at each timestamp, as a share of those at the beginning.
-    lifetime
-        Of objects, timestamps on average.
-    area
-        Of a range, as a share of the space.
-    keywords_min, keywords_max
-        Of a subscription, those of a random object.
-    copies_max
-        Of an object, in the AP+-Tree.
-    batch
-        Objects and ranges that an index is given at once.
-    singles
-        Objects and ranges that it is given one by one, at each timestamp.
-    audited
-        How many subscriptions are compared with the definition.
-    """
-
-    subscriptions: int = 100_000
-    objects: int = 100_000
-    timestamps: int = 10
-    learning: int = 2
-    mobility: float = 0.2
-    velocity: float = 1.0
-    arrival_share: float = 0.1
-    lifetime: float = 10.0
-    area: float = 0.0001
-    keywords_min: int = 1
-    keywords_max: int = 5
-    copies_max: int = 100
-    batch: int = 1_000
-    singles: int = 200
-    audited: int = 100
-    seed: int = 1
-
-    @property
-    def arrivals(self) -> int:
-        """Objects that come at each timestamp."""
-        return max(1, round(self.objects * self.arrival_share))
-
-    @property
-    def steps(self) -> int:
-        """How many timestamps pass."""
-        return self.learning + self.timestamps
-
-    @property
-    def seconds(self) -> int:
-        """How long a drive must be."""
-        return max(1, round(self.steps * PERIOD_S * self.velocity))
 
 
 class ApPlusWorkload:

@@ -1,16 +1,17 @@
-"""An index of `bench ap-tree`, built and settled: what insertions cost, and the rebuilds that follow."""
+"""A clause index, built and settled: what insertions cost, and the rebuilds that follow."""
 
 from __future__ import annotations
 
 import time
 from typing import NamedTuple
 
+from bench.ap_tree.experiments import ApTreeParameters
 from bench.ap_tree.rebuild import slices
 from bench.ap_tree.variants import Make, learn
-from bench.ap_tree.workload import ApTreeParameters, ApTreeWorkload
+from bench.ap_tree.workload import ApTreeWorkload
+from bench.benchmark import Progress, Row
 from bench.datasets import Dataset
 from bench.portions import object_part
-from bench.reports import Progress, Row
 from index.baselines.ap_tree import ApTree
 from index.contracts import ClauseIndex
 

@@ -6,14 +6,13 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bench.ap_tree.workload import ApTreeAudit, ApTreeParameters, draw
-from bench.datasets import Dataset
+from bench.ap_tree.experiments import LIMITS_MS, ApTreeParameters
+from bench.ap_tree.workload import ApTreeAudit, draw
+from bench.benchmark import Benchmark, Row
+from bench.datasets import source
 from bench.portions import object_part
-from bench.reports import Progress, Row
 from index.baselines.ap_tree import ApTree
-from index.tables.growth import reserve
-
-_LIMITS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+from index.tables.growth import reserved
 
 
 class Slice(NamedTuple):
@@ -33,36 +32,40 @@ def slices(index: ApTree) -> Iterator[Slice]:
         yield Slice(1e3 * (time.perf_counter() - began), cpu_ms)
 
 
-def rebuild_rows(data: Dataset, parameters: ApTreeParameters, progress: Progress) -> list[Row]:
-    """Build a tree, rebuild all of it beside itself while objects are matched; return a histogram.
+class RebuildBenchmark(Benchmark[ApTreeParameters]):
+    """A tree is built, and all of it rebuilt beside itself while objects are matched: a histogram."""
 
-    Arrays grow without moving, as they do in a server (`index.tables.growth.reserve`).
-    """
-    reserve()
-    workload = draw(data, parameters)
-    index = ApTree(data.square(), workload=workload.history)
-    index.insert(*workload.part(0, len(workload.required)))
-    index.begin_rebuild()
-    times: list[Slice] = []
-    arrivals = workload.arrivals
-    for one in slices(index):
-        place = len(times) % len(arrivals)
-        times.append(one)
-        index.match(object_part(arrivals, place, place + 1))
-        progress("rebuild", len(times), 0)
-    times_ms = [one.wall_ms for one in times]
-    audit = ApTreeAudit(workload, parameters.audited)
-    row: Row = {
-        "experiment": "rebuild",
-        "variant": "ap-tree",
-        "data": data.name,
-        "subscriptions": parameters.subscriptions,
-        "slices": len(times_ms),
-        "rebuild_s": round(sum(times_ms) / 1e3, 3),
-        "slice_ms_max": round(max(times_ms), 3),
-        "slice_cpu_ms_max": round(max(one.cpu_ms for one in times), 3),
-        **{f"slices_under_{limit:g}_ms": sum(one < limit for one in times_ms) for limit in _LIMITS_MS},
-        "lists_audited": len(audit.expected),
-        "mismatches": audit.mismatches(index.match(object_part(arrivals, 0, parameters.audited))),
-    }
-    return [row]
+    VARIANTS = ("ap-tree",)
+
+    def measure(self, variant: str, parameters: ApTreeParameters) -> list[Row]:
+        """Rebuild slice by slice. Arrays grow without moving, as in a server (`index.tables.growth`)."""
+        self.resources.enter_context(reserved())
+        data = source(parameters.data)
+        workload = draw(data, parameters)
+        index = ApTree(data.square(), workload=workload.history)
+        index.insert(*workload.part(0, len(workload.required)))
+        index.begin_rebuild()
+        times: list[Slice] = []
+        arrivals = workload.arrivals
+        for one in slices(index):
+            place = len(times) % len(arrivals)
+            times.append(one)
+            index.match(object_part(arrivals, place, place + 1))
+            self.progress(f"{variant}: slices", len(times), 0)
+        times_ms = [one.wall_ms for one in times]
+        audit = ApTreeAudit(workload, parameters.audited)
+        return [
+            {
+                "subscriptions": parameters.subscriptions,
+                "slices": len(times_ms),
+                "rebuild_s": round(sum(times_ms) / 1e3, 3),
+                "slice_ms_max": round(max(times_ms), 3),
+                "slice_cpu_ms_max": round(max(one.cpu_ms for one in times), 3),
+                **{
+                    f"slices_under_{limit:g}_ms": sum(one < limit for one in times_ms)
+                    for limit in LIMITS_MS
+                },
+                "lists_audited": len(audit.expected),
+                "mismatches": audit.mismatches(index.match(object_part(arrivals, 0, parameters.audited))),
+            }
+        ]

@@ -1,14 +1,16 @@
-"""What `bench ap-tree` compares."""
+"""What the suites ap-tree and rt-tree compare."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench.ap_tree.peers import PEERS
-from bench.ap_tree.postgres import PostgresIndex, missing
-from bench.ap_tree.workload import ApTreeParameters
+from bench.ap_tree.experiments import ApTreeParameters
+from bench.peers.clauses import PEERS
+from bench.peers.postgres import PostgresIndex, missing
 from index.baselines.ap_tree import ApTree
 from index.baselines.clause_cells import CellTrees
+from index.baselines.rt_tree import RtTree
+from index.baselines.rt_tree.orders import ORDERS
 from index.batches import Boxes, Ints, ObjectBatch
 from index.catalogue import CLAUSE_INDEXES
 from index.contracts import ClauseIndex
@@ -43,6 +45,10 @@ def _peer(name: str) -> Make:
     return lambda _square, _history, _parameters: PEERS[name]()
 
 
+def _ordered(name: str, order: str) -> Make:
+    return lambda square, _history, _parameters: RtTree(name, square, order)
+
+
 VARIANTS: dict[str, Make] = {
     "ap-tree": _ap_tree(),
     "ap-tree-dp": _ap_tree("DP"),
@@ -54,8 +60,13 @@ VARIANTS: dict[str, Make] = {
     **{name: _known(name) for name in CLAUSE_INDEXES if name != "ap-tree"},
     **{name: _peer(name) for name in PEERS},
     _POSTGRES: lambda _square, _history, _parameters: PostgresIndex(),
+    **{
+        f"{name}-{order}": _ordered(name, order)
+        for name in ("rt-plus-tree", "rt-plus-plus-tree")
+        for order in ORDERS
+    },
 }
-"""By name. `ap-tree` is HR."""
+"""By name. `ap-tree` is HR; R^t+- and R^t++-trees are there with each order of tokens, too."""
 
 
 def learn(index: ClauseIndex, history: ObjectBatch, ids: Ints, boxes: Boxes) -> None:

@@ -1,4 +1,4 @@
-"""The workload of `bench ap-tree`: subscriptions as in ap-tree.txt section 5.1.1, and new objects."""
+"""The workload of the suite ap-tree: subscriptions as in ap-tree.txt section 5.1.1, and new objects."""
 
 from __future__ import annotations
 
@@ -8,63 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from bench.ap_tree.experiments import ApTreeParameters
 from bench.datasets import Dataset, keyword_sets
+from bench.matching import wrong_rows
 from index.batches import Boxes, Floats, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
 
 _HISTORY = 1_000_000_000
 """Ids of objects of the history begin here."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApTreeParameters:
-    """Size and shape of a run; the defaults are the paper's, but for the sizes.
-
-    Parameters
-    ----------
-    subscriptions
-        How many.
-    objects
-        How many new objects are matched.
-    history
-        Objects that were there before, from which indexes learn how frequent keywords are.
-    keywords_min, keywords_max
-        Of a subscription, those of a random object.
-    area_min, area_max
-        Of a range, as a share of the space; it is centred at the object.
-    side_max
-        Instead: sides are uniform up to this share of the space's.
-    is_general
-        Whether expressions are general (section 5.1.1), so that subscriptions have several clauses.
-    theta_kl, fanout, leaf_max
-        Of the AP-Tree.
-    first_share
-        How much of the subscriptions the index is built from; the others are inserted later.
-    words_min, words_max
-        Keywords of a new object, those of several drawn objects together; 0 for those of one.
-    object_side
-        New objects have areas, whose sides are uniform up to this share of the space's.
-    audited
-        How many objects are compared with the definition.
-    """
-
-    subscriptions: int = 100_000
-    objects: int = 10_000
-    history: int = 20_000
-    keywords_min: int = 1
-    keywords_max: int = 5
-    area_min: float = 0.0001
-    area_max: float = 0.01
-    side_max: float | None = None
-    is_general: bool = False
-    theta_kl: float = 0.001
-    fanout: int = 200
-    leaf_max: int = 40
-    first_share: float = 1.0
-    words_min: int = 0
-    words_max: int = 0
-    object_side: float = 0.0
-    audited: int = 40
-    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +172,4 @@ class ApTreeAudit:
 
     def mismatches(self, found: Matches) -> int:
         """Count the objects whose matches are others than found."""
-        return sum(
-            sorted(found.row(i).tolist()) != expected
-            for i, expected in enumerate(self.expected[: len(found.offsets) - 1])
-        )
+        return wrong_rows(found, self.expected)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bench.berlinmod.experiments import Query
 from bench.berlinmod.queries import Answers
-from bench.berlinmod.workload import Events, Query, Standing
+from bench.berlinmod.workload import Events, Standing
 from safe_region.oracle_plane import OracleCircle, OraclePolygon, is_within
 
 Box = tuple[float, float, float, float]

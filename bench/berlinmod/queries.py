@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.berlinmod.answer_kernels import NEVER, entries, first_passages
-from bench.berlinmod.workload import Events, Query
+from bench.berlinmod.experiments import Query
+from bench.berlinmod.workload import Events
 from engine.contracts import Rows, numbers_of
 from index.batches import Ints
 from index.tables.order_kernels import order_of
 
 PUBLISHED_PER_S: dict[Query, int] = {"q3": 73_796, "q4": 66_403, "q7": 54_386}
 """Events a second of MobilityFlink, one task on a machine of 16 cores, with one range standing."""
-
-QUERIES: tuple[Query, ...] = ("q3", "q4", "q7")
 
 
 class Answers(NamedTuple):

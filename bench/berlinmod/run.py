@@ -1,4 +1,4 @@
-"""`bench berlinmod`: events of vehicles against standing ranges, through the engine.
+"""Events of vehicles against standing ranges, through the engine.
 
 An event is an object that lives until the next batch; a range is a boolean subscription that stays. What
 is timed is all that a server's engine does with a batch: what was there expires, the events are stored,
@@ -9,24 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from bench.benchmark import Benchmark, Estimate, Row
 from bench.berlinmod.audit import mismatches, sample
-from bench.berlinmod.queries import PUBLISHED_PER_S, QUERIES, Answering, Answers
-from bench.berlinmod.workload import (
-    BerlinModParameters,
-    Query,
-    Scene,
-    Standing,
-    require_room,
-    scene,
-    standing,
-)
-from bench.errors import BenchError
-from bench.reports import Progress, Row
+from bench.berlinmod.experiments import BerlinModParameters
+from bench.berlinmod.queries import PUBLISHED_PER_S, Answering, Answers
+from bench.berlinmod.workload import Scene, Standing, scene, standing
 from engine import Engine, EngineOptions, Positions
 from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import BOOLEAN
@@ -57,12 +48,7 @@ class Run(NamedTuple):
 
 
 def measure(
-    query: Query,
-    happens: Scene,
-    ranges: Standing,
-    parameters: BerlinModParameters,
-    budget_s: float,
-    audited: Sequence[int] = (),
+    happens: Scene, ranges: Standing, parameters: BerlinModParameters, audited: Sequence[int] = ()
 ) -> Run:
     """Let events pass, all or as many as the time allows; keep the answers of some ranges."""
     began_s = time.perf_counter()
@@ -70,12 +56,12 @@ def measure(
     for start in range(0, len(ranges), _CHUNK):
         _subscribe(engine, ranges, slice(start, min(start + _CHUNK, len(ranges))))
     built_s = time.perf_counter() - began_s
-    answering = Answering(query, happens.events, parameters.vehicles, len(ranges))
+    answering = Answering(parameters.query, happens.events, parameters.vehicles, len(ranges))
     is_audited = np.zeros(len(ranges), dtype=np.bool_)
     is_audited[list(audited)] = True
     kept: list[Answers] = []
     done, count, spent_s = 0, 0, 0.0
-    while done < parameters.events and spent_s < budget_s:
+    while done < parameters.events and spent_s < parameters.budget_s:
         stop = min(done + parameters.batch, parameters.events)
         batch = happens.events.objects(done, stop)
         began_s = time.perf_counter()
@@ -109,13 +95,40 @@ def _subscribe(engine: Engine, ranges: Standing, part: slice) -> None:
     engine.evaluate(Positions(handles, nowhere, nowhere))
 
 
-def _row(query: Query, parameters: BerlinModParameters, done: Run, wrong: int, lists: int) -> Row:
+class BerlinModBenchmark(Benchmark[BerlinModParameters]):
+    """A query, in an engine as the server has it."""
+
+    VARIANTS = ("nearcast",)
+
+    def _scene(self, parameters: BerlinModParameters) -> Scene:
+        drives = parameters.changed(ranges=1, batch=1)
+        return self.kept("scene", drives, lambda: scene(drives))
+
+    def trial(self, variant: str, parameters: BerlinModParameters) -> Estimate:
+        """Run some events. Long runs end when their time is over."""
+        del variant
+        events = min(parameters.events, _TRIAL_EVENTS)
+        small = parameters.changed(ranges=_TRIAL_RANGES, events=events, batch=500)
+        happens = self._scene(parameters)
+        measure(happens, standing(happens.corners, small), small)
+        return lambda _other: 0.0
+
+    def measure(self, variant: str, parameters: BerlinModParameters) -> list[Row]:
+        """Subscribe all ranges and let events pass."""
+        del variant
+        happens = self._scene(parameters)
+        stand = standing(happens.corners, parameters)
+        rng = np.random.default_rng([parameters.seed, 59])
+        audited = sample(happens.events, stand, parameters.audited, rng)
+        done = measure(happens, stand, parameters, audited)
+        events = happens.events.first(done.events)
+        wrong = mismatches(parameters.query, events, stand, done.answers, audited)
+        return [_row(parameters, done) | {"lists_audited": len(audited), "mismatches": wrong}]
+
+
+def _row(parameters: BerlinModParameters, done: Run) -> Row:
     per_s = done.events / done.spent_s
     row: Row = {
-        "experiment": query,
-        "variant": "nearcast",
-        "standing_ranges": parameters.ranges,
-        "batch": parameters.batch,
         "vehicles": parameters.vehicles,
         "events": done.events,
         "events_per_s": round(per_s),
@@ -123,60 +136,7 @@ def _row(query: Query, parameters: BerlinModParameters, done: Run, wrong: int, l
         "answers_per_event": round(done.answer_count / done.events, 4),
         "build_s": round(done.built_s, 3),
         "memory_mb": round(done.memory_bytes / 2**20, 1),
-        "lists_audited": lists,
-        "mismatches": wrong,
     }
     if parameters.ranges == 1:
-        row["events_per_s_published"] = PUBLISHED_PER_S[query]
+        row["events_per_s_published"] = PUBLISHED_PER_S[parameters.query]
     return row
-
-
-def run(
-    progress: Progress,
-    *,
-    queries: Sequence[str],
-    ranges: Sequence[int],
-    batches: Sequence[int],
-    budget_s: float,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Measure queries with numbers of standing ranges and sizes of batches.
-
-    `shape` are fields of BerlinModParameters.
-
-    Raises
-    ------
-    BenchError
-        If a query is not known, or there would be too much of something.
-    """
-    for name in queries:
-        if name not in QUERIES:
-            raise BenchError(f"query is {name!r}, must be one of {', '.join(QUERIES)}")
-    wanted = [one for one in QUERIES if one in queries] or list(QUERIES)
-    base = BerlinModParameters(**shape)
-    for count in ranges:
-        require_room(replace(base, ranges=count))
-    progress("drive", 0, 1)
-    happens = scene(base)
-    progress("drive", 1, 1)
-    settings = [
-        (query, replace(base, ranges=count, batch=batch))
-        for query in wanted
-        for count in ranges
-        for batch in batches
-    ]
-    for query in wanted:  # twice, for the first compiles
-        small = replace(base, ranges=_TRIAL_RANGES, events=min(base.events, _TRIAL_EVENTS), batch=500)
-        for _ in range(2):
-            measure(query, happens, standing(query, happens.corners, small), small, budget_s)
-    rows = []
-    for number, (query, parameters) in enumerate(settings):
-        progress("berlinmod", number, len(settings))
-        stand = standing(query, happens.corners, parameters)
-        chance = np.random.default_rng([parameters.seed, 59])
-        audited = sample(happens.events, stand, parameters.audited, chance)
-        done = measure(query, happens, stand, parameters, budget_s, audited)
-        wrong = mismatches(query, happens.events.first(done.events), stand, done.answers, audited)
-        rows.append(_row(query, parameters, done, wrong, len(audited)))
-    progress("berlinmod", len(settings), len(settings))
-    return rows

@@ -1,4 +1,4 @@
-"""The workload of `bench berlinmod`: events of vehicles that drive, and ranges that stand.
+"""The workload of the suite berlinmod: events of vehicles that drive, and ranges that stand.
 
 Vehicles are cars of the simulator in its generated city, a position a second, all at the same seconds:
 BerlinMOD's own generator drives through Berlin in the same manner. Ranges lie about corners of streets.
@@ -7,24 +7,19 @@ BerlinMOD's own generator drives through Berlin in the same manner. Ranges lie a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from bench.errors import BenchError
+from bench.berlinmod.experiments import BerlinModParameters
+from bench.boolean_specs import circles, requiring
+from bench.driving import driven
 from engine.boolean.layout import CIRCLE, POLYGON, BooleanSpecs, Ranges
 from engine.contracts import BOOLEAN, handle_of
 from engine.polygons import Rings
 from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
 from index.square import Square
-from safe_region.frame import Frame
 from safe_region.oracle_plane import OracleCircle, OraclePolygon
-from safe_region.region import RegionMode
-
-Query = Literal["q3", "q4", "q7"]
-
-PAIRS_MAX = 400_000_000
-"""Vehicles times ranges: what is kept for each pair is an array."""
 
 VEHICLE = 1
 """The keyword of every event, and of every range."""
@@ -32,42 +27,6 @@ VEHICLE = 1
 _CORNERS = 6
 _JITTER_M = 100.0
 """How far a range lies from the corner that it is about, at most, east or west, north or south."""
-_SECONDS_MAX = 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class BerlinModParameters:
-    """What is measured.
-
-    Parameters
-    ----------
-    vehicles, events
-        How many there are; each vehicle has as many as the others, a second apart.
-    ranges
-        Standing ones.
-    distance_m
-        Of Q3: a vehicle is within this of a point.
-    region_m
-        Of Q4: from the middle of a region to its corners, at most.
-    poi_m
-        Of Q7: so near has passed a point of interest.
-    batch
-        Events that are given to the engine together.
-    audited
-        Ranges whose answers are compared with plain Python's.
-    seed
-        Of everything.
-    """
-
-    vehicles: int = 5
-    events: int = 216_075
-    ranges: int = 1
-    distance_m: float = 100.0
-    region_m: float = 100.0
-    poi_m: float = 50.0
-    batch: int = 1_000
-    audited: int = 40
-    seed: int = 1
 
 
 class Events(NamedTuple):
@@ -157,57 +116,17 @@ class Scene(NamedTuple):
     """About all of the city."""
 
 
-def require_room(parameters: BerlinModParameters) -> None:
-    """See that what has to be kept for each vehicle and range is not too much.
-
-    Raises
-    ------
-    BenchError
-        If it is.
-    """
-    if parameters.vehicles * parameters.ranges > PAIRS_MAX:
-        raise BenchError(
-            f"ranges is {parameters.ranges}, must be at most {PAIRS_MAX // parameters.vehicles:,} with "
-            f"{parameters.vehicles} vehicles"
-        )
-
-
 def scene(parameters: BerlinModParameters) -> Scene:
-    """Let vehicles drive.
-
-    Raises
-    ------
-    BenchError
-        If there are more events of a vehicle than a day has seconds.
-    """
-    from simulator.city import city_area, generate_city  # noqa: PLC0415 - an extra
-    from simulator.movement.streets import Streets  # noqa: PLC0415
-    from simulator.movement.trajectories import drive  # noqa: PLC0415
-    from simulator.parameters import SimulationParameters  # noqa: PLC0415
-
+    """Let vehicles drive."""
     vehicles = parameters.vehicles
     ticks = -(-parameters.events // vehicles)
-    if ticks > _SECONDS_MAX:
-        raise BenchError(
-            f"events is {parameters.events}, must be at most {vehicles * _SECONDS_MAX:,} of {vehicles} "
-            "vehicles: a day has no more seconds"
-        )
-    wanted = SimulationParameters(
-        seed=parameters.seed,
-        devices=vehicles,
-        seconds=max(1, ticks - 1),
-        car_share=1.0,
-        bicycle_share=0.0,
-    )
-    city = generate_city(wanted)
-    frame = Frame.of(city_area(wanted))
-    table = drive(Streets.of(city, wanted), np.arange(vehicles, dtype=np.int64), wanted)
-    x_m = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
-    y_m = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
-    by_time = np.arange(vehicles * wanted.tick_count).reshape(vehicles, -1).T.ravel()[: parameters.events]
+    seconds = max(1, ticks - 1)
+    found = driven(vehicles, seconds, parameters.seed, car_share=1.0, bicycle_share=0.0)
+    x_m, y_m, frame = found.x_m.ravel(), found.y_m.ravel(), found.frame
+    by_time = np.arange(len(x_m)).reshape(vehicles, -1).T.ravel()[: parameters.events]
     number, vehicle = np.divmod(np.arange(parameters.events), vehicles)
     events = Events(vehicle, number, x_m[by_time], y_m[by_time])
-    lons, lats = (city.roads[f"source_{name}"].to_numpy() for name in ("lon", "lat"))
+    lons, lats = (found.terrain.roads[f"source_{name}"].to_numpy() for name in ("lon", "lat"))
     corners = np.column_stack(
         [(lons - frame.lon0_deg) * frame.x_m_per_deg, (lats - frame.lat0_deg) * frame.y_m_per_deg]
     )
@@ -215,37 +134,21 @@ def scene(parameters: BerlinModParameters) -> Scene:
     return Scene(events, corners, Square(0.0, 0.0, half_m))
 
 
-def standing(query: Query, corners: Floats, parameters: BerlinModParameters) -> Standing:
+def standing(corners: Floats, parameters: BerlinModParameters) -> Standing:
     """Draw ranges: circles for Q3 and Q7, regions with six corners for Q4."""
-    count = parameters.ranges
+    count, query = parameters.ranges, parameters.query
     chance = np.random.default_rng([parameters.seed, count, 53])
     middles = corners[chance.integers(0, len(corners), count)]
     middles = middles + chance.uniform(-_JITTER_M, _JITTER_M, (count, 2))
     if query == "q4":
         ranges = _regions(middles, parameters.region_m, chance)
     else:
-        ranges = _circles(middles, parameters.distance_m if query == "q3" else parameters.poi_m)
+        radius_m = parameters.distance_m if query == "q3" else parameters.poi_m
+        ranges = circles(middles[:, 0], middles[:, 1], radius_m)
     one = np.arange(count + 1, dtype=np.int64)
     required = KeywordLists(one, np.full(count, VEHICLE, dtype=np.int32))
-    excluded = KeywordLists(np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
-    region = np.full(count, int(RegionMode.ANCHORED), dtype=np.int8)
     handles = np.arange(count, dtype=np.int64) + handle_of(BOOLEAN, 0)
-    return Standing(handles, BooleanSpecs(one, required, excluded, ranges, region))
-
-
-def _circles(middles: Floats, radius_m: float) -> Ranges:
-    count = len(middles)
-    nothing = np.zeros(count)
-    rings = Rings(np.zeros(count + 1, np.int64), np.zeros(1, np.int64), np.zeros(0), np.zeros(0))
-    return Ranges(
-        np.full(count, CIRCLE, dtype=np.int8),
-        np.zeros(count, dtype=np.bool_),
-        np.ascontiguousarray(middles[:, 0]),
-        np.ascontiguousarray(middles[:, 1]),
-        np.full(count, radius_m),
-        Boxes(nothing, nothing, nothing, nothing),
-        rings,
-    )
+    return Standing(handles, requiring(required, ranges))
 
 
 def _regions(middles: Floats, size_m: float, chance: np.random.Generator) -> Ranges:

@@ -1,4 +1,4 @@
-"""`bench door`: what asking everybody who he is costs, and what one intruder does to honest devices.
+"""What asking everybody who he is costs, and what one intruder does to honest devices.
 
 Variant `cost`: two servers, one that asks nobody and one that asks for signed tokens, hold the same
 objects and devices and are measured in turn: reports on fleet streams, requests to publish on one stream.
@@ -20,61 +20,30 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import uvloop
-
-from bench.datasets import SOURCES
+from bench.benchmark import Benchmark, Progress, Row
+from bench.datasets import source
+from bench.door.experiments import DoorParameters
 from bench.errors import BenchError
-from bench.reports import Progress, Row
 from bench.server import lines as ways
+from bench.server import loop
 from bench.server.connections import attach
 from bench.server.fleets import Fleets
 from bench.server.lines import opened
 from bench.server.measures import Rate, closed_loop, paced
 from bench.server.processes import Process, require_files
 from bench.server.setup import compile_kernels, published, serving
-from bench.server.workload import ROUND, Workload
-from bench.variants import chosen
+from bench.server.workload import Workload
 from server.identity.issuer import Issuer
 from server.principal import Role
 
-VARIANTS = ("cost", "intruder")
 _OPEN, _GUARDED = "open", "guarded"
 _BATCH = 100
 """Objects in one request to publish."""
 _UNLIMITED = ("--gateway-rate=1e9", "--publisher-rate=1e9")
 
 Metadata = Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class DoorParameters:
-    """Size and shape of a run.
-
-    Parameters
-    ----------
-    devices
-        Attached to each server.
-    objects
-        How many are there.
-    seconds
-        Length of one measurement.
-    rounds
-        How often each is repeated.
-    reports_per_s
-        Of all honest devices together, beside the intruder.
-    """
-
-    devices: int = 1_000
-    objects: int = 100_000
-    seconds: float = 5.0
-    rounds: int = 5
-    reports_per_s: float = 300.0
-    k_max: int = 10
-    seed: int = 1
 
 
 class _Tokens:
@@ -162,7 +131,7 @@ async def _publishing(
 
 def _compared(what: str, found: dict[str, list[Rate]]) -> Row:
     """Return medians, and the medians of what differs between neighbours in time."""
-    row: Row = {"variant": "cost", "what": what, "lists_audited": 0, "mismatches": 0}
+    row: Row = {"what": what, "lists_audited": 0, "mismatches": 0}
     for name, rates in found.items():
         row[f"{name}_per_s"] = round(statistics.median(one.per_s for one in rates))
         row[f"{name}_cpu_us"] = round(statistics.median(one.cpu_us for one in rates), 1)
@@ -218,10 +187,7 @@ async def _beside(workload: Workload, parameters: DoorParameters, progress: Prog
             count = workload.devices
             async with opened(count, server.address, ways.ATTACH, metadata) as lines:
                 await attach(lines, workload)
-                messages = [
-                    [workload.report(one, corner).SerializeToString() for corner in range(ROUND)]
-                    for one in range(count)
-                ]
+                messages = workload.rounds()
                 for number in range(parameters.rounds):
                     for is_there in (False, True) if number % 2 == 0 else (True, False):
                         async with _maybe(is_there, server.address, tokens.text("thief", Role.DEVICE)):
@@ -235,7 +201,6 @@ async def _beside(workload: Workload, parameters: DoorParameters, progress: Prog
     beside = [row["report_ms_p99"] for row in rows[True]]
     return [
         {
-            "variant": "intruder",
             "what": "report of an honest device",
             "p99_ms_without": statistics.median(without),
             "p99_ms_without_min": min(without),
@@ -259,36 +224,26 @@ async def _maybe(is_there: bool, address: str, token: str) -> AsyncIterator[None
         yield
 
 
-async def _measured(
-    variant: str, workload: Workload, parameters: DoorParameters, progress: Progress
-) -> list[Row]:
-    measure = _cost if variant == "cost" else _beside
-    return await measure(workload, parameters, progress)
+class DoorBenchmark(Benchmark[DoorParameters]):
+    """What tokens cost, and what one intruder does to others."""
 
+    VARIANTS = ("cost", "intruder")
 
-def run(
-    progress: Progress,
-    *,
-    variants: Sequence[str],
-    data: str,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Measure each variant; `shape` are fields of DoorParameters.
+    @classmethod
+    def check(cls, variant: str, parameters: DoorParameters) -> None:
+        """Require open files for all devices."""
+        del variant
+        require_files(parameters.devices)
 
-    Raises
-    ------
-    BenchError
-        If a process does not start, more devices are asked for than files may be open, or a variant is
-        not known.
-    """
-    parameters = replace(DoorParameters(), **shape)
-    require_files(parameters.devices)
-    source = SOURCES[data]()
-    workload = Workload(source, parameters.objects, parameters.devices, parameters.k_max, parameters.seed)
-    compile_kernels(workload)
-    rows: list[Row] = []
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        for variant in chosen(variants, VARIANTS):
-            found = runner.run(_measured(variant, workload, parameters, progress))
-            rows += [{"experiment": "door", "data": source.name, **row} for row in found]
-    return rows
+    def measure(self, variant: str, parameters: DoorParameters) -> list[Row]:
+        """Measure servers that are started for it."""
+        workload = Workload(
+            source(parameters.data),
+            parameters.objects,
+            parameters.devices,
+            parameters.k_max,
+            parameters.seed,
+        )
+        compile_kernels(workload)
+        measured = _cost if variant == "cost" else _beside
+        return loop.run(measured(workload, parameters, self.progress))

@@ -1,114 +1,130 @@
-"""The experiments of `bench dskype`: Figures 21 to 26 and Table 5 of skype.txt, as points to measure."""
+"""The distributed system, skype.txt section 8.2, Figures 21 to 26 and Table 5, as data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from pydantic import Field
 
-from bench.skype.workload import SkypeParameters
-from streaming.distribution import MECHANISMS
-from streaming.distribution.keywords import HYBRIDS
+from bench import experiment as e
+from bench.skype.experiments import SkypeParameters
 
 PROCESS = "process"
-VARIANTS = (PROCESS, *MECHANISMS)
 WARM = 2
 """Batches of messages that are not measured."""
+HYBRIDS = ("spatial-first", "keyword-first")
+"""They divide twice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Size and shape of a run, beside what a workload has.
+class DskypeParameters(SkypeParameters):
+    """Size and shape of a run, of the workload of the suite skype."""
 
-    Parameters
-    ----------
-    partitions
-        Of the job.
-    batch
-        Messages of a batch.
-    first_level
-        Of the hybrids: parts of the first division.
-    """
-
-    partitions: int
-    batch: int
-    first_level: int = 0
-
-
-class Setting(NamedTuple):
-    """One point of an experiment."""
-
-    variant: str
-    label: dict[str, object]
-    parameters: SkypeParameters
-    shape: Shape
+    messages: int = e.count(
+        200_000, "How many arrive at most; a job that is slower ends when its time is over."
+    )
+    batch: int = e.count(10_000, "Messages of a batch.", most=1_000_000)
+    partitions: int = e.count(2, "Of the job.", most=1_024)
+    first_level: int = e.count(0, "Of the hybrids: parts of the first division.", least=0, most=1_024)
+    paced_s: float = Field(
+        0.0,
+        ge=0.0,
+        le=3_600.0,
+        description="So long messages come at half the rate that was reached: how late results are then.",
+    )
+    restarts: bool = Field(
+        False,
+        description="Measure how long it takes to begin again, with indexes in memory and without.",
+    )
 
 
 _SWEPT = ("hashing", "location", "prefix")
 """As the paper has them in Figures 22 to 24: keyword, which is slower than prefix, is left out."""
 
 
-def _each(parameters: SkypeParameters, shape: Shape) -> list[Setting]:
-    return [Setting(name, {}, parameters, shape) for name in VARIANTS]
-
-
-def _sweep(
-    parameters: SkypeParameters, shape: Shape, field: str, values: Sequence[object]
-) -> list[Setting]:
-    return [
-        Setting(
-            name,
-            {"x": field, "y": "messages_per_s", field: value},
-            replace(parameters, **cast("Any", {field: value})),
-            shape,
-        )
-        for value in values
-        for name in _SWEPT
-    ]
-
-
-def _figure_22(parameters: SkypeParameters, shape: Shape) -> list[Setting]:
-    return [
-        Setting(
-            name,
-            {"x": "partitions", "y": "messages_per_s", "partitions": count},
-            parameters,
-            replace(shape, partitions=count),
-        )
-        for count in (2, 4, 8, 16, 32)
-        for name in _SWEPT
-    ]
-
-
-def _figure_25(parameters: SkypeParameters, shape: Shape) -> list[Setting]:
-    """Hybrids, from all parts in the second division to all in the first; and what they lie between."""
-    count = shape.partitions
+def _hybrids(base: DskypeParameters) -> list[e.Step]:
+    """From all parts in the second division to all in the first; and what they lie between."""
+    count = base.partitions
     firsts = [one for one in range(1, count + 1) if count % one == 0]
-    shapes = [(name, replace(shape, first_level=one)) for one in firsts for name in HYBRIDS]
-    ends = [(count, "location", shape), (1, "prefix", shape)]
-    alike = [(one.first_level, name, one) for name, one in shapes]
+    points = [(first, name, first) for first in firsts for name in HYBRIDS]
+    points += [(count, "location", 0), (1, "prefix", 0)]
     return [
-        Setting(
-            name,
-            {
-                "x": "levels",
-                "y": "messages_per_s",
-                "levels": f"{first} x {count // first}",
-            },
-            parameters,
-            one,
-        )
-        for first, name, one in (*alike, *ends)
+        e.Step({"first_level": level}, {"levels": f"{first} x {count // first}"}, (name,))
+        for first, name, level in points
     ]
 
 
-EXPERIMENTS: dict[str, Callable[[SkypeParameters, Shape], list[Setting]]] = {
-    "figure-21": _each,
-    "figure-22": _figure_22,
-    "figure-23": lambda base, shape: _sweep(base, shape, "k", (10, 20, 30, 40, 50)),
-    "figure-24": lambda base, shape: _sweep(
-        base, shape, "subscriptions", [base.subscriptions * times for times in (1, 2, 3, 4)]
+def _swept(figure: int, what: str, sweep: e.Sweep, x: str, few: tuple[int, ...]) -> e.Experiment:
+    """Return a figure of the rate over what is varied; a few values are enough for a reduced run."""
+    return e.Experiment(
+        f"figure-{figure}",
+        f"Skype, Figure {figure}",
+        f"messages a second by {what}",
+        _SWEPT,
+        sweep=sweep,
+        plots=(e.Lines(x, ("messages_per_s",)),),
+        reduced={x: few},
+    )
+
+
+DSKYPE = e.Suite(
+    "dskype",
+    "results kept right by a stream job on Spark: messages a second",
+    "bench.dskype.run:DskypeBenchmark",
+    DskypeParameters,
+    metrics={
+        "subscriptions": "subscriptions",
+        "objects": "messages that count",
+        "k_max": "k",
+        "messages": "messages",
+        "messages_per_s": "messages/s",
+        "changes_per_message": "changes a message",
+        "batch": "messages a batch",
+        "batch_s_p50": "s a batch",
+        "batch_s_p99": "s a batch",
+        "apply_us_per_message": "us a message, of all partitions",
+        "tuples_per_message": "tuples a message, as the paper counts",
+        "tuples_everywhere_per_message": "tuples a message, on all edges",
+        "cost_max_mean": "of the mean",
+        "replication": "partitions a subscription",
+        "evaluated_per_message": "evaluations a message",
+        "out_bytes_per_message": "bytes a message",
+        "checkpoint_mb": "MB",
+        "memory_mb": "MB",
+        "fill_s": "s",
+        "restart_s": "s",
+    },
+    plots=(e.Bars(("messages_per_s",)),),
+    reduced={
+        "subscriptions": 10_000,
+        "window": 10_000,
+        "messages": 20_000,
+        "batch": 2_500,
+        "partitions": 4,
+        "budget_s": 8,
+    },
+    about="The window and all buffers are filled first. Variants: hashing, location, keyword, prefix, "
+    "the hybrids spatial-first and keyword-first, and process, which is one engine without Spark.",
+    experiments=(
+        e.Experiment("figure-21", "Skype, Figure 21, Table 5", "ways to divide subscriptions"),
+        _swept(
+            22,
+            "the number of partitions",
+            e.Over("partitions", (2, 4, 8, 16, 32)),
+            "partitions",
+            (2, 4),
+        ),
+        _swept(23, "k", e.Over("k", (10, 20, 30, 40, 50)), "k", (10, 50)),
+        _swept(
+            24,
+            "the number of subscriptions",
+            e.Shares(("subscriptions",), (1.0, 2.0, 3.0, 4.0)),
+            "subscriptions",
+            (5_000, 20_000),
+        ),
+        e.Experiment(
+            "figure-25",
+            "Skype, Figures 25 and 26",
+            "hybrids, from all parts in one division to all in the other",
+            sweep=e.Steps(_hybrids),
+            plots=(e.Lines("levels", ("messages_per_s",)),),
+        ),
     ),
-    "figure-25": _figure_25,
-}
-"""By name. `figure-21` is Table 5 too, `figure-25` is Figure 26 too."""
+)

@@ -1,4 +1,4 @@
-"""The workload of `bench dskype`: that of `bench skype`, as files of the feeds."""
+"""The workload of the suite dskype: that of skype, as files of the feeds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FeedFiles:
 
     def __init__(self, folder: Path, workload: SkypeWorkload) -> None:
         self.folder = folder
-        self._workload = workload
+        self.workload = workload
         half_deg = (workload.square.half_m + _MARGIN_M) / _METRES_PER_DEGREE
         self.area = Area(-half_deg, -half_deg, half_deg, half_deg)
         self._frame = Frame.of(self.area)
@@ -48,13 +48,13 @@ class FeedFiles:
 
     def write_window(self) -> None:
         """Write the messages that fill the window."""
-        window = self._workload.parameters.window
+        window = self.workload.parameters.window
         for number, start in enumerate(range(0, window, _FILE_ROWS)):
             self.write_messages(start, min(window, start + _FILE_ROWS), f"a-{number:06d}")
 
     def write_subscriptions(self) -> None:
         """Write all subscriptions."""
-        count = self._workload.parameters.subscriptions
+        count = self.workload.parameters.subscriptions
         for number, start in enumerate(range(0, count, _FILE_ROWS)):
             self._write_subscriptions(start, min(count, start + _FILE_ROWS), f"{number:06d}")
 
@@ -72,7 +72,7 @@ class FeedFiles:
 
     def write_batch(self, number: int, batch: int) -> bool:
         """Write a file of what comes then, so many messages each; return whether there is any left."""
-        parameters = self._workload.parameters
+        parameters = self.workload.parameters
         end = parameters.window + parameters.messages
         start = parameters.window + number * batch
         if start < end:
@@ -81,7 +81,7 @@ class FeedFiles:
 
     def write_at_pace(self, first: int, rate: float, batch: int, stop: Event) -> None:
         """Write messages at a rate, a file a batch, until there are no more, or one says stop."""
-        end = self._workload.parameters.window + self._workload.parameters.messages
+        end = self.workload.parameters.window + self.workload.parameters.messages
         began_s = time.monotonic()
         for number, start in enumerate(range(first, end, batch)):
             if stop.wait(max(0.0, began_s + (start + batch - first) / rate - time.monotonic())):
@@ -90,12 +90,12 @@ class FeedFiles:
 
     def write_messages(self, start: int, stop: int, name: str) -> None:
         """Write consecutive messages."""
-        messages, count = self._workload.messages, stop - start
+        messages, count = self.workload.messages, stop - start
         lon, lat = self._degrees(messages.x_m[start:stop], messages.y_m[start:stop])
         columns = {
             "action": pa.array([PUBLISH] * count),
             "object_id": pa.array(messages.ids[start:stop]),
-            "time_ms": pa.array(self._workload.created_ms[start:stop]),
+            "time_ms": pa.array(self.workload.created_ms[start:stop]),
             "lon": lon,
             "lat": lat,
             "keywords": _texts(messages.keywords, start, stop),
@@ -107,7 +107,7 @@ class FeedFiles:
         fresh.rename(self.folder / "messages" / f"{name}.parquet")
 
     def _write_subscriptions(self, start: int, stop: int, name: str) -> None:
-        workload, count = self._workload, stop - start
+        workload, count = self.workload, stop - start
         lon, lat = self._degrees(workload.x_m[start:stop], workload.y_m[start:stop])
         columns = {
             "action": pa.array([SUBSCRIBE] * count),
@@ -128,7 +128,7 @@ class FeedFiles:
         pq.write_table(pa.table(columns, SUBSCRIPTIONS), path)
 
     def _degrees(self, x_m: Floats, y_m: Floats) -> tuple[pa.Array, pa.Array]:
-        square = self._workload.square
+        square = self.workload.square
         lon = (x_m - square.x_m) / self._frame.x_m_per_deg
         lat = (y_m - square.y_m) / self._frame.y_m_per_deg
         return pa.array(lon), pa.array(lat)

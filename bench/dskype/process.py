@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from bench.dskype.experiments import WARM, Shape
+from bench.benchmark import Progress, Row
+from bench.dskype.experiments import WARM, DskypeParameters
 from bench.dskype.feeds import FeedFiles
-from bench.reports import Progress, Row
 from bench.skype.workload import SkypeWorkload
 from safe_region.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
@@ -20,7 +20,7 @@ from streaming.plan import Plan
 
 
 def measure_process(
-    files: FeedFiles, workload: SkypeWorkload, shape: Shape, budget_s: float, progress: Progress
+    files: FeedFiles, workload: SkypeWorkload, parameters: DskypeParameters, progress: Progress
 ) -> Row:
     """Give one engine the same batches, without Spark."""
     window = WindowSize(count=workload.parameters.window)
@@ -38,7 +38,7 @@ def measure_process(
         progress("buffers filled", number + 1, len(paths))
     fill_s = time.perf_counter() - began_s
     published, changes, spent_s, number = 0, 0, 0.0, -1
-    while files.write_batch(number := number + 1, shape.batch):
+    while files.write_batch(number := number + 1, parameters.batch):
         path = files.folder / "messages" / f"b-{number:06d}.parquet"
         began_s = time.perf_counter()
         applied = partition.apply(None, read_messages(_batch(path), frame, weigh)[0])
@@ -46,13 +46,13 @@ def measure_process(
             spent_s += time.perf_counter() - began_s
             published += applied.counts.published
             changes += len(applied.changes)
-        if spent_s > budget_s:
+        if spent_s > parameters.budget_s:
             break
     return {
         "messages": published,
-        "batch": shape.batch,
+        "batch": parameters.batch,
         "messages_per_s": round(published / spent_s),
-        "batch_s_p50": round(spent_s / published * shape.batch, 2),
+        "batch_s_p50": round(spent_s / published * parameters.batch, 2),
         "changes_per_message": round(changes / published, 1),
         "memory_mb": round(partition.engine.memory_bytes() / 1e6, 1),
         "fill_s": round(fill_s, 1),

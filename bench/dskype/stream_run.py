@@ -16,13 +16,12 @@ import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from bench.benchmark import Progress, Row
 from bench.dskype.balance import balance_of
-from bench.dskype.experiments import WARM, Shape
+from bench.dskype.experiments import WARM, DskypeParameters
 from bench.dskype.feeds import FeedFiles
 from bench.dskype.replication import expected_replication
 from bench.errors import BenchError
-from bench.reports import Progress, Row
-from bench.skype.workload import SkypeWorkload
 from feeds.storage import Stored
 from safe_region.frame import Frame
 from streaming.distribution.keywords import Keyword, loose_prefixes
@@ -59,10 +58,8 @@ class StreamRun:
         How subscriptions are divided.
     files
         The feeds.
-    workload
-        What they have.
-    shape
-        Partitions and batches.
+    parameters
+        Size and shape.
     spark
         The session.
     progress
@@ -73,12 +70,11 @@ class StreamRun:
         self,
         mechanism: str,
         files: FeedFiles,
-        workload: SkypeWorkload,
-        shape: Shape,
+        parameters: DskypeParameters,
         spark: SparkSession,
         progress: Progress,
     ) -> None:
-        self._files, self._workload, self._shape = files, workload, shape
+        self._files, self._workload, self._shape = files, files.workload, parameters
         self._spark, self._progress = spark, progress
         self._batches: list[Batch] = []
         self._written = 0
@@ -92,13 +88,32 @@ class StreamRun:
             files.folder / "out",
             files.folder / "checkpoint",
             files.area,
-            WindowSize(count=workload.parameters.window),
+            WindowSize(count=parameters.window),
             mechanism=mechanism,
-            partitions=shape.partitions,
-            first_level=shape.first_level,
+            partitions=parameters.partitions,
+            first_level=parameters.first_level,
             idf=files.folder / "idf.json",
             once=True,
         )
+
+    def measured(self) -> Row:
+        """Fill, let messages come, look at what there is then; return all figures and the audit."""
+        try:
+            fill_s = self.fill()
+            started_again = self.begun_again() if self._shape.restarts else {}
+            figures = self.go(self._shape.budget_s) | started_again
+            if self._shape.paced_s:
+                figures |= self.go_at_pace(figures["messages_per_s"] / 2.0, self._shape.paced_s)
+        finally:
+            self.close()
+        figures |= self.expected_replication() | self.balance()
+        compared, mismatches = self.audit(self._shape.audited)
+        return {
+            **figures,
+            "fill_s": round(fill_s, 1),
+            "lists_audited": compared,
+            "mismatches": mismatches,
+        }
 
     def fill(self) -> float:
         """Fill the window and the buffers; return how long it took."""

@@ -1,4 +1,4 @@
-"""`bench lamps`: the update time of a tick, as in lamps.txt section 7.
+"""The update time of a tick, as in lamps.txt section 7.
 
 A tick is a second: some objects are generated, some expire, every device moves. What the server does is
 timed, in three parts: generated (candidates, positions asked, results decided), expired (results of those
@@ -18,67 +18,30 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.audits import Audit, sample
+from bench.benchmark import Progress
 from bench.datasets import Dataset, subscriptions
 from bench.devices import leaving
 from bench.engines import MakeMatcher, subscribe, top_k_engine, top_k_of
+from bench.lamps.experiments import LampsParameters
 from bench.local_matcher import LocalMatcher
 from bench.portions import object_part
-from bench.reports import Progress
 from bench.trajectories import Trajectories
 from engine import CostModel, EngineOptions, Positions
 from engine.top_k.matcher import TopKMatcher
 from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex
+from index.square import Square
 from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
 
 _FOREVER = 2**62
 _MS_PER_S = 1000
 WARM_UP_STEP_S = 5
 """Between moves while warming up."""
+_TICKS_MIN = 2
+"""Whatever the time: the first tick loads caches and is left out."""
 _INSERT_CHUNK = 50_000
 _REGIONS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class LampsParameters:
-    """Size and shape of a run; the defaults are the paper's, but for the sizes.
-
-    Parameters
-    ----------
-    subscriptions, objects
-        |S| and |O_init|.
-    ticks
-        How many seconds are run.
-    updates
-        f: objects generated and expired a tick.
-    expired_share
-        epsilon: share of expirations among the updates.
-    k_max
-        k is uniform from 1 to this.
-    alpha
-        The same for all subscriptions; by default each has its own, uniform in (0, 1).
-    similarity
-        Text similarity of all.
-    audited
-        Lists compared with the oracle, half of them in mid-run, half at the end.
-    warm_up_s
-        How long devices move before the first tick, so that their regions are of all ages: right after
-        all were made, devices leave them less often. Those without regions have nothing to wait for.
-    """
-
-    subscriptions: int = 100_000
-    objects: int = 100_000
-    ticks: int = 20
-    updates: int = 100
-    expired_share: float = 0.1
-    k_max: int = 10
-    alpha: float | None = None
-    similarity: Similarity = Similarity.JACCARD
-    audited: int = 200
-    warm_up_s: int = 180
-    seed: int = 1
 
 
 class Variant(NamedTuple):
@@ -87,7 +50,7 @@ class Variant(NamedTuple):
     name: str
     region: RegionMode
     object_index: Callable[[], ObjectIndex]
-    subscription_index: Callable[[], SubscriptionIndex]
+    subscription_index: Callable[[Square | None], SubscriptionIndex]
     buffer_extra: int | None = 0
     has_regions: bool = True
     """Whether devices are silent within regions; if not, each says at every tick where it is."""
@@ -139,7 +102,7 @@ class Lamps:
             data,
             parameters.subscriptions,
             parameters.k_max,
-            parameters.similarity,
+            parameters.text_similarity,
             self._chance,
             parameters.alpha,
         )
@@ -150,9 +113,13 @@ class Lamps:
         self._initial = object_part(every, 0, parameters.objects)
         self._generated = object_part(every, parameters.objects, parameters.objects + generated)
         self._alive = self._initial.ids.copy()
+        square = data.square()
         self.engine = top_k_engine(
             EngineOptions(
-                variant.buffer_extra, variant.object_index, variant.subscription_index, variant.costs
+                variant.buffer_extra,
+                variant.object_index,
+                lambda: variant.subscription_index(square),
+                variant.costs,
             ),
             variant.matcher,
         )
@@ -207,7 +174,7 @@ class Lamps:
             self._generate(tick, second - 1)
             self._expire(second - 1)
             self._move(second)
-            late = time.perf_counter() > deadline
+            late = time.perf_counter() > deadline and tick >= _TICKS_MIN
             if tick == ticks // 2 or tick == ticks or late:
                 self.compare_sample(second)
             progress("ticks", tick, ticks)

@@ -3,99 +3,98 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from bench.audits import Audit
-from bench.datasets import Dataset, subscriptions
+from bench.benchmark import Benchmark, Row
+from bench.datasets import Subscriptions, source, subscriptions
 from bench.engines import top_k_of
-from bench.lamps.run import Lamps, LampsParameters, Variant
-from bench.reports import Progress, Row
+from bench.lamps.experiments import LampsParameters
+from bench.lamps.run import Lamps, Variant
 from bench.trajectories import STILL_M
 from index.baselines.iqf import IqfObjectIndex
 from index.baselines.sq_tree import SqTree
+from index.batches import ObjectBatch
 from safe_region.region import RegionMode
 
-_FREQUENT_PERCENT = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-_QUESTIONS = 2_000
+_SEARCHES = 2_000
 _OBJECTS_MET = 1_000
 """New objects over which the error of E[i_n] is averaged."""
 
 
-def figure_9(data: Dataset, base: LampsParameters, progress: Progress) -> list[Row]:
-    """Measure retrieval time and memory of IQF by x, the share of keywords that have a quadtree."""
-    chance = np.random.default_rng([base.seed, 9])
-    objects = data.objects(base.objects, 1, chance)
-    asked = subscriptions(data, _QUESTIONS, base.k_max, base.similarity, chance)
-    count = asked.k + 1
-    unbounded = np.full(len(count), np.inf)
+class _Searches(NamedTuple):
+    """What IQF is asked, and among what."""
+
+    objects: ObjectBatch
+    asked: Subscriptions
+    audit: Audit
+
+
+def _searches(parameters: LampsParameters) -> _Searches:
+    data = source(parameters.data)
+    rng = np.random.default_rng([parameters.seed, 9])
+    objects = data.objects(parameters.objects, 1, rng)
+    asked = subscriptions(data, _SEARCHES, parameters.k_max, parameters.text_similarity, rng)
     audit = Audit(asked, data.maxdist_m)
     audit.publish(objects)
-    rows: list[Row] = []
-    for number, percent in enumerate(_FREQUENT_PERCENT):
-        progress("figure-9", number, len(_FREQUENT_PERCENT))
-        index = IqfObjectIndex(frequent_percent=percent)
+    return _Searches(objects, asked, audit)
+
+
+class FrequentKeywords(Benchmark[LampsParameters]):
+    """Retrieval time and memory of IQF by x, the share of keywords that have a quadtree."""
+
+    VARIANTS = ("iqf",)
+
+    def measure(self, variant: str, parameters: LampsParameters) -> list[Row]:
+        """Build the index, ask once for the audit and for the caches, and once by the clock."""
+        del variant
+        whole = parameters.changed(frequent_percent=0.0)
+        objects, asked, audit = self.kept("searches", whole, lambda: _searches(whole))
+        count = asked.k + 1
+        unbounded = np.full(len(count), np.inf)
+        index = IqfObjectIndex(frequent_percent=parameters.frequent_percent)
         index.insert(objects)
         audit.lists = audit.mismatches = 0
         audit.compare_found(index.best(asked.interests, asked.x_m, asked.y_m, count, unbounded))
         began = time.perf_counter()
         index.best(asked.interests, asked.x_m, asked.y_m, count, unbounded)
         spent = time.perf_counter() - began
-        rows.append(
+        return [
             {
-                "experiment": "figure-9",
-                "variant": "iqf",
-                "data": data.name,
-                "objects": base.objects,
-                "share": percent,
-                "retrieval_us": round(1e6 * spent / _QUESTIONS, 2),
+                "objects": parameters.objects,
+                "retrieval_us": round(1e6 * spent / _SEARCHES, 2),
                 "memory_bytes": index.memory_bytes(),
-                "x": "share",
-                "y": "retrieval_us",
                 "lists_audited": audit.lists,
                 "mismatches": audit.mismatches,
             }
+        ]
+
+
+class Expectations(Benchmark[LampsParameters]):
+    """How far E[i_n] is from i_n, by the number of subscriptions."""
+
+    VARIANTS = ("lamps",)
+
+    def measure(self, variant: str, parameters: LampsParameters) -> list[Row]:
+        """Build the system, and compare what its index expects with what it finds."""
+        data = source(parameters.data)
+        lamps = Lamps(
+            Variant(variant, RegionMode.ELLIPSE, IqfObjectIndex, SqTree), data, STILL_M, parameters
         )
-    progress("figure-9", len(_FREQUENT_PERCENT), len(_FREQUENT_PERCENT))
-    return rows
-
-
-def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[Row]:
-    """Measure how far E[i_n] is from i_n, by the number of subscriptions."""
-    rows: list[Row] = []
-    shares = (2, 4, 6, 8, 10)
-    for number, share in enumerate(shares):
-        progress("figure-11", number, len(shares))
-        parameters = replace(base, subscriptions=max(1, base.subscriptions * share // 10))
-        variant = Variant("lamps", RegionMode.ELLIPSE, IqfObjectIndex, lambda: SqTree(data.square()))
-        lamps = Lamps(variant, data, STILL_M, parameters)
-        lamps.build(progress)
+        lamps.build(self.progress)
         lamps.compare_sample(0)
         tree = top_k_of(lamps.engine).tables.indexes.alike
-        assert isinstance(tree, SqTree)  # noqa: S101 - made two lines above
-        met = data.objects(_OBJECTS_MET, 1, np.random.default_rng([base.seed, 11]))
-        rows.append(
+        assert isinstance(tree, SqTree)  # noqa: S101 - made some lines above
+        met = data.objects(_OBJECTS_MET, 1, np.random.default_rng([parameters.seed, 11]))
+        return [
             {
-                "experiment": "figure-11",
-                "variant": "lamps",
-                "data": data.name,
                 "subscriptions": parameters.subscriptions,
                 "objects": parameters.objects,
                 "objects_seen": tree.seen_count,
                 "error": round(tree.expectation_error(met), 4),
-                "x": "subscriptions",
-                "y": "error",
                 "lists_audited": lamps.audit.lists,
                 "mismatches": lamps.audit.mismatches,
             }
-        )
-    progress("figure-11", len(shares), len(shares))
-    return rows
-
-
-STRUCTURES: dict[str, Callable[[Dataset, LampsParameters, Progress], list[Row]]] = {
-    "figure-9": figure_9,
-    "figure-11": figure_11,
-}
+        ]

@@ -6,6 +6,7 @@ import math
 
 from bench.datasets import keyword_sets
 from bench.match.workload import MatchWorkload
+from bench.matching import wrong_rows
 from index.batches import Matches
 from safe_region.scoring import text_distance
 
@@ -52,7 +53,5 @@ class MatchAudit:
 
     def mismatches(self, found: Matches, subscriptions: int) -> int:
         """Count the objects whose matches among the first subscriptions are others than found."""
-        return sum(
-            sorted(found.row(number).tolist()) != [one for one in expected if one <= subscriptions]
-            for number, expected in enumerate(self.expected[: len(found.offsets) - 1])
-        )
+        known = [[one for one in ids if one <= subscriptions] for ids in self.expected]
+        return wrong_rows(found, known)

@@ -1,4 +1,4 @@
-"""The workload of `bench match`: subscriptions with the reaches they would have, and new objects."""
+"""The workload of the suite match: subscriptions with the reaches they would have, and new objects."""
 
 from __future__ import annotations
 
@@ -6,50 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.benchmark import Progress
 from bench.datasets import Dataset, Subscriptions, distinct_subscriptions
+from bench.match.experiments import MatchParameters
 from bench.portions import interest_part, object_part, reach_part
-from bench.reports import Progress
 from index.baselines.iqf import IqfObjectIndex
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking, ReachBatch
-from safe_region.scoring import Similarity
 
 CHUNK = 20_000
 """Rows between two steps of a progress bar."""
-
-
-@dataclass(frozen=True, slots=True)
-class MatchParameters:
-    """Size and shape of a run.
-
-    Parameters
-    ----------
-    subscriptions
-        How many there are, all different.
-    objects
-        How many live objects the reaches are computed from.
-    k_max
-        k is uniform from 1 to this.
-    buffer_extra
-        b: the reach is the (k + b + 1)-th length.
-    similarity
-        Text similarity of all.
-    arrivals
-        New objects that are matched.
-    moved
-        Subscriptions that are moved, there and back.
-    audited
-        New objects whose matches are compared with the definition.
-    """
-
-    subscriptions: int = 100_000
-    objects: int = 100_000
-    k_max: int = 10
-    buffer_extra: int = 8
-    similarity: Similarity = Similarity.JACCARD
-    arrivals: int = 2_000
-    moved: int = 20_000
-    audited: int = 40
-    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +40,7 @@ def prepare(data: Dataset, parameters: MatchParameters, progress: Progress) -> M
     """Draw a workload and compute its reaches."""
     chance = np.random.default_rng([parameters.seed, 17])
     drawn = distinct_subscriptions(
-        data, parameters.subscriptions, parameters.k_max, parameters.similarity, chance
+        data, parameters.subscriptions, parameters.k_max, parameters.text_similarity, chance
     )
     every = data.objects(parameters.objects + parameters.arrivals, 1, chance)
     live = object_part(every, 0, parameters.objects)

@@ -1,6 +1,6 @@
-"""`bench draw-file`: files for `bench match-file`, so that a run can be repeated without outside data.
+"""Files for `nearcast bench match-file`, so that a run can be repeated without outside data.
 
-Subscriptions and objects are those of `bench ap-tree`; keyword 17 is written `w17`.
+Subscriptions and objects are those of the suite ap-tree; keyword 17 is written `w17`.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bench.ap_tree.workload import ApTreeParameters, draw
-from bench.datasets import SOURCES, keyword_sets
+from bench.ap_tree.experiments import ApTreeParameters
+from bench.ap_tree.workload import draw
+from bench.datasets import keyword_sets, source
 from bench.errors import BenchError
 from index.batches import Floats, Ints, KeywordLists
 
 
-def draw_files(subscriptions: Path, objects: Path, parameters: ApTreeParameters, source: str) -> None:
+def draw_files(subscriptions: Path, objects: Path, parameters: ApTreeParameters) -> None:
     """Draw subscriptions and objects, and write each to a file.
 
     Parameters
@@ -22,16 +23,14 @@ def draw_files(subscriptions: Path, objects: Path, parameters: ApTreeParameters,
     subscriptions, objects
         See `bench.match_file.tables`; what is there is overwritten.
     parameters
-        How many, and of what shape.
-    source
-        One of `bench.datasets.SOURCES`.
+        How many, of what shape, and from which data.
 
     Raises
     ------
     BenchError
         If the data is not there, or a file cannot be written.
     """
-    workload = draw(SOURCES[source](), parameters)
+    workload = draw(source(parameters.data), parameters)
     boxes, arrivals = workload.boxes, workload.arrivals
     corners = (boxes.x1_m, boxes.y1_m, boxes.x2_m, boxes.y2_m)
     _write(subscriptions, _lines(workload.ids, corners, workload.required))

@@ -1,4 +1,4 @@
-"""`bench match-file`: which subscriptions of a file the objects of another match, and how fast."""
+"""Which subscriptions of a file the objects of another match, and how fast."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.ap_tree.peers import PEERS
+from bench.benchmark import Progress
 from bench.errors import BenchError
 from bench.match_file.tables import Clauses, Words, read_objects, read_subscriptions
+from bench.matching import Timed, timed
+from bench.peers.clauses import PEERS
 from bench.portions import object_part
-from bench.reports import Progress
-from index.batches import Boxes, Floats, Ints, KeywordLists, Matches, ObjectBatch
+from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
 from index.catalogue import CLAUSE_INDEXES
 from index.contracts import ClauseIndex
 from index.square import Square
@@ -36,23 +37,6 @@ _TRIAL = 1_000
 """Subscriptions and objects of the run that compiles kernels."""
 
 
-class Times(NamedTuple):
-    """Microseconds an object: mean, median, and 99 of 100."""
-
-    mean: float
-    p50: float
-    p99: float
-
-    @classmethod
-    def of(cls, samples: Floats) -> Times:
-        """Summarise samples."""
-        if not len(samples):
-            return cls(0.0, 0.0, 0.0)
-        return cls(
-            float(samples.mean()), float(np.quantile(samples, 0.5)), float(np.quantile(samples, 0.99))
-        )
-
-
 class Report(NamedTuple):
     """What a run has found."""
 
@@ -61,8 +45,8 @@ class Report(NamedTuple):
     matches: int
     read_s: float
     load_s: float
-    single_us: Times
-    batch_us: Times
+    single: Timed
+    batch: Timed
     index_bytes: int
     peak_mb: float
 
@@ -104,18 +88,18 @@ def match_files(
     index.insert(*clauses)
     index.match(object_part(items, 0, 0))  # an index that cannot be changed is built here
     load_s = time.perf_counter() - began_s
-    single_us, _ = _timed(index, items, 1, progress)
-    batch_us, found = _timed(index, items, batch, progress)
+    single = _timed(index, items, 1, progress)
+    batched = _timed(index, items, batch, progress)
     if out is not None:
-        _write(out, items.ids, found)
+        _write(out, items.ids, batched.matches)
     return Report(
         len(clauses.ids),
         len(items),
-        len(found.ids),
+        len(batched.matches.ids),
         read_s,
         load_s,
-        Times.of(single_us),
-        Times.of(batch_us),
+        single,
+        batched,
         index.memory_bytes(),
         _peak_mb(),
     )
@@ -146,23 +130,13 @@ def _compile(name: str, square: Square | None, clauses: Clauses, items: ObjectBa
     index.match(object_part(items, 0, min(1, len(items))))
 
 
-def _timed(
-    index: ClauseIndex, items: ObjectBatch, batch: int, progress: Progress
-) -> tuple[Floats, Matches]:
-    """Match all objects, so many a call; return microseconds an object of each call, and what matches."""
+def _timed(index: ClauseIndex, items: ObjectBatch, batch: int, progress: Progress) -> Timed:
+    """Match all objects, so many a call."""
     stage = "one at a time" if batch == 1 else f"in batches of {batch}"
-    samples, counts, ids = [], [], []
-    for first in range(0, len(items), batch):
-        part = object_part(items, first, min(first + batch, len(items)))
-        began = time.perf_counter()
-        found = index.match(part)
-        samples.append(1e6 * (time.perf_counter() - began) / len(part))
-        counts.append(np.diff(found.offsets))
-        ids.append(found.ids)
-        progress(stage, first + len(part), len(items))
-    nothing = np.empty(0, dtype=np.int64)
-    offsets = np.append(0, np.cumsum(np.concatenate([nothing, *counts])))
-    return np.array(samples), Matches(offsets, np.concatenate([nothing, *ids]))
+    progress(stage, 0, len(items))
+    found = timed(index, items, batch)
+    progress(stage, len(items), len(items))
+    return found
 
 
 def _write(out: Path, object_ids: Ints, found: Matches) -> None:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bench.benchmark import Progress
 from bench.errors import BenchError
-from bench.reports import Progress
 from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
 
 _ID_MAX = 2**63 - 1

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from bench.benchmark import Row
 from bench.neighbours.acts import NamedAct
 from bench.neighbours.summaries import Summary, recovery_s, summary
 from bench.neighbours.trial import Outcome
-from bench.reports import Row
 
 KINDS = ("report", "publish")
 SETTLED_S = 10.0
@@ -76,7 +76,6 @@ def row(act: NamedAct, control: Sequence[Outcome], trials: Sequence[Outcome]) ->
     """Return medians of the trials of an act beside those of trials in which nobody acts."""
     without, found = [figures(one) for one in control], [figures(one) for one in trials]
     columns: Row = {
-        "experiment": "neighbours",
         "variant": act.name,
         "what": act.what,
         "role": act.role.value if act.role else "none",

@@ -14,11 +14,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from bench.benchmark import Progress, Row
 from bench.neighbours.acts import ACTS, NOTHING, NamedAct, World, chosen
 from bench.neighbours.companions import companion
 from bench.neighbours.tokens import Tokens
 from bench.neighbours.trial import Outcome, Setting, acted, acting, served
-from bench.reports import Progress, Row
 from server.principal import Role
 
 TENANTS = ("alder", "birch", "cedar", "thorn")
@@ -118,7 +118,6 @@ def _row(acts: Sequence[NamedAct], silent: Sequence[Outcome], found: Sequence[Ou
     after = [_rates(one, "calm_s", "end_s") for one in found]
     idle = [_rates(one, "act_s", "calm_s") for one in silent]
     columns: Row = {
-        "experiment": "neighbours",
         "what": f"one of {len(TENANTS)} tenants: {', '.join(one.name for one in acts)}",
         "rounds": len(found),
     }

@@ -1,4 +1,4 @@
-"""`bench publish`: durable objects a second, through the store alone and through all of the server.
+"""Durable objects a second, through the store alone and through all of the server.
 
 `store` commits rows, one batch after the other. `server` is the server without its transport: publishers
 that each wait for their answer, planning, group commit, engine and sessions. Half of the objects are
@@ -12,17 +12,17 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from bench.audits import Audit, sample
+from bench.benchmark import Benchmark, Progress, Row
 from bench.datasets import keyword_sets
-from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, named, options_of
-from bench.reports import Progress, Row
-from bench.variants import chosen
+from bench.publish.experiments import PublishParameters
+from bench.recovery.experiments import RecoveryParameters
+from bench.recovery.workload import RecoveryWorkload, named, options_of
 from index.batches import Ints
 from server.commands import command as c
 from server.core.coordinator import Coordinator
@@ -31,78 +31,59 @@ from server.runtime.command_loop import CommandLoop
 from server.session import Outbox
 from server.store import SqliteStore
 
-VARIANTS = ("store", "server")
-
 _TTL_MS = 24 * 3600 * 1000
 _BEFORE = 1_000
 """Objects a request, of those that are there before."""
 _AUDITED = 50
 
 
-@dataclass(frozen=True, slots=True)
-class PublishParameters:
-    """Size and shape of a run.
-
-    Parameters
-    ----------
-    objects
-        How many are published while the clock runs; as many are there before.
-    subscriptions
-        How many devices listen, with one each.
-    publishers
-        Those that publish at once, each waiting for its answer before it goes on.
-    """
-
-    objects: int = 100_000
-    subscriptions: int = 10_000
-    publishers: int = 16
-    data: str = "synthetic"
-    payload_bytes: int = 64
-    k_max: int = 10
-    seed: int = 1
-
-    def workload(self) -> RecoveryWorkload:
-        """Draw objects and subscriptions."""
-        return RecoveryWorkload(
-            RecoveryParameters(
-                2 * self.objects,
-                self.subscriptions,
-                data=self.data,
-                payload_bytes=self.payload_bytes,
-                k_max=self.k_max,
-                seed=self.seed,
-            )
-        )
+def workload_of(parameters: PublishParameters) -> RecoveryWorkload:
+    """Draw objects and subscriptions."""
+    drawn = RecoveryParameters(
+        objects=2 * parameters.objects,
+        subscriptions=parameters.subscriptions,
+        data=parameters.data,
+        payload_bytes=parameters.payload_bytes,
+        k_max=parameters.k_max,
+        seed=parameters.seed,
+    )
+    return RecoveryWorkload(drawn)
 
 
-def measure(
-    variant: str,
-    batch: int,
-    workload: RecoveryWorkload,
-    parameters: PublishParameters,
-    folder: Path | None,
-    progress: Progress,
-) -> Row:
-    """Measure one way of publishing, with so many objects a request."""
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        store = SqliteStore(Path(temporary) / "store.db", workload.frame)
-        try:
-            if variant == "store":
-                row = _through_store(store, batch, workload, parameters)
-            else:
-                row = asyncio.run(_Run(store, batch, workload, parameters, progress).run())
-        finally:
-            store.close()
-    return row
+class PublishBenchmark(Benchmark[PublishParameters]):
+    """A store alone, and all of a server but its transport."""
+
+    VARIANTS = ("store", "server")
+
+    def measure(self, variant: str, parameters: PublishParameters) -> list[Row]:
+        """Measure one way of publishing, with so many objects a request."""
+        any_batch = parameters.changed(batch=1)
+        workload = self.kept("workload", any_batch, lambda: workload_of(any_batch))
+        is_server = variant == "server"
+        with tempfile.TemporaryDirectory(dir=parameters.folder) as temporary:
+            store = SqliteStore(Path(temporary) / "store.db", workload.frame)
+            try:
+                if is_server:
+                    figures = asyncio.run(_Run(store, workload, parameters, self.progress).run())
+                else:
+                    figures = _through_store(store, workload, parameters)
+            finally:
+                store.close()
+        return [
+            {
+                "objects": parameters.objects,
+                "subscriptions": parameters.subscriptions if is_server else 0,
+                "publishers": parameters.publishers if is_server else 1,
+                **figures,
+            }
+        ]
 
 
-def _through_store(
-    store: SqliteStore, batch: int, workload: RecoveryWorkload, parameters: PublishParameters
-) -> Row:
+def _through_store(store: SqliteStore, workload: RecoveryWorkload, parameters: PublishParameters) -> Row:
     chance = random.Random(parameters.seed)
     spent: list[float] = []
-    for first in range(0, parameters.objects, batch):
-        end = min(first + batch, parameters.objects)
+    for first in range(0, parameters.objects, parameters.batch):
+        end = min(first + parameters.batch, parameters.objects)
         rows = workload.object_rows(first, end, chance)
         began = time.perf_counter()
         store.commit(rows, 1)
@@ -117,13 +98,11 @@ class _Run:
     def __init__(
         self,
         store: SqliteStore,
-        batch: int,
         workload: RecoveryWorkload,
         parameters: PublishParameters,
         progress: Progress,
     ) -> None:
         self._store = store
-        self._batch = batch
         self._workload = workload
         self._parameters = parameters
         self._progress = progress
@@ -140,10 +119,10 @@ class _Run:
         await self._publish(self._requests(0, count, _BEFORE))
         await self._subscribe()
         # What is compiled or loaded at the first use is not measured.
-        await self._publish(self._requests(count, count + _BEFORE, self._batch))
+        await self._publish(self._requests(count, count + _BEFORE, self._parameters.batch))
         self._spent.clear()
         self._done = 0
-        requests = self._requests(min(count + _BEFORE, 2 * count), 2 * count, self._batch)
+        requests = self._requests(min(count + _BEFORE, 2 * count), 2 * count, self._parameters.batch)
         measured = 2 * count - min(count + _BEFORE, 2 * count)
         began = time.perf_counter()
         await asyncio.gather(*(self._publish(requests) for _ in range(self._parameters.publishers)))
@@ -212,38 +191,3 @@ def _figures(objects: int, seconds: float, spent: Sequence[float]) -> Row:
         "request_ms_p99": round(1e3 * float(np.quantile(spent, 0.99)), 2),
         "request_ms_max": round(1e3 * max(spent), 2),
     }
-
-
-def run(
-    progress: Progress,
-    *,
-    variants: Sequence[str],
-    batches: Sequence[int],
-    folder: Path | None,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Measure variants at each size of a request; `shape` are fields of PublishParameters.
-
-    Raises
-    ------
-    BenchError
-        If a variant is not known, or a file is not there.
-    """
-    parameters = PublishParameters(**shape)
-    wanted = [(name, batch) for name in chosen(variants, VARIANTS) for batch in batches]
-    workload = parameters.workload()
-    rows: list[Row] = []
-    for number, (name, batch) in enumerate(wanted):
-        progress("runs", number, len(wanted))
-        row = measure(name, batch, workload, parameters, folder, progress)
-        is_server = name == "server"
-        given = {
-            "data": parameters.data,
-            "objects": parameters.objects,
-            "objects_per_request": batch,
-            "subscriptions": parameters.subscriptions if is_server else 0,
-            "publishers": parameters.publishers if is_server else 1,
-        }
-        rows.append({"experiment": "publish", "variant": name, **given, **row})
-    progress("runs", len(wanted), len(wanted))
-    return rows

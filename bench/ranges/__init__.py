@@ -1,1 +1,1 @@
-"""`bench ranges`: how often the devices of ranges that move speak."""
+"""How often the devices of ranges that move speak."""

@@ -1,30 +1,25 @@
-"""Devices of `bench ranges`: what makes them speak, and what is sent.
+"""Devices of the suite ranges: what makes them speak, and what is sent.
 
 The engine stands for the server; what it says that a device holds is what the device holds.
 """
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
+from bench.boolean_specs import boolean_of
 from bench.ranges.workload import RangesWorkload
-from bench.silence.devices import Traffic
+from bench.silence.traffic import InformedDevices, Traffic
 from engine import Engine, Published
-from engine.boolean.matcher import BooleanMatcher
 from engine.boolean.pairs import Places
-from engine.contracts import BOOLEAN, Bools
+from engine.contracts import Bools
 from index.batches import Floats, Ints
 from safe_region.ranges import ROUNDING_M, ROUNDING_SHARE, STEP_SHARE
 from safe_region.scoring import REACH_SLACK
 
 _PAIR_BITS = 32
-
-
-def boolean_of(engine: Engine) -> BooleanMatcher:
-    """Return an engine's matcher of boolean subscriptions."""
-    return cast("BooleanMatcher", engine.matchers[BOOLEAN])
 
 
 def results(engine: Engine, workload: RangesWorkload, x_m: Floats, y_m: Floats) -> Ints:
@@ -175,7 +170,7 @@ class PeriodicDevices(AnchoredDevices):
         return np.full(len(self._workload.handles), self.is_sure(self._second))
 
 
-class SetDevices:
+class SetDevices(InformedDevices):
     """Devices that hold their result and nothing else, and speak when it has changed, or by the clock.
 
     Parameters
@@ -185,39 +180,20 @@ class SetDevices:
     workload
         What happens.
     period_s
-        Devices report every so many seconds, and only then learn anything; if absent, whenever their
-        result has changed: nobody who holds no more can do better.
+        See `InformedDevices`; nobody who holds no more can do better than without.
     """
 
     def __init__(self, engine: Engine, workload: RangesWorkload, period_s: int | None = None) -> None:
-        self.traffic = Traffic()
+        super().__init__(len(workload.handles), period_s)
         self._engine = engine
         self._workload = workload
-        self._period_s = period_s
         self._second = 0
         self._shown = results(engine, workload, *workload.positions(0))
 
     def move(self, second: int) -> None:
         """Let devices be where they are at a second, and report."""
         self._second = second
-        if self._period_s is None:
-            self.traffic.reports += self._update()
-        elif self.is_sure(second):
-            self.traffic.reports += len(self._workload.handles)
-            self._update()
-        else:
-            changed = np.setxor1d(self._true(), self._shown, assume_unique=True)
-            self.traffic.stale += len(np.unique(changed >> _PAIR_BITS))
-
-    def learn(self, published: Published) -> None:
-        """Push new results, as by a server that knows where devices are."""
-        del published
-        if self._period_s is None:
-            self.traffic.pushes += self._update()
-
-    def is_sure(self, second: int) -> bool:
-        """Whether devices show what is true now."""
-        return self._period_s is None or second % self._period_s == 0
+        self.report(second)
 
     def shown(self, row: int) -> set[int] | None:
         """Return the ids that a device shows."""
@@ -227,7 +203,12 @@ class SetDevices:
     def _true(self) -> Ints:
         return results(self._engine, self._workload, *self._workload.positions(self._second))
 
-    def _update(self) -> int:
+    def stale(self) -> int:
+        """Return how many devices show what is not true."""
+        changed = np.setxor1d(self._true(), self._shown, assume_unique=True)
+        return len(np.unique(changed >> _PAIR_BITS))
+
+    def update(self) -> int:
         """Show what is true; return for how many devices that is something else."""
         true = self._true()
         alive = self._engine.objects.table.ids.present(self._shown & ((1 << _PAIR_BITS) - 1))

@@ -1,4 +1,4 @@
-"""`bench ranges`: how often the devices of ranges that move speak, and what they are sent.
+"""How often the devices of ranges that move speak, and what they are sent.
 
 Every second objects expire, objects arrive, and every device moves and looks at what it holds. There is
 no server process: the engine says what would be sent, and messages are counted. What a device is sent
@@ -7,27 +7,22 @@ when it subscribes is not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from bench.audits import sample
-from bench.datasets import SOURCES, keyword_sets
-from bench.ranges.devices import RangeDevices, boolean_of
+from bench.audits import Audit, audit_seconds, sample
+from bench.benchmark import Benchmark, Progress, Row
+from bench.boolean_specs import boolean_of
+from bench.datasets import source
+from bench.ranges.devices import RangeDevices
+from bench.ranges.experiments import RangesParameters
 from bench.ranges.variants import VARIANTS, Variant
 from bench.ranges.workload import RangesWorkload, draw
-from bench.reports import Progress, Row
+from bench.silence.experiments import DrivingParameters
 from bench.silence.wire_sizes import WireSizes, wire_sizes
-from bench.silence.workload import SilenceParameters
 from bench.trajectories import offsets
-from bench.variants import chosen
 from engine import Positions
-from index.batches import ObjectBatch
-from safe_region import oracle
-
-_HOUR_S = 3600.0
-_FOREVER = 2**62
 
 
 class RangesRun:
@@ -42,20 +37,19 @@ class RangesRun:
     """
 
     def __init__(
-        self, name: str, variant: Variant, workload: RangesWorkload, parameters: SilenceParameters
+        self, name: str, variant: Variant, workload: RangesWorkload, parameters: DrivingParameters
     ) -> None:
-        self.lists = 0
-        self.mismatches = 0
         self._name = name
         self._workload = workload
         self._parameters = parameters
         self._chance = np.random.default_rng([parameters.seed, 43])
-        self._alive: dict[int, oracle.OracleObject] = {}
-        self._words = [frozenset(map(str, row.tolist())) for row in keyword_sets(workload.keywords)]
-        self._engine = variant.make(workload.happens.data)
+        data, drawn = workload.happens.data, workload.happens.drawn
+        interests = replace(drawn.interests, keywords=workload.keywords)
+        self.audit = Audit(replace(drawn, interests=interests), data.maxdist_m)
+        self._engine = variant.make(data)
         objects, expiry_ms = workload.happens.arriving(0)
         self._engine.publish(objects, expiry_ms)
-        self._note(objects)
+        self.audit.publish(objects)
         region = np.full(len(workload.handles), variant.region, dtype=np.int8)
         boolean_of(self._engine).subscribe(workload.handles, workload.specs._replace(region=region))
         self._engine.evaluate(Positions(workload.handles, *workload.positions(0)))
@@ -64,103 +58,59 @@ class RangesRun:
 
     def go(self, progress: Progress) -> None:
         """Let all seconds pass; audit on the way."""
-        seconds, audits = self._parameters.seconds, self._parameters.audits
-        due = {max(1, seconds * number // audits) for number in range(1, audits + 1)}
+        seconds = self._parameters.seconds
+        due = audit_seconds(seconds, self._parameters.audits)
         is_due = False
         for second in range(1, seconds + 1):
-            for one in self._engine.advance(1000 * second).tolist():
-                del self._alive[one]
+            self.audit.remove(self._engine.advance(1000 * second))
             objects, expiry_ms = self._workload.happens.arriving(second)
             if len(objects):
-                self._note(objects)
+                self.audit.publish(objects)
                 self.devices.learn(self._engine.publish(objects, expiry_ms))
             self.devices.move(second)
             is_due |= second in due
             if is_due and self.devices.is_sure(second):
-                self._audit(second)
+                self._compare_sample(second)
                 is_due = False
             progress(self._name, second, seconds)
 
-    def _note(self, objects: ObjectBatch) -> None:
-        columns = (objects.ids.tolist(), objects.x_m.tolist(), objects.y_m.tolist())
-        for one, x_m, y_m, row in zip(*columns, keyword_sets(objects.keywords), strict=True):
-            words = frozenset(map(str, row.tolist()))
-            self._alive[one] = oracle.OracleObject(one, x_m, y_m, words, 0, _FOREVER)
-
-    def _audit(self, second: int) -> None:
+    def _compare_sample(self, second: int) -> None:
         """Compare what some devices show with the oracle's, at their true positions."""
         x_m, y_m = self._workload.positions(second)
-        circle = oracle.OracleCircle(self._workload.radius_m, None)
-        for handle in sample(len(self._words), self._parameters.audited, self._chance).tolist():
+        radius_m, count = self._workload.radius_m, len(self._workload.handles)
+        for handle in sample(count, self._parameters.audited, self._chance).tolist():
             row = handle - 1
             shown = self.devices.shown(row)
-            if shown is None:
-                continue
-            asked = oracle.OracleRange((oracle.OracleClause(self._words[row], frozenset()),), circle)
-            found = oracle.matching(asked, float(x_m[row]), float(y_m[row]), self._alive.values(), 1)
-            self.lists += 1
-            self.mismatches += shown != {match.object_id for match in found}
+            if shown is not None:
+                self.audit.compare_range(handle, shown, float(x_m[row]), float(y_m[row]), radius_m)
 
     def figures(self, sizes: WireSizes) -> Row:
         """Summarise, per device and hour."""
-        traffic = self.devices.traffic
-        device_seconds = len(self._words) * self._parameters.seconds
-        hours = device_seconds / _HOUR_S
-        up = sizes.up(traffic.reports + traffic.answers, traffic.deltas)
-        down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, traffic.location_requests)
+        device_seconds = len(self._workload.handles) * self._parameters.seconds
         return {
-            "reports_per_device_hour": round(traffic.reports / hours, 2),
-            "objects_per_device_hour": round(traffic.objects / hours, 2),
-            "pushes_per_device_hour": round(traffic.pushes / hours, 2),
-            "positions_per_device_hour": round((traffic.reports + traffic.answers) / hours, 2),
-            "questions_per_device_hour": round(traffic.location_requests / hours, 2),
+            **self.devices.traffic.figures(sizes, device_seconds),
             "server_us_per_device_s": round(1e6 * self._engine.spent_s / device_seconds, 3),
-            "bytes_up": round(up / hours, 1),
-            "bytes_down": round(down / hours, 1),
-            "stale_share": round(traffic.stale / device_seconds, 4),
-            "lists_audited": self.lists,
-            "mismatches": self.mismatches,
+            "lists_audited": self.audit.lists,
+            "mismatches": self.audit.mismatches,
         }
 
 
-def run(
-    progress: Progress,
-    *,
-    variants: Sequence[str],
-    radii_m: Sequence[float],
-    data: str,
-    trajectories: str,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Run variants for each radius; `shape` are fields of SilenceParameters.
+class RangesBenchmark(Benchmark[RangesParameters]):
+    """Ways of keeping devices right, for each radius."""
 
-    Raises
-    ------
-    BenchError
-        If a variant is not known, a file is not there, or no taxi trace is as long as the run.
-    """
-    wanted = chosen(variants, VARIANTS)
-    source = SOURCES[data]()
-    parameters = SilenceParameters(**shape)
-    offsets_m = offsets(trajectories, parameters.seconds, parameters.seed)
-    rows: list[Row] = []
-    for radius_m in radii_m:
-        workload = draw(source, offsets_m, parameters, radius_m)
-        sizes = wire_sizes(source, workload.happens.objects, parameters.seed)
-        for name in wanted:
-            measured = RangesRun(name, VARIANTS[name], workload, parameters)
-            measured.go(progress)
-            rows.append(
-                {
-                    "experiment": "ranges",
-                    "data": source.name,
-                    "trajectories": trajectories,
-                    "radius_m": radius_m,
-                    "variant": name,
-                    "devices": parameters.devices,
-                    "seconds": parameters.seconds,
-                    "objects": parameters.objects,
-                    **measured.figures(sizes),
-                }
-            )
-    return rows
+    VARIANTS = tuple(VARIANTS)
+
+    def measure(self, variant: str, parameters: RangesParameters) -> list[Row]:
+        """Let time pass."""
+
+        def make() -> tuple[RangesWorkload, WireSizes]:
+            data = source(parameters.data)
+            offsets_m = offsets(parameters.trajectories, parameters.seconds, parameters.seed)
+            drawn = draw(data, offsets_m, parameters, parameters.radius_m)
+            return drawn, wire_sizes(data, drawn.happens.objects, parameters.seed)
+
+        workload, sizes = self.kept("workload", parameters, make)
+        run = RangesRun(variant, VARIANTS[variant], workload, parameters)
+        run.go(self.progress)
+        names = ("devices", "seconds", "objects", "arrivals_per_s", "expiries_per_s")
+        return [{**{name: getattr(parameters, name) for name in names}, **run.figures(sizes)}]

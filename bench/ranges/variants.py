@@ -1,4 +1,4 @@
-"""The variants of `bench ranges`: another one is a line here."""
+"""The variants of the suite ranges: another one is a line here."""
 
 from __future__ import annotations
 

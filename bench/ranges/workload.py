@@ -1,4 +1,4 @@
-"""The workload of `bench ranges`: circles about devices on trajectories, objects that come and go."""
+"""The workload of the suite ranges: circles about devices on trajectories, objects that come and go."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.boolean_specs import circles, requiring
 from bench.datasets import Dataset, keyword_sets
-from bench.silence.workload import SilenceParameters, SilenceWorkload, prepare
-from engine.boolean.layout import CIRCLE, BooleanSpecs, Ranges
+from bench.silence.experiments import DrivingParameters, SilenceParameters
+from bench.silence.workload import SilenceWorkload, prepare
+from engine.boolean.layout import BooleanSpecs
 from engine.contracts import BOOLEAN, handle_of
-from engine.polygons import Rings
-from index.batches import Boxes, Floats, Ints, KeywordLists
-from safe_region.region import RegionMode
+from index.batches import Floats, Ints, KeywordLists
 
 KEYWORDS_MAX = 2
 """Keywords of an expression, all of which an object must have: 1 to this."""
@@ -48,10 +48,11 @@ class RangesWorkload:
 
 
 def draw(
-    data: Dataset, offsets_m: Floats, parameters: SilenceParameters, radius_m: float
+    data: Dataset, offsets_m: Floats, parameters: DrivingParameters, radius_m: float
 ) -> RangesWorkload:
     """Draw a workload; for another radius the same one."""
-    happens = prepare(data, offsets_m, parameters)
+    common = {name: getattr(parameters, name) for name in DrivingParameters.model_fields}
+    happens = prepare(data, offsets_m, SilenceParameters(**common))
     chance = np.random.default_rng([parameters.seed, 41])
     rows = keyword_sets(happens.drawn.interests.keywords)
     counts = chance.integers(1, KEYWORDS_MAX + 1, len(rows)).tolist()
@@ -62,22 +63,6 @@ def draw(
         ]
     )
     handles = np.arange(1, len(rows) + 1, dtype=np.int64) + handle_of(BOOLEAN, 0)
-    return RangesWorkload(radius_m, happens, handles, _specs(keywords, radius_m), keywords)
-
-
-def _specs(keywords: KeywordLists, radius_m: float) -> BooleanSpecs:
-    """Return circles that move, each with one clause."""
-    count = len(keywords)
-    nothing = np.zeros(count)
-    ranges = Ranges(
-        np.full(count, CIRCLE, dtype=np.int8),
-        np.ones(count, dtype=np.bool_),
-        nothing,
-        nothing,
-        np.full(count, radius_m),
-        Boxes(nothing, nothing, nothing, nothing),
-        Rings(np.zeros(count + 1, np.int64), np.zeros(1, np.int64), np.zeros(0), np.zeros(0)),
-    )
-    excluded = KeywordLists(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
-    region = np.full(count, RegionMode.ANCHORED, dtype=np.int8)
-    return BooleanSpecs(np.arange(count + 1, dtype=np.int64), keywords, excluded, ranges, region)
+    nowhere = np.zeros(len(rows))
+    ranges = circles(nowhere, nowhere, radius_m, are_moving=True)
+    return RangesWorkload(radius_m, happens, handles, requiring(keywords, ranges), keywords)

@@ -1,4 +1,4 @@
-"""`bench recovery`: a store is written by a process that then dies as if killed; another takes it over.
+"""A store is written by a process that then dies as if killed; another takes it over.
 
 Memory is what the second process has grown by, so it counts what arrays have in reserve, too. Kernels are
 compiled before, with a small store. What a device adds that comes back is measured alike: its session,
@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from bench.audits import Audit, sample
+from bench.benchmark import Benchmark, Progress, Row
 from bench.errors import BenchError
-from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, options_of
-from bench.reports import Progress, Row
+from bench.recovery.experiments import RecoveryParameters
+from bench.recovery.workload import RecoveryWorkload, options_of
 from engine import Positions
 from safe_region.frame import Frame
 from server.commands.acceptor import Accepted, Acceptor
@@ -43,19 +44,9 @@ _TAKEN_MAX = 1_000
 _MB = 1 << 20
 
 
-def measure(parameters: RecoveryParameters, folder: Path | None, progress: Progress) -> Row:
-    """Write a store and recover it.
-
-    Parameters
-    ----------
-    parameters
-        Size and shape.
-    folder
-        Where the store is written, and deleted afterwards; by default where temporary files are.
-    progress
-        Is told how far it is.
-    """
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+def measure(parameters: RecoveryParameters, progress: Progress) -> Row:
+    """Write a store and recover it."""
+    with tempfile.TemporaryDirectory(dir=parameters.folder) as temporary:
         path = Path(temporary) / "store.db"
         written = _in_process(_fill, (parameters, path), progress)
         frame = written.pop("frame")
@@ -107,7 +98,7 @@ def _fill(parameters: RecoveryParameters, path: Path, report: Connection) -> Non
 
 def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: Connection) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as trial:
-        _rehearse(replace(parameters, objects=_TRIAL, subscriptions=_TRIAL), Path(trial) / "store.db")
+        _rehearse(parameters.changed(objects=_TRIAL, subscriptions=_TRIAL), Path(trial) / "store.db")
     gc.collect()
     before = _resident_bytes()
     began = time.perf_counter()
@@ -228,26 +219,13 @@ def _audited(coordinator: Coordinator, workload: RecoveryWorkload, report: Conne
     return {"lists_audited": audit.lists, "missing": missing, "mismatches": audit.mismatches + missing}
 
 
-def run(
-    progress: Progress,
-    *,
-    sizes: Sequence[int],
-    folder: Path | None,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Recover so many subscriptions, and as many objects; `shape` are fields of RecoveryParameters.
+class RecoveryBenchmark(Benchmark[RecoveryParameters]):
+    """The store that servers have."""
 
-    Raises
-    ------
-    BenchError
-        If a file is not there, or a process fails.
-    """
-    rows: list[Row] = []
-    for number, size in enumerate(sorted(sizes)):
-        progress("sizes", number, len(sizes))
-        parameters = RecoveryParameters(objects=size, subscriptions=size, **shape)
-        row = measure(parameters, folder, progress)
-        given = {"data": parameters.data, "subscriptions": size, "objects": size}
-        rows.append({"experiment": "recovery", "variant": "sqlite", **given, **row})
-    progress("sizes", len(sizes), len(sizes))
-    return rows
+    VARIANTS = ("sqlite",)
+
+    def measure(self, variant: str, parameters: RecoveryParameters) -> list[Row]:
+        """Write a store and recover it."""
+        del variant
+        sizes = {"subscriptions": parameters.subscriptions, "objects": parameters.objects}
+        return [sizes | measure(parameters, self.progress)]

@@ -1,16 +1,16 @@
-"""The workload of `bench recovery`: a store as a server that was killed leaves it."""
+"""The workload of the suite recovery: a store as a server that was killed leaves it."""
 
 from __future__ import annotations
 
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from bench.datasets import SOURCES, Subscriptions, distinct_subscriptions, keyword_sets
+from bench.datasets import Subscriptions, distinct_subscriptions, keyword_sets, source
 from bench.portions import object_part
+from bench.recovery.experiments import RecoveryParameters
 from engine import EngineOptions
 from index.batches import ObjectBatch
 from index.catalogue import (
@@ -21,7 +21,6 @@ from index.catalogue import (
 )
 from index.square import Square
 from safe_region.frame import Area, Frame
-from safe_region.scoring import Similarity
 from server.commands.command import Hello
 from server.core.specs.top_k import TopKKind
 from server.model import LiveObject, Place, TopK
@@ -37,35 +36,6 @@ _EXPIRY_MS = 10**12
 _MARGIN_DEG = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryParameters:
-    """Size and shape of a run.
-
-    Parameters
-    ----------
-    objects, subscriptions
-        How many the store holds; a device has one subscription.
-    payload_bytes
-        Of each object.
-    k_max
-        k is uniform from 1 to this.
-    attached
-        Devices that come back afterwards, at most all.
-    audited
-        Subscriptions that are woken afterwards, their lists compared with the oracle.
-    """
-
-    objects: int = 100_000
-    subscriptions: int = 100_000
-    data: str = "synthetic"
-    payload_bytes: int = 64
-    k_max: int = 10
-    similarity: Similarity = Similarity.JACCARD
-    attached: int = 100_000
-    audited: int = 100
-    seed: int = 1
-
-
 class RecoveryWorkload:
     """What is written, and then must be there.
 
@@ -78,9 +48,10 @@ class RecoveryWorkload:
     def __init__(self, parameters: RecoveryParameters) -> None:
         self.parameters = parameters
         chance = np.random.default_rng([parameters.seed, 31])
-        data = SOURCES[parameters.data]()
+        data = source(parameters.data)
+        self._similarity = parameters.text_similarity
         self.subscriptions: Subscriptions = distinct_subscriptions(
-            data, parameters.subscriptions, parameters.k_max, parameters.similarity, chance
+            data, parameters.subscriptions, parameters.k_max, self._similarity, chance
         )
         drawn = data.objects(parameters.objects, 1, chance)
         self.frame = _frame_about(drawn)
@@ -143,7 +114,7 @@ class RecoveryWorkload:
     def _subscription_row(self, row: int, words: list[int]) -> PutSubscription:
         drawn = self.subscriptions
         alpha, k = float(drawn.alpha[row]), int(drawn.k[row])
-        spec = TopK(named(words), k, alpha, self.parameters.similarity)
+        spec = TopK(named(words), k, alpha, self._similarity)
         # In the order of their names, so that handles are rows + 1.
         return PutSubscription(_device_id(row), 1, TopKKind.number, TopKKind.encoded(spec))
 

@@ -1,4 +1,4 @@
-"""`bench retrieve`: what is best here, in microseconds, and how fast objects come and go.
+"""What is best here, in microseconds, and how fast objects come and go.
 
 A variant is built; objects are inserted and as many others removed, in large and in small batches; then
 it is asked for the k + b + 1 best, one subscription a call and all in one. Kernels are compiled before.
@@ -8,67 +8,30 @@ Slow variants answer fewer subscriptions, or hold fewer objects, and their rows 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from bench.audits import Audit
-from bench.datasets import SOURCES, Dataset, distinct_subscriptions
+from bench.benchmark import Benchmark, Estimate, Progress, Row, silent
+from bench.datasets import Dataset, distinct_subscriptions, source
+from bench.peers.inverted_file import InvertedFile
 from bench.portions import interest_part, object_part
-from bench.reports import Progress, Row
-from bench.retrieve.inverted_file import InvertedFile
-from bench.variants import chosen
+from bench.retrieve.experiments import RetrieveParameters
 from index.batches import Ints, ObjectBatch, Ranking
 from index.catalogue import OBJECT_INDEXES
 from index.contracts import ObjectIndex
-from safe_region.scoring import Similarity
 
 VARIANTS: dict[str, Callable[[], ObjectIndex]] = {**OBJECT_INDEXES, "inverted-file": InvertedFile}
-"""All object indexes there are."""
-_NAMED_ONLY = "naive"
+"""All object indexes there are, and posting lists alone."""
 
 _CHUNK = 50_000
 _TRIAL = 5_000
-"""Objects of the run that compiles kernels and tells how long a large one would take."""
+"""Objects of the run that tells how long a large one would take."""
 _BUILDING_SHARE = 0.4
 """Of the time of a run."""
 _ANSWERED_MIN = 10
 _SMALL_BATCHES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class RetrieveParameters:
-    """Size and shape of a run.
-
-    Parameters
-    ----------
-    objects
-        How many are held.
-    questions
-        Subscriptions that are answered in one call.
-    singles
-        Subscriptions that are answered in a call each.
-    k_max
-        k is uniform from 1 to this.
-    similarity
-        Text similarity of all.
-    large_batch, small_batch
-        How many objects come or go at once.
-    audited
-        Lists compared with the oracle for each b.
-    """
-
-    objects: int = 100_000
-    location_requests: int = 20_000
-    singles: int = 2_000
-    k_max: int = 10
-    similarity: Similarity = Similarity.JACCARD
-    large_batch: int = 50_000
-    small_batch: int = 1_000
-    audited: int = 100
-    seed: int = 1
 
 
 class Retrieve:
@@ -85,70 +48,27 @@ class Retrieve:
     def __init__(self, data: Dataset, parameters: RetrieveParameters) -> None:
         chance = np.random.default_rng([parameters.seed, 23])
         self._parameters = parameters
-        self._asked = distinct_subscriptions(
-            data, parameters.location_requests, parameters.k_max, parameters.similarity, chance
+        self.asked = distinct_subscriptions(
+            data, parameters.searches, parameters.k_max, parameters.text_similarity, chance
         )
-        self._large = min(parameters.large_batch, parameters.objects)
-        self._small = min(parameters.small_batch, parameters.objects)
-        fresh = self._large + _SMALL_BATCHES * self._small
-        self._objects = data.objects(parameters.objects + fresh, 1, chance)
+        self.large = min(parameters.large_batch, parameters.objects)
+        self.small = min(parameters.small_batch, parameters.objects)
+        fresh = self.large + _SMALL_BATCHES * self.small
+        self.objects = data.objects(parameters.objects + fresh, 1, chance)
         self._maxdist_m = data.maxdist_m
         self._audits: dict[int, Audit] = {}
 
-    def measure(
-        self, name: str, extras: tuple[int, ...], budget_s: float, progress: Progress
-    ) -> list[Row]:
-        """Measure a variant: a row for each b.
-
-        Parameters
-        ----------
-        name
-            One of VARIANTS.
-        extras
-            The values of b.
-        budget_s
-            How long the run may take.
-        progress
-            Is told how far it is.
-        """
-        objects = self._affordable(name, budget_s * _BUILDING_SHARE)
-        index, build_s = _built(name, object_part(self._objects, 0, objects), progress)
-        rates, gone = self._rates(index, objects)
-        rows = []
-        until_s = budget_s * (1.0 - _BUILDING_SHARE) / (2 * len(extras))
-        for number, extra in enumerate(extras):
-            audit = self._audit(objects, gone)
-            row: Row = {"variant": name, "objects": objects, "extra": extra}
-            row |= self._answer(index, extra, audit, until_s)
-            row |= {"bytes_per_object": round(index.memory_bytes() / objects, 1), **rates}
-            row |= {"large_batch": self._large, "small_batch": self._small, "build_s": round(build_s, 2)}
-            rows.append(row)
-            progress(f"{name}: b", number + 1, len(extras))
-        return rows
-
-    def _affordable(self, name: str, until_s: float) -> int:
-        """Halve the number of objects until building fits the time; compile kernels on the way."""
-        trial = min(_TRIAL, self._parameters.objects)
-        index, _ = _built(name, object_part(self._objects, 0, trial))
-        self._ask(index, 0, 0, 1)
-        index.remove(self._objects.ids[:1])
-        _, spent = _built(name, object_part(self._objects, 0, trial))
-        objects = self._parameters.objects
-        while objects > _TRIAL and objects * spent / trial > until_s:
-            objects //= 2
-        return objects
-
-    def _rates(self, index: ObjectIndex, objects: int) -> tuple[Row, Ints]:
+    def rates(self, index: ObjectIndex, objects: int) -> tuple[Row, Ints]:
         """Let objects come and as many others go; return rates, and who went."""
-        fresh = self._large + _SMALL_BATCHES * self._small
-        gone = np.random.default_rng(5).permutation(self._objects.ids[: objects + fresh])[:fresh]
+        fresh = self.large + _SMALL_BATCHES * self.small
+        gone = np.random.default_rng(5).permutation(self.objects.ids[: objects + fresh])[:fresh]
         row: Row = {}
         for name, size, first, stop in (
-            ("", self._large, 0, self._large),
-            ("_small", self._small, self._large, fresh),
+            ("", self.large, 0, self.large),
+            ("_small", self.small, self.large, fresh),
         ):
             coming = [
-                object_part(self._objects, objects + start, objects + start + size)
+                object_part(self.objects, objects + start, objects + start + size)
                 for start in range(first, stop, size)
             ]
             began = time.perf_counter()
@@ -157,8 +77,8 @@ class Retrieve:
             spent = time.perf_counter() - began
             row[f"inserts_per_s{name}"] = round((stop - first) / spent)
         for name, size, first, stop in (
-            ("", self._large, 0, self._large),
-            ("_small", self._small, self._large, fresh),
+            ("", self.large, 0, self.large),
+            ("_small", self.small, self.large, fresh),
         ):
             began = time.perf_counter()
             for start in range(first, stop, size):
@@ -166,26 +86,27 @@ class Retrieve:
             row[f"removes_per_s{name}"] = round((stop - first) / (time.perf_counter() - began))
         return row, gone
 
-    def _answer(self, index: ObjectIndex, extra: int, audit: Audit, until_s: float) -> Row:
+    def answer(self, index: ObjectIndex, extra: int, audit: Audit, until_s: float) -> Row:
         """Ask one by one, and all at once."""
-        self._ask(index, extra, len(self._asked.k) - 1, len(self._asked.k))  # loads caches
+        parameters = self._parameters
+        self.ask(index, extra, len(self.asked.k) - 1, len(self.asked.k))  # loads caches
         times_us = []
         deadline = time.perf_counter() + until_s
-        for number in range(min(self._parameters.singles, len(self._asked.k))):
+        for number in range(min(parameters.singles, len(self.asked.k))):
             began = time.perf_counter()
-            self._ask(index, extra, number, number + 1)
+            self.ask(index, extra, number, number + 1)
             ended = time.perf_counter()
             times_us.append(1e6 * (ended - began))
             if ended > deadline and len(times_us) >= _ANSWERED_MIN:
                 break
         affordable = int(1e6 * until_s / float(np.mean(times_us)))
-        asked = min(len(self._asked.k), max(_ANSWERED_MIN, affordable))
+        asked = min(len(self.asked.k), max(_ANSWERED_MIN, affordable))
         began = time.perf_counter()
-        found = self._ask(index, extra, 0, asked)
+        found = self.ask(index, extra, 0, asked)
         spent = time.perf_counter() - began
         lists, mismatches = audit.lists, audit.mismatches
-        audited = min(self._parameters.audited, asked)
-        audit.compare_found(_first(found, audited), self._asked.k[:audited] + extra + 1)
+        audited = min(parameters.audited, asked)
+        audit.compare_found(_first(found, audited), self.asked.k[:audited] + extra + 1)
         return {
             "us_per_subscription_median": round(float(np.median(times_us)), 2),
             "us_per_subscription_mean": round(float(np.mean(times_us)), 2),
@@ -198,7 +119,7 @@ class Retrieve:
         }
 
     def _ask(self, index: ObjectIndex, extra: int, start: int, stop: int) -> Ranking:
-        asked = self._asked
+        asked = self.asked
         return index.best(
             interest_part(asked.interests, start, stop),
             asked.x_m[start:stop],
@@ -207,19 +128,71 @@ class Retrieve:
             np.full(stop - start, np.inf),
         )
 
-    def _audit(self, objects: int, gone: Ints) -> Audit:
+    def ask(self, index: ObjectIndex, extra: int, start: int, stop: int) -> Ranking:
+        """Look for the best at some of the subscriptions."""
+        asked = self.asked
+        return index.best(
+            interest_part(asked.interests, start, stop),
+            asked.x_m[start:stop],
+            asked.y_m[start:stop],
+            asked.k[start:stop] + extra + 1,
+            np.full(stop - start, np.inf),
+        )
+
+    def audit(self, objects: int, gone: Ints) -> Audit:
         """Return the audit of what is there when so many objects were built."""
         if objects not in self._audits:
-            fresh = self._large + _SMALL_BATCHES * self._small
-            self._audits[objects] = Audit(self._asked, self._maxdist_m)
-            self._audits[objects].publish(object_part(self._objects, 0, objects + fresh))
+            fresh = self.large + _SMALL_BATCHES * self.small
+            self._audits[objects] = Audit(self.asked, self._maxdist_m)
+            self._audits[objects].publish(object_part(self.objects, 0, objects + fresh))
             self._audits[objects].remove(gone)
         return self._audits[objects]
 
 
-def _built(
-    name: str, objects: ObjectBatch, progress: Progress | None = None
-) -> tuple[ObjectIndex, float]:
+class RetrieveBenchmark(Benchmark[RetrieveParameters]):
+    """Object indexes, and posting lists alone."""
+
+    VARIANTS = tuple(VARIANTS)
+
+    def _workload(self, parameters: RetrieveParameters) -> Retrieve:
+        whole = self.whole(parameters, "objects")
+        return self.kept("workload", whole, lambda: Retrieve(source(whole.data), whole))
+
+    def trial(self, variant: str, parameters: RetrieveParameters) -> Estimate:
+        """Build a small index, ask it, and remove an object."""
+        workload = self._workload(parameters)
+        count = min(_TRIAL, parameters.objects)
+        index, spent_s = _built(variant, object_part(workload.objects, 0, count), silent)
+        workload.ask(index, 0, 0, 1)
+        index.remove(workload.objects.ids[:1])
+        each_s = spent_s / count / _BUILDING_SHARE
+        return lambda other: float(other.objects * each_s)
+
+    def smaller(self, variant: str, parameters: RetrieveParameters) -> RetrieveParameters | None:
+        """Return half as many objects."""
+        del variant
+        count = parameters.objects
+        return parameters.changed(objects=count // 2) if count > _TRIAL else None
+
+    def measure(self, variant: str, parameters: RetrieveParameters) -> list[Row]:
+        """Build a variant, let objects come and go, and ask: a row for each b."""
+        workload, count, extras = self._workload(parameters), parameters.objects, parameters.extras
+        index, build_s = _built(variant, object_part(workload.objects, 0, count), self.progress)
+        rates, gone = workload.rates(index, count)
+        rows: list[Row] = []
+        until_s = parameters.budget_s * (1.0 - _BUILDING_SHARE) / (2 * len(extras))
+        for number, extra in enumerate(sorted(extras)):
+            audit = workload.audit(count, gone)
+            row: Row = {"objects": count, "extra": extra}
+            row |= workload.answer(index, extra, audit, until_s)
+            row |= {"bytes_per_object": round(index.memory_bytes() / count, 1), **rates}
+            row |= {"large_batch": workload.large, "small_batch": workload.small}
+            rows.append({**row, "build_s": round(build_s, 2)})
+            self.progress(f"{variant}: b", number + 1, len(extras))
+        return rows
+
+
+def _built(name: str, objects: ObjectBatch, progress: Progress) -> tuple[ObjectIndex, float]:
     """Build a variant; return how long it took."""
     index = VARIANTS[name]()
     spent = 0.0
@@ -228,8 +201,7 @@ def _built(
         began = time.perf_counter()
         index.insert(part)
         spent += time.perf_counter() - began
-        if progress is not None:
-            progress(name, first + len(part), len(objects))
+        progress(name, first + len(part), len(objects))
     return index, spent
 
 
@@ -237,34 +209,3 @@ def _first(found: Ranking, count: int) -> Ranking:
     """Take the first rows."""
     end = found.offsets[count]
     return Ranking(found.offsets[: count + 1], found.ids[:end], found.length_m[:end], found.r_m[:end])
-
-
-def run(
-    progress: Progress,
-    *,
-    variants: Sequence[str],
-    extras: Sequence[int],
-    data: str,
-    similarity: str,
-    budget_s: float,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Measure variants at each b; `shape` are fields of RetrieveParameters.
-
-    Raises
-    ------
-    BenchError
-        If a variant is not known, or a file is not there.
-    """
-    wanted = chosen(variants, VARIANTS)
-    if not variants:
-        wanted.remove(_NAMED_ONLY)
-    source = SOURCES[data]()
-    workload = Retrieve(source, RetrieveParameters(similarity=Similarity[similarity.upper()], **shape))
-    rows: list[Row] = []
-    for number, name in enumerate(wanted):
-        progress("variants", number, len(wanted))
-        measured = workload.measure(name, tuple(sorted(extras)), budget_s, progress)
-        rows += [{"experiment": "retrieve", "data": source.name, **row} for row in measured]
-    progress("variants", len(wanted), len(wanted))
-    return rows

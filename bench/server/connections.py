@@ -7,14 +7,14 @@ import statistics
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from bench.reports import Progress, Row
+from bench.benchmark import Progress, Row
 from bench.server import lines as ways
 from bench.server.echo import METHOD, REPLY_BYTES
 from bench.server.lines import Awaited, Channel, in_portions, opened
 from bench.server.listeners import Listeners, expired
 from bench.server.measures import Rate, closed_loop, paced, pushes
 from bench.server.processes import Process, files_max
-from bench.server.workload import ROUND, AttachRequest, Workload
+from bench.server.workload import AttachRequest, Workload
 
 LATENCY_PER_S = 1_000.0
 """Reports, and deltas of published objects, a second while latencies are measured."""
@@ -77,10 +77,7 @@ class Connections:
             row["own_mb"] = round(self._server.own_bytes() / 1e6, 1)
             row["kb_per_device"] = round((self._server.rss_bytes() - before) / 1e3 / devices, 1)
             # Latencies first: a load generator that closes thousands of other connections is late itself.
-            reports = [
-                [workload.report(device, corner).SerializeToString() for corner in range(ROUND)]
-                for device in range(workload.reporting)
-            ]
+            reports = workload.rounds()
             speakers = lines[: workload.reporting]
             found = await paced(speakers, reports, LATENCY_PER_S, self._seconds)
             row |= found.row("report")

@@ -6,7 +6,7 @@ import asyncio
 import statistics
 from collections.abc import Sequence
 
-from bench.reports import Progress, Row
+from bench.benchmark import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import attach
 from bench.server.lines import Awaited, Channel, entry_count, opened

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bench.audits import Audit, sample
-from bench.reports import Row
+from bench.benchmark import Row
 from bench.server.lines import Awaited, Channel
 from bench.server.workload import PUSHED_TTL_MS, RANGE_M, Workload, object_batch
 from nearcast.v1.device_service_pb2 import AttachResponse

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bench.reports import Row
+from bench.benchmark import Row
 from bench.server.lines import Channel, entry_count, silent
 from bench.server.processes import Process
 from bench.server.workload import sent_ns

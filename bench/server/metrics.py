@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from bench.reports import Progress, Row
+from bench.benchmark import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import attach
 from bench.server.lines import opened
@@ -20,7 +20,7 @@ from bench.server.listeners import Listeners
 from bench.server.measures import Rate, closed_loop
 from bench.server.processes import Process
 from bench.server.setup import published, serving
-from bench.server.workload import ROUND, Workload
+from bench.server.workload import Workload
 
 _SCRAPE_S = 1.0
 """Between two scrapes: fifteen times as often as Prometheus does by default."""
@@ -28,10 +28,7 @@ _SCRAPE_S = 1.0
 
 async def measure_metrics(workload: Workload, seconds: float, rounds: int, progress: Progress) -> Row:
     """Return CPU a report without a metrics port and with one that is scraped each second."""
-    reports = [
-        [workload.report(device, corner).SerializeToString() for corner in range(ROUND)]
-        for device in range(workload.reporting)
-    ]
+    reports = workload.rounds()
     rates: dict[str, list[Rate]] = {"plain": [], "metrics": []}
     port = _free_port()
     with (

@@ -1,4 +1,4 @@
-"""`bench server`: a real server process under load, and a bare echo server beside it.
+"""A real server process under load, and a bare echo server beside it.
 
 The load generator is the process of the command. It sends messages that were written before and looks
 into as few of what arrives as it can, so that the server is what is measured. Both servers run on uvloop
@@ -12,23 +12,22 @@ by a delta.
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import uvloop
-
-from bench.datasets import SOURCES, Dataset
+from bench.benchmark import Benchmark, Progress, Row
+from bench.datasets import source
 from bench.errors import BenchError
-from bench.reports import Progress, Row
-from bench.retrieve.run import Retrieve, RetrieveParameters
+from bench.retrieve.experiments import RetrieveParameters
+from bench.retrieve.run import RetrieveBenchmark
+from bench.runner import affordable
 from bench.server import echo as echoing
+from bench.server import loop
 from bench.server.connections import Connections
+from bench.server.experiments import SINGLE, ServerParameters
 from bench.server.fleets import Fleets
 from bench.server.metrics import measure_metrics
 from bench.server.processes import Process, require_files, running
@@ -36,59 +35,12 @@ from bench.server.setup import compile_kernels, published, serving
 from bench.server.soak import soak
 from bench.server.storm import storm
 from bench.server.workload import Workload
-from bench.variants import chosen
 from engine import CostModel
 from index.catalogue import DEFAULT_OBJECT_INDEX
 
-VARIANTS = ("connections", "shared", "fleet", "storm-connections", "storm-fleet", "metrics")
-_STORMS = ("storm-connections", "storm-fleet")
-_OF_BOTH_KINDS = ("connections", "shared")
 _SHARED = 10
 """Connections of the variant `shared`."""
 _RETRIEVE_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class ServerParameters:
-    """Size and shape of a run.
-
-    Parameters
-    ----------
-    objects
-        How many are there.
-    k_max
-        k is uniform from 1 to this.
-    seconds
-        Length of one measurement.
-    rounds
-        How often each is repeated.
-    boolean_share
-        So many of the devices have a boolean subscription with a fixed range, for ``connections`` and
-        ``shared``.
-    variants
-        ``connections``, one for each device, ``shared``, a stream for each on some connections, as
-        through a gateway, or ``fleet``, streams that they share; ``storm-connections`` and
-        ``storm-fleet``, the same where the server is killed and all devices come back; ``metrics``, two
-        servers of which one is scraped. Each has a server of its own.
-    """
-
-    objects: int = 100_000
-    k_max: int = 10
-    seconds: float = 5.0
-    rounds: int = 3
-    boolean_share: float = 0.0
-    seed: int = 1
-    variants: Sequence[str] = VARIANTS
-
-    def __post_init__(self) -> None:
-        others = [one for one in self.variants if one not in _OF_BOTH_KINDS]
-        if self.boolean_share and others:
-            known = ", ".join(_OF_BOTH_KINDS)
-            raise BenchError(f"variant is {others[0]!r}, must be one of {known} with a boolean share")
-
-    def workload(self, data: Dataset, devices: int) -> Workload:
-        """Draw objects and devices."""
-        return Workload(data, self.objects, devices, self.k_max, self.seed, self.boolean_share)
 
 
 @contextmanager
@@ -104,44 +56,85 @@ def _without_collector() -> Iterator[None]:
         gc.unfreeze()
 
 
-async def measure(
-    data: Dataset, devices: int, parameters: ServerParameters, progress: Progress
-) -> list[Row]:
-    """Measure one number of devices: a row for each variant."""
-    workload = parameters.workload(data, devices)
-    rows: list[Row] = []
-    compile_kernels(workload)
-    for variant in parameters.variants:
-        if variant in _STORMS:
-            with _without_collector():
-                found = await storm(
-                    workload, parameters.k_max, progress, is_fleet=variant == "storm-fleet"
-                )
-            rows.append({"variant": variant, "objects": parameters.objects, **found})
-            continue
+class ServerBenchmark(Benchmark[ServerParameters]):
+    """Devices on connections of their own, shared ones, or fleet streams; storms, metrics, a soak."""
+
+    VARIANTS = (*SINGLE, "fleet", "storm-connections", "storm-fleet", "metrics", "soak")
+
+    @classmethod
+    def check(cls, variant: str, parameters: ServerParameters) -> None:
+        """Require open files for all devices, and boolean subscriptions only where there may be some."""
+        require_files(parameters.devices)
+        if parameters.boolean_share and variant not in SINGLE:
+            known = ", ".join(SINGLE)
+            raise BenchError(f"variant is {variant!r}, must be one of {known} with a boolean share")
+
+    def measure(self, variant: str, parameters: ServerParameters) -> list[Row]:
+        """Measure a server that is started for it."""
+        workload = self.kept("workload", parameters, lambda: _drawn(parameters))
+        self.kept("compiled", parameters.devices, lambda: compile_kernels(workload))
+        with _without_collector():
+            row = {"objects": parameters.objects, **self._row(variant, workload, parameters)}
+        return [row | self._beside_retrieval(row, parameters)]
+
+    def _row(self, variant: str, workload: Workload, parameters: ServerParameters) -> Row:
+        seconds, rounds, progress = parameters.seconds, parameters.rounds, self.progress
+        if variant == "soak":
+            return loop.run(soak(workload, parameters.soak_s, progress))
         if variant == "metrics":
-            with _without_collector():
-                found = await measure_metrics(workload, parameters.seconds, parameters.rounds, progress)
-            rows.append({"variant": variant, "objects": parameters.objects, **found})
-            continue
+            return loop.run(measure_metrics(workload, seconds, rounds, progress))
+        if variant.startswith("storm-"):
+            is_fleet = variant == "storm-fleet"
+            return loop.run(storm(workload, parameters.k_max, progress, is_fleet=is_fleet))
         with (
-            _without_collector(),
             tempfile.TemporaryDirectory() as folder,
             serving(workload, Path(folder)) as server,
             running([echoing.__name__], echoing.READY, Path(folder) / "echo.log") as echo,
         ):
-            rows.append(await _measured(variant, workload, parameters, server, echo, progress))
-    return rows
+            return loop.run(_measured(variant, workload, parameters, (server, echo), progress))
+
+    def _beside_retrieval(self, row: Row, parameters: ServerParameters) -> Row:
+        """Compare re-anchors, if they were measured, with what retrieval alone allows."""
+        if "reanchors_per_s" not in row:
+            return {}
+        wanted = RetrieveParameters(
+            objects=parameters.objects,
+            k_max=parameters.k_max,
+            seed=parameters.seed,
+            data=parameters.data,
+            extras=(CostModel().extra_max,),
+            budget_s=_RETRIEVE_S,
+        )
+
+        def allowed() -> Row:
+            name = DEFAULT_OBJECT_INDEX
+            with RetrieveBenchmark([wanted], self.progress) as benchmark:
+                (found,) = benchmark.measure(name, affordable(benchmark, name, wanted))
+            return found
+
+        return _beside(row, self.kept("allowed", wanted, allowed))
+
+
+def _drawn(parameters: ServerParameters) -> Workload:
+    """Draw objects and devices."""
+    return Workload(
+        source(parameters.data),
+        parameters.objects,
+        parameters.devices,
+        parameters.k_max,
+        parameters.seed,
+        parameters.boolean_share,
+    )
 
 
 async def _measured(
     variant: str,
     workload: Workload,
     parameters: ServerParameters,
-    server: Process,
-    echo: Process,
+    processes: tuple[Process, Process],
     progress: Progress,
 ) -> Row:
+    server, echo = processes
     per_s = await published(workload, server, progress)
     seconds, rounds = parameters.seconds, parameters.rounds
     if variant == "fleet":
@@ -150,60 +143,14 @@ async def _measured(
         shared = _SHARED if variant == "shared" else None
         found = await Connections(workload, server, echo, seconds, rounds, shared).measure(progress)
     return {
-        "variant": variant,
-        "objects": parameters.objects,
         "boolean_share": parameters.boolean_share,
         "publishes_per_s": round(per_s),
         **found,
     }
 
 
-def run(
-    progress: Progress,
-    *,
-    variants: Sequence[str],
-    devices: Sequence[int],
-    data: str,
-    soak_s: float | None,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Measure each number of devices, or watch the largest; `shape` are fields of ServerParameters.
-
-    Raises
-    ------
-    BenchError
-        If a process does not start, more devices are asked for than files may be open, a variant is not
-        known, or a file is not there.
-    """
-    require_files(max(devices))
-    source = SOURCES[data]()
-    parameters = ServerParameters(variants=chosen(variants, VARIANTS), **shape)
-    common = {"experiment": "server", "data": source.name}
-    # One loop for all measurements: gRPC's poller goes on telling the first one what happens.
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        if soak_s is not None:
-            workload = parameters.workload(source, max(devices))
-            return [common | runner.run(soak(workload, soak_s, progress))]
-        allowed = _allowed(source, parameters, progress) if "fleet" in parameters.variants else {}
-        rows: list[Row] = []
-        for count in sorted(devices):
-            found = runner.run(measure(source, count, parameters, progress))
-            rows.extend(common | row | _beside(row, allowed) for row in found)
-    return rows
-
-
-def _allowed(data: Dataset, parameters: ServerParameters, progress: Progress) -> Row:
-    """Measure what retrieval alone allows."""
-    wanted = RetrieveParameters(parameters.objects, k_max=parameters.k_max, seed=parameters.seed)
-    extra = CostModel().extra_max
-    (row,) = Retrieve(data, wanted).measure(DEFAULT_OBJECT_INDEX, (extra,), _RETRIEVE_S, progress)
-    return row
-
-
 def _beside(row: Row, allowed: Row) -> Row:
     """Compare re-anchors with retrieval alone: one subscription a call, and all in one."""
-    if "reanchors_per_s" not in row:
-        return {}
     single = 1e6 / allowed["us_per_subscription_mean"]
     batch = 1e6 / allowed["us_per_subscription_batch"]
     return {

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.reports import Progress
+from bench.benchmark import Progress
 from bench.server import lines as ways
 from bench.server.lines import Awaited, opened
 from bench.server.processes import Process, running

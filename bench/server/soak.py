@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.benchmark import Progress, Row
 from bench.errors import BenchError
-from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import PING, attach
 from bench.server.lines import Awaited, Channel, in_portions, opened
@@ -204,4 +204,7 @@ async def soak(workload: Workload, seconds: float, progress: Progress) -> Row:
     with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder)) as server:
         await published(workload, server, progress)
         found = await Soak(workload, server).run(seconds, progress)
-        return {"variant": "soak", "objects": len(workload.objects), **found}
+        if not found["is_flat"]:
+            rise_mb, noise_mb = found["rise_mb"], found["noise_mb"]
+            found["failure"] = f"memory rose by {rise_mb} MB, {noise_mb} MB are noise"
+        return found

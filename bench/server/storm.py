@@ -20,8 +20,8 @@ import numpy as np
 
 import nearcast
 from bench.audits import Audit, sample
+from bench.benchmark import Progress, Row
 from bench.errors import BenchError
-from bench.reports import Progress, Row
 from bench.server.fleets import STREAMS
 from bench.server.listeners import AUDITED
 from bench.server.processes import Process

@@ -2,7 +2,7 @@
 
 Messages are written before they are needed, so that sending one costs the load generator nothing but the
 call. A device's reports go round a polygon of `ROUND` corners, one `STEP_M` after the other: about as far
-as devices get on one region (`nearcast bench silence`: 10 to 13 reports an hour at car speed).
+as devices get on one region (`nearcast bench run silence`: 10 to 13 reports an hour at car speed).
 """
 
 from __future__ import annotations
@@ -158,6 +158,13 @@ class Workload:
                 version=VERSION,
             )
         )
+
+    def rounds(self) -> list[list[bytes]]:
+        """Return the reports of a round of each device that reports."""
+        return [
+            [self.report(device, corner).SerializeToString() for corner in range(ROUND)]
+            for device in range(self.reporting)
+        ]
 
     def _near(self, device: int) -> geometry_pb2.Position:
         """Return a place nearer to where a device began than the last one."""

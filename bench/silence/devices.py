@@ -1,4 +1,4 @@
-"""Devices of `bench silence`: what makes them speak, and what is sent.
+"""Devices of the suite silence: what makes them speak, and what is sent.
 
 Every device has one subscription, whose handle is its number. The engine stands for the server; what it
 says that a device holds is what the device holds.
@@ -6,7 +6,6 @@ says that a device holds is what the device holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,38 +15,10 @@ from bench.audits import Audit
 from bench.device_kernels import NOBODY
 from bench.devices import leaving
 from bench.engines import top_k_of
+from bench.silence.traffic import InformedDevices, Traffic
 from bench.silence.workload import SilenceWorkload
 from engine import Engine, Positions, Published
-from engine.contracts import Rows
 from index.batches import Floats, Ints
-
-
-@dataclass(slots=True)
-class Traffic:
-    """What was sent, counted."""
-
-    reports: int = 0
-    """By devices on their own account."""
-    location_requests: int = 0
-    """By the server: where are you?"""
-    answers: int = 0
-    pushes: int = 0
-    """Deltas that answer nobody."""
-    deltas: int = 0
-    """All of them."""
-    objects: int = 0
-    """In deltas, to be added."""
-    drops: int = 0
-    """In deltas, to be forgotten."""
-    stale: int = 0
-    """Device-seconds with a result that is not the true one."""
-
-    def say(self, deltas: int, changes: Rows) -> None:
-        """Count deltas and the changes in them."""
-        drops = int(changes["is_drop"].sum())
-        self.deltas += deltas
-        self.drops += drops
-        self.objects += len(changes) - drops
 
 
 class Devices(Protocol):
@@ -144,7 +115,7 @@ class RegionDevices:
         return self._trajectories.positions(handles, self._second)
 
 
-class SetDevices:
+class SetDevices(InformedDevices):
     """Devices that hold their result and nothing else, and speak when it has changed, or by the clock.
 
     They know when it changes: that is the best that a region which is evaluated anew when it is left can
@@ -158,14 +129,12 @@ class SetDevices:
     workload
         What happens.
     period_s
-        Devices report every so many seconds, and only then learn anything; if absent, whenever their
-        result has changed.
+        See `InformedDevices`.
     """
 
     def __init__(self, engine: Engine, workload: SilenceWorkload, period_s: int | None = None) -> None:
-        self.traffic = Traffic()
+        super().__init__(len(workload.drawn.handles), period_s)
         self.engine = engine
-        self._period_s = period_s
         self._handles = workload.drawn.handles
         self._k_max = int(workload.drawn.k.max())
         self._starts: Ints = np.zeros(len(self._handles) + 1, dtype=np.int64)
@@ -176,30 +145,12 @@ class SetDevices:
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
         """Let devices be where they are at a second, and report."""
         self._x_m, self._y_m = x_m, y_m
-        if self._period_s is None:
-            self.traffic.reports += self._update()
-            return
-        if self.is_sure(second):
-            self.traffic.reports += len(self._handles)
-            self._update()
-        else:
-            entered, left = self._compare(self._true())
-            self.traffic.stale += int(((entered > 0) | (left > 0)).sum())
+        self.report(second)
 
     def lose(self) -> None:
         """Let devices whose result has lost an object report."""
-        if self._period_s is None:
-            self.traffic.reports += self._update()
-
-    def learn(self, published: Published) -> None:
-        """Push new results, as by a server that knows where devices are."""
-        del published
-        if self._period_s is None:
-            self.traffic.pushes += self._update()
-
-    def is_sure(self, second: int) -> bool:
-        """Whether devices show what is true now."""
-        return self._period_s is None or second % self._period_s == 0
+        if self.period_s is None:
+            self.traffic.reports += self.update()
 
     def held(self) -> float:
         """Return how many objects a device holds, on average."""
@@ -236,7 +187,12 @@ class SetDevices:
         device_kernels.compare_sets(self._starts, self._shown, true, counts[0], counts[1])
         return counts[0].astype(np.int64), counts[1].astype(np.int64)
 
-    def _update(self) -> int:
+    def stale(self) -> int:
+        """Return how many devices show what is not true."""
+        entered, left = self._compare(self._true())
+        return int(((entered > 0) | (left > 0)).sum())
+
+    def update(self) -> int:
         """Show what is true; return for how many devices that is something else."""
         true = self._true()
         entered, left = self._compare(true)

@@ -1,4 +1,4 @@
-"""`bench silence`: how often devices speak, and what they are sent.
+"""How often devices speak, and what they are sent.
 
 Every second objects expire, objects arrive, and every device moves and looks at what it holds. There is
 no server process: the engine says what would be sent, and messages are counted. What a device is sent
@@ -8,92 +8,25 @@ when it subscribes is not.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from bench.audits import Audit, sample
-from bench.datasets import SOURCES
+from bench.audits import Audit, audit_seconds, sample
+from bench.benchmark import Benchmark, Estimate, Progress, Row, silent
+from bench.datasets import source
 from bench.engines import subscribe
 from bench.errors import BenchError
-from bench.reports import Progress, Row
 from bench.silence.devices import Devices
+from bench.silence.experiments import SilenceParameters
 from bench.silence.variants import VARIANTS, Variant, Window
 from bench.silence.wire_sizes import WireSizes, wire_sizes
-from bench.silence.workload import FOREVER, SilenceParameters, SilenceWorkload, prepare
+from bench.silence.workload import FOREVER, SilenceWorkload, prepare
 from bench.trajectories import offsets
-from bench.variants import chosen
 from engine import Engine, Positions, Published
 from engine.windows import Lasts
-from safe_region.scoring import Similarity
 
 _TRIAL_DEVICES = 16
 _TRIAL_SECONDS = 30
-_HOUR_S = 3600.0
-
-
-def measure(
-    variant: Variant,
-    workload: SilenceWorkload,
-    parameters: SilenceParameters,
-    sizes: WireSizes,
-    budget_s: float,
-    progress: Progress,
-) -> Row:
-    """Run a variant.
-
-    Parameters
-    ----------
-    variant
-        What is measured.
-    workload, parameters
-        What happens; a slow variant takes the first devices only, by halves, if the time does not do.
-    sizes
-        Of messages.
-    budget_s
-        How long the run may take; when it is over, the row says how many seconds were run.
-    progress
-        Is told how far it is.
-    """
-    devices = len(workload.drawn.handles)
-    if variant.is_slow and devices > _TRIAL_DEVICES:
-        devices = _affordable(variant, workload, parameters, budget_s)
-    run = SilenceRun(variant, workload.first(devices), parameters)
-    run.go(parameters.seconds, budget_s, progress)
-    return {
-        "variant": variant.name,
-        "devices": devices,
-        "seconds": run.second,
-        "objects": parameters.objects,
-        "window_s": parameters.window_s,
-        "arrivals_per_s": parameters.arrivals_per_s,
-        "expiries_per_s": parameters.expiries_per_s,
-        "k_max": parameters.k_max,
-        "buffer_extra": variant.buffer_extra,
-        **run.figures(sizes),
-    }
-
-
-def _affordable(
-    variant: Variant, workload: SilenceWorkload, parameters: SilenceParameters, budget_s: float
-) -> int:
-    """Halve the number of devices until what two trial runs extrapolate to fits the time."""
-    seconds = min(_TRIAL_SECONDS, parameters.seconds)
-    parameters_of_trial = replace(parameters, audited=1, audits=1)
-    spent = []
-    for devices in (1, 1, _TRIAL_DEVICES):  # the first run compiles kernels
-        run = SilenceRun(variant, workload.first(devices), parameters_of_trial)
-        began = time.perf_counter()
-        run.go(seconds, budget_s, lambda _stage, _done, _total: None)
-        spent.append((time.perf_counter() - began) * parameters.seconds / seconds)
-    fixed_s = spent[1]
-    per_device_s = max(0.0, spent[2] - fixed_s) / (_TRIAL_DEVICES - 1)
-    devices = len(workload.drawn.handles)
-    while devices > _TRIAL_DEVICES and fixed_s + devices * per_device_s > budget_s:
-        devices //= 2
-    return devices
 
 
 class SilenceRun:
@@ -131,8 +64,7 @@ class SilenceRun:
     def go(self, seconds: int, until_s: float, progress: Progress) -> None:
         """Let so many seconds pass, or as many as there is time for; audit on the way, which is free."""
         deadline = time.perf_counter() + until_s
-        audits = self._parameters.audits
-        due = {max(1, seconds * number // audits) for number in range(1, audits + 1)}
+        due = audit_seconds(seconds, self._parameters.audits)
         is_due = False
         while self.second < seconds and (self.second == 0 or time.perf_counter() < deadline):
             self._pass()
@@ -186,68 +118,72 @@ class SilenceRun:
 
     def figures(self, sizes: WireSizes) -> Row:
         """Summarise, per device and hour."""
-        traffic = self.devices.traffic
-        device_seconds = len(self._workload.drawn.handles) * self.second
-        counts = {
-            "reports": traffic.reports,
-            "objects": traffic.objects,
-            "pushes": traffic.pushes,
-            "questions": traffic.location_requests,
-            "answers": traffic.answers,
-            "drops": traffic.drops,
+        traffic, seconds = self.devices.traffic, len(self._workload.drawn.handles) * self.second
+        return {
+            **traffic.figures(sizes, seconds),
+            "held": round(self.devices.held(), 1),
+            "lists_audited": self.audit.lists,
+            "mismatches": self.audit.mismatches,
         }
-        hours = device_seconds / _HOUR_S
-        row: Row = {f"{name}_per_device_hour": round(count / hours, 2) for name, count in counts.items()}
-        up = sizes.up(traffic.reports + traffic.answers, traffic.deltas)
-        down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, traffic.location_requests)
-        row |= {"bytes_up": round(up / hours, 1), "bytes_down": round(down / hours, 1)}
-        row["held"] = round(self.devices.held(), 1)
-        row["stale_share"] = round(traffic.stale / device_seconds, 4)
-        row |= {"lists_audited": self.audit.lists, "mismatches": self.audit.mismatches}
-        return row
 
 
-def run(
-    progress: Progress,
-    *,
-    variants: Sequence[str],
-    data: str,
-    trajectories: str,
-    similarity: str,
-    budget_s: float,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Run variants on one workload; `shape` are fields of SilenceParameters.
+class SilenceBenchmark(Benchmark[SilenceParameters]):
+    """Ways of keeping devices right, all on one workload."""
 
-    Raises
-    ------
-    BenchError
-        If a variant is not known, a file is not there, or no taxi trace is as long as the run.
-    """
-    wanted = chosen(variants, VARIANTS)
-    source = SOURCES[data]()
-    parameters = SilenceParameters(similarity=Similarity[similarity.upper()], **shape)
-    if not parameters.window_s:
-        wanted = _without_windows(wanted, variants)
-    elif parameters.arrivals_per_s or parameters.expiries_per_s:
-        raise BenchError(
-            "window_s says how many objects come and go: arrivals_per_s, expiries_per_s must be 0"
-        )
-    offsets_m = offsets(trajectories, parameters.seconds, parameters.seed)
-    workload = prepare(source, offsets_m, parameters)
-    sizes = wire_sizes(source, workload.objects, parameters.seed)
-    given = {"experiment": "silence", "data": source.name, "trajectories": trajectories}
-    rows: list[Row] = []
-    for number, name in enumerate(wanted):
-        progress("variants", number, len(wanted))
-        rows.append(given | measure(VARIANTS[name], workload, parameters, sizes, budget_s, progress))
-    progress("variants", len(wanted), len(wanted))
-    return rows
+    VARIANTS = tuple(VARIANTS)
 
+    @classmethod
+    def check(cls, variant: str, parameters: SilenceParameters) -> None:
+        """Require a window for variants that have one."""
+        if VARIANTS[variant].window is not Window.LIFETIMES and not parameters.window_s:
+            raise BenchError(f"variant is {variant!r}, which needs window_s above 0")
 
-def _without_windows(wanted: Sequence[str], named: Sequence[str]) -> list[str]:
-    """Return the variants that need no window; whoever names another is told."""
-    for name in named:
-        if VARIANTS[name].window is not Window.LIFETIMES:
-            raise BenchError(f"variant is {name!r}, which needs window_s above 0")
-    return [name for name in wanted if VARIANTS[name].window is Window.LIFETIMES]
+    def _workload(self, parameters: SilenceParameters) -> tuple[SilenceWorkload, WireSizes]:
+        whole = self.whole(parameters, "devices")
+
+        def make() -> tuple[SilenceWorkload, WireSizes]:
+            data = source(whole.data)
+            offsets_m = offsets(whole.trajectories, whole.seconds, whole.seed)
+            drawn = prepare(data, offsets_m, whole)
+            return drawn, wire_sizes(data, drawn.objects, whole.seed)
+
+        workload, sizes = self.kept("workload", whole, make)
+        return workload.first(parameters.devices), sizes
+
+    def trial(self, variant: str, parameters: SilenceParameters) -> Estimate | None:
+        """Let a device, and some more, move for a while."""
+        if not VARIANTS[variant].is_slow:
+            return None
+        workload, _ = self._workload(parameters)
+        seconds = min(_TRIAL_SECONDS, parameters.seconds)
+        small = parameters.changed(audited=1, audits=1)
+        spent_s = []
+        for devices in (1, _TRIAL_DEVICES):
+            run = SilenceRun(VARIANTS[variant], workload.first(devices), small)
+            began_s = time.perf_counter()
+            run.go(seconds, parameters.budget_s, silent)
+            spent_s.append((time.perf_counter() - began_s) * parameters.seconds / seconds)
+        each_s = max(0.0, spent_s[1] - spent_s[0]) / (_TRIAL_DEVICES - 1)
+        return lambda other: spent_s[0] + float(other.devices * each_s)
+
+    def smaller(self, variant: str, parameters: SilenceParameters) -> SilenceParameters | None:
+        """Return half as many devices, for a slow variant."""
+        if not VARIANTS[variant].is_slow or parameters.devices <= _TRIAL_DEVICES:
+            return None
+        return parameters.changed(devices=parameters.devices // 2)
+
+    def measure(self, variant: str, parameters: SilenceParameters) -> list[Row]:
+        """Let time pass; if it takes too long, the row says how many seconds were run."""
+        way = VARIANTS[variant]
+        workload, sizes = self._workload(parameters)
+        run = SilenceRun(way, workload, parameters)
+        run.go(parameters.seconds, parameters.budget_s, self.progress)
+        names = ("devices", "objects", "window_s", "arrivals_per_s", "expiries_per_s", "k_max")
+        return [
+            {
+                **{name: getattr(parameters, name) for name in names},
+                "seconds": run.second,
+                "buffer_extra": way.buffer_extra,
+                **run.figures(sizes),
+            }
+        ]

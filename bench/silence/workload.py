@@ -1,4 +1,4 @@
-"""The workload of `bench silence`: devices on trajectories, objects that come and go."""
+"""The workload of the suite silence: devices on trajectories, objects that come and go."""
 
 from __future__ import annotations
 
@@ -8,50 +8,12 @@ import numpy as np
 
 from bench.datasets import Dataset, Subscriptions, distinct_subscriptions
 from bench.portions import interest_part, object_part
+from bench.silence.experiments import SilenceParameters
 from bench.trajectories import Trajectories
 from index.batches import Floats, Ints, ObjectBatch
-from safe_region.scoring import Similarity
 
 FOREVER = 2**62
 _MS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class SilenceParameters:
-    """Size and shape of a run.
-
-    Parameters
-    ----------
-    devices
-        Each has one subscription.
-    objects
-        How many there are at the beginning.
-    seconds
-        How long devices move; each looks at its region once a second.
-    arrivals_per_s, expiries_per_s
-        Objects that come and that go.
-    k_max
-        k is uniform from 1 to this.
-    similarity
-        Text similarity of all.
-    window_s
-        0, or how long each object counts: as many arrive a second as keep `objects` of them, by Poisson's
-        law, instead of `arrivals_per_s` and `expiries_per_s`.
-    audited
-        Devices compared with the oracle at each of `audits` moments.
-    """
-
-    devices: int = 2_000
-    objects: int = 100_000
-    seconds: int = 600
-    arrivals_per_s: float = 0.0
-    expiries_per_s: float = 0.0
-    k_max: int = 10
-    similarity: Similarity = Similarity.JACCARD
-    window_s: float = 0.0
-    audited: int = 40
-    audits: int = 5
-    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +81,7 @@ def prepare(data: Dataset, offsets_m: Floats, parameters: SilenceParameters) -> 
     """Draw a workload."""
     chance = np.random.default_rng([parameters.seed, 29])
     drawn = distinct_subscriptions(
-        data, parameters.devices, parameters.k_max, parameters.similarity, chance
+        data, parameters.devices, parameters.k_max, parameters.text_similarity, chance
     )
     trajectories = Trajectories(offsets_m, drawn.x_m, drawn.y_m, chance)
     seconds = np.arange(parameters.seconds + 1)

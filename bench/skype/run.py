@@ -1,4 +1,4 @@
-"""`bench skype`: skype.txt section 8.1, Figures 10 to 20 and Table 4.
+"""Sliding windows, measured.
 
 A system is a subscription index, a policy of buffers and a message index, in the engine of the server.
 The window is filled, then all buffers through IQF+; from then on messages come, some at once, and as many
@@ -8,18 +8,17 @@ expire. Kernels are compiled before.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from bench.datasets import SOURCES, Dataset
-from bench.errors import BenchError
-from bench.reports import Progress, Row
-from bench.skype.workload import SkypeAudit, SkypeParameters, SkypeWorkload
-from bench.variants import chosen
+from bench.benchmark import Benchmark, Estimate, Progress, Row, silent
+from bench.datasets import source
+from bench.skype.experiments import SkypeParameters
+from bench.skype.workload import SkypeAudit, SkypeWorkload
 from engine import Engine, EngineOptions, Positions
 from engine.contracts import STANDING
 from engine.options import StandingPolicy
@@ -28,12 +27,13 @@ from index.baselines.igpt import Igpt
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.contracts import SubscriptionIndex
 from index.square import Square
-from index.tables.growth import reserve
+from index.tables.growth import reserved
 
 _FILL = 20_000
 """Messages that fill the window, and buffers that are filled, at once."""
 _TRIAL = 1_000
 """Subscriptions and messages of the run that compiles kernels."""
+_TRIAL_SECONDS = 10
 
 
 class System(NamedTuple):
@@ -42,9 +42,6 @@ class System(NamedTuple):
     subscriptions: str
     policy: StandingPolicy
     messages: str
-    share: float = 0.95
-    factor: int = 3
-    groups: int = 10
 
 
 SYSTEMS = {
@@ -62,83 +59,11 @@ SYSTEMS = {
 }
 """By name: what finds subscriptions, and how much is held."""
 
-_PUBLISHED = "igpt-cskyband"
-_MAIN = (_PUBLISHED, "ciq-kmax", "ours")
 
-
-class Setting(NamedTuple):
-    """One point of an experiment."""
-
-    variant: str
-    label: dict[str, object]
-    parameters: SkypeParameters
-    system: System
-
-
-def _each(base: SkypeParameters, names: Sequence[str]) -> list[Setting]:
-    return [Setting(name, {}, base, SYSTEMS[name]) for name in names]
-
-
-def _tuned(base: SkypeParameters, name: str, field: str, values: Sequence[object]) -> list[Setting]:
-    """Vary one field of a system."""
-    return [
-        Setting(
-            name,
-            {"x": field, "y": "us_per_message", field: value},
-            base,
-            SYSTEMS[name]._replace(**cast("Any", {field: value})),
-        )
-        for value in values
-    ]
-
-
-def _sweep(base: SkypeParameters, field: str, values: Sequence[object]) -> list[Setting]:
-    """Vary one field of the workload."""
-    return [
-        Setting(
-            name,
-            {"x": field, "y": "us_per_message", field: value},
-            replace(base, **cast("Any", {field: value})),
-            SYSTEMS[name],
-        )
-        for value in values
-        for name in _MAIN
-    ]
-
-
-def _figure_10(base: SkypeParameters) -> list[Setting]:
-    factors = _tuned(base, "igpt-kmax", "factor", (1, 2, 3, 4, 5, 6))
-    shares = _tuned(base, "igpt-skyband", "share", (1.0, 0.95, 0.9, 0.85, 0.8, 0.75))
-    return factors + shares + _tuned(base, _PUBLISHED, "factor", (1, 6))
-
-
-_SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
-
-EXPERIMENTS: dict[str, Callable[[SkypeParameters], list[Setting]]] = {
-    "figure-10": _figure_10,
-    "figure-11": lambda base: _tuned(base, _PUBLISHED, "groups", (5, 10, 20, 40)),
-    "figure-12": lambda base: _each(base, (_PUBLISHED, "ipt-cskyband")),
-    "figure-13": lambda base: _each(base, (_PUBLISHED, "ciq-cskyband", "ours")),
-    "figure-14": lambda base: _each(base, (_PUBLISHED, "igpt-kmax", "igpt-skyband", "ours")),
-    "figure-15": lambda base: _sweep(base, "keywords", (1, 2, 3, 4, 5)),
-    "figure-16": lambda base: _sweep(base, "k", (10, 20, 30, 40, 50)),
-    "figure-17": lambda base: _sweep(
-        base, "subscriptions", [round(base.subscriptions * share) for share in _SHARES]
-    ),
-    "figure-18": lambda base: _sweep(base, "window", [round(base.window * share) for share in _SHARES]),
-    "figure-19": lambda base: _each(replace(base, zipf=True), _MAIN),
-    "figure-20": lambda base: _sweep(
-        replace(base, seconds=max(2, base.window // base.batch)), "k", (10, 30, 50)
-    ),
-    "line-up": lambda base: _each(base, tuple(SYSTEMS)),
-}
-"""By name. `figure-14` is Table 4 too."""
-
-
-def subscription_index(system: System, square: Square) -> SubscriptionIndex:
+def subscription_index(system: System, parameters: SkypeParameters, square: Square) -> SubscriptionIndex:
     """Make the subscription index of a system."""
     if system.subscriptions == "igpt":
-        return Igpt(square, groups=system.groups)
+        return Igpt(square, groups=parameters.groups)
     return SUBSCRIPTION_INDEXES[system.subscriptions](square)
 
 
@@ -162,15 +87,15 @@ class SkypeRun:
         self.arriving_s, self.expiring_s = 0.0, 0.0
         self._system = system
         self._progress = progress
-        make = partial(subscription_index, system, workload.square)
+        make = partial(subscription_index, system, workload.parameters, workload.square)
         self.engine = Engine(
             EngineOptions(
                 object_index=OBJECT_INDEXES["iqf-plus"],
                 subscription_index=make,
                 weighted_index=make,
                 standing=system.policy,
-                standing_share=system.share,
-                standing_factor=system.factor,
+                standing_share=workload.parameters.share,
+                standing_factor=workload.parameters.factor,
                 maxdist_m=workload.maxdist_m,
             ),
             {STANDING: StandingMatcher},
@@ -274,61 +199,30 @@ class SkypeRun:
         }
 
 
-def measure(
-    system: System, data: Dataset, parameters: SkypeParameters, budget_s: float, progress: Progress
-) -> Row:
-    """Measure a system on a workload."""
-    trial = replace(
-        parameters,
-        subscriptions=min(_TRIAL, parameters.subscriptions),
-        window=min(_TRIAL, parameters.window),
-        messages=min(_TRIAL, parameters.messages),
-        seconds=parameters.seconds and 10,
-    )
-    SkypeRun(system, SkypeWorkload(data, trial), lambda *_: None).go(budget_s)
-    run = SkypeRun(system, SkypeWorkload(data, parameters), progress)
-    run.go(budget_s)
-    return run.figures()
+class SkypeBenchmark(Benchmark[SkypeParameters]):
+    """Systems that keep the results of stationary subscriptions."""
 
+    VARIANTS = tuple(SYSTEMS)
 
-def run(
-    progress: Progress,
-    *,
-    experiments: Sequence[str],
-    variants: Sequence[str],
-    data: Sequence[str],
-    budget_s: float,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Run experiments on data sets; `shape` are SkypeParameters.
+    def __init__(self, points: Sequence[SkypeParameters], progress: Progress) -> None:
+        super().__init__(points, progress)
+        self.resources.enter_context(reserved())  # as a server has it
 
-    Raises
-    ------
-    BenchError
-        If an experiment, a variant or a data set is not known, or a file is not there.
-    """
-    for experiment in experiments:
-        if experiment not in EXPERIMENTS:
-            raise BenchError(f"experiment is {experiment!r}, must be one of {', '.join(EXPERIMENTS)}")
-    wanted = chosen(variants, SYSTEMS)
-    reserve()  # as a server does
-    base = SkypeParameters(**shape)
-    rows: list[Row] = []
-    for name in data:
-        source = SOURCES[name]()
-        for experiment in experiments:
-            settings = [one for one in EXPERIMENTS[experiment](base) if one.variant in wanted]
-            for number, setting in enumerate(settings):
-                progress(experiment, number, len(settings))
-                measured = measure(setting.system, source, setting.parameters, budget_s, progress)
-                rows.append(
-                    {
-                        "experiment": experiment,
-                        "variant": setting.variant,
-                        "data": source.name,
-                        **setting.label,
-                        **measured,
-                    }
-                )
-            progress(experiment, len(settings), len(settings))
-    return rows
+    def trial(self, variant: str, parameters: SkypeParameters) -> Estimate:
+        """Run a small workload. Large ones end when their time is over."""
+        small = parameters.changed(
+            subscriptions=min(_TRIAL, parameters.subscriptions),
+            window=min(_TRIAL, parameters.window),
+            messages=min(_TRIAL, parameters.messages),
+            seconds=parameters.seconds and _TRIAL_SECONDS,
+        )
+        workload = SkypeWorkload(source(parameters.data), small)
+        SkypeRun(SYSTEMS[variant], workload, silent).go(parameters.budget_s)
+        return lambda _other: 0.0
+
+    def measure(self, variant: str, parameters: SkypeParameters) -> list[Row]:
+        """Fill the window and the buffers, then let messages come."""
+        workload = SkypeWorkload(source(parameters.data), parameters)
+        run = SkypeRun(SYSTEMS[variant], workload, self.progress)
+        run.go(parameters.budget_s)
+        return [run.figures()]

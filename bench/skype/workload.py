@@ -1,13 +1,12 @@
-"""The workload of `bench skype`: skype.txt section 8.1.1."""
+"""The workload of the suite skype: skype.txt section 8.1.1."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from bench.datasets import ALPHA_MAX, ALPHA_MIN, Dataset, sample_keywords, text_weight_all
 from bench.portions import keyword_rows, object_part
+from bench.skype.experiments import SkypeParameters
 from engine.contracts import STANDING, Rows, handle_of
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from safe_region import oracle
@@ -16,45 +15,6 @@ from safe_region.scoring import Similarity
 
 _SHOWN = 1
 """When lists are compared, all of the window is alive."""
-
-
-@dataclass(frozen=True, slots=True)
-class SkypeParameters:
-    """Size and shape of a run; the defaults are the paper's, but for the sizes.
-
-    Parameters
-    ----------
-    subscriptions
-        How many there are.
-    window
-        How many messages count, on average if `seconds` is given.
-    messages
-        How many arrive at most; a run ends before when its time is over.
-    k
-        Of all subscriptions.
-    keywords
-        Of a subscription; 0 for 1 to 5.
-    zipf
-        Whether keywords of subscriptions are drawn by Zipf's law, and not from messages.
-    seconds
-        How long a message counts, in a window of time: as many arrive in each second as the window has
-        for it, by Poisson's law. 0 for a window of so many messages.
-    batch
-        How many messages arrive at once, in a window of so many messages.
-    audited
-        How many subscriptions are compared with the definition.
-    """
-
-    subscriptions: int = 100_000
-    window: int = 100_000
-    messages: int = 100_000
-    k: int = 20
-    keywords: int = 0
-    zipf: bool = False
-    seconds: int = 0
-    batch: int = 100
-    audited: int = 100
-    seed: int = 1
 
 
 class SkypeWorkload:

@@ -30,7 +30,7 @@ Decisions:
 * Trees begin with a small root and rise to what they must hold (`tree_kernels`); nothing is laid out anew
   when the number of objects changes.
 
-Measured (`nearcast bench retrieve --data places`, a million objects): the figures are in
+Measured (`nearcast bench run retrieve --set data=places`, a million objects): the figures are in
 docs/performance.md. LONG_MIN 64 takes more memory and 256 more time; so do leaves of 16 entries.
 """
 

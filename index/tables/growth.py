@@ -98,6 +98,13 @@ def reserve() -> None:
 
 
 @contextmanager
+def reserved() -> Iterator[None]:
+    """Reserve room for large arrays for a while."""
+    with rooms_of(_anonymous):
+        yield
+
+
+@contextmanager
 def rooms_of(make: MakeRoom) -> Iterator[None]:
     """Let the room of large arrays come from elsewhere."""
     before = _Room.reserved, _Room.make

@@ -20,21 +20,26 @@ def city():
 
 
 @pytest.fixture
-def run_bench(tmp_path):
-    """Run a benchmark's command; return what it wrote, and what it said."""
+def run_experiments(tmp_path):
+    """Run experiments by the command; return the rows of each, by its name."""
 
-    def run(name, *arguments):
-        out, picture = tmp_path / "rows.json", tmp_path / "rows.png"
+    def run(*names, settings=(), variants=(), picture_bytes_min=10_000):
+        out, picture = tmp_path / "results.json", tmp_path / "results.png"
+        options = [*(f"--set={one}" for one in settings), *(f"--variant={one}" for one in variants)]
         files = [f"--json={out}", f"--plot={picture}"]
-        result = CliRunner().invoke(app, ["bench", name, *arguments, *files])
+        result = CliRunner().invoke(app, ["bench", "run", *names, *options, *files])
         assert result.exit_code == 0, result.output
-        found = json.loads(out.read_text())
-        assert set(found) == {"bench", "parameters", "environment", "rows"}
-        assert found["bench"] == name.replace("-", "_")
-        assert all({"variant", "mismatches", "lists_audited"} <= set(row) for row in found["rows"])
-        assert picture.stat().st_size > 10_000
         assert result.output.splitlines()[-1].endswith("0 mismatches")
-        return found["rows"]
+        assert picture.stat().st_size > picture_bytes_min
+        found = json.loads(out.read_text())
+        assert {"format", "commit", "date", "machine", "packages", "results"} <= set(found)
+        for one in found["results"]:
+            assert "error" not in one
+            assert {"variant", "mismatches", "lists_audited"} <= set.intersection(*map(set, one["rows"]))
+            assert one["audit"]["mismatches"] == 0
+            columns = set().union(*one["rows"])
+            assert columns & set(one["metrics"]), "no metric was measured"
+        return {one["experiment"]: one["rows"] for one in found["results"]}
 
     return run
 

@@ -1,22 +1,23 @@
-"""`nearcast bench ap-plus` in miniature: every experiment runs, and every variant is exact."""
+"""The suite ap-plus in miniature: every experiment runs, and every variant is exact."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bench import datasets
-from bench.ap_plus.devices import DEVICE_EXPERIMENTS, DEVICE_VARIANTS
+from bench.ap_plus.devices import DeviceBenchmark
 from bench.ap_plus.drives import drives
+from bench.ap_plus.experiments import AP_PLUS, ApPlusParameters
 from bench.ap_plus.moving_run import MovingRun, tree_of
-from bench.ap_plus.run import EXPERIMENTS, VARIANTS, measure
-from bench.ap_plus.workload import ApPlusParameters, ApPlusWorkload
+from bench.ap_plus.run import MovingBenchmark
+from bench.ap_plus.workload import ApPlusWorkload
+from bench.benchmark import TooSlowError
+from bench.runner import affordable
 from index.batches import Matches, Moves
 
-SMALL = ("--subscriptions=100", "--objects=200", "--timestamps=2", "--area=0.01")
-PARAMETERS = ApPlusParameters(150, 300, timestamps=3, area=0.01, singles=5)
+SMALL = ("subscriptions=100", "objects=200", "timestamps=2", "area=0.01")
+PARAMETERS = ApPlusParameters(subscriptions=150, objects=300, timestamps=3, area=0.01, singles=5)
 
 
 def quiet(_stage, _done, _total):
@@ -25,33 +26,46 @@ def quiet(_stage, _done, _total):
 
 @pytest.fixture(scope="module")
 def roads():
-    return drives("city", PARAMETERS.seconds, 1, quiet)
+    return drives("city", PARAMETERS.seconds, 1)
 
 
-def test_every_experiment_runs(run_bench):
-    names = [*EXPERIMENTS, *DEVICE_EXPERIMENTS]
-    rows = run_bench("ap-plus", *SMALL, *(f"--experiment={name}" for name in names))
-    assert {row["experiment"] for row in rows} == set(names)
-    assert {row["variant"] for row in rows} <= set(VARIANTS)
-    with_devices = [row for row in rows if row["experiment"] in DEVICE_EXPERIMENTS]
-    assert {row["variant"] for row in with_devices} == set(DEVICE_VARIANTS)
+def measure(name, data, roads, parameters):
+    """Measure an index on a workload of these data."""
+    benchmark = MovingBenchmark([parameters], quiet)
+    benchmark.workload = lambda wanted: ApPlusWorkload(data, roads, wanted)
+    wanted = affordable(benchmark, name, parameters)
+    while True:
+        try:
+            (row,) = benchmark.measure(name, wanted)
+        except TooSlowError:
+            wanted = benchmark.smaller(name, wanted)
+        else:
+            return row
+
+
+def test_every_experiment_runs(run_experiments):
+    found = run_experiments("ap-plus", settings=SMALL)
+    assert set(found) == {f"ap-plus/{one.name}" for one in AP_PLUS.experiments}
+    with_devices = [*found.pop("ap-plus/figure-26"), *found.pop("ap-plus/figure-27")]
+    assert {row["variant"] for row in with_devices} == set(DeviceBenchmark.VARIANTS)
     assert all(row["server_us_per_device_s"] > 0.0 for row in with_devices)
-    rows = [row for row in rows if row["experiment"] in EXPERIMENTS]
+    rows = [row for some in found.values() for row in some]
+    assert {row["variant"] for row in rows} == set(MovingBenchmark.VARIANTS)
     assert all(row["timestamps"] == 2 for row in rows)
     assert sum(row["changes_per_move"] for row in rows) > 0
-    assert all("us_per_location_update" in row for row in rows if row["experiment"] == "figure-19")
+    assert all("us_per_location_update" in row for row in found["ap-plus/figure-19"])
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in DEVICE_VARIANTS])
+@pytest.mark.parametrize("name", MovingBenchmark.VARIANTS)
 def test_every_variant_is_exact(city, roads, name):
-    row = measure(name, city, roads, PARAMETERS, 60.0, quiet)
+    row = measure(name, city, roads, PARAMETERS)
     assert (row["lists_audited"], row["mismatches"]) == (200, 0)
     assert row["subscriptions"] == 150
 
 
 @pytest.mark.parametrize("name", ["ap-plus-tree", "ap-plus-k"])
 def test_a_tree_knows_how_clauses_move_before_it_is_measured(city, roads, name):
-    parameters = replace(PARAMETERS, learning=3)
+    parameters = PARAMETERS.changed(learning=3)
     run = MovingRun(name, ApPlusWorkload(city, roads, parameters), np.inf, quiet)
     tree, known = tree_of(run.index), []
     assert tree._arrays.motions.pace[0] == 0.0
@@ -118,8 +132,10 @@ def test_ranges_drive_on_roads_and_objects_lie_beside_them(city, roads):
 
 def test_what_is_too_slow_is_measured_at_a_smaller_size(roads):
     data = datasets.synthetic(2_000)
-    parameters = ApPlusParameters(40_000, 40_000, timestamps=2, singles=0)
-    row = measure("pairs", data, roads, parameters, 0.05, quiet)
+    parameters = ApPlusParameters(
+        subscriptions=40_000, objects=40_000, timestamps=2, singles=0, budget_s=0.05
+    )
+    row = measure("pairs", data, roads, parameters)
     assert row["subscriptions"] == row["objects"] < 40_000
     assert row["mismatches"] == 0
 
@@ -127,10 +143,10 @@ def test_what_is_too_slow_is_measured_at_a_smaller_size(roads):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--experiment=figure-18"], "experiment is 'figure-18', must be one of figure-19, "),
-        (["--variant=best"], "variant is 'best', must be one of ap-plus-tree, "),
-        (["--roads=oldenburg"], "set NEARCAST_DATA to the folder that holds roads/OL.cnode"),
+        (["ap-plus/figure-18"], "experiment is 'ap-plus/figure-18', must be one of ap-plus/figure-19, "),
+        (["ap-plus/figure-21", "--variant=best"], "variant is 'best', must be one of ap-plus-tree, "),
+        (["ap-plus/figure-21", "--set=roads=oldenburg"], "the folder that holds roads/OL.cnode"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("ap-plus", *arguments)
+    assert said in refused("run", *arguments)

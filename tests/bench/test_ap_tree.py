@@ -1,54 +1,53 @@
-"""`nearcast bench ap-tree` in miniature: every experiment runs, and every variant is exact."""
+"""The suite ap-tree in miniature: every experiment runs, and every variant is exact."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from bench.ap_tree import postgres
 from bench.ap_tree.building import build
+from bench.ap_tree.experiments import AP_TREE, ApTreeParameters
 from bench.ap_tree.rebuild import slices
-from bench.ap_tree.run import EXPERIMENTS
 from bench.ap_tree.variants import VARIANTS
-from bench.ap_tree.workload import ApTreeParameters, draw
-from cli.app import app
+from bench.ap_tree.workload import draw
+from bench.peers import postgres
+from bench.rt_tree.experiments import ORDERS
 from index.baselines.clause_cells.workload_kernels import frequency_of
 from index.naive import NaiveClauseIndex
 from tests.index.boxes import BoxDice, insert, matched, move
 from tests.index.brute import ids
 
-SMALL = ("--subscriptions", "400", "--objects", "60", "--history", "100")
+SMALL = ("subscriptions=400", "objects=60", "history=100")
 
 
-def run(folder, *options):
-    paths = folder / "rows.json", folder / "rows.png"
-    result = CliRunner().invoke(
-        app, ["bench", "ap-tree", *SMALL, "--json", str(paths[0]), "--plot", str(paths[1]), *options]
-    )
-    assert result.exit_code == 0, result.output
-    assert paths[1].stat().st_size > 1_000
-    return json.loads(paths[0].read_text())["rows"]
+@pytest.fixture
+def run(run_experiments):
+    """Run an experiment in miniature; return its rows."""
+
+    def run_small(name):
+        return run_experiments(f"ap-tree/{name}", settings=SMALL)[f"ap-tree/{name}"]
+
+    return run_small
 
 
-def test_every_variant_is_exact(tmp_path):
-    rows = run(tmp_path, "--experiment", "peers")
+def test_every_variant_is_exact(run):
+    rows = run("peers")
     assert {row["variant"] for row in rows} == {
-        name for name in VARIANTS if not name.startswith("ap-tree-")
+        name for name in VARIANTS if not name.startswith("ap-tree-") and not name.endswith(ORDERS)
     }
     assert all(row["mismatches"] == 0 for row in rows)
     assert all((row["lists_audited"] > 0) != ("skipped" in row) for row in rows)
     assert sum(row.get("results_per_object", 0) for row in rows) > 0
 
 
-@pytest.mark.parametrize("experiment", [name for name in EXPERIMENTS if name != "peers"])
-def test_every_experiment_runs(tmp_path, experiment):
-    rows = run(tmp_path, "--experiment", experiment)
+@pytest.mark.parametrize(
+    "experiment", [one.name for one in AP_TREE.experiments if one.name not in ("peers", "rebuild")]
+)
+def test_every_experiment_runs(run, experiment):
+    rows = run(experiment)
     assert rows
-    assert all(row["mismatches"] == 0 for row in rows)
     if experiment in {"figure-16", "figure-17"}:
         assert all(row["us_per_insert_settled"] >= row["us_per_insert"] > 0 for row in rows)
     if experiment == "figure-18":
@@ -83,8 +82,8 @@ def test_a_cost_model_knows_the_keywords_of_the_history(city, name):
     index.check()
 
 
-def test_a_rebuild_is_a_histogram(tmp_path):
-    (row,) = run(tmp_path, "--experiment", "rebuild")
+def test_a_rebuild_is_a_histogram(run):
+    (row,) = run("rebuild")
     assert 0 < row["slices_under_50_ms"] <= row["slices"]
 
 
@@ -108,10 +107,7 @@ def test_postgresql_says_what_the_naive_index_says():
         insert(peer, [dice.clause(1)])
 
 
-def test_what_is_not_known_is_named():
-    result = CliRunner().invoke(app, ["bench", "ap-tree", *SMALL, "--experiment", "figure-9"])
-    assert result.exit_code == 1
-    assert "experiment is 'figure-9', must be one of figure-10a, " in result.output
-    result = CliRunner().invoke(app, ["bench", "ap-tree", *SMALL, "--variant", "b-tree"])
-    assert result.exit_code == 1
-    assert "variant is 'b-tree'" in result.output
+def test_what_is_not_known_is_named(refused):
+    said = refused("run", "ap-tree/figure-9")
+    assert "experiment is 'ap-tree/figure-9', must be one of ap-tree/figure-10a, " in said
+    assert "variant is 'b-tree'" in refused("run", "ap-tree/figure-12", "--variant=b-tree")

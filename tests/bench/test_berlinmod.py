@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.berlinmod.audit import expected, mismatches
-from bench.berlinmod.queries import PUBLISHED_PER_S, QUERIES, Answering, Answers
+from bench.berlinmod.experiments import BerlinModParameters
+from bench.berlinmod.queries import PUBLISHED_PER_S, Answering, Answers
 from bench.berlinmod.run import measure
-from bench.berlinmod.workload import BerlinModParameters, Events, scene, standing
+from bench.berlinmod.workload import Events, scene, standing
 from engine.contracts import BOOLEAN, CHANGE_DTYPE, handle_of
 from safe_region.oracle_plane import OracleCircle
 
@@ -20,6 +19,7 @@ SMALL = BerlinModParameters(
     vehicles=3, events=1_500, ranges=300, distance_m=400.0, region_m=400.0, poi_m=200.0
 )
 EVERYBODY = list(range(SMALL.ranges))
+QUERIES = ("q3", "q4", "q7")
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,11 @@ def happens():
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers_are_those_of_plain_python_whatever_the_batch(happens, query):
-    stand = standing(query, happens.corners, SMALL)
+    asked = SMALL.changed(query=query)
+    stand = standing(happens.corners, asked)
     counts = set()
     for batch in (1, 7, 1_500):
-        done = measure(query, happens, stand, replace(SMALL, batch=batch), 600.0, EVERYBODY)
+        done = measure(happens, stand, asked.changed(batch=batch), EVERYBODY)
         assert done.events == SMALL.events
         assert len(done.answers.events) == done.answer_count > 0
         assert mismatches(query, happens.events, stand, done.answers, EVERYBODY) == 0
@@ -41,8 +42,8 @@ def test_answers_are_those_of_plain_python_whatever_the_batch(happens, query):
 
 
 def test_the_audit_notices_what_is_missing_and_what_is_too_much(happens):
-    stand = standing("q3", happens.corners, SMALL)
-    found = measure("q3", happens, stand, SMALL, 600.0, EVERYBODY).answers
+    stand = standing(happens.corners, SMALL)
+    found = measure(happens, stand, SMALL, EVERYBODY).answers
     less = Answers(found.events[1:], found.ranges[1:])
     more = Answers(np.append(found.events, 0), np.append(found.ranges, found.ranges[0]))
     for wrong in (less, more):
@@ -98,22 +99,30 @@ def test_entries_and_first_passages_by_the_definitions(steps, batch, query, chan
         assert sorted(mine.tolist()) == expected(query, stream, circle)
 
 
-def test_the_command(run_bench):
-    sizes = ("--ranges=1", "--ranges=500", "--batch=1", "--batch=500")
-    rows = run_bench("berlinmod", *sizes, "--events=2000", "--audited=10")
-    assert [row["experiment"] for row in rows] == [query for query in QUERIES for _ in range(4)]
-    assert all(row["events"] == 2_000 and row["events_per_s"] > 0 for row in rows)
-    alone = [row for row in rows if row["standing_ranges"] == 1]
-    assert {row["experiment"]: row["events_per_s_published"] for row in alone} == PUBLISHED_PER_S
+def test_the_experiments(run_experiments):
+    settings = ["ranges=1,500", "batch=1,500", "events=2000", "audited=10"]
+    found = run_experiments("berlinmod", settings=settings)
+    assert list(found) == [f"berlinmod/{query}" for query in QUERIES]
+    for query in QUERIES:
+        rows = found[f"berlinmod/{query}"]
+        assert [(row["ranges"], row["batch"]) for row in rows] == [(1, 1), (1, 500), (500, 1), (500, 500)]
+        assert all(row["events"] == 2_000 and row["events_per_s"] > 0 for row in rows)
+        assert [row.get("events_per_s_published") for row in rows[1:3]] == [PUBLISHED_PER_S[query], None]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--query=q5"], "query is 'q5', must be one of q3, q4, q7"),
-        (["--events=500000"], "events is 500000, must be at most 432,000 of 5 vehicles"),
-        (["--vehicles=1000", "--ranges=1000000"], "ranges is 1000000, must be at most 400,000"),
+        (["berlinmod/q5"], "experiment is 'berlinmod/q5', must be one of berlinmod/q3, "),
+        (
+            ["berlinmod/q3", "--set=events=500000"],
+            "events is 500000, must be at most 432,000 of 5 vehicles",
+        ),
+        (
+            ["berlinmod/q3", "--set=vehicles=1000", "--set=ranges=1000000"],
+            "ranges is 1000000, must be at most 400,000",
+        ),
     ],
 )
 def test_what_is_out_of_limits_is_named(refused, arguments, message):
-    assert message in refused("berlinmod", *arguments)
+    assert message in refused("run", *arguments)

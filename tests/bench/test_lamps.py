@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bench import datasets
 from bench.engines import top_k_of
-from bench.lamps.experiments import EXPERIMENTS, variants
-from bench.lamps.run import Lamps, LampsParameters
+from bench.lamps.benchmark import VARIANTS
+from bench.lamps.experiments import LAMPS, LampsParameters
+from bench.lamps.run import Lamps
 from bench.trajectories import STILL_M, Trajectories
-from cli.app import app
 
 SMALL = LampsParameters(subscriptions=300, objects=400, ticks=4, audited=120, warm_up_s=0)
 
@@ -37,7 +31,7 @@ def walking(seconds):
     return 30.0 * directions[:, None, :] * np.arange(seconds + 1)[None, :, None]
 
 
-POLYGONS = replace(SMALL, subscriptions=60, audited=60)
+POLYGONS = SMALL.changed(subscriptions=60, audited=60)
 """Local safe regions take milliseconds each."""
 
 
@@ -52,7 +46,7 @@ POLYGONS = replace(SMALL, subscriptions=60, audited=60)
     ],
 )
 def test_every_variant_shows_what_the_oracle_says(data, name, parameters):
-    lamps = Lamps(variants(data)[name], data, walking(parameters.ticks), parameters)
+    lamps = Lamps(VARIANTS[name], data, walking(parameters.ticks), parameters)
     lamps.build(quiet)
     lamps.run(quiet, 60.0)
     assert (lamps.audit.lists, lamps.audit.mismatches) == (parameters.audited, 0)
@@ -63,11 +57,11 @@ def test_every_variant_shows_what_the_oracle_says(data, name, parameters):
 
 @pytest.mark.parametrize("name", ["anchored-0", "anchored-5", "anchored-cost", "anchored-cost-ahead"])
 def test_anchored_variants_are_quieter_and_as_exact(data, name):
-    parameters = replace(SMALL, warm_up_s=10)
+    parameters = SMALL.changed(warm_up_s=10)
     walks = walking(parameters.warm_up_s + parameters.ticks)
     counts = {}
     for one in ("lamps", name):
-        lamps = Lamps(variants(data)[one], data, walks, parameters)
+        lamps = Lamps(VARIANTS[one], data, walks, parameters)
         lamps.build(quiet)
         lamps.warm_up(quiet)
         lamps.run(quiet, 60.0)
@@ -78,8 +72,8 @@ def test_anchored_variants_are_quieter_and_as_exact(data, name):
 
 
 def test_regions_are_of_all_ages_when_it_is_measured(data):
-    parameters = replace(SMALL, warm_up_s=60)
-    lamps = Lamps(variants(data)["lamps"], data, walking(70), parameters)
+    parameters = SMALL.changed(warm_up_s=60)
+    lamps = Lamps(VARIANTS["lamps"], data, walking(70), parameters)
     lamps.build(quiet)
     subscriptions = top_k_of(lamps.engine).subscriptions
     made_ms = [set(subscriptions.rows["anchored_ms"][subscriptions.used()].tolist())]
@@ -94,7 +88,7 @@ def test_regions_are_of_all_ages_when_it_is_measured(data):
 
 
 def test_devices_without_regions_have_nothing_to_wait_for(data):
-    lamps = Lamps(variants(data)["naive"], data, walking(70), replace(SMALL, warm_up_s=60))
+    lamps = Lamps(VARIANTS["naive"], data, walking(70), SMALL.changed(warm_up_s=60))
     lamps.build(quiet)
     lamps.warm_up(quiet)
     assert (lamps.warm_up_s, lamps.ticks.moved_count) == (0.0, [])
@@ -103,7 +97,7 @@ def test_devices_without_regions_have_nothing_to_wait_for(data):
 
 
 def test_the_audit_notices_a_wrong_list(data):
-    lamps = Lamps(variants(data)["lamps"], data, walking(SMALL.ticks), SMALL)
+    lamps = Lamps(VARIANTS["lamps"], data, walking(SMALL.ticks), SMALL)
     lamps.build(quiet)
     # An object that the audit believes in and the engine never saw.
     stranger = data.objects(1, 10_000_000, np.random.default_rng(1))
@@ -118,12 +112,6 @@ def test_the_audit_notices_a_wrong_list(data):
         lamps.audit.publish(batch)
     lamps.run(quiet, 60.0)
     assert lamps.audit.mismatches > 20
-
-
-def test_every_experiment_names_variants_that_exist(data):
-    known = variants(data)
-    for settings in EXPERIMENTS.values():
-        assert all(setting.variant in known for setting in settings(SMALL))
 
 
 def test_journeys_begin_where_devices_are_and_turn_by_right_angles():
@@ -143,47 +131,31 @@ def test_objects_are_drawn_without_repetition_first(data):
     assert objects.ids.tolist() == list(range(1, 3_001))
 
 
-def test_the_command_writes_rows_and_a_picture(tmp_path):
-    out, picture = tmp_path / "rows.json", tmp_path / "rows.png"
-    arguments = ["bench", "lamps", "--subscriptions=200", "--objects=300", "--ticks=3"]
-    arguments += ["--variant=lamps", "--variant=lamps-without-sq-tree", "--experiment=table-3"]
-    arguments += ["--experiment=figure-9", "--experiment=figure-11", "--experiment=figure-12"]
-    result = CliRunner().invoke(app, [*arguments, f"--json={out}", f"--plot={picture}"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(out.read_text())
-    assert set(found) == {"bench", "parameters", "environment", "rows"}
-    assert found["bench"] == "lamps"
-    assert all({"variant", "mismatches"} <= set(row) for row in found["rows"])
-    assert {row["variant"] for row in found["rows"]} >= {"lamps", "lamps-without-sq-tree"}
-    for row in found["rows"]:
-        if row["experiment"] == "table-3":
-            assert row["warm_up_s"] == LampsParameters().warm_up_s == 180
-        if row["experiment"] == "figure-11":
-            assert row["objects_seen"] == row["objects"] == 300
-            assert 0.0 < row["error"] < 1.0
-    assert picture.stat().st_size > 10_000
-    assert result.output.splitlines()[-1].endswith("0 mismatches")
+def test_the_experiments(run_experiments):
+    settings = ["subscriptions=200", "objects=300", "ticks=3", "warm_up_s=10"]
+    names = ["lamps/table-3", "lamps/figure-9", "lamps/figure-11", "lamps/figure-12"]
+    variants = ["lamps", "lamps-without-sq-tree", "iqf"]
+    found = run_experiments(*names, settings=settings, variants=variants)
+    table, frequent, expected, by_k = (found[name] for name in names)
+    assert [row["variant"] for row in table] == ["lamps-without-sq-tree", "lamps"]
+    assert all(row["warm_up_s"] == 10 for row in table)
+    assert [row["frequent_percent"] for row in frequent] == [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0]
+    assert [row["subscriptions"] for row in expected] == [40, 80, 120, 160, 200]
+    assert all(row["objects_seen"] == row["objects"] == 300 for row in expected)
+    assert all(0.0 < row["error"] < 1.0 for row in expected)
+    assert [row["k_max"] for row in by_k] == [5, 5, 10, 10, 15, 15, 20, 20]
+    assert LAMPS.parameters().warm_up_s == 180
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--experiment=table-9"], "experiment is 'table-9', must be one of anchored, figure-10"),
         (["--variant=best"], "variant is 'best', must be one of naive, lamps-without-asr"),
-        (["--data=places"], "set NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
-        (["--data=osm"], "set NEARCAST_DATA"),
-        (["--trajectories=gps"], "set NEARCAST_DATA"),
+        (["--set=data=places"], "NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
+        (["--set=data=osm"], "set NEARCAST_DATA"),
+        (["--set=trajectories=gps"], "set NEARCAST_DATA"),
+        (["--set=ticks=1"], "ticks is 1, must be within 2..600"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(tmp_path, arguments, said):
-    command = [sys.executable, "-m", "cli", "bench", "lamps", *arguments]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        env={"NEARCAST_DATA": str(tmp_path), "PATH": ""},
-        check=False,
-    )
-    assert done.returncode != 0
-    assert said in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
+    assert said in refused("run", "lamps/table-3", *arguments)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from bench import datasets
 from bench.match.audits import MatchAudit
-from bench.match.run import VARIANTS, measure
-from bench.match.workload import MatchParameters, prepare
+from bench.match.experiments import MatchParameters
+from bench.match.run import VARIANTS, MatchBenchmark
+from bench.match.workload import prepare
 from index.batches import Matches
 from index.naive import NaiveSubscriptionIndex
-from safe_region.scoring import SET_SIMILARITIES, Similarity
+from safe_region.scoring import Similarity
 
 SMALL = MatchParameters(subscriptions=400, objects=600, arrivals=60, moved=100, audited=60)
 
@@ -22,16 +21,25 @@ def quiet(_stage, _done, _total):
     """Nobody is told."""
 
 
-@pytest.fixture(scope="module", params=SET_SIMILARITIES)
+@pytest.fixture(scope="module", params=["jaccard", "dice", "cosine"])
 def workload(request, city):
-    return prepare(city, dataclasses.replace(SMALL, similarity=request.param), quiet)
+    return prepare(city, SMALL.changed(similarity=request.param), quiet)
+
+
+def measure(name, workload, audit, count=400):
+    """Measure a variant on a workload that is there."""
+    parameters = SMALL.changed(subscriptions=count)
+    benchmark = MatchBenchmark([parameters], quiet)
+    benchmark._workload = lambda _parameters: (workload, audit)
+    (row,) = benchmark.measure(name, parameters)
+    return row
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_variant_finds_what_the_definition_says(workload, name):
     audit = MatchAudit(workload, SMALL.audited)
     assert sum(map(len, audit.expected)) > 100
-    row = measure(name, workload, audit, SMALL.moved, 60.0, quiet)
+    row = measure(name, workload, audit)
     assert (row["lists_audited"], row["mismatches"]) == (120, 0)
     assert row["objects_measured"] == 60
     assert row["subscriptions"] == 400
@@ -60,7 +68,7 @@ def test_reaches_are_lengths_of_objects_or_infinite(workload):
 def test_the_first_subscriptions_of_a_workload_are_a_workload(workload):
     some = workload.first(150)
     audit = MatchAudit(workload, 60)
-    row = measure("naive", some, audit, SMALL.moved, 60.0, quiet)
+    row = measure("naive", some, audit, 150)
     assert row["mismatches"] == 0
     assert MatchAudit(some, 60).expected == [[i for i in ids if i <= 150] for ids in audit.expected]
 
@@ -88,12 +96,13 @@ def test_subscriptions_are_all_distinct():
     assert replaced.interests.keywords.row(2).tolist() == drawn.interests.keywords.row(0).tolist()
 
 
-def test_the_command_writes_rows_and_a_picture(run_bench):
-    small = ["--subscriptions=100", "--subscriptions=300", "--objects=900", "--budget-s=20"]
-    rows = run_bench("match", *small)
+def test_the_experiments(run_experiments):
+    small = ["subscriptions=100,300", "objects=900", "budget_s=20"]
+    rows = run_experiments("match/fixed-objects", settings=small)["match/fixed-objects"]
     assert [row["variant"] for row in rows] == [*VARIANTS, *VARIANTS]
     assert {row["objects"] for row in rows} == {900}
-    rows = run_bench("match", *small, "--constant-results", "--variant=sq-plus-tree")
+    found = run_experiments("match/constant-results", settings=small, variants=["sq-plus-tree"])
+    rows = found["match/constant-results"]
     assert [(row["subscriptions"], row["objects"]) for row in rows] == [(100, 300), (300, 900)]
     assert all(row["candidates_per_result"] >= 1.0 for row in rows)
 
@@ -102,9 +111,9 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
     ("arguments", "said"),
     [
         (["--variant=best"], "variant is 'best', must be one of sq-tree, sq-plus-tree, naive, dict"),
-        (["--data=places"], "set NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
-        (["--subscriptions=0"], "0 is not in the range 1<=x<=10000000"),
+        (["--set=data=places"], "NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
+        (["--set=subscriptions=0"], "subscriptions is 0, must be within 1..10000000"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("match", *arguments)
+    assert said in refused("run", "match/fixed-objects", *arguments)

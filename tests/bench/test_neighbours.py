@@ -9,20 +9,22 @@ import pytest
 
 from bench.neighbours import acting, messages, tenants
 from bench.neighbours.acts import ACTS, NOTHING, chosen
+from bench.neighbours.experiments import NEIGHBOURS
 from bench.neighbours.honest import Publications
 from bench.neighbours.http2 import RawConnection, header_block
 from bench.neighbours.rows import BOUNDS, exceeded
+from bench.neighbours.run import _CALLERS
 from bench.neighbours.summaries import recovery_s, summary
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
 
-SMALL = ["--rounds=1", "--objects=300"]
-SECONDS = ["--seconds", "0.3", "0.5", "0.5"]
+SMALL = ["rounds=1", "objects=300", "before_s=0.3", "during_s=0.5", "after_s=0.5"]
 PATH = "/test.Service/Method"
 
 
-def test_the_command_writes_rows_and_a_picture(run_bench):
+def test_the_experiments(run_experiments):
     names = ["search-keywords", "health-watches"]
-    rows = run_bench("neighbours", *(f"--act={name}" for name in names), *SMALL, *SECONDS)
+    found = run_experiments("neighbours/devices", settings=[f"acts={','.join(names)}", *SMALL])
+    rows = found["neighbours/devices"]
     assert [row["variant"] for row in rows] == names
     for row in rows:
         assert row["objects"] == 300
@@ -45,8 +47,9 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
             assert row["acts_answered"] + row["acts_refused"] <= row["acts_sent"]
 
 
-def test_tenants_that_behave_are_measured_beside_one_that_does_not(run_bench):
-    rows = run_bench("neighbours", "--tenants", "--act=search-keywords", *SMALL, *SECONDS)
+def test_tenants_that_behave_are_measured_beside_one_that_does_not(run_experiments):
+    found = run_experiments("neighbours/tenants", settings=["acts=search-keywords", *SMALL])
+    rows = found["neighbours/tenants"]
     assert [row["variant"] for row in rows] == ["tenants, closed loop", "tenants, at a rate"]
     members = 3 * 6
     for row in rows:
@@ -61,9 +64,13 @@ def test_tenants_that_behave_are_measured_beside_one_that_does_not(run_bench):
 
 
 def test_an_unknown_act_is_refused(refused):
-    assert "act is 'mischief', must be one of nothing, report-ids, " in refused(
-        "neighbours", "--act=mischief"
-    )
+    said = refused("run", "neighbours/devices", "--set=acts=mischief")
+    assert "act is 'mischief', must be one of nothing, report-ids, " in said
+
+
+def test_every_act_is_of_some_experiment():
+    callers = {one.changes["callers"] for one in NEIGHBOURS.experiments if one.changes}
+    assert {_CALLERS[act.role] for act in ACTS.values()} == callers
 
 
 def test_all_acts_are_chosen_but_nothing():

@@ -6,30 +6,41 @@ import numpy as np
 import pytest
 
 from bench.publish import run as publish
-from bench.publish.run import VARIANTS, PublishParameters, measure
+from bench.publish.experiments import PublishParameters
+from bench.publish.run import PublishBenchmark
 
-SMALL = PublishParameters(objects=3_000, subscriptions=60, publishers=3)
+SMALL = PublishParameters(objects=3_000, subscriptions=60, publishers=3, batch=50)
+VARIANTS = PublishBenchmark.VARIANTS
 
 
 def quiet(_stage, _done, _total):
     """Nobody is told."""
 
 
-def test_the_command_writes_rows_and_a_picture(run_bench):
-    rows = run_bench("publish", "--objects=2000", "--subscriptions=40", "--batch=10", "--batch=300")
-    assert [(row["variant"], row["objects_per_request"]) for row in rows] == [
-        (name, batch) for name in VARIANTS for batch in (10, 300)
+def test_the_experiment(run_experiments):
+    settings = ["objects=2000", "subscriptions=40", "batch=10,300"]
+    rows = run_experiments("publish", settings=settings)["publish/batches"]
+    assert [(row["variant"], row["batch"]) for row in rows] == [
+        (name, batch) for batch in (10, 300) for name in VARIANTS
     ]
-    assert all(row["objects_per_s"] > 0 and row["mismatches"] == 0 for row in rows)
-    assert [row["lists_audited"] for row in rows] == [0, 0, 40, 40]
+    assert all(row["objects_per_s"] > 0 for row in rows)
+    assert [row["lists_audited"] for row in rows] == [0, 40, 0, 40]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_what_is_not_on_disk_is_noticed(monkeypatch, tmp_path, name):
     monkeypatch.setattr(publish, "_ids_on_disk", lambda _store: np.arange(1, 2_001))
-    row = measure(name, 50, SMALL.workload(), SMALL, tmp_path, quiet)
+    parameters = SMALL.changed(folder=tmp_path)
+    (row,) = PublishBenchmark([parameters], quiet).measure(name, parameters)
     assert row["mismatches"] >= 1_000
 
 
-def test_what_is_wrong_is_said_in_a_line(refused):
-    assert "variant is 'fast', must be one of store, server" in refused("publish", "--variant=fast")
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("--variant=fast", "variant is 'fast', must be one of store, server"),
+        ("--set=folder=/nowhere", "folder is '/nowhere': path does not point to a directory"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(refused, argument, said):
+    assert said in refused("run", "publish/batches", argument)

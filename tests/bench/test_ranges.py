@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from bench.ranges.experiments import RangesParameters
 from bench.ranges.run import RangesRun
 from bench.ranges.variants import VARIANTS
 from bench.ranges.workload import draw
 from bench.silence.wire_sizes import wire_sizes
-from bench.silence.workload import SilenceParameters
 from tests.bench.test_silence import driving
 
-SMALL = SilenceParameters(
+SMALL = RangesParameters(
     devices=60, objects=4_000, seconds=24, arrivals_per_s=20.0, expiries_per_s=15.0, audited=40, audits=4
 )
 RADIUS_M = 400.0
@@ -61,14 +61,16 @@ def test_the_audit_notices_what_devices_were_not_told(workload):
     move = run.devices.move
     run.devices.move = lambda second: move(second) if second < 3 else None
     run.go(quiet)
-    assert run.mismatches > 0
+    assert run.audit.mismatches > 0
 
 
-def test_the_command(run_bench):
-    rows = run_bench("ranges", "--radius-m=300", "--devices=20", "--seconds=4", "--objects=500")
-    assert [row["variant"] for row in rows] == list(VARIANTS)
-    assert all(row["radius_m"] == 300.0 for row in rows)
+def test_the_experiment(run_experiments):
+    settings = ["radius_m=300,600", "devices=20", "seconds=4", "objects=500"]
+    rows = run_experiments("ranges/radius", settings=settings)["ranges/radius"]
+    assert [row["variant"] for row in rows] == [*VARIANTS, *VARIANTS]
+    assert [row["radius_m"] for row in rows] == [300.0] * len(VARIANTS) + [600.0] * len(VARIANTS)
 
 
 def test_what_is_not_known_is_named(refused):
-    assert "variant is 'x', must be one of set-constant" in refused("ranges", "--variant=x")
+    said = refused("run", "ranges/radius", "--variant=x")
+    assert "variant is 'x', must be one of set-constant" in said

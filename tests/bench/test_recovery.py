@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from bench.recovery import run as recovery
+from bench.recovery.experiments import RecoveryParameters
 from bench.recovery.run import measure
-from bench.recovery.workload import RecoveryParameters
 
 SMALL = RecoveryParameters(objects=700, subscriptions=500, attached=500, audited=40)
 
@@ -15,8 +15,9 @@ def quiet(_stage, _done, _total):
     """Nobody is told."""
 
 
-def test_the_command_writes_rows_and_a_picture(run_bench):
-    (small, large) = run_bench("recovery", "--size=400", "--size=900", "--payload-bytes=10")
+def test_the_experiment(run_experiments):
+    found = run_experiments("recovery/sizes", settings=["objects=400,900", "payload_bytes=10"])
+    (small, large) = found["recovery/sizes"]
     assert (small["objects"], large["objects"]) == (400, 900)
     for row in (small, large):
         assert (row["lists_audited"], row["mismatches"], row["missing"]) == (100, 0, 0)
@@ -40,7 +41,7 @@ def test_the_audit_notices_what_is_missing(monkeypatch, tmp_path):
         return row
 
     monkeypatch.setattr(recovery, "_in_process", robbed)
-    row = measure(SMALL, tmp_path, quiet)
+    row = measure(SMALL.changed(folder=tmp_path), quiet)
     assert row["missing"] == 301
     assert row["mismatches"] > 301
     assert list(tmp_path.iterdir()) == []

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from bench.retrieve import run as retrieve
-from bench.retrieve.run import VARIANTS, Retrieve, RetrieveParameters
+from bench.retrieve.experiments import RETRIEVE, RetrieveParameters
+from bench.retrieve.run import VARIANTS, Retrieve, RetrieveBenchmark
+from bench.runner import affordable
 from index.catalogue import OBJECT_INDEXES
 from index.naive import NaiveObjectIndex
 
 SMALL = RetrieveParameters(
-    objects=800, location_requests=60, singles=20, large_batch=150, small_batch=20, audited=60
+    objects=800, searches=60, singles=20, large_batch=150, small_batch=20, audited=60
 )
 
 
@@ -24,9 +26,16 @@ def workload(city):
     return Retrieve(city, SMALL)
 
 
+def measure(name, workload, parameters):
+    """Measure a variant on a workload that is there."""
+    benchmark = RetrieveBenchmark([parameters], quiet)
+    benchmark._workload = lambda _parameters: workload
+    return benchmark.measure(name, affordable(benchmark, name, parameters))
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_variant_finds_what_the_oracle_says(workload, name):
-    rows = workload.measure(name, (0, 5), 60.0, quiet)
+    rows = measure(name, workload, SMALL.changed(extras=(0, 5)))
     assert [row["extra"] for row in rows] == [0, 5]
     for row in rows:
         assert (row["lists_audited"], row["mismatches"]) == (60, 0)
@@ -37,6 +46,7 @@ def test_every_variant_finds_what_the_oracle_says(workload, name):
 
 def test_all_object_indexes_of_the_catalogue_are_variants():
     assert set(VARIANTS) == {*OBJECT_INDEXES, "inverted-file"}
+    assert {name for one in RETRIEVE.experiments for name in one.variants} == set(VARIANTS)
 
 
 class Forgetful(NaiveObjectIndex):
@@ -50,22 +60,24 @@ class Forgetful(NaiveObjectIndex):
 
 def test_the_audit_notices_a_wrong_list(city, monkeypatch):
     monkeypatch.setitem(retrieve.VARIANTS, "forgetful", Forgetful)
-    (row,) = Retrieve(city, SMALL).measure("forgetful", (4,), 60.0, quiet)
+    (row,) = measure("forgetful", Retrieve(city, SMALL), SMALL.changed(extras=(4,)))
     assert row["mismatches"] > 5
 
 
 def test_a_small_budget_means_fewer_objects_and_answers(city):
-    workload = Retrieve(city, RetrieveParameters(objects=12_000, location_requests=40, audited=20))
-    (row,) = workload.measure("naive", (1,), 1e-6, quiet)
+    parameters = RetrieveParameters(objects=12_000, searches=40, audited=20, extras=(1,), budget_s=1e-6)
+    (row,) = measure("naive", Retrieve(city, parameters), parameters)
     assert row["objects"] < 12_000
     assert (row["subscriptions_measured"], row["subscriptions_in_batch"]) == (10, 10)
     assert (row["lists_audited"], row["mismatches"]) == (10, 0)
 
 
-def test_the_command_writes_rows_and_a_picture(run_bench):
-    rows = run_bench("retrieve", "--objects=700", "--extra=0", "--extra=3", "--budget-s=20")
+def test_the_experiments(run_experiments):
+    settings = ["objects=700", "extras=0,3", "budget_s=20"]
+    found = run_experiments("retrieve/published", settings=settings)
+    rows = found["retrieve/published"]
     assert {row["variant"] for row in rows} == set(VARIANTS) - {"naive"}
-    assert {row["extra"] for row in rows} == {0, 3}
+    assert [row["extra"] for row in rows] == [0, 3] * 5
     assert all(np.isfinite(row["inserts_per_s"] + row["removes_per_s_small"]) for row in rows)
 
 
@@ -73,9 +85,9 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
     ("arguments", "said"),
     [
         (["--variant=best"], "variant is 'best', must be one of naive, iqf, iqf-plus, iq-tree"),
-        (["--data=osm"], "set NEARCAST_DATA to the folder that holds text/pois_malta.csv.gz"),
-        (["--extra=-1"], "-1 is not in the range 0<=x<=1000"),
+        (["--set=data=osm"], "set NEARCAST_DATA to the folder that holds text/pois_malta.csv.gz"),
+        (["--set=extras=-1"], "must be one or several, each within 0..1000"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("retrieve", *arguments)
+    assert said in refused("run", "retrieve/published", *arguments)

@@ -13,7 +13,7 @@ from bench.server.soak import is_flat, rise
 from bench.server.workload import Workload, sent_ns
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 
-SMALL = ["--objects=500", "--seconds=0.2", "--rounds=1"]
+SMALL = ["objects=500", "seconds=0.2", "rounds=1"]
 
 
 def check_single(row, devices):
@@ -28,11 +28,11 @@ def check_single(row, devices):
     assert len(row["stalled_runs_ms_p99"]) == len(row["reading_runs_ms_p99"]) == 1
 
 
-def test_the_command_writes_rows_and_a_picture(run_bench):
-    names = ["shared", "fleet", "storm-fleet", "metrics"]
-    rows = run_bench("server", "--devices=12", *(f"--variant={name}" for name in names), *SMALL)
-    assert [row["variant"] for row in rows] == names
-    shared, fleet, storm, metrics = rows
+def test_the_experiments(run_experiments):
+    names = ["server/load", "server/storm", "server/metrics"]
+    variants = ["shared", "fleet", "storm-fleet", "metrics"]
+    found = run_experiments(*names, settings=["devices=12", *SMALL], variants=variants)
+    (shared, fleet), (storm,), (metrics,) = (found[name] for name in names)
     assert metrics["scrapes"] >= 1
     assert metrics["metrics_cpu_ratio"] > 0
     assert storm["hellos"] == storm["snapshots_sent"] == storm["lists_audited"] == 12
@@ -47,8 +47,9 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
     assert gc.get_freeze_count() == 0
 
 
-def test_a_soak_says_whether_memory_is_flat(run_bench):
-    (row,) = run_bench("server", "--devices=12", "--soak-s=3", *SMALL)
+def test_a_soak_says_whether_memory_is_flat(run_experiments):
+    settings = ["devices=12", "soak_s=3", *SMALL]
+    (row,) = run_experiments("server/soak", settings=settings)["server/soak"]
     assert row["reconnects"] > 0
     assert len(row["samples"]) >= 10
     assert row["is_flat"] is is_flat(*rise(row["samples"]))
@@ -64,9 +65,10 @@ def test_memory_that_grows_is_noticed(leak_mb_per_s, flat):
     assert is_flat(*rise(list(zip(times.tolist(), samples.tolist(), strict=True)))) is flat
 
 
-def test_half_of_the_devices_may_have_boolean_subscriptions(run_bench):
-    options = ["--variant=connections", "--boolean-share=0.5"]
-    (row,) = run_bench("server", "--devices=8", *options, *SMALL)
+def test_half_of_the_devices_may_have_boolean_subscriptions(run_experiments):
+    settings = ["devices=8", *SMALL]
+    found = run_experiments("server/half-boolean", settings=settings, variants=["connections"])
+    (row,) = found["server/half-boolean"]
     assert row["boolean_share"] == 0.5
     assert row["mismatches"] == 0
     check_single(row, 8)
@@ -98,11 +100,14 @@ def test_only_what_was_published_is_timed(city):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--devices=900000"], "devices is 900000, must be at most"),
-        (["--devices=1"], "1 is not in the range 4<=x<=1000000"),
-        (["--devices=10", "--data=osm"], "set NEARCAST_DATA"),
-        (["--boolean-share=0.5", "--variant=fleet"], "variant is 'fleet', must be one of connections, "),
+        (["--set=devices=900000"], "devices is 900000, must be at most"),
+        (["--set=devices=1"], "devices is 1, must be within 4..1000000"),
+        (["--set=devices=10", "--set=data=osm"], "set NEARCAST_DATA"),
+        (
+            ["--set=boolean_share=0.5", "--set=devices=9"],
+            "variant is 'fleet', must be one of connections, ",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("server", *arguments)
+    assert said in refused("run", "server/load", *arguments)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from bench import device_kernels
 from bench.device_kernels import NOBODY
-from bench.silence.run import SilenceRun, measure
+from bench.runner import affordable
+from bench.silence.experiments import SILENCE, SilenceParameters
+from bench.silence.run import SilenceBenchmark, SilenceRun
 from bench.silence.variants import VARIANTS
 from bench.silence.wire_sizes import wire_sizes
-from bench.silence.workload import FOREVER, SilenceParameters, prepare
+from bench.silence.workload import FOREVER, prepare
 
 SMALL = SilenceParameters(
     devices=80, objects=700, seconds=20, arrivals_per_s=1.5, expiries_per_s=2.0, audited=40, audits=4
@@ -42,14 +42,18 @@ def sizes(city, workload):
     return wire_sizes(city, workload.objects, 1)
 
 
+def measure(name, workload, parameters, sizes):
+    """Measure a variant on a workload that is there."""
+    benchmark = SilenceBenchmark([parameters], quiet)
+    benchmark._workload = lambda wanted: (workload.first(wanted.devices), sizes)
+    (row,) = benchmark.measure(name, affordable(benchmark, name, parameters))
+    return row
+
+
 @pytest.fixture(scope="module")
 def rows(workload, sizes):
     """Run each variant once, for all tests."""
-    return {
-        name: measure(VARIANTS[name], workload, SMALL, sizes, 60.0, quiet)
-        for name in VARIANTS
-        if name not in WITH_WINDOWS
-    }
+    return {name: measure(name, workload, SMALL, sizes) for name in VARIANTS if name not in WITH_WINDOWS}
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name not in WITH_WINDOWS])
@@ -96,16 +100,15 @@ def test_the_audit_notices_what_devices_were_not_told(workload):
 
 
 def test_windows_and_lifetimes_that_end_at_the_same_moments(city, sizes):
-    small = dataclasses.replace(SMALL, window_s=7.0, arrivals_per_s=0.0, expiries_per_s=0.0)
+    small = SMALL.changed(window_s=7.0, arrivals_per_s=0.0, expiries_per_s=0.0)
     happens = prepare(city, driving(small.seconds), small)
     names = ("anchored-cost-ahead", *WITH_WINDOWS)
-    runs = [measure(VARIANTS[name], happens, small, sizes, 60.0, quiet) for name in names]
+    runs = [measure(name, happens, small, sizes) for name in names]
     lifetimes, seconds, count = runs
     for row in runs:
         assert row["mismatches"] == 0
         assert row["lists_audited"] == 160
         assert row["pushes_per_device_hour"] > 0
-    del lifetimes["variant"], seconds["variant"]
     assert lifetimes == seconds
     assert count["drops_per_device_hour"] > 0
     ages = np.arange(small.seconds + 1)[:, None] * 1000 - happens.created_ms[None, :]
@@ -116,12 +119,30 @@ def test_windows_and_lifetimes_that_end_at_the_same_moments(city, sizes):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--variant=anchored-cost-ahead-count"], "needs window_s above 0"),
-        (["--window-s=60", "--arrivals-per-s=1"], "arrivals_per_s, expiries_per_s must be 0"),
+        (["silence/lifetimes", "--variant=anchored-cost-ahead-count"], "must be one of asr, lsr"),
+        (
+            [
+                "silence/windows",
+                "--variant=anchored-cost-ahead-count",
+                "--set=window_s=0",
+                "--set=seconds=2",
+            ],
+            "variant is 'anchored-cost-ahead-count', which needs window_s above 0",
+        ),
+        (
+            ["silence/lifetimes", "--set=window_s=60", "--set=arrivals_per_s=1"],
+            "arrivals_per_s, expiries_per_s must be 0",
+        ),
     ],
 )
 def test_windows_that_contradict_are_refused(refused, arguments, said):
-    assert said in refused("silence", *arguments)
+    assert said in refused("run", *arguments)
+
+
+def test_every_variant_is_compared():
+    lifetimes, windows = SILENCE.experiments
+    assert set(windows.variants) == set(VARIANTS)
+    assert set(lifetimes.variants) == set(VARIANTS) - set(WITH_WINDOWS)
 
 
 def test_objects_come_and_go_as_often_as_asked(workload):
@@ -134,16 +155,16 @@ def test_objects_come_and_go_as_often_as_asked(workload):
 
 
 def test_nothing_moves_nothing_is_said(city, sizes):
-    still = dataclasses.replace(SMALL, arrivals_per_s=0.0, expiries_per_s=0.0)
+    still = SMALL.changed(arrivals_per_s=0.0, expiries_per_s=0.0)
     workload = prepare(city, np.zeros((1, 2, 2)), still)
     for name in ("asr", "lsr", "set-constant", "anchored-0", "periodic-5"):
-        row = measure(VARIANTS[name], workload, still, sizes, 60.0, quiet)
+        row = measure(name, workload, still, sizes)
         assert row["objects_per_device_hour"] == row["bytes_down"] == row["stale_share"] == 0.0
         assert row["mismatches"] == 0
 
 
 def test_a_slow_variant_takes_the_first_devices_only(workload, sizes):
-    row = measure(VARIANTS["lsr"], workload, SMALL, sizes, 1e-3, quiet)
+    row = measure("lsr", workload, SMALL.changed(budget_s=1e-3), sizes)
     assert row["devices"] < 80
     assert row["seconds"] == 1
     assert row["mismatches"] == 0
@@ -164,10 +185,10 @@ def test_messages_have_the_sizes_they_should(sizes):
     assert sizes.down(2, 3, 1, 0) == pytest.approx(2 * sizes.delta + 3 * sizes.entry + sizes.drop)
 
 
-def test_the_command_writes_rows_and_a_picture(run_bench):
-    small = ["--devices=30", "--seconds=10", "--objects=300", "--arrivals-per-s=1", "--budget-s=20"]
+def test_the_experiment(run_experiments):
+    small = ["devices=30", "seconds=10", "objects=300", "arrivals_per_s=1", "budget_s=20"]
     names = ["asr", "set-constant", "anchored-2", "anchored-10", "periodic-5"]
-    rows = run_bench("silence", *small, *(f"--variant={name}" for name in names))
+    rows = run_experiments("silence/lifetimes", settings=small, variants=names)["silence/lifetimes"]
     assert [row["variant"] for row in rows] == names
 
 
@@ -175,10 +196,10 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
     ("arguments", "said"),
     [
         (["--variant=best"], "variant is 'best', must be one of asr, lsr, set-constant, anchored-0"),
-        (["--trajectories=gps"], "set NEARCAST_DATA to the folder that holds traj/"),
-        (["--seconds=1"], "1 is not in the range 2<=x<=3600"),
-        (["--arrivals-per-s=-1"], "-1.0 is not in the range 0<=x<=100000"),
+        (["--set=trajectories=gps"], "set NEARCAST_DATA to the folder that holds traj/"),
+        (["--set=seconds=1"], "seconds is 1, must be within 2..3600"),
+        (["--set=arrivals_per_s=-1"], "arrivals_per_s is -1, must be within 0.0..100000.0"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("silence", *arguments)
+    assert said in refused("run", "silence/lifetimes", *arguments)

@@ -1,47 +1,54 @@
-"""`nearcast bench skype` in miniature: every experiment runs, and every system is exact."""
+"""The suite skype in miniature: every experiment runs, and every system is exact."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from bench.skype.run import EXPERIMENTS, SYSTEMS, SkypeRun, measure
-from bench.skype.workload import SkypeParameters, SkypeWorkload
+from bench.skype.experiments import SKYPE, SkypeParameters
+from bench.skype.run import SYSTEMS, SkypeRun
+from bench.skype.workload import SkypeWorkload
 
-SMALL = ("--subscriptions=50", "--window=60", "--messages=20", "--k=3", "--batch=10")
-PARAMETERS = SkypeParameters(100, 150, messages=100, k=4, batch=20, audited=30)
+SMALL = ("subscriptions=50", "window=60", "messages=20", "k=3", "batch=10")
+PARAMETERS = SkypeParameters(subscriptions=100, window=150, messages=100, k=4, batch=20, audited=30)
 
 
 def quiet(_stage, _done, _total):
     """Nobody is told."""
 
 
-def test_every_experiment_runs(run_bench):
-    names = [f"--experiment={name}" for name in EXPERIMENTS]
-    rows = run_bench("skype", *SMALL, *names, "--variant=igpt-cskyband", "--variant=igpt-kmax")
-    assert {row["experiment"] for row in rows} == set(EXPERIMENTS)
-    assert all(row["messages"] == 20 for row in rows if row["experiment"] != "figure-20")
-    assert sum(row["changes_per_message"] for row in rows) > 0
-    assert all(row["mismatches"] == 0 for row in rows)
+def measure(name, data, parameters):
+    """Measure a system on a workload of these data."""
+    run = SkypeRun(SYSTEMS[name], SkypeWorkload(data, parameters), quiet)
+    run.go(60.0)
+    return run.figures()
+
+
+def test_every_experiment_runs(run_experiments):
+    found = run_experiments("skype", settings=SMALL, variants=["igpt-cskyband", "igpt-kmax"])
+    assert set(found) == {f"skype/{one.name}" for one in SKYPE.experiments}
+    assert [row["factor"] for row in found["skype/figure-10"]] == [1, 2, 3, 4, 5, 6, 1, 6]
+    assert all(row["messages"] == 20 for name in found for row in found[name] if name[-2:] != "20")
+    assert sum(row["changes_per_message"] for rows in found.values() for row in rows) > 0
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_is_exact(city, name):
-    row = measure(SYSTEMS[name], city, PARAMETERS, 60.0, quiet)
+    row = measure(name, city, PARAMETERS)
     assert (row["lists_audited"], row["mismatches"]) == (30, 0)
     assert row["messages"] == 100
 
 
 def test_windows_of_time_and_keywords_by_zipf(city):
-    parameters = SkypeParameters(100, 150, messages=200, k=4, seconds=30, zipf=True, audited=30)
-    row = measure(SYSTEMS["ours"], city, parameters, 60.0, quiet)
+    parameters = SkypeParameters(
+        subscriptions=100, window=150, messages=200, k=4, seconds=30, zipf=True, audited=30
+    )
+    row = measure("ours", city, parameters)
     assert (row["lists_audited"], row["mismatches"]) == (30, 0)
     assert row["messages"] > 150
 
 
 def test_a_forgotten_change_is_noticed(city):
-    parameters = replace(PARAMETERS, audited=100)
+    parameters = PARAMETERS.changed(audited=100)
     run = SkypeRun(SYSTEMS["ours"], SkypeWorkload(city, parameters), quiet)
     publish = run.engine.publish
 

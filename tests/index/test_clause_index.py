@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bench.ap_tree.dict_index import DictIndex
-from bench.ap_tree.numba_dict import NumbaDict
-from bench.ap_tree.strtree_index import StrtreeIndex
+from bench.peers.clause_dict import ClauseDict
+from bench.peers.clause_strtree import ClauseStrtree
+from bench.peers.numba_dict import NumbaDict
 from index.baselines.ap_tree import ApTree
 from index.baselines.grid_files import KkClauses, SsClauses
 from index.baselines.inverted_quad import InvertedQuad
@@ -60,9 +60,9 @@ FACTORIES = {
         for order in ORDERS
     },
     "inverted-grid": InvertedGrid,
-    "dict": DictIndex,
-    "dict, tiny cells": lambda: DictIndex(cell_m=0.3),
-    "strtree": StrtreeIndex,
+    "dict": ClauseDict,
+    "dict, tiny cells": lambda: ClauseDict(cell_m=0.3),
+    "strtree": ClauseStrtree,
     "numba dict": NumbaDict,
     "numba dict, tiny cells": lambda: NumbaDict(cell_m=0.3),
 }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from bench.retrieve.inverted_file import InvertedFile
+from bench.peers.inverted_file import InvertedFile
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
 from index.baselines.ir_tree import IrTreeObjectIndex

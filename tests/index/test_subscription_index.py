@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.match.dict_index import DictIndex
-from bench.match.strtree_index import StrtreeIndex
+from bench.peers.subscription_dict import SubscriptionDict
+from bench.peers.subscription_strtree import SubscriptionStrtree
 from index.baselines.ciq import Ciq
 from index.baselines.igpt import Igpt, Ipt
 from index.baselines.sq_tree import SqTree
@@ -28,8 +28,8 @@ FACTORIES = {
     "igpt, small leaves": lambda: Igpt((0.0, 0.0, 4.0), capacity=3, groups=2),
     "igpt, near": lambda: Igpt((0.0, 0.0, 8.0), capacity=20, near=True),
     "ipt": Ipt,
-    "dict": DictIndex,
-    "strtree": StrtreeIndex,
+    "dict": SubscriptionDict,
+    "strtree": SubscriptionStrtree,
 }
 
 

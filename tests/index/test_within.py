@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.retrieve.inverted_file import InvertedFile
+from bench.peers.inverted_file import InvertedFile
 from index.baselines.grid_files import KkObjects, SsObjects
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex

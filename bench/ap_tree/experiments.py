@@ -1,0 +1,198 @@
+"""ap-tree.txt section 5.1, Figures 10 to 18, the peers, and slices of a rebuild, as data."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from bench import experiment as e
+
+LIMITS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+"""Of the histogram of slices."""
+
+
+class ApTreeParameters(e.MessageParameters, e.BudgetParameters):
+    """Size and shape of a run; the defaults are the paper's, but for the sizes."""
+
+    subscriptions: int = e.count(100_000, "How many there are.")
+    objects: int = e.count(10_000, "New objects to be matched.")
+    history: int = e.count(
+        20_000,
+        "Objects that were there before, from which indexes learn how frequent keywords are.",
+        least=0,
+    )
+    keywords_min: int = e.count(1, "Keywords of a subscription at least, those of a random object.")
+    keywords_max: int = e.count(5, "The same, at most.")
+    area_min: float = e.share(
+        0.0001, "Of a range, as a share of the space, at least; it is centred at the object."
+    )
+    area_max: float = e.share(0.01, "The same, at most.")
+    side_max: float | None = e.share(
+        None, "Instead of areas: sides are uniform up to this share of the space's."
+    )
+    is_general: bool = Field(
+        False,
+        description="Whether expressions are general (section 5.1.1), so that subscriptions have several "
+        "clauses.",
+    )
+    theta_kl: float = Field(0.001, ge=0.0, description="Of the AP-Tree: how far a node may drift.")
+    fanout: int = e.count(200, "Of the AP-Tree.", least=2)
+    leaf_max: int = e.count(40, "Of the AP-Tree.")
+    first_share: float = e.share(
+        1.0, "Share of the subscriptions that the index is built from; the others are inserted later."
+    )
+    words_min: int = e.count(
+        0,
+        "Keywords of a new object at least, those of several drawn objects together; 0 for those of one.",
+        least=0,
+    )
+    words_max: int = e.count(0, "The same, at most.", least=0)
+    object_side: float = e.share(
+        0.0, "New objects have areas, whose sides are uniform up to this share of the space's."
+    )
+    audited: int = e.count(40, "Objects compared with the definition.", least=0)
+
+
+MATCHING = {
+    "subscriptions": "subscriptions",
+    "us_per_object_median": "us an object",
+    "us_per_object_p99": "us an object",
+    "us_per_object_mean": "us an object",
+    "us_per_object_batch": "us an object",
+    "candidates_per_result": "clauses a result",
+    "build_s": "s",
+    "results_per_object": "clauses an object",
+    "bytes_per_subscription": "bytes a subscription",
+}
+"""What is measured of a clause index, with units."""
+
+_INSERTED = {
+    "us_per_insert": "us a clause",
+    "us_per_insert_settled": "us a clause, rebuilds included",
+    "rebuilds": "nodes",
+}
+_MAIN = ("ap-tree", "iq-tree-subscriptions", "rq-tree", "inverted-grid")
+_OURS = (
+    *("ap-tree", "naive", "iq-tree-subscriptions", "rq-tree", "ss-index", "kk-index", "inverted-grid"),
+    *(
+        "rt-tree",
+        "rt-plus-tree",
+        "rt-plus-plus-tree",
+        "ir-tree-subscriptions",
+        "spatial-first",
+        "keyword-first",
+    ),
+    *("dict", "numba-dict", "strtree", "postgresql"),
+)
+
+
+def _swept(
+    figure: str, what: str, variants: tuple[str, ...], sweep: e.Sweep, x: str, **changes: object
+) -> e.Experiment:
+    """Return a figure of the time of an object over what is varied."""
+    log = "x" if x in {"area_max", "theta_kl"} else ""
+    return e.Experiment(
+        f"figure-{figure}",
+        f"AP-Tree, Figure {figure}",
+        f"time of a new object by {what}",
+        variants,
+        changes,
+        sweep,
+        metrics=_INSERTED if "first_share" in {x, *changes} else {},
+        plots=(e.Lines(x, ("us_per_object_batch",), log=log),),
+        reduced={"subscriptions": 50_000} if figure in {"14", "17"} else {},
+    )
+
+
+AP_TREE = e.Suite(
+    "ap-tree",
+    "which boolean subscriptions a new object concerns: time an object",
+    "bench.ap_tree.run:ClauseBenchmark",
+    ApTreeParameters,
+    metrics=MATCHING,
+    plots=(e.Bars(("us_per_object_batch",), ("variant", "side_max")),),
+    reduced={"subscriptions": 100_000, "budget_s": 20},
+    about="Variants: ap-tree (HR), ap-tree-dp, -kpriority, -spriority, -trie-qd, -nr, -rarest-first; "
+    "iq-tree-subscriptions, rq-tree, inverted-grid, naive; and what one would take instead: dict and "
+    "numba-dict (keyed by rarest keyword and cell), strtree (shapely), postgresql (GiST on boxes, "
+    "text[]; a cluster of its own, where PostgreSQL is installed).",
+    experiments=(
+        _swept("10a", "fanout", ("ap-tree",), e.Over("fanout", (50, 100, 200, 400, 800)), "fanout"),
+        _swept("10b", "leaf size", ("ap-tree",), e.Over("leaf_max", (5, 20, 40, 100, 400)), "leaf_max"),
+        e.Experiment(
+            "figure-11",
+            "AP-Tree, Figure 11",
+            "time of a new object by how the tree divides",
+            (
+                *("ap-tree", "ap-tree-dp", "ap-tree-kpriority", "ap-tree-spriority", "ap-tree-trie-qd"),
+                "ap-tree-rarest-first",
+            ),
+            {"area_min": 0.00001, "area_max": 0.00001},
+        ),
+        e.Experiment("figure-12", "AP-Tree, Figure 12", "time of a new object by data set", _MAIN),
+        _swept(
+            "13",
+            "the number of keywords",
+            _MAIN,
+            e.Over("keywords_max", (1, 2, 3, 4, 5), ("keywords_min",)),
+            "keywords_max",
+        ),
+        _swept(
+            "14",
+            "the area of ranges",
+            _MAIN,
+            e.Over("area_max", (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1), ("area_min",)),
+            "area_max",
+        ),
+        _swept(
+            "15",
+            "the number of subscriptions",
+            _MAIN,
+            e.Shares(("subscriptions",), (0.05, 0.25, 0.5, 1.0)),
+            "subscriptions",
+        ),
+        _swept(
+            "16",
+            "the drift at which nodes are rebuilt",
+            ("ap-tree",),
+            e.Over("theta_kl", (0.0001, 0.001, 0.01, 0.1, 0.5)),
+            "theta_kl",
+            first_share=0.2,
+        ),
+        _swept(
+            "17",
+            "the share of subscriptions that a tree is built from",
+            (*_MAIN, "ap-tree-nr"),
+            e.Over("first_share", (0.1, 0.3, 0.5, 0.7, 0.9)),
+            "first_share",
+        ),
+        _swept(
+            "18",
+            "the number of keywords of general expressions",
+            _MAIN,
+            e.Over("keywords_max", (3, 4, 5, 6, 7), ("keywords_min",)),
+            "keywords_max",
+            is_general=True,
+        ),
+        e.Experiment(
+            "peers",
+            "",
+            "every index beside what one would take instead, by the sides of ranges",
+            _OURS,
+            sweep=e.Over("side_max", (0.01, 0.1)),
+        ),
+        e.Experiment(
+            "rebuild",
+            "",
+            "how long slices take while a whole tree is rebuilt beside itself",
+            metrics={
+                "slices": "slices",
+                "rebuild_s": "s",
+                "slice_ms_max": "ms",
+                "slice_cpu_ms_max": "ms of CPU",
+                **{f"slices_under_{limit:g}_ms": "slices" for limit in LIMITS_MS},
+            },
+            plots=(e.Bars(tuple(f"slices_under_{limit:g}_ms" for limit in LIMITS_MS)),),
+            benchmark="bench.ap_tree.rebuild:RebuildBenchmark",
+        ),
+    ),
+)

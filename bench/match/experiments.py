@@ -1,0 +1,82 @@
+"""Which subscriptions a new object concerns, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bench import experiment as e
+
+
+class MatchParameters(e.TopKParameters, e.BudgetParameters):
+    """Size and shape of a run."""
+
+    subscriptions: int = e.count(100_000, "How many there are, all different.")
+    objects: int = e.count(100_000, "Live objects that the reaches are computed from.")
+    buffer_extra: int = e.count(8, "b: the reach is the (k + b + 1)-th length.", least=0, most=1_000)
+    arrivals: int = e.count(2_000, "New objects that are matched.")
+    moved: int = e.count(20_000, "Subscriptions that are moved, there and back.")
+    audited: int = e.count(40, "New objects whose matches are compared.", least=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Proportionate:
+    """Objects grow with subscriptions, up to what is set, so that an object has as many results."""
+
+    values: Sequence[Any]
+
+    def steps(self, base: MatchParameters) -> list[e.Step]:
+        """Return a step a number of subscriptions."""
+        sizes = [base.changed(subscriptions=value).subscriptions for value in self.values]
+        found = [
+            {"subscriptions": size, "objects": max(1, base.objects * size // max(sizes))}
+            for size in sizes
+        ]
+        return [e.Step(one, one) for one in found]
+
+    def replaced(self, name: str, values: Sequence[Any]) -> e.Sweep | None:
+        """Return the same with other numbers of subscriptions."""
+        return replace(self, values=tuple(values)) if name == "subscriptions" else None
+
+
+_SIZES = (10_000, 30_000, 100_000)
+
+MATCH = e.Suite(
+    "match",
+    "which anchored subscriptions a new object concerns: time an object",
+    "bench.match.run:MatchBenchmark",
+    MatchParameters,
+    metrics={
+        "subscriptions": "subscriptions",
+        "objects": "objects",
+        "us_per_object_median": "us an object",
+        "us_per_object_p99": "us an object",
+        "us_per_object_mean": "us an object",
+        "us_per_object_batch": "us an object",
+        "candidates_per_result": "subscriptions a result",
+        "results_per_object": "subscriptions an object",
+        "objects_measured": "objects",
+        "bytes_per_subscription": "bytes a subscription",
+        "us_per_insert": "us a subscription",
+        "us_per_move": "us a subscription",
+    },
+    plots=(e.Lines("subscriptions", ("us_per_object_median", "us_per_object_batch"), log="x"),),
+    reduced={"subscriptions": _SIZES, "objects": 100_000, "budget_s": 20},
+    experiments=(
+        e.Experiment(
+            "fixed-objects",
+            "",
+            "by the number of subscriptions, among as many objects",
+            sweep=e.Over("subscriptions", (100_000,)),
+        ),
+        e.Experiment(
+            "constant-results",
+            "",
+            "by the number of subscriptions, among objects in proportion to them",
+            sweep=Proportionate(_SIZES),
+        ),
+    ),
+    about="Variants: sq-tree, sq-plus-tree, naive, dict (keyword to subscriptions, verified one by one "
+    "in plain Python), strtree (shapely's STRtree of the largest discs).",
+)

@@ -1,0 +1,70 @@
+"""A server that comes back after a crash, as data."""
+
+from __future__ import annotations
+
+from pydantic import DirectoryPath, Field
+
+from bench import experiment as e
+
+
+class StoreParameters(e.TopKParameters):
+    """What suites have that write stores."""
+
+    payload_bytes: int = e.count(64, "Of each object.", least=0, most=16 * 1024)
+    folder: DirectoryPath | None = Field(
+        None,
+        description="Where stores are written, and deleted afterwards; by default that of temporary "
+        "files.",
+    )
+
+
+class RecoveryParameters(StoreParameters):
+    """Size and shape of a run."""
+
+    objects: int = e.count(100_000, "How many the store holds.")
+    subscriptions: int = e.count(100_000, "As many as objects; a device has one subscription.")
+    attached: int = e.count(
+        100_000, "Devices that come back afterwards and are given their lists, at most all.", least=0
+    )
+    audited: int = e.count(
+        100, "Subscriptions that are woken afterwards, their lists compared with the oracle.", least=0
+    )
+
+
+RECOVERY = e.Suite(
+    "recovery",
+    "time and memory until a server has what its store holds, after a crash",
+    "bench.recovery.run:RecoveryBenchmark",
+    RecoveryParameters,
+    metrics={
+        "objects_committed_per_s": "objects/s",
+        "subscriptions_committed_per_s": "subscriptions/s",
+        "store_mb": "MB",
+        "seconds": "s",
+        "open_s": "s",
+        "objects_s": "s",
+        "subscriptions_s": "s",
+        "resident_mb": "MB",
+        "bytes_per_object": "bytes an object",
+        "bytes_per_subscription": "bytes a subscription",
+        "attached": "devices",
+        "attached_per_s": "devices/s",
+        "bytes_more_attached": "bytes a device",
+    },
+    plots=(
+        e.Bars(("open_s", "objects_s", "subscriptions_s"), ("subscriptions",), is_stacked=True),
+        e.Bars(("bytes_per_object", "bytes_per_subscription"), ("subscriptions",), is_stacked=True),
+    ),
+    reduced={},
+    about="A process commits objects and subscriptions, a thousand at a time, and dies as if killed. "
+    "Another one takes the store over; then devices come back, and some lists are compared with the "
+    "oracle.",
+    experiments=(
+        e.Experiment(
+            "sizes",
+            "",
+            "by the number of objects, and as many parked subscriptions",
+            sweep=e.Over("objects", (100_000,), ("subscriptions",)),
+        ),
+    ),
+)

@@ -1,0 +1,166 @@
+"""Results: JSON with all that is needed to read them, and tables for the screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from bench.benchmark import Row
+
+FORMAT = 1
+"""Of the JSON; another number if a reader would have to know."""
+
+_PACKAGES = ("nearcast", "numpy", "numba", "shapely", "pyarrow", "pyspark", "grpcio", "uvloop", "psycopg")
+_AUDIT = ("lists_audited", "mismatches")
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(slots=True)
+class Result:
+    """What one experiment has shown.
+
+    Parameters
+    ----------
+    experiment, source, what
+        Its name, the paper and figure, and a line.
+    parameters
+        Those that all points begin with; rows name what differs.
+    metrics
+        Columns that are shown, with their units.
+    labels
+        Columns of what is varied, and of what it was measured on.
+    rows
+        A row a variant and point, with all columns that were measured.
+    took_s
+        How long all of it took.
+    error
+        Why there are no rows.
+    """
+
+    experiment: str
+    source: str
+    what: str
+    parameters: dict[str, Any]
+    metrics: dict[str, str]
+    labels: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    took_s: float = 0.0
+    error: str | None = None
+
+    @property
+    def lists(self) -> int:
+        """How many lists were audited."""
+        return sum(row["lists_audited"] for row in self.rows)
+
+    @property
+    def mismatches(self) -> int:
+        """How many of them were wrong."""
+        return sum(row["mismatches"] for row in self.rows)
+
+    @property
+    def failures(self) -> list[str]:
+        """What makes the run a failure, besides mismatches: rows say so."""
+        found = [row["failure"] for row in self.rows if row.get("failure")]
+        return [*found, *([self.error] if self.error else [])]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it ready for JSON."""
+        return {
+            "experiment": self.experiment,
+            "source": self.source,
+            "what": self.what,
+            "parameters": self.parameters,
+            "seed": self.parameters.get("seed"),
+            "labels": self.labels,
+            "metrics": self.metrics,
+            "audit": {"lists": self.lists, "mismatches": self.mismatches},
+            "took_s": self.took_s,
+            **({"error": self.error} if self.error else {}),
+            "rows": self.rows,
+        }
+
+    def table(self) -> list[str]:
+        """Return the rows as lines: variants, what is varied, metrics."""
+        known = ["variant", *self.labels, "skipped", *self.metrics, *_AUDIT]
+        columns = [name for name in dict.fromkeys(known) if any(name in row for row in self.rows)]
+        table = [columns, *([str(row.get(name, "")) for name in columns] for row in self.rows)]
+        widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+        return [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table
+        ]
+
+
+def write(path: Path, results: Sequence[Result], command: Sequence[str]) -> None:
+    """Write the results of a command."""
+    found = {
+        "format": FORMAT,
+        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "command": list(command),
+        "commit": _commit(),
+        "machine": machine(),
+        "packages": _versions(),
+        "results": [one.as_json() for one in results],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=2, default=str) + "\n")
+
+
+def machine() -> dict[str, Any]:
+    """Say what a run runs on."""
+    return {
+        "cpu": _cpu(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "load_1min": round(os.getloadavg()[0], 2),
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _commit() -> dict[str, Any] | None:
+    """Return the commit of the checkout, and whether files differ from it; None without a checkout."""
+    commit = _git("rev-parse", "HEAD")
+    if not commit:
+        return None
+    return {"id": commit, "is_changed": bool(_git("status", "--porcelain", "--untracked-files=no"))}
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(  # noqa: S603 - reads the checkout
+            ["git", *arguments],  # noqa: S607
+            cwd=_ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,99 @@
+"""How often devices speak, as data."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from bench import experiment as e
+
+
+class DrivingParameters(e.DataParameters, e.TrajectoryParameters):
+    """What suites have whose devices drive while objects come and go."""
+
+    devices: int = e.count(2_000, "Each has one subscription.", most=1_000_000)
+    objects: int = e.count(100_000, "How many there are at the beginning.")
+    seconds: int = e.count(
+        600, "How long devices move; each looks at its region every second.", least=2, most=3_600
+    )
+    arrivals_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects that come a second.")
+    expiries_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects that go a second.")
+    audited: int = e.count(40, "Devices compared with the oracle at each of some moments.", least=0)
+    audits: int = e.count(5, "How many moments.")
+
+
+class SilenceParameters(DrivingParameters, e.TopKParameters, e.BudgetParameters):
+    """Size and shape of a run."""
+
+    window_s: float = Field(
+        0.0,
+        ge=0.0,
+        le=3_600.0,
+        description="0, or how long each object counts: as many arrive a second as keep the number of "
+        "objects, by Poisson's law, instead of arrivals_per_s and expiries_per_s.",
+    )
+
+    @model_validator(mode="after")
+    def _do_not_contradict(self) -> SilenceParameters:
+        if self.window_s and (self.arrivals_per_s or self.expiries_per_s):
+            raise ValueError(
+                "window_s says how many objects come and go: arrivals_per_s, expiries_per_s must be 0"
+            )
+        return self
+
+
+TRAFFIC = {
+    "reports_per_device_hour": "reports",
+    "objects_per_device_hour": "objects",
+    "pushes_per_device_hour": "deltas",
+    "questions_per_device_hour": "location requests",
+    "positions_per_device_hour": "positions",
+    "bytes_up": "bytes a device and hour",
+    "bytes_down": "bytes a device and hour, without payloads",
+    "stale_share": "of the time what is shown is wrong",
+}
+"""What is counted of devices, with its unit."""
+
+_LIFETIMES = (
+    *("asr", "lsr", "set-constant"),
+    *(f"anchored-{extra}" for extra in (0, 2, 5, 10, 20)),
+    *("anchored-cost", "anchored-cost-ahead", "anchored-10-unthinned", "anchored-cost-ahead-unthinned"),
+    *("periodic-1", "periodic-5", "periodic-30"),
+)
+
+SILENCE = e.Suite(
+    "silence",
+    "how often devices speak and what they are sent, per device and hour",
+    "bench.silence.run:SilenceBenchmark",
+    SilenceParameters,
+    metrics={"devices": "devices", "objects": "objects", "seconds": "s", "held": "objects", **TRAFFIC},
+    plots=(e.Scatter("reports_per_device_hour", "objects_per_device_hour", r"anchored-[\d.]+$"),),
+    reduced={
+        "devices": 500,
+        "seconds": 300,
+        "objects": 50_000,
+        "arrivals_per_s": 5,
+        "expiries_per_s": 5,
+        "budget_s": 30,
+    },
+    experiments=(
+        e.Experiment(
+            "lifetimes",
+            "",
+            "every way of keeping devices right, where objects say when they end",
+            _LIFETIMES,
+        ),
+        e.Experiment(
+            "windows",
+            "",
+            "the same where each object counts for a time: windows beside lifetimes",
+            (*_LIFETIMES, "anchored-cost-ahead-seconds", "anchored-cost-ahead-count"),
+            {"window_s": 600.0},
+            reduced={"arrivals_per_s": 0, "expiries_per_s": 0, "seconds": 120},
+        ),
+    ),
+    about="Variants: asr, lsr, set-constant (speaks only when the result set changes), anchored-0 to "
+    "anchored-20 (b), anchored-cost and anchored-cost-ahead (b by cost), the same unthinned (what others "
+    "beat is held, too), and with windows of seconds or of a count in place of lifetimes, periodic-1 to "
+    "periodic-30 (a position every so many seconds; stale_share says how often what is shown is wrong). "
+    "Bytes are those of messages; payloads aside.",
+)
