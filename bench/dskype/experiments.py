@@ -98,7 +98,7 @@ DSKYPE = e.Suite(
         "messages": 20_000,
         "batch": 2_500,
         "partitions": 4,
-        "budget_s": 8,
+        "budget_s": 120,
     },
     about="The window and all buffers are filled first. Variants: hashing, location, keyword, prefix, "
     "the hybrids spatial-first and keyword-first, and process, which is one engine without Spark.",
