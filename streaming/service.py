@@ -130,7 +130,16 @@ class _Folders:
         self._missing = ""
 
     def are_there(self) -> bool:
-        """Whether all are there."""
+        """Whether all are there; of a job that reads what there is they must be.
+
+        Raises
+        ------
+        ParameterError
+            If one is not, of such a job.
+        """
+        if self._parameters.once:
+            self._parameters.require_folders(self._spark)
+            return True
         before, self._missing = self._missing, ""
         try:
             self._parameters.require_folders(self._spark)
@@ -214,8 +223,6 @@ def serve(
             query.stop()
         error: BaseException | None = query.exception()
         if error is not None and not folders.are_there():
-            if parameters.once:
-                parameters.require_folders(spark)
             folders.wait(stops)
             continue
         if error is not None or stops() or not watch.is_due():

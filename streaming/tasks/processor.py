@@ -159,11 +159,12 @@ class PartitionProcessor(StatefulProcessor):
             note = resident.note()
             if note is not None and (note.version, note.digest) == (head.version + 1, digest.digest()):
                 return _Answer.unpack(note.answer)
-            resident.require_free(_growth_bytes(*_unpacked(blocks)))
+            arrived = _unpacked(blocks)
+            resident.require_free(_growth_bytes(*arrived))
             state = self._resident(resident, note, head)
             is_rebuilt = state is None
             state = self._restored(head, resident) if state is None else state
-            answer = _applied(partition, state, head, blocks)
+            answer = _applied(partition, state, head, blocks, *arrived)
             if state.placer is not None:
                 answer.rows.extend(_feedback(partition, state, state.placer, answer))
             memory = {
@@ -267,12 +268,11 @@ def _counted(partition: int, counts: dict[str, int]) -> AnswerRow:
     return AnswerRow(partition, COUNTS, json.dumps(counts).encode())
 
 
-def _unpacked(blocks: Iterable[tuple[str, bytes]]) -> tuple[list[Messages], list[Subscriptions]]:
+def _unpacked(blocks: list[tuple[str, bytes]]) -> tuple[list[Messages], list[Subscriptions]]:
     """Return what a batch brings of messages and of subscriptions."""
-    found = list(blocks)
     return (
-        [Messages.unpack(block) for kind, block in found if kind == MESSAGES],
-        [Subscriptions.unpack(block) for kind, block in found if kind == SUBSCRIPTIONS],
+        [Messages.unpack(block) for kind, block in blocks if kind == MESSAGES],
+        [Subscriptions.unpack(block) for kind, block in blocks if kind == SUBSCRIPTIONS],
     )
 
 
@@ -281,10 +281,16 @@ def _growth_bytes(messages: Iterable[Messages], subscriptions: Iterable[Subscrip
     return _MESSAGE_BYTES * sum(map(len, messages)) + _SUBSCRIPTION_BYTES * sum(map(len, subscriptions))
 
 
-def _applied(own: int, state: _State, head: Head, blocks: list[tuple[str, bytes]]) -> _Answer:
+def _applied(
+    own: int,
+    state: _State,
+    head: Head,
+    blocks: list[tuple[str, bytes]],
+    messages: list[Messages],
+    subscriptions: list[Subscriptions],
+) -> _Answer:
     """Apply a batch to a partition; return the answer."""
     partition = state.partition
-    messages, subscriptions = _unpacked(blocks)
     began_s = time.perf_counter()
     applied = partition.apply(
         Subscriptions.join(subscriptions) if subscriptions else None,
