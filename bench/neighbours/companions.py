@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -50,6 +51,14 @@ class Companion:
             print(line, file=self._process.stdin, flush=True)
         except BrokenPipeError:
             raise BenchError(f"{self._name} has ended; its message is above") from None
+
+    def stop(self) -> None:
+        """Let it do nothing until it goes on."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let a process that is stopped go on."""
+        self._process.send_signal(signal.SIGCONT)
 
     def result(self, within_s: float) -> Any:  # noqa: ANN401 - whatever it writes
         """Return what it has written, None if it does not end in time."""

@@ -79,6 +79,16 @@ _TENANTS = {
     "publishes_ratio": "of that without",
     "honest_refused": "messages",
 }
+_VERSIONS = {
+    "callers": "that send as fast as they get responses",
+    "per_s_other": "messages/s, the other server",
+    "per_s": "messages/s",
+    "cpu_us_other": "us of CPU a message, the other server",
+    "cpu_us": "us of CPU a message",
+    "cpu_ratio": "of the other's, median of the pairs",
+    "cpu_ratio_q1": "first quartile",
+    "cpu_ratio_q3": "third quartile",
+}
 
 
 def _acting(callers: Callers, what: str) -> e.Experiment:
@@ -106,7 +116,8 @@ NEIGHBOURS = e.Suite(
     about="Each act is one caller with one token at a fresh server; some need none. Latencies count "
     "from when a message was due. Figures are medians of the rounds, beside those of rounds in which "
     "nobody acts. An act that is none lists all. Tenants: four that send as fast as they get responses, "
-    "and at a rate, of which one does all acts at once.",
+    "and at a rate, of which one does all acts at once. Versions: two servers in turn, this "
+    "installation's and that of --set server_command=PATH/.venv/bin/nearcast.",
     experiments=(
         _acting("devices", "acts of a device or a gateway"),
         _acting("publishers", "acts of a publisher"),
@@ -121,6 +132,15 @@ NEIGHBOURS = e.Suite(
                 for kind in ("reports", "publishes")
             ),
             benchmark="bench.neighbours.run:TenantsBenchmark",
+        ),
+        e.Experiment(
+            "versions",
+            "",
+            "what a report and a publication cost, beside the server of another installation",
+            changes={"rounds": 40},
+            metrics=_VERSIONS,
+            plots=(e.Bars(("cpu_us_other", "cpu_us"), is_flat=True),),
+            benchmark="bench.neighbours.run:VersionsBenchmark",
         ),
     ),
 )

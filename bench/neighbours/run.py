@@ -5,7 +5,8 @@ pace and both in a process of their own, and another process that acts for a whi
 (`bench.neighbours.acts` is the table). Trials of acts alternate with trials in which nobody acts, in
 every round; a row has medians.
 
-In `TenantsBenchmark` there are four tenants with a load of their own instead, of which one misbehaves.
+In `TenantsBenchmark` there are four tenants with a load of their own instead, of which one misbehaves;
+in `VersionsBenchmark` nobody does, and two servers are compared.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from bench.neighbours.experiments import Callers, NeighboursParameters
 from bench.neighbours.rows import row
 from bench.neighbours.tenants import measure as measure_tenants
 from bench.neighbours.trial import Outcome, Phases, Setting, served, trial
+from bench.neighbours.versions import measure as measure_versions
 from server.principal import Role
 
 _CALLERS: dict[Role | None, Callers] = {
@@ -95,3 +97,15 @@ class TenantsBenchmark(ActsBenchmark):
         return measure_tenants(
             parameters.acts, parameters.rounds, parameters.objects, setting, self.progress
         )
+
+
+class VersionsBenchmark(ActsBenchmark):
+    """Nobody misbehaves: what a message costs this server and another one."""
+
+    VARIANTS: ClassVar = ("versions",)
+
+    def measure(self, variant: str, parameters: NeighboursParameters) -> list[Row]:
+        """Return a row for reports and one for publications."""
+        del variant
+        setting = setting_of(parameters)
+        return measure_versions(parameters.rounds, parameters.objects, setting, self.progress)
