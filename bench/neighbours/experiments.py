@@ -20,7 +20,9 @@ class NeighboursParameters(e.BenchParameters):
         description="Only these acts, of the callers of an experiment; all of them by default. Of "
         "tenants: what the one that misbehaves does at once; six that cost others something by default.",
     )
-    rounds: int = e.count(5, "How often each act is measured, and nothing, in turn.", most=100)
+    rounds: int = e.count(
+        5, "How often each act is measured, and nothing, in turn; pairs of windows.", most=1_000
+    )
     before_s: float = Field(5.0, ge=0.1, le=600.0, description="How long is measured before an act.")
     during_s: float = Field(8.0, ge=0.1, le=600.0, description="The same, during an act.")
     after_s: float = Field(12.0, ge=0.1, le=600.0, description="The same, after an act.")
@@ -137,7 +139,7 @@ NEIGHBOURS = e.Suite(
             "versions",
             "",
             "what a report and a publication cost, beside the server of another installation",
-            changes={"rounds": 40},
+            changes={"rounds": 150},
             metrics=_VERSIONS,
             plots=(e.Bars(("cpu_us_other", "cpu_us"), is_flat=True),),
             benchmark="bench.neighbours.run:VersionsBenchmark",

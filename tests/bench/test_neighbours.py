@@ -63,13 +63,24 @@ def test_tenants_that_behave_are_measured_beside_one_that_does_not(run_experimen
         assert row["acts_counts"]["search-keywords"]["sent"] > 0
 
 
+def test_two_servers_are_compared(run_experiments):
+    rows = run_experiments("neighbours/versions", settings=["rounds=2", "objects=300"])[
+        "neighbours/versions"
+    ]
+    assert [row["variant"] for row in rows] == ["reports", "publishes"]
+    for row in rows:
+        assert row["pairs"] == 2
+        assert min(row[f"{name}{one}"] for name in ("per_s", "cpu_us") for one in ("", "_other")) > 0
+        assert row["cpu_ratio_q1"] <= row["cpu_ratio"] <= row["cpu_ratio_q3"]
+
+
 def test_an_unknown_act_is_refused(refused):
     said = refused("run", "neighbours/devices", "--set=acts=mischief")
     assert "act is 'mischief', must be one of nothing, report-ids, " in said
 
 
 def test_every_act_is_of_some_experiment():
-    callers = {one.changes["callers"] for one in NEIGHBOURS.experiments if one.changes}
+    callers = {one.changes["callers"] for one in NEIGHBOURS.experiments if "callers" in one.changes}
     assert {_CALLERS[act.role] for act in ACTS.values()} == callers
 
 
