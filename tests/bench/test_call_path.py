@@ -1,0 +1,22 @@
+"""What a report and a published object pass through is counted in a real server."""
+
+from __future__ import annotations
+
+from bench.call_path import report_and_publication
+
+
+async def test_the_way_of_a_report_and_of_an_object():
+    report, publication = await report_and_publication()
+    names = {function.name for function in report.functions}
+    assert {"Coordinator.report", "Engine.evaluate", "EventEncoder.response"} <= names
+    assert "SqliteStore.commit" not in names
+    names = {function.name for function in publication.functions}
+    assert {"SqliteStore.commit", "Engine.publish", "EventEncoder.response"} <= names
+    for calls in (report, publication):
+        assert {module.split(".")[0] for module in calls.modules} <= {
+            "server",
+            "engine",
+            "index",
+            "safe_region",
+        }
+        assert not calls.is_counting
