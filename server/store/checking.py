@@ -16,7 +16,7 @@ from typing import Any
 from safe_region.earth import Bounds
 from safe_region.frame import Area
 from server.errors import StoreError
-from server.store import files, losses, migrations, opening, reading, schema
+from server.store import files, losses, opening, reading, schema
 from server.store.areas import decoded_area
 from server.store.checksums import (
     heard_checksum,
@@ -84,20 +84,8 @@ def problems(database: sqlite3.Connection, path: str, progress: Progress) -> lis
     return found
 
 
-def older_problems(database: sqlite3.Connection, version: int) -> list[str]:
-    """Return what is wrong with a store of an older version, as far as that one could tell."""
-    found: list[str] = []
-    try:
-        found += _file_problems(database)
-        migrations.verify(database, version)
-    except reading.Damage as damage:
-        found.append(str(damage))
-    except (sqlite3.Error, UnicodeError) as error:
-        found.append(f"the file is damaged: {reading.without_values(error)}")
-    return found
-
-
-def _file_problems(database: sqlite3.Connection) -> Iterator[str]:
+def file_problems(database: sqlite3.Connection) -> Iterator[str]:
+    """Return what is wrong with the file, whatever its rows are."""
     for (said,) in database.execute(f"PRAGMA integrity_check({_PROBLEMS_MAX})"):
         if said != "ok":
             yield f"the file is damaged: {said}"
@@ -105,7 +93,7 @@ def _file_problems(database: sqlite3.Connection) -> Iterator[str]:
 
 def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterator[str]:
     progress("file", 0, 1)
-    yield from _file_problems(database)
+    yield from file_problems(database)
     progress("file", 1, 1)
     settings = {}
     for name in (schema.META_AREA, schema.META_TIME, schema.META_NEXT_ID):

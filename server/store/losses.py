@@ -171,8 +171,9 @@ def _look_at_mark(losses: Losses) -> marks.Mark | None:
 def _counted(database: sqlite3.Connection, path: str) -> tuple[str, int]:
     """Return the id of a store and how many commits it has had."""
     (table_count,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if not table_count or opening.require_store(database, path) < schema.CHECKSUMS_SINCE:
+    if not table_count:
         return "", 0
+    opening.require_store(database, path)
     commit_count = opening.number(database, path, schema.META_COMMITS)
     return (opening.meta(database, path, schema.META_STORE) if commit_count else ""), commit_count
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import sqlite3
 from pathlib import Path
 
 from safe_region.frame import Area, Frame
 from server.errors import StoreError
-from server.store import checksums, log_frames, migrations, reading, schema
+from server.store import checksums, files, migrations, reading, schema
 from server.store.mark import Mark, new_store_id
-
-_log = logging.getLogger(__name__)
 
 _INCREMENTAL = 2
 """SQLite's number for auto_vacuum=INCREMENTAL: free pages are given back when that is asked for."""
@@ -69,7 +66,8 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame, known: Mark |
     Raises
     ------
     StoreError
-        If the file is no store, is damaged, of a newer version or of another frame. It is as it was.
+        If the file is no store, is damaged, of a version that is not read or of another frame. It is as
+        it was.
     """
     execute = database.execute
     (table_count,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -103,7 +101,6 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame, known: Mark |
             raise StoreError(f"store {path} is damaged: {error}") from error
         raise
     execute("COMMIT")
-    _make_incremental(database, path)
 
 
 def _create(database: sqlite3.Connection, frame: Frame) -> None:
@@ -122,10 +119,16 @@ def require_store(database: sqlite3.Connection, path: str) -> int:
     Raises
     ------
     StoreError
-        If it is a database of another application, of a newer version, or of none.
+        If it is a database of another application, or of a version that this program does not read.
     """
     (application_id,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()
+    if application_id == schema.UNRELEASED_ID:
+        raise StoreError(
+            f"store {path} is of version {version} from before the first release, this program reads "
+            f"those since then, up to version {schema.SCHEMA_VERSION}: use the program that wrote it, or "
+            "move it away and begin with a new store"
+        )
     if application_id != schema.APPLICATION_ID:
         raise StoreError(f"{path} is a database of another application, not a store")
     if version < 1:
@@ -136,6 +139,25 @@ def require_store(database: sqlite3.Connection, path: str) -> int:
             f"{schema.SCHEMA_VERSION}: use a newer program or another store"
         )
     return int(version)
+
+
+def require_version(path: str) -> None:
+    """Verify that this program reads a store, before any of its files is changed.
+
+    Raises
+    ------
+    StoreError
+        If it does not. Damage is no error here.
+    """
+    if not files.size_of(path):
+        return  # SQLite would remove its log
+    with (
+        contextlib.closing(connected(path, read_only=True)) as database,
+        contextlib.suppress(sqlite3.Error, UnicodeError),
+    ):
+        (table_count,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if table_count:
+            require_store(database, path)
 
 
 def require_tables(database: sqlite3.Connection, path: str) -> None:
@@ -173,20 +195,6 @@ def _require_frame(database: sqlite3.Connection, path: str, frame: Frame) -> Non
             f"store {path} is of the area {tuple(area)}, the server was given "
             f"{tuple(frame.area)}: give it the same area or another store"
         )
-
-
-def _make_incremental(database: sqlite3.Connection, path: str) -> None:
-    """Let a store of before version 3 give free pages back, which takes writing it anew, once."""
-    (mode,) = database.execute("PRAGMA auto_vacuum").fetchone()
-    if mode == _INCREMENTAL:
-        return
-    try:
-        database.execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")
-        database.execute("VACUUM")
-    except sqlite3.Error as error:
-        _log.warning("store %s will not shrink until there is room to write it anew: %s", path, error)
-        log = f"{path}-wal"
-        log_frames.cut(log, log_frames.examine(log).end_bytes)  # what it has left there
 
 
 def stored_area(database: sqlite3.Connection, path: str) -> Area:

@@ -75,7 +75,8 @@ def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
     Raises
     ------
     StoreError
-        If it has lost something acknowledged and that is not accepted, is in use, or has several names.
+        If it is of a version that is not read, has lost something acknowledged and that is not accepted,
+        is in use, or has several names.
     """
     found = Losses(path, is_accepted=accept_loss)
     if not Path(path).exists():
@@ -83,6 +84,7 @@ def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
     files.warn_if_open_to_others(path)
     files.drop_part(path)
     with files.held(path):
+        opening.require_version(path)
         known = look(found)
         if accept_loss and files.size_of(path):
             salvage(found, frame)
@@ -101,7 +103,7 @@ def salvage(losses: Losses, frame: Frame) -> None:
     try:
         with contextlib.closing(opening.connected(path, read_only=True)) as database:
             if opening.require_store(database, path) < schema.SCHEMA_VERSION:
-                return  # it is verified as a whole when it is brought up to date
+                return  # its rows are verified when it is brought up to date
             found = checking.problems(database, path, lambda *_: None)
             if not found:
                 return

@@ -4,25 +4,22 @@ SQLite knows whether its trees are whole, not whether a row is what was written.
 checksum, and `meta` has the number of rows of each table and the sum of their checksums, which triggers
 keep: a row that was changed or lost by anything but this program is found when it is read. All of `meta`
 is in one page, so that it cannot be of two moments.
-
-Statements are named after the version that they came with, and never changed: another version has others.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-APPLICATION_ID = 0x6E656172
-"""Marks the file as ours in SQLite's header: "near" in ASCII."""
+APPLICATION_ID = 0x6E637374
+"""Marks the file as ours in SQLite's header: "ncst" in ASCII."""
 
-SCHEMA_VERSION = 9
-"""Raised by every change of the tables below."""
+UNRELEASED_ID = 0x6E656172
+"""What marked stores before there was a format that stays readable. Their versions are others."""
 
-CHECKSUMS_SINCE = 3
-"""The version that brought checksums of settings."""
+SCHEMA_VERSION = 1
+"""Raised by every change of the tables below, with a step in `migrations`."""
 
-META_3 = """
+_META = """
 CREATE TABLE meta (
     name TEXT PRIMARY KEY,      -- a setting, or a table
     value NOT NULL,             -- a text, or how many rows it has
@@ -30,36 +27,7 @@ CREATE TABLE meta (
 ) WITHOUT ROWID
 """
 
-OBJECTS_3 = """
-CREATE TABLE objects (
-    object_id INTEGER PRIMARY KEY,
-    checksum INTEGER NOT NULL,  -- of all other columns
-    lon REAL NOT NULL,
-    lat REAL NOT NULL,
-    keywords TEXT NOT NULL,     -- JSON array
-    created_ms INTEGER NOT NULL,
-    expiry_ms INTEGER NOT NULL,
-    payload BLOB NOT NULL,
-    object_key TEXT NOT NULL
-)
-"""
-
-OBJECTS_5 = """
-CREATE TABLE objects (
-    object_id INTEGER PRIMARY KEY,
-    checksum INTEGER NOT NULL,  -- of all other columns
-    lon REAL NOT NULL,          -- of a point inside the area, if there is one
-    lat REAL NOT NULL,
-    keywords TEXT NOT NULL,     -- JSON array
-    created_ms INTEGER NOT NULL,
-    expiry_ms INTEGER NOT NULL,
-    payload BLOB NOT NULL,
-    object_key TEXT NOT NULL,
-    area TEXT NOT NULL          -- JSON; empty if the object is a point
-)
-"""
-
-OBJECTS_8 = """
+_OBJECTS = """
 CREATE TABLE objects (
     object_id INTEGER PRIMARY KEY,
     checksum INTEGER NOT NULL,  -- of all other columns
@@ -75,20 +43,7 @@ CREATE TABLE objects (
 )
 """
 
-SUBSCRIPTIONS_4 = """
-CREATE TABLE subscriptions (
-    device_id TEXT NOT NULL,
-    subscription_id INTEGER NOT NULL,
-    checksum INTEGER NOT NULL,  -- of all other columns up to spec
-    kind INTEGER NOT NULL,
-    spec TEXT NOT NULL CHECK (json_valid(spec)),  -- only its kind knows more of it
-    heard_ms INTEGER NOT NULL,  -- when the device was heard of last, coarsely
-    heard_checksum INTEGER NOT NULL,  -- of device_id and heard_ms
-    PRIMARY KEY (device_id, subscription_id)
-) WITHOUT ROWID
-"""
-
-SUBSCRIPTIONS_9 = """
+_SUBSCRIPTIONS = """
 CREATE TABLE subscriptions (
     device_id TEXT NOT NULL,
     subscription_id INTEGER NOT NULL,
@@ -102,7 +57,7 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID
 """
 
-IDF_6 = """
+_IDF = """
 CREATE TABLE idf (
     generation INTEGER PRIMARY KEY,
     checksum INTEGER NOT NULL,  -- of all other columns
@@ -110,7 +65,7 @@ CREATE TABLE idf (
 )
 """
 
-OUTLET_7 = """
+_OUTLET = """
 CREATE TABLE outlet (
     number INTEGER PRIMARY KEY,
     checksum INTEGER NOT NULL,  -- of all other columns
@@ -122,13 +77,9 @@ CREATE TABLE outlet (
 )
 """
 
-OUTLET_TOTALS_7 = "INSERT INTO meta VALUES ('outlet', 0, 0)"
+_NO_ROWS = "INSERT INTO meta VALUES ('{table}', 0, 0)"
 
-IDF_TOTALS_6 = "INSERT INTO meta VALUES ('idf', 0, 0)"
-
-TOTALS_3 = "INSERT INTO meta VALUES ('objects', 0, 0), ('subscriptions', 0, 0)"
-
-_TRIGGER_3 = """
+_TRIGGER = """
 CREATE TRIGGER {table}_{event} AFTER {event} ON {table} BEGIN
     UPDATE meta SET value = value {sign} 1, checksum = checksum {sign} {row}.checksum
     WHERE name = '{table}';
@@ -136,27 +87,21 @@ END
 """
 
 
-def triggers_3(table: str) -> tuple[str, ...]:
-    """Return what keeps the totals of a table."""
+def totals(table: str) -> tuple[str, ...]:
+    """Return what makes the totals of an empty table, and keeps them."""
     events = (("INSERT", "+", "NEW"), ("DELETE", "-", "OLD"))
-    return tuple(
-        _TRIGGER_3.format(table=table, event=event, sign=sign, row=row) for event, sign, row in events
+    return (
+        _NO_ROWS.format(table=table),
+        *(_TRIGGER.format(table=table, event=event, sign=sign, row=row) for event, sign, row in events),
     )
 
 
 CREATE = (
-    META_3,
-    OBJECTS_8,
-    SUBSCRIPTIONS_9,
-    IDF_6,
-    OUTLET_7,
-    TOTALS_3,
-    IDF_TOTALS_6,
-    OUTLET_TOTALS_7,
-    *triggers_3("objects"),
-    *triggers_3("subscriptions"),
-    *triggers_3("idf"),
-    *triggers_3("outlet"),
+    _META,
+    *(_OBJECTS, *totals("objects")),
+    *(_SUBSCRIPTIONS, *totals("subscriptions")),
+    *(_IDF, *totals("idf")),
+    *(_OUTLET, *totals("outlet")),
 )
 """Makes a store of this version."""
 
@@ -166,12 +111,8 @@ def plain(statement: str) -> str:
     return " ".join(re.sub(r"--[^\n]*", "", statement).split())
 
 
-def tables(create: Iterable[str]) -> set[str]:
-    """Return what SQLite keeps of statements that make a store."""
-    return {plain(statement) for statement in create if not statement.startswith("INSERT")}
-
-
-TABLES = tables(CREATE)
+TABLES = {plain(statement) for statement in CREATE if not statement.startswith("INSERT")}
+"""What SQLite keeps of them."""
 
 META_AREA = "area"
 """The service area, JSON [lon_min, lat_min, lon_max, lat_max]."""
@@ -182,7 +123,7 @@ META_NEXT_ID = "next_object_id"
 META_STORE = "store_id"
 """Which store it is: drawn when it is made, 32 hexadecimal digits."""
 META_COMMITS = "commit_count"
-"""How many commits there were; each adds one. Absent if there was none since there is such a count."""
+"""How many commits there were; each adds one. Absent before the first."""
 META_OUTLET = "outlet_number"
 """The number of what was last to be told at the outlet; absent if nothing was."""
 META_INLET = "inlet/"

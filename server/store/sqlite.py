@@ -92,7 +92,7 @@ class SqliteStore:
     Raises
     ------
     StoreError
-        If the file is no store, is in use, is damaged, of a newer version or of another frame.
+        If the file is no store, is in use, is damaged, of a version that is not read or of another frame.
     """
 
     def __init__(

@@ -8,9 +8,18 @@ import sqlite3
 import pytest
 
 from server.errors import StoreError
-from server.store import SqliteStore, check, checksums
+from server.store import SqliteStore, check
+from server.store.checksums import (
+    heard_checksum,
+    meta_checksum,
+    object_checksum,
+    subscription_checksum,
+)
 from server.store.mutations import PutObject
 from tests.store.conftest import FRAME, a_subscription, an_object, quiet
+
+FUNCTIONS = (meta_checksum, object_checksum, subscription_checksum, heard_checksum)
+"""That SQL may use."""
 
 
 @pytest.fixture
@@ -23,7 +32,9 @@ def edit(path):
 
     def run(statement, *values):
         database = sqlite3.connect(path, isolation_level=None)
-        checksums.add_to(database)
+        for function in FUNCTIONS:
+            count = function.__code__.co_argcount
+            database.create_function(function.__name__, count, function, deterministic=True)
         database.execute("PRAGMA ignore_check_constraints=ON")
         database.execute(statement, values)
         database.execute(

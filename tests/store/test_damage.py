@@ -26,7 +26,6 @@ from server.store.mutations import (
     SetTime,
 )
 from tests.store.conftest import FRAME, a_subscription
-from tests.store.older.stores import contents, older
 from tests.store.power_cuts import cut_power
 from tests.support.amounts import examples
 from tests.support.stored import encoded, objects_of, subscriptions_of
@@ -217,19 +216,6 @@ def test_damage_anywhere_in_the_file_gives_what_was_there_or_an_error(chosen, da
                 place = data.draw(st.integers(0, size - 1))
                 flip(path, place, data.draw(st.integers(1, 16)), data.draw(VALUES))
         assert_a_moment_or_an_error(path, states[-1:])
-
-
-@patient
-@given(st.data())
-def test_damage_of_an_older_store_is_never_made_right(data):
-    """A migration writes checksums anew: only for what was written by the older version."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "store.db"
-        older(path, 3)
-        state = contents(path)
-        place = data.draw(st.integers(0, path.stat().st_size - 1))
-        flip(path, place, data.draw(st.integers(1, 16)), data.draw(VALUES))
-        assert_a_moment_or_an_error(path, [state])
 
 
 def assert_a_moment_or_an_error(path, states):
