@@ -8,19 +8,17 @@ from pathlib import Path
 import click
 
 from tests.protos.breaks import breaks
-from tests.protos.sources import FOLDER, ROOT, compiled, compiled_at, last_release
+from tests.protos.sources import FOLDER, RELEASE_FILE, ROOT, compiled, compiled_at, released
 
 
 @click.command()
-@click.option("--since", help="A commit or tag to compare with.  [default: the last release]")
+@click.option("--since", help=f"A commit or tag to compare with.  [default: what {RELEASE_FILE} names]")
 @click.option("--repository", type=click.Path(path_type=Path), default=ROOT, help="Whose protos.")
 def main(since: str | None, repository: Path) -> None:
     """Compare the protos with those of the last release; fail if a change breaks what is in use."""
-    before = since or last_release(repository)
+    before = since or released(repository)
     if before is None:
-        click.echo(
-            "protos: no tag of a release (v...) is known here, so there is nothing to compare with"
-        )
+        click.echo(f"protos: {RELEASE_FILE} names no release yet, so there is nothing to compare with")
         return
     found = breaks(compiled_at(before, repository), compiled(repository / FOLDER))
     for line in found:

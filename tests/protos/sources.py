@@ -14,15 +14,13 @@ from grpc_tools import protoc
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = "proto"
 
-_RELEASES = "v[0-9]*"
-"""How tags of releases are called."""
+RELEASE_FILE = "proto/RELEASED"
+"""Names the commit of the last release. Each release writes it; it is empty before the first."""
 
 
-def last_release(repository: Path = ROOT) -> str | None:
-    """Return the tag of the last release before this commit, if it can be told."""
-    command = ["git", "describe", "--tags", "--abbrev=0", f"--match={_RELEASES}"]
-    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
+def released(repository: Path = ROOT) -> str | None:
+    """Return the commit of the last release; None before the first."""
+    return (repository / RELEASE_FILE).read_text(encoding="utf-8").strip() or None
 
 
 def compiled(folder: Path) -> FileDescriptorSet:

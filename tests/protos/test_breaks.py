@@ -12,7 +12,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from tests.protos.__main__ import main
 from tests.protos.breaks import breaks
-from tests.protos.sources import FOLDER, _extract, compiled
+from tests.protos.sources import FOLDER, RELEASE_FILE, _extract, compiled
 
 RELEASED = """
 syntax = "proto3";
@@ -259,7 +259,7 @@ def git(repository, *arguments) -> None:
 
 @pytest.fixture
 def repository(tmp_path):
-    """A repository whose release had the file, and which has gone on since."""
+    """A repository that names its release, which had the file, and has gone on since."""
     git(tmp_path, "init")
     (tmp_path / FOLDER).mkdir()
     proto = tmp_path / FOLDER / "shop.proto"
@@ -267,9 +267,9 @@ def repository(tmp_path):
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-m", "one")
     git(tmp_path, "tag", "v1.0.0")
+    (tmp_path / RELEASE_FILE).write_text("v1.0.0\n")
     proto.write_text(RELEASED.replace("bool is_tight = 7;", "bool is_closed = 7;"))
     git(tmp_path, "commit", "-am", "two")
-    git(tmp_path, "tag", "not-released")
     return tmp_path
 
 
@@ -277,7 +277,7 @@ def compare(repository, *options):
     return CliRunner().invoke(main, [f"--repository={repository}", *options])
 
 
-def test_the_last_release_is_compared_with(repository):
+def test_the_release_that_is_named_is_compared_with(repository):
     done = compare(repository)
     assert done.exit_code == 1
     assert done.output.splitlines() == [
@@ -291,15 +291,15 @@ def test_any_commit_can_be_compared_with(repository):
     assert (done.exit_code, done.output) == (0, "protos: changes since HEAD that break the wire: 0\n")
 
 
-def test_without_a_release_there_is_nothing_to_compare_with(repository):
-    git(repository, "tag", "-d", "v1.0.0")
+def test_before_the_first_release_there_is_nothing_to_compare_with(repository):
+    (repository / RELEASE_FILE).write_text("")
     done = compare(repository)
-    assert (done.exit_code, "no tag of a release" in done.output) == (0, True)
+    assert (done.exit_code, "names no release yet" in done.output) == (0, True)
 
 
-def test_without_a_history_there_is_nothing_to_compare_with(tmp_path):
-    done = compare(tmp_path)
-    assert (done.exit_code, "no tag of a release" in done.output) == (0, True)
+def test_a_release_that_is_not_there_fails(repository):
+    (repository / RELEASE_FILE).write_text("v9.9.9\n")
+    assert compare(repository).exit_code != 0
 
 
 def test_a_commit_is_read_without_what_came_after_the_oldest_python(repository, monkeypatch):
