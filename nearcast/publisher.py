@@ -12,7 +12,7 @@ from nearcast.errors import ClosedError, RefusedError
 from nearcast.model import GeoObject
 from nearcast.protocol.converters import new_object_message, objects_listed, retract_request
 from nearcast.transport.calls import UnsentError, patiently, refusal
-from nearcast.transport.channel import STREAM_METADATA, Channel
+from nearcast.transport.channel import Channel
 from nearcast.transport.publish_stream import PublishStream
 from nearcast.v1 import objects_pb2, publisher_service_pb2
 
@@ -158,7 +158,7 @@ class Publisher:
 
     async def _accepted(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
         """Open a stream and wait until the server has taken it on: then it answers, or says why not."""
-        metadata = [*await self._channel.metadata(), *STREAM_METADATA]
+        metadata = await self._channel.metadata()
         self._require_open()
         call = self._channel.publishers.Publish(metadata=metadata, wait_for_ready=wait_for_ready)
         is_accepted = False

@@ -258,7 +258,7 @@ class DeviceSession:
         if error.reason in (Reason.SILENT, Reason.LEASE_EXPIRED):
             self.disconnect()
             self.connect()
-        elif error.reason is not Reason.DRAINING:
+        else:
             self.fail(error)
 
     def _receive_rejection(self, rejection: device_service_pb2.Rejection) -> None:

@@ -181,11 +181,8 @@ class SubscriptionRegistry:
 
 
 def _is_of(mine: Subscription, one: Listed) -> bool:
-    """Whether what the server has under the number of mine is mine.
-
-    A server of before names lists none: there numbers and specs decide, as for what has no name.
-    """
-    if mine.name and one.name:
+    """Whether what the server has under the number of mine is mine: by name, or without one by spec."""
+    if mine.name or one.name:
         return mine.name == one.name
     wanted = mine.spec if mine.change is None else mine.change.spec
-    return not one.name and one.spec is not None and one.spec in (mine.spec, wanted)
+    return one.spec is not None and one.spec in (mine.spec, wanted)

@@ -16,9 +16,6 @@ from nearcast.v1 import (
     publisher_service_pb2_grpc,
 )
 
-STREAM_METADATA = (("nearcast-go-away", "1"),)
-"""Tells the server that this client knows `GoAway` and half-closes when it comes."""
-
 _MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 _KEEPALIVE_TIMEOUT_S = 10.0
 """How long a sign of life of the connection may stay without an answer."""

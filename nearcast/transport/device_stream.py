@@ -29,7 +29,7 @@ from nearcast.transport.calls import (
     refusal,
     wait_before_retry_s,
 )
-from nearcast.transport.channel import STREAM_METADATA, Channel, TokenError
+from nearcast.transport.channel import Channel, TokenError
 from nearcast.transport.codec import FLEET, SINGLE, Codec, Waiting
 from nearcast.transport.lease_renewal import LeaseRenewal
 from nearcast.transport.server_watch import ServerWatch
@@ -275,7 +275,7 @@ class DeviceStream:
         newcomers = self._newcomers()
         self._is_patient = all(_may_retry(one) for one in newcomers)
         self._is_going_away = self._has_served = False
-        metadata = [*await self._channel.metadata(), *STREAM_METADATA]
+        metadata = await self._channel.metadata()
         call = self._codec.open(self._channel.devices, metadata, self._is_patient)
         deadline_s = min((one.retry_deadline_s for one in newcomers), default=None)
         talking = asyncio.create_task(self._talk(call, deadline_s if self._is_patient else None))
@@ -296,7 +296,7 @@ class DeviceStream:
         try:
             async with asyncio.timeout_at(deadline_s):
                 await call.wait_for_connection()
-                # Who writes before may not see why it is refused. Servers of before do not say it.
+                # Who writes before may not see why it is refused.
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(call.initial_metadata(), _TAKEN_ON_S)
             self._streaming = True

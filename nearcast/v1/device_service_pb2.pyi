@@ -20,9 +20,8 @@ END_REASON_UNSPECIFIED: EndReason
 END_REASON_UNSUBSCRIBED: EndReason
 
 class Hello(_message.Message):
-    __slots__ = ("device_id", "token", "instance_nonce", "version", "position", "margin_m", "epoch", "take_over")
+    __slots__ = ("device_id", "instance_nonce", "version", "position", "margin_m", "epoch", "take_over")
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
-    TOKEN_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_NONCE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
@@ -30,14 +29,13 @@ class Hello(_message.Message):
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     TAKE_OVER_FIELD_NUMBER: _ClassVar[int]
     device_id: str
-    token: str
     instance_nonce: bytes
     version: int
     position: _geometry_pb2.Position
     margin_m: float
     epoch: int
     take_over: bool
-    def __init__(self, device_id: _Optional[str] = ..., token: _Optional[str] = ..., instance_nonce: _Optional[bytes] = ..., version: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ..., epoch: _Optional[int] = ..., take_over: _Optional[bool] = ...) -> None: ...
+    def __init__(self, device_id: _Optional[str] = ..., instance_nonce: _Optional[bytes] = ..., version: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ..., epoch: _Optional[int] = ..., take_over: _Optional[bool] = ...) -> None: ...
 
 class Subscribe(_message.Message):
     __slots__ = ("subscription_id", "spec", "position", "margin_m", "name")

@@ -20,13 +20,6 @@ Context = grpc.aio.ServicerContext[Any, Any]
 _BYTES_PER_WEIGHT = 1_000
 """Of an answer that may be left in a cycle: a megabyte is as much as ten refusals."""
 
-_GO_AWAY_METADATA = "nearcast-go-away"
-
-
-def supports_go_away(context: Context) -> bool:
-    """Whether the client of a stream half-closes when the server sends `GoAway`."""
-    return any(key == _GO_AWAY_METADATA for key, _ in context.invocation_metadata() or ())
-
 
 class Charging:
     """Charges a caller for what is computed in a block, whether or not it fails.

@@ -20,7 +20,7 @@ from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.session import Event, GoAway, Outbox, RefusedCommand, Rejection, VersionedDelta
 from server.transport import converters
-from server.transport.admission import Admission, Context, supports_go_away
+from server.transport.admission import Admission, Context
 from server.transport.door import principal
 from server.transport.event_encoder import EventEncoder
 from server.transport.expiry import ending
@@ -145,7 +145,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self._has_recovered.set()
 
     def drain(self) -> None:
-        """Tell every stream, or each device attached on it, that the server is stopping; end streams."""
+        """Tell every stream that the server is stopping, and end it when its client has half-closed."""
         error = RefusalError(Reason.DRAINING, "server", "stopping", "running; reconnect")
         for sender in self.senders:
             sender.send_away(error)
@@ -189,14 +189,13 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         *,
         single: bool,
     ) -> None:
-        caller, can_go = principal(), supports_go_away(context)
+        caller = principal()
         await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
-        await self._require_serving(context, write, can_go=can_go)
+        await self._require_serving(context, write)
         sender = StreamSender(
             self._coordinator,
             write,
             single=single,
-            supports_go_away=can_go,
             principal=caller,
             traces=self._command_loop.traces,
             on_taken=lambda cost_us: self._command_loop.charges.carried(caller.account, cost_us),
@@ -204,7 +203,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         with ending(caller, sender.send_away, sender.end):
             await self._carry(sender, read(sender, context))
 
-    async def _require_serving(self, context: Context, write: _Write, *, can_go: bool) -> None:
+    async def _require_serving(self, context: Context, write: _Write) -> None:
         """Refuse a stream unless commands are taken soon."""
         if self._command_loop.state is ServerState.RECOVERING:
             with contextlib.suppress(TimeoutError):
@@ -212,9 +211,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         try:
             self._admission.require_serving()
         except RefusalError as error:
-            if can_go:
-                await write((("", GoAway(error)),))
-                await _await_half_close(context)
+            await write((("", GoAway(error)),))
+            await _await_half_close(context)
             raise
 
     async def _carry(self, sender: StreamSender, reading: Coroutine[None, None, None]) -> None:

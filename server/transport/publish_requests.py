@@ -1,8 +1,8 @@
 """The requests of a publish stream that are under way at the server. No I/O.
 
 When the server drains, or the token of the stream ends, no more requests are admitted. Their number is
-final then, and a client that knows `GoAway` is told at once, ahead of the answers that are due. It
-half-closes, and is read until it has. Any other client is not read any further.
+final then, and the client is told at once, by `GoAway`, ahead of the answers that are due. It
+half-closes, and is read until it has.
 """
 
 from __future__ import annotations
@@ -48,17 +48,14 @@ class PublishRequests:
     ----------
     objects_max
         How many objects they may have together; a request that is alone may have more.
-    supports_go_away
-        Whether the client half-closes when it is told that the server drains.
     """
 
-    def __init__(self, objects_max: int, *, supports_go_away: bool) -> None:
+    def __init__(self, objects_max: int) -> None:
         self.reason: RefusalError | None = None
         """Why no more requests are admitted."""
         self.stop_reading = asyncio.Event()
         """Set when nothing more is to be read, even if the client has not half-closed."""
         self._objects_max = objects_max
-        self._supports_go_away = supports_go_away
         self._admitted_count = 0
         self._size = 0
         self._pending: deque[PendingRequest] = deque()
@@ -93,9 +90,7 @@ class PublishRequests:
         if self.is_draining:
             return
         self.reason = reason
-        self._must_go_away = self._supports_go_away
-        if not self._supports_go_away:
-            self.stop_reading.set()
+        self._must_go_away = True
         self._room.set()
         self._changed.set()
 

@@ -14,7 +14,7 @@ from server.model import NewObject
 from server.principal import Principal
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
-from server.transport.admission import Admission, Context, supports_go_away
+from server.transport.admission import Admission, Context
 from server.transport.door import principal
 from server.transport.expiry import ending
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
@@ -63,7 +63,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         caller = principal()
         caller.account.begin_stream()
         objects_max = self._command_loop.coordinator.limits.objects_per_request_max
-        requests = PublishRequests(objects_max, supports_go_away=supports_go_away(context))
+        requests = PublishRequests(objects_max)
         self._streams.add(requests)
         self._idle.clear()
         reading: asyncio.Task[None] | None = None

@@ -4,9 +4,9 @@ Whoever queues does not wait for it; the stream's own reader does, while too man
 written, and so does `Sync`. A stream that says nothing has one task, the call's own, which reads: writing
 is a task only while there is something to write, as most devices are silent most of the time.
 
-When the server drains, what is queued is written and what the client sends is discarded. A client that
-knows `GoAway` gets it as the last event, half-closes, and is read until it has: a client that is writing
-when its stream ends may lose what it has not read. The stream of any other client is ended at once.
+When the server drains, what is queued is written and what the client sends is discarded. The client gets
+`GoAway` as the last event, half-closes, and is read until it has: a client that is writing when its
+stream ends may lose what it has not read.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ class StreamSender:
         Sends events; returns when the stream has accepted them.
     single
         Whether the stream is one device's and ends with it.
-    supports_go_away
-        Whether the client half-closes when the server sends `GoAway`.
     traces
         Is told what was written.
     principal
@@ -66,9 +64,7 @@ class StreamSender:
         "_traces",
         "_write",
         "_writing",
-        "is_finishing",
         "outbox",
-        "supports_go_away",
     )
 
     def __init__(
@@ -77,7 +73,6 @@ class StreamSender:
         write: Callable[[Sequence[tuple[str, Event]]], Awaitable[None]],
         *,
         single: bool,
-        supports_go_away: bool = False,
         traces: ObjectTraces | None = None,
         principal: Principal = ANYBODY,
         on_taken: Callable[[float], None] = lambda _: None,
@@ -87,19 +82,21 @@ class StreamSender:
         self._write = write
         self._on_taken = on_taken
         self._single = single
-        self.supports_go_away = supports_go_away
         self._reader: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
-        self.is_finishing = False
-        """Whether what the client sends is to be discarded."""
-        self._final_event: Event | None = None
+        self._final_event: GoAway | None = None
         self._is_over = False
         self._flushed: tuple[tuple[int, asyncio.Future[None]], ...] = ()
         self._answers_max = coordinator.limits.answers_max
         self.outbox = Outbox(
             self._ring, coordinator.counters, steady_clock_ms, coordinator.limits.late_ms, principal
         )
+
+    @property
+    def is_finishing(self) -> bool:
+        """Whether what the client sends is to be discarded."""
+        return self._final_event is not None
 
     async def carry(self, reading: Coroutine[None, None, None]) -> None:
         """Read, and write what is queued, until either ends; then close. Raises what either raises."""
@@ -121,15 +118,12 @@ class StreamSender:
         await self._write(((device_id, event),))
 
     def send_away(self, error: RefusalError) -> None:
-        """End the stream behind what is queued, with the reason: the client may come back on another."""
+        """Write what is queued, then the reason, and let the client end the stream: it may come back."""
         if self.is_finishing:
             return
-        if self.supports_go_away:
-            self.finish(GoAway(error))
-            return
-        for session in list(self.outbox.devices.values()):
-            session.enqueue(Detached(error))
-        self.finish()
+        self._final_event = GoAway(error)
+        if self._writing is None:
+            self._writing = asyncio.get_running_loop().create_task(self._write_all())
 
     async def room(self) -> None:
         """Wait while too many answers to what the stream has said are not written yet."""
@@ -144,15 +138,6 @@ class StreamSender:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._flushed += ((outbox.queued_count, future),)
         await future
-
-    def finish(self, final_event: Event | None = None) -> None:
-        """Write what is queued, then end the stream; with a final event, let the client end it."""
-        self.is_finishing = True
-        self._final_event = final_event
-        if self._writing is None and final_event is not None:
-            self._writing = asyncio.get_running_loop().create_task(self._write_all())
-        elif self._writing is None:
-            self.end()
 
     def end(self) -> None:
         """Write nothing more and stop reading."""
@@ -200,7 +185,7 @@ class StreamSender:
             self._writing = None
         if is_final:
             self.close()
-        elif self._is_over or self.is_finishing:
+        elif self._is_over:
             self.end()
 
     def _taken(self) -> list[tuple[str, Event]]:

@@ -89,9 +89,9 @@ def _entry_seeds() -> list[bytes]:
 
 def _stored_seeds() -> list[bytes]:
     specs = (
-        [["a", "b"], 3, 0.5, 1, 1],
-        [["a"], 3, 0.5, 4, 4, [600, 0]],
-        [["ab"], 3, 0.0, 1, 1],
+        [["a", "b"], 3, 0.5, 1, 1, [0, 0], 0],
+        [["a"], 3, 0.5, 4, 4, [600, 0], 500.5],
+        [["ab"], 3, 0.0, 1, 1, [0, 0], 0],
         {"clauses": [{"required": ["a"], "excluded": ["b"]}], "circle": {"radius": 5}, "moving": True},
         {"clauses": [{"required": ["a"]}], "rectangle": [14.1, 35.1, 14.2, 35.2], "moving": False},
         {"rectangle": [14.1, 35.1, 14.2, 35.2]},

@@ -75,13 +75,12 @@ async def test_results_and_scores_by_any_scale_and_after_a_restart(place):
 @pytest.mark.parametrize(
     ("spec", "written"),
     [
-        (model.TopK(("a",), 2, 0.5), [["a"], 2, 0.5, 1, 1]),
-        (model.TopK(("a",), 2, 0.5, window=model.Window(count=9)), [["a"], 2, 0.5, 1, 1, [0, 9]]),
+        (model.TopK(("a",), 2, 0.5), [["a"], 2, 0.5, 1, 1, [0, 0], 0]),
+        (model.TopK(("a",), 2, 0.5, window=model.Window(count=9)), [["a"], 2, 0.5, 1, 1, [0, 9], 0]),
         (model.TopK(("a",), 2, 0.5, distance_scale_m=0.1 + 7), [["a"], 2, 0.5, 1, 1, [0, 0], 0.1 + 7]),
     ],
 )
 def test_what_the_store_keeps(spec, written):
-    """Without a scale it is what stores of before have."""
     assert json.loads(TopKKind.encoded(spec)) == written
 
 

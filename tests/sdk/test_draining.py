@@ -1,8 +1,4 @@
-"""A server that restarts under load: publishers without keys and devices carry on by themselves.
-
-The server is a real one. In some tests it, or the client, behaves like a version that does not know
-`GoAway`.
-"""
+"""A server that restarts under load: publishers without keys and devices carry on by themselves."""
 
 from __future__ import annotations
 
@@ -92,52 +88,8 @@ async def test_what_was_not_admitted_is_known_even_if_answers_do_not_come(place,
     assert sorted(objects.values()) == list(range(1, 101)), "each once: it was carried out after all"
 
 
-async def check_without_go_away(place, load):
-    """Check what is promised without `GoAway`: answers are right, nothing is published twice."""
-    await load.more()
-    await place.stop()
-    await place.start()
-    await load.more()
-    await load.end()
-    objects = alive(place)
-    assert load.published.items() <= objects.items()
-    assert len(set(objects.values())) == len(objects)
-    assert set(objects.values()) <= {*load.published.values(), *load.unknown}
-
-
-def old_server(monkeypatch):
-    for service in ("publisher", "device"):
-        monkeypatch.setattr(f"server.transport.{service}_service.supports_go_away", lambda _: False)
-
-
-def old_client(monkeypatch):
-    for module in ("publisher", "transport.device_stream"):
-        monkeypatch.setattr(f"nearcast.{module}.STREAM_METADATA", ())
-
-
-@pytest.fixture(params=[old_server, old_client])
-def another_version(request, monkeypatch):
-    """Let either side be of a version that does not know `GoAway`."""
-    request.param(monkeypatch)
-
-
-@pytest.mark.usefixtures("another_version")
-async def test_publishers_where_one_side_does_not_know_go_away(place, client):
-    await check_without_go_away(place, Load(client))
-
-
-@pytest.mark.usefixtures("another_version")
-@pytest.mark.parametrize("is_fleet", [False, True])
-async def test_devices_where_one_side_does_not_know_go_away(place, client, is_fleet):
-    await check_restarts(place, client, is_fleet=is_fleet)
-
-
 @pytest.mark.parametrize("is_fleet", [False, True])
 async def test_busy_devices_come_back_from_restarts(place, client, is_fleet):
-    await check_restarts(place, client, is_fleet=is_fleet)
-
-
-async def check_restarts(place, client, *, is_fleet):
     """They move, begin and end subscriptions while the server restarts; then all is as it should be."""
     await client.publisher().publish(row(100))
     async with client.fleet() as fleet:

@@ -57,9 +57,9 @@ async def publish(city, who, *objects):
     return response
 
 
-async def attach(city, who, device_id="device", *more):
+async def attach(city, who, device_id="device"):
     """Say hello as somebody; return the stream and the answer."""
-    call = city.devices.Attach(metadata=(*bearer(who), *more))
+    call = city.devices.Attach(metadata=bearer(who))
     await call.write(hello(device_id=device_id))
     return call, await call.read()
 

@@ -15,13 +15,11 @@ from tests.support.identity import bearer, token
 from tests.wire.city import a_city, attach, reason_of, refused
 from tests.wire.test_bad_input import an_object, hello
 
-GO_AWAY = ("nearcast-go-away", "1")
-
 
 async def test_a_stream_of_a_device_ends_with_its_token(tmp_path):
     async with a_city(tmp_path, token_skew_s=0.0) as city:
         who = token("device", "device", ttl_s=1)
-        polite, _ = await attach(city, who, "device", GO_AWAY)
+        polite, _ = await attach(city, who, "device")
         away = (await polite.read()).go_away
         assert reason_of(away.error) == "TOKEN_EXPIRED"
         await polite.done_writing()
@@ -30,20 +28,13 @@ async def test_a_stream_of_a_device_ends_with_its_token(tmp_path):
         assert "device" not in city.server.coordinator.sessions
 
 
-async def test_a_client_of_before_is_detached_when_its_token_ends(tmp_path):
-    async with a_city(tmp_path, token_skew_s=0.0) as city:
-        call, _ = await attach(city, token("device", "device", ttl_s=1))
-        assert reason_of((await call.read()).detached.error) == "TOKEN_EXPIRED"
-        assert await call.read() is grpc.aio.EOF
-
-
 @pytest.mark.parametrize("method", ["Attach", "Publish"])
 async def test_who_does_not_go_when_its_token_ends_is_not_waited_for(tmp_path, monkeypatch, method):
     monkeypatch.setattr(expiry, "_HALF_CLOSE_S", 0.2)
     async with a_city(tmp_path, token_skew_s=0.0) as city:
         who = token("device", "device", "publisher", ttl_s=1)
         stub = city.devices if method == "Attach" else city.publishers
-        call = getattr(stub, method)(metadata=(*bearer(who), GO_AWAY))
+        call = getattr(stub, method)(metadata=bearer(who))
         await call.write(hello() if method == "Attach" else publisher_service_pb2.PublishRequest())
         await call.read()
         assert reason_of((await call.read()).go_away.error) == "TOKEN_EXPIRED"
@@ -54,7 +45,7 @@ async def test_who_does_not_go_when_its_token_ends_is_not_waited_for(tmp_path, m
 async def test_a_publish_stream_ends_with_its_token_and_says_what_it_has_admitted(tmp_path):
     async with a_city(tmp_path, token_skew_s=0.0) as city:
         who = token("one", "publisher", ttl_s=1)
-        call = city.publishers.Publish(metadata=(*bearer(who), GO_AWAY))
+        call = city.publishers.Publish(metadata=bearer(who))
         await call.write(publisher_service_pb2.PublishRequest(objects=[an_object()]))
         assert (await call.read()).ids
         away = (await call.read()).go_away

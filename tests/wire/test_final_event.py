@@ -64,7 +64,7 @@ async def test_it_comes_last_and_the_client_ends_the_stream(stream):
     stream.put(1, 2)
     stream.is_open.clear()
     await settled()
-    stream.sender.finish(AWAY)
+    stream.sender.send_away(AWAY.error)
     stream.put(3)
     stream.is_open.set()
     await settled()
@@ -83,7 +83,7 @@ async def test_it_comes_last_and_the_client_ends_the_stream(stream):
 async def test_a_client_that_does_not_half_close_is_not_waited_for_for_ever(stream, is_written):
     if not is_written:
         stream.is_open.clear()
-    stream.sender.finish(AWAY)
+    stream.sender.send_away(AWAY.error)
     await settled()
     assert stream.sender.outbox.closed is is_written
     stream.sender.end()
@@ -92,7 +92,7 @@ async def test_a_client_that_does_not_half_close_is_not_waited_for_for_ever(stre
 
 
 async def test_a_client_that_cancels_after_it(stream):
-    stream.sender.finish(AWAY)
+    stream.sender.send_away(AWAY.error)
     await settled()
     stream.running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -101,7 +101,7 @@ async def test_a_client_that_cancels_after_it(stream):
 
 async def test_one_that_cannot_be_written_ends_the_stream(stream):
     stream.failure = ValueError("as if it could not be written")
-    stream.sender.finish(AWAY)
+    stream.sender.send_away(AWAY.error)
     with pytest.raises(ValueError, match="as if"):
         await stream.over()
 
@@ -116,7 +116,7 @@ async def test_the_stream_leaves_no_cycle(is_failing):
         await settled()
         if is_failing:
             stream.failure = ValueError("as if it could not be written")
-        stream.sender.finish(AWAY)
+        stream.sender.send_away(AWAY.error)
         await settled()
         stream.half_closed.set()
         await asyncio.wait([stream.running])

@@ -28,7 +28,7 @@ def no_collector():
 
 
 @pytest.mark.usefixtures("no_collector")
-@pytest.mark.parametrize("end", ["reading", "finished", "failed", "gone"])
+@pytest.mark.parametrize("end", ["reading", "ended", "failed", "gone"])
 async def test_a_stream_that_has_ended_is_freed(end):
     said = asyncio.Event()
 
@@ -43,8 +43,8 @@ async def test_a_stream_that_has_ended_is_freed(end):
     sender.outbox.put(None, "device", Pong(1))
     if end == "reading":
         said.set()
-    elif end == "finished":
-        sender.finish()
+    elif end == "ended":
+        sender.end()
     del sender
     await asyncio.sleep(0)
     if end == "gone":

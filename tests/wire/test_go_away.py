@@ -1,7 +1,4 @@
-"""A server that drains sends `GoAway`, and discards what it reads until streams are half-closed.
-
-The clients here say that they know `GoAway`; `test_lifecycle` has those that do not.
-"""
+"""A server that drains sends `GoAway`, and discards what it reads until streams are half-closed."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from tests.wire.conftest import settings
 from tests.wire.test_bad_input import a_spec, an_object, hello, subscribe
 from tests.wire.test_lifecycle import SlowToRecover, refusal_of, stubs_on
 
-KNOWS = (("nearcast-go-away", "1"),)
 DRAINING = errors_pb2.ERROR_REASON_DRAINING
 Attach = device_service_pb2.AttachRequest
 Fleet = device_service_pb2.AttachFleetRequest
@@ -72,7 +68,7 @@ async def ended(call):
 
 async def test_a_publisher_is_told_how_many_requests_were_admitted_and_gets_their_answers(tmp_path):
     async with a_server(tmp_path) as (server, stubs), held_commits(server) as commits:
-        call = stubs.publishers.Publish(metadata=KNOWS)
+        call = stubs.publishers.Publish()
         await call.write(a_request(1))
         await until(lambda: server.coordinator._next_object_id > 1)
         for sequence in range(2, 71):
@@ -101,7 +97,7 @@ async def test_a_publisher_is_told_how_many_requests_were_admitted_and_gets_thei
 
 async def test_an_idle_publisher_is_told(tmp_path):
     async with a_server(tmp_path) as (server, stubs):
-        call = stubs.publishers.Publish(metadata=KNOWS)
+        call = stubs.publishers.Publish()
         await call.initial_metadata()
         stopping = asyncio.create_task(server.stop())
         assert (await call.read()).go_away.admitted_count == 0
@@ -112,7 +108,7 @@ async def test_an_idle_publisher_is_told(tmp_path):
 
 async def test_a_publisher_that_has_half_closed_before_gets_its_answers_and_the_end(tmp_path):
     async with a_server(tmp_path) as (server, stubs), held_commits(server) as commits:
-        call = stubs.publishers.Publish(metadata=KNOWS)
+        call = stubs.publishers.Publish()
         await call.write(a_request(1))
         await call.done_writing()
         await until(lambda: server.coordinator._next_object_id > 1)
@@ -127,7 +123,7 @@ async def test_a_publisher_that_has_half_closed_before_gets_its_answers_and_the_
 async def test_a_publisher_that_does_not_half_close_does_not_hold_up_the_stop(tmp_path, monkeypatch):
     monkeypatch.setattr("server.main._DRAIN_S", 0.2)
     async with a_server(tmp_path) as (server, stubs):
-        call = stubs.publishers.Publish(metadata=KNOWS)
+        call = stubs.publishers.Publish()
         await call.write(a_request(1))
         (object_id,) = (await call.read()).ids
         stopping = asyncio.create_task(server.stop())
@@ -143,7 +139,7 @@ async def test_a_publisher_that_does_not_half_close_does_not_hold_up_the_stop(tm
 
 async def test_go_away_comes_after_what_is_queued_for_a_device(tmp_path):
     async with a_server(tmp_path) as (server, stubs):
-        call = stubs.devices.Attach(metadata=KNOWS)
+        call = stubs.devices.Attach()
         await call.write(hello())
         assert (await call.read()).HasField("welcome")
         await call.write(Attach(subscribe=subscribe(1, a_spec())))
@@ -173,7 +169,7 @@ def an_entry(device_id, request):
 async def test_go_away_comes_once_for_a_fleet(tmp_path, names):
     """Also without devices; a hello that comes later is discarded."""
     async with a_server(tmp_path) as (server, stubs):
-        call = stubs.devices.AttachFleet(metadata=KNOWS)
+        call = stubs.devices.AttachFleet()
         for name in names:
             await call.write(an_entry(name, hello(device_id=name)))
             assert (await call.read()).entries[0].response.HasField("welcome")
@@ -195,29 +191,11 @@ async def test_go_away_comes_once_for_a_fleet(tmp_path, names):
     assert await kept(tmp_path) == ([], [(name, 1) for name in names])
 
 
-async def test_a_fleet_without_go_away_is_told_device_by_device_and_not_waited_for(tmp_path):
-    async with a_server(tmp_path) as (server, stubs):
-        call = stubs.devices.AttachFleet()
-        for name in ("a", "b"):
-            await call.write(an_entry(name, hello(device_id=name)))
-            assert (await call.read()).entries[0].response.HasField("welcome")
-        stopping = asyncio.create_task(server.stop())
-        messages, code = await ended(call)
-        entries = [entry for message in messages for entry in message.entries]
-        assert {one.device_id: one.response.detached.error.reason for one in entries} == {
-            "a": DRAINING,
-            "b": DRAINING,
-        }
-        assert not any(message.HasField("go_away") for message in messages)
-        assert code is grpc.StatusCode.OK
-        await stopping
-
-
 @pytest.mark.parametrize("kind", ["Attach", "AttachFleet"])
 async def test_a_device_that_does_not_half_close_does_not_hold_up_the_stop(tmp_path, monkeypatch, kind):
     monkeypatch.setattr("server.main._DRAIN_S", 0.2)
     async with a_server(tmp_path) as (server, stubs):
-        call = getattr(stubs.devices, kind)(metadata=KNOWS)
+        call = getattr(stubs.devices, kind)()
         await call.write(hello() if kind == "Attach" else an_entry("device", hello()))
         await call.read()
         stopping = asyncio.create_task(server.stop())
@@ -238,7 +216,7 @@ async def test_a_refused_stream_gets_go_away(tmp_path, kind, monkeypatch):
     await until(lambda: server.port)
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-            call = getattr(stubs_on(channel).devices, kind)(metadata=KNOWS)
+            call = getattr(stubs_on(channel).devices, kind)()
             greeting = hello() if kind == "Attach" else an_entry("device", hello())
             await call.write(greeting)
             assert (await call.read()).go_away.error.reason == errors_pb2.ERROR_REASON_RECOVERING
@@ -258,6 +236,6 @@ async def test_a_refused_stream_is_not_waited_for_for_ever(tmp_path, monkeypatch
     monkeypatch.setattr("server.transport.device_service._HALF_CLOSE_S", 0.1)
     async with a_server(tmp_path) as (server, stubs):
         server._command_loop.drain()
-        call = stubs.devices.Attach(metadata=KNOWS)
+        call = stubs.devices.Attach()
         assert (await call.read()).go_away.error.reason == DRAINING
         assert await refusal_of(call.read()) == (grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_DRAINING")

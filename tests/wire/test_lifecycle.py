@@ -55,6 +55,13 @@ async def refusal_of(call):
     return failed.value.code(), errors_pb2.ErrorReason.Name(error.reason)
 
 
+async def sent_away(call):
+    """Return with which status and reason a stream fails that is told to go away first."""
+    assert (await call.read()).HasField("go_away")
+    await call.done_writing()
+    return await refusal_of(call.read())
+
+
 async def everything_refused(stubs):
     """Return how all kinds of calls are refused."""
     attach, fleet, publish = (
@@ -65,15 +72,14 @@ async def everything_refused(stubs):
     search = device_service_pb2.SearchRequest(spec=a_spec(), position=HERE)
     retract = publisher_service_pb2.RetractRequest(ids=[1])
     calls = [
-        attach.read(),
-        fleet.read(),
         publish.read(),
         stubs.devices.Search(search),
         stubs.publishers.Retract(retract),
         stubs.control.Sync(control_service_pb2.SyncRequest()),
         stubs.control.AdvanceClock(control_service_pb2.AdvanceClockRequest(time_ms=1)),
     ]
-    return {await refusal_of(call) for call in calls}
+    streams = [await sent_away(call) for call in (attach, fleet)]
+    return {*streams, *[await refusal_of(call) for call in calls]}
 
 
 class SlowToRecover(Server):
@@ -218,19 +224,21 @@ async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
                 await asyncio.sleep(0.01)
         stopping = asyncio.create_task(server.stop())
         # Deltas that were on their way come first, then the word to reconnect, then the end.
-        answers = []
-        while (answer := await device.read()) is not grpc.aio.EOF:
-            answers.append(answer)
-        assert [one.WhichOneof("event") for one in answers] == ["delta", "delta", "detached"]
-        assert answers[-1].detached.error.reason == errors_pb2.ERROR_REASON_DRAINING
+        answers = [await device.read() for _ in range(3)]
+        assert [one.WhichOneof("event") for one in answers] == ["delta", "delta", "go_away"]
+        assert answers[-1].go_away.error.reason == errors_pb2.ERROR_REASON_DRAINING
+        await device.done_writing()
+        assert await device.read() is grpc.aio.EOF
         draining = (grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_DRAINING")
-        assert await refusal_of(idle.read()) == draining
+        assert await sent_away(idle) == draining
         status = await stubs.control.Status(Status())
         assert status.state == control_service_pb2.SERVER_STATE_DRAINING
         assert not await is_healthy(stubs)
         assert await everything_refused(stubs) == {draining}
+        assert (await publish.read()).go_away.admitted_count == 2
         commits.go_on.set()
         (object_id,) = (await publish.read()).ids
+        await publish.done_writing()
         assert await refusal_of(publish.read()) == draining
         await stopping
     async with serving(settings(store=str(tmp_path / "s.db"))) as again:

@@ -16,8 +16,8 @@ DRAINING = RefusalError(Reason.DRAINING, "server", "stopping", "running; try aga
 class Stream:
     """Requests, and what has been said of them."""
 
-    def __init__(self, *, supports_go_away=True):
-        self.requests = PublishRequests(OBJECTS_MAX, supports_go_away=supports_go_away)
+    def __init__(self):
+        self.requests = PublishRequests(OBJECTS_MAX)
         self.ids = []
         self.sent = []
         self.sending = asyncio.create_task(self._send())
@@ -115,19 +115,6 @@ async def test_a_request_that_is_being_submitted_when_the_server_drains_is_count
     ids.set_result([1])
     await stream.sending
     assert stream.sent == [AdmittedCount(1, DRAINING), 7]
-
-
-async def test_a_client_without_go_away_gets_its_answers_and_is_not_read_any_further():
-    stream = Stream(supports_go_away=False)
-    await stream.receive()
-    await stream.receive()
-    stream.requests.drain(DRAINING)
-    assert stream.requests.stop_reading.is_set()
-    assert not await stream.receive()
-    stream.requests.end()
-    stream.done(1, 2)
-    await stream.sending
-    assert stream.sent == [1, 2]
 
 
 async def test_an_answer_makes_room_for_the_next_request(stream):

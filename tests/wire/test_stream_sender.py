@@ -77,23 +77,6 @@ async def test_what_is_put_is_written_in_order(stream):
     assert await flushed(stream) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("is_running", [False, True])
-async def test_it_finishes_when_all_is_written(stream, is_running):
-    if is_running:
-        await asyncio.sleep(0)
-    stream.put(1, 2)
-    stream.sender.finish()
-    await over(stream)
-    assert stream.written == [1, 2]
-
-
-async def test_an_idle_one_finishes_and_closes_at_once(stream):
-    await asyncio.sleep(0)
-    stream.sender.finish()
-    await over(stream)
-    assert not stream.written
-
-
 async def test_when_the_device_has_no_more_to_say_the_rest_is_dropped(stream):
     stream.is_open.clear()
     stream.put(1)
@@ -138,7 +121,7 @@ async def test_a_client_that_is_gone_ends_it(stream, is_writing, is_over):
         stream.put(1)
         await asyncio.sleep(0)
     if is_over:  # at the same time
-        stream.sender.finish()
+        stream.sender.end()
     stream.running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await over(stream)

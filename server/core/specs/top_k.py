@@ -25,15 +25,13 @@ from safe_region.scoring import Similarity, distance_scale, text_weight
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
 from server.core.specs.windows import (
-    LISTED_FIELDS,
     check_window,
     lasts_of,
-    listed_window,
     require_known,
     window_of,
 )
 from server.limits import Limits
-from server.model import NO_WINDOW, Reach, TopK
+from server.model import Reach, TopK, Window
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -128,16 +126,13 @@ class TopKKind:
 
     @classmethod
     def encoded(cls, spec: TopK) -> str:
-        """Write a spec as JSON: [keywords, k, alpha, similarity, region], window and scale if need be.
+        """Write a spec as JSON: [keywords, k, alpha, similarity, region, window, scale].
 
-        A scale stands behind a window, which is [0, 0] if there is none.
+        A window is [0, 0] and a scale is 0 if there is none.
         """
-        found: list[object] = [spec.keywords, spec.k, spec.alpha, int(spec.similarity), int(spec.region)]
-        if spec.window != NO_WINDOW or spec.distance_scale_m:
-            found.append([spec.window.duration_ms, spec.window.count])
-        if spec.distance_scale_m:
-            found.append(spec.distance_scale_m)
-        return _encode(found)
+        numbers = spec.k, spec.alpha, int(spec.similarity), int(spec.region)
+        window = spec.window.duration_ms, spec.window.count
+        return _encode([spec.keywords, *numbers, window, spec.distance_scale_m])
 
     def needs_exact_position(self, handle: int) -> bool:
         """Whether the server has to know where the device of a subscription is. O(1)."""
@@ -153,12 +148,11 @@ class TopKKind:
 
     def restore(self, handles: Ints, specs: Sequence[Any]) -> None:
         """Make many subscriptions known, parked; specs as `encoded` wrote them, read as JSON."""
-        windows = [listed_window(spec) for spec in specs]
-        scales = [spec[LISTED_FIELDS + 1] if len(spec) > LISTED_FIELDS + 1 else 0.0 for spec in specs]
-        words, k, alpha, similarity, region = zip(*(spec[:LISTED_FIELDS] for spec in specs), strict=True)
+        words, k, alpha, similarity, region, windows, scales = zip(*specs, strict=True)
         numbers = tuple(np.array(column, dtype=np.int64) for column in (k, similarity, region))
         measures = _Measures(alpha, scales)
-        self._subscribe(handles, measures, self._dictionary.take_all(words), numbers, lasts_of(windows))
+        lasts = lasts_of([Window(*one) for one in windows])
+        self._subscribe(handles, measures, self._dictionary.take_all(words), numbers, lasts)
 
     def _subscribe(
         self,

@@ -13,8 +13,8 @@ from server.core.specs.checks import require
 from server.limits import Limits
 from server.model import NO_WINDOW, Window
 
-LISTED_FIELDS = 5
-"""Of every spec that is written as a list; a window is behind them, and a scale behind that."""
+WINDOW_FIELD = 5
+"""Where a spec that is written as a list has its window."""
 
 _KNOWN = (RegionMode.ANCHORED, RegionMode.STANDING)
 
@@ -72,12 +72,7 @@ def encoded_window(window: Window) -> dict[str, int]:
 
 def stored_window(spec: dict[str, Any] | list[Any]) -> Window:
     """Return the window of a spec of any kind, as it was written."""
-    return decoded_window(spec) if isinstance(spec, dict) else listed_window(spec)
-
-
-def listed_window(spec: Sequence[Any]) -> Window:
-    """Read the window of a spec that was written as a list."""
-    return Window(*spec[LISTED_FIELDS]) if len(spec) > LISTED_FIELDS else NO_WINDOW
+    return decoded_window(spec) if isinstance(spec, dict) else Window(*spec[WINDOW_FIELD])
 
 
 def decoded_window(found: dict[str, Any]) -> Window:
