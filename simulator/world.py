@@ -111,7 +111,7 @@ def read_world(folder: Root) -> World:
             slice_ticks=found["slice_ticks"],
             parameters=found["parameters"],
             texts=found["texts"],
-            water=[[(lon, lat) for lon, lat in ring] for ring in found.get("water", [])],
+            water=[[(lon, lat) for lon, lat in ring] for ring in found["water"]],
         )
     except (ValueError, KeyError, TypeError) as error:
         raise SimulationError(f"{path} cannot be read: {error!r}") from None
