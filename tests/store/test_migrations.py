@@ -213,7 +213,7 @@ OTHERS = {
     ),
     "unreleased": (
         ("PRAGMA user_version=9", f"PRAGMA application_id={schema.UNRELEASED_ID}"),
-        "store .*store.db is of version 9 from before the first release, .*: use the program that wrote it",
+        "store .*store.db is of version 9 from before the first release, .*: use the program that",
     ),
 }
 
