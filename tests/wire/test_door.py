@@ -105,17 +105,6 @@ async def test_a_stranger_is_refused_before_anything_is_read(guarded, stranger):
     assert not guarded.server._listener._devices.senders
 
 
-async def test_a_token_in_a_hello_opens_nothing(guarded):
-    request = hello()
-    request.hello.token = "secret"  # noqa: S105
-    call = guarded.devices.Attach()
-    with contextlib.suppress(grpc.aio.AioRpcError):  # the refusal may be there first
-        await call.write(request)
-    failure = await end_of(call)
-    assert failure.code() is grpc.StatusCode.UNAUTHENTICATED
-    assert guarded.queued() == 0
-
-
 async def test_a_method_without_a_rule_is_refused(guarded, monkeypatch):
     monkeypatch.delitem(door.ACTIONS, "/nearcast.v1.ControlService/Status")
     with pytest.raises(grpc.aio.AioRpcError) as failed:

@@ -54,6 +54,6 @@ def test_a_fleets_answer_is_whole(writer):
 
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 129, 16_383, 16_384, 2**21 - 1, 2**21])
 def test_a_field_is_written_as_protobuf_writes_it(size):
-    token = "x" * size
-    number = device_service_pb2.Hello.DESCRIPTOR.fields_by_name["token"].number
-    assert device_service_pb2.Hello.FromString(field(number, token.encode())).token == token
+    text = "x" * size
+    number = device_service_pb2.Hello.DESCRIPTOR.fields_by_name["device_id"].number
+    assert device_service_pb2.Hello.FromString(field(number, text.encode())).device_id == text

@@ -64,7 +64,6 @@ async def abuse(port, who):
         ]
         metadata = [bearer(who), bearer(who[:-4]), (("authorization", who),), (("x-token", who),), ()]
         device = hello()
-        device.hello.token = who
         messages = [
             b"\xff\xff",
             device.SerializeToString(),
