@@ -63,10 +63,9 @@ async def abuse(port, who):
             for method in ("DeviceService/Attach", "PublisherService/Publish", "ControlService/Status")
         ]
         metadata = [bearer(who), bearer(who[:-4]), (("authorization", who),), (("x-token", who),), ()]
-        device = hello()
         messages = [
             b"\xff\xff",
-            device.SerializeToString(),
+            hello().SerializeToString(),
             publisher_service_pb2.PublishRequest(objects=[an_object(key="k" * 200)]).SerializeToString(),
             device_service_pb2.AttachRequest(
                 report=device_service_pb2.Report(position={"lon": OUTSIDE * 100, "lat": LAT})
