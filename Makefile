@@ -176,6 +176,9 @@ proto-check: proto  ## Fail if the committed stubs are not what proto/ gives
 dashboard-picture: $(STAMP)  ## Run a demo, draw its dashboard's panels and `nearcast top` (DEVICES=500 SECONDS=600)
 	$(BIN)/python -m bench.dashboard runs/dashboard --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED)
 
+figures: $(STAMP)  ## Draw the figures of the documentation from the code that they explain
+	$(BIN)/python docs/figures/draw.py
+
 configuration: $(STAMP)  ## Write docs/configuration.md from the declaration of the settings
 	$(BIN)/python -m cli.settings_reference > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md

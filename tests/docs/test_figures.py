@@ -1,0 +1,34 @@
+"""The figures of the documentation are what the code draws (`make figures`)."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures"
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    spec = importlib.util.spec_from_file_location("draw", FOLDER / "draw.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    folder = tmp_path_factory.mktemp("figures")
+    module.draw(folder)
+    return folder
+
+
+def test_every_figure_is_there(drawn):
+    assert {file.name for file in drawn.iterdir()} == {file.name for file in FOLDER.glob("*.svg")}
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in FOLDER.glob("*.svg")))
+def test_a_figure_is_what_the_code_draws(drawn, name):
+    found, kept = (drawn / name).read_text(), (FOLDER / name).read_text()
+    assert NUMBER.sub("#", found) == NUMBER.sub("#", kept)
+    numbers = [float(one) for one in NUMBER.findall(found)]
+    assert numbers == pytest.approx([float(one) for one in NUMBER.findall(kept)], abs=0.02)
