@@ -176,6 +176,11 @@ proto-check: proto  ## Fail if the committed stubs are not what proto/ gives
 dashboard-picture: $(STAMP)  ## Run a demo, draw its dashboard's panels and `nearcast top` (DEVICES=500 SECONDS=600)
 	$(BIN)/python -m bench.dashboard runs/dashboard --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED)
 
+docs: $(STAMP)  ## Build the documentation as a site: build/docs/docs/index.html
+	$(PIP) -e '.[docs]'
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . build/docs
+	@echo "build/docs/docs/index.html"
+
 figures: $(STAMP)  ## Draw the figures of the documentation from the code that they explain
 	$(BIN)/python docs/figures/draw.py
 

@@ -1,11 +1,15 @@
 """nearcast: the right things for where a device is now, and silence in between.
 
-async with nearcast.connect("localhost:7433") as client:
-    device = await client.attach("device-7", lon=14.50, lat=35.89)
-    subscription = await device.subscribe(TopK(keywords={"sushi", "tea"}, k=5, alpha=0.4))
-    await device.move(lon=14.52, lat=35.90)
-    for match in subscription.results():
-        print(match.object.keywords, match.distance_m)
+Example
+-------
+::
+
+    async with nearcast.connect("localhost:7433") as client:
+        device = await client.attach("device-7", lon=14.50, lat=35.89)
+        subscription = await device.subscribe(TopK(keywords={"sushi", "tea"}, k=5, alpha=0.4))
+        await device.move(lon=14.52, lat=35.90)
+        for match in subscription.results():
+            print(match.object.keywords, match.distance_m)
 """
 
 from nearcast.clause import Clause

@@ -26,7 +26,7 @@ class Similarity(IntEnum):
     JACCARD = 1
     DICE = 2
     COSINE = 3
-    """Set cosine: common / sqrt(|s| |o|)."""
+    """Cosine of the two sets: `common / sqrt(|s| |o|)`."""
     TFIDF = 4
     """Cosine of the two sets with a weight for each keyword, by how rare it is: tf-idf with tf = 1."""
 
