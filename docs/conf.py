@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT))
 project = "nearcast"
 copyright = "the nearcast authors"  # noqa: A001 - the name is Sphinx's
 version = release = "0.1.0"
+_PAGES = ("README", "ARCHITECTURE", "CHANGELOG", "CODE_OF_CONDUCT", "CONTRIBUTING", "SECURITY")
 root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
