@@ -17,16 +17,17 @@ sys.path.insert(0, str(ROOT))
 project = "nearcast"
 copyright = "the nearcast authors"  # noqa: A001 - the name is Sphinx's
 version = release = "0.1.0"
-_PAGES = ("README", "ARCHITECTURE", "CHANGELOG", "CODE_OF_CONDUCT", "CONTRIBUTING", "SECURITY")
 root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
     "examples/README.md",
+    "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
 ]
-include_patterns += ["CONTRIBUTING.md", "SECURITY.md"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 nitpicky = False
 myst_enable_extensions = ["deflist", "smartquotes"]
