@@ -46,6 +46,7 @@ class _Place(NamedTuple):
 _COMMANDS = {
     "serve": _Place("cli.serve", "serve", "server"),
     "compile": _Place("cli.compile", "compile_", "server"),
+    "indexes": _Place("cli.indexes", "indexes", "server"),
     "idf": _Place("cli.idf", "idf", "server"),
     "status": _Place("cli.status", "status", ""),
     "inspect": _Place("cli.inspect_command", "inspect", ""),

@@ -6,7 +6,15 @@ import time
 
 import click
 
+from cli.failures import WrongUseError
 from cli.progress import COMPILING, bars
+from index.catalogue import KINDS
+from index.entry import Kind
+
+_HELP = (
+    "For servers with this one, of `nearcast indexes`; repeat for more, or say all.  "
+    "[default: the server's]"
+)
 
 
 @click.command(name="compile", epilog="Example: NUMBA_CACHE_DIR=/opt/kernels nearcast compile")
@@ -14,25 +22,25 @@ from cli.progress import COMPILING, bars
     "--object-index",
     "object_indexes",
     multiple=True,
-    help="For servers with this one; repeat for more, or say all.  [default: the server's]",
+    help=_HELP,
 )
 @click.option(
     "--subscription-index",
     "subscription_indexes",
     multiple=True,
-    help="For servers with this one; repeat for more, or say all.  [default: the server's]",
+    help=_HELP,
 )
 @click.option(
     "--clause-index",
     "clause_indexes",
     multiple=True,
-    help="For servers with this one; repeat for more, or say all.  [default: the server's]",
+    help=_HELP,
 )
 @click.option(
     "--moving-index",
     "moving_indexes",
     multiple=True,
-    help="For servers with this one; repeat for more, or say all.  [default: the server's]",
+    help=_HELP,
 )
 def compile_(
     object_indexes: tuple[str, ...],
@@ -46,26 +54,15 @@ def compile_(
     the folder that NUMBA_CACHE_DIR names, else in the user's cache; it is for this version of nearcast
     and for this kind of processor.
     """
-    from index.catalogue import (  # noqa: PLC0415
-        CLAUSE_INDEXES,
-        DEFAULT_CLAUSE_INDEX,
-        DEFAULT_MOVING_INDEX,
-        DEFAULT_OBJECT_INDEX,
-        DEFAULT_SUBSCRIPTION_INDEX,
-        MOVING_INDEXES,
-        NO_INDEX,
-        OBJECT_INDEXES,
-        SUBSCRIPTION_INDEXES,
-    )
     from safe_region.jit.cache import CACHE_FOLDER  # noqa: PLC0415
     from server.runtime.warmup import IndexNames, compile_kernels  # noqa: PLC0415
     from server.transport.wire_walk import warm_up_walk  # noqa: PLC0415
 
     names = IndexNames(
-        _chosen(object_indexes, list(OBJECT_INDEXES), DEFAULT_OBJECT_INDEX),
-        _chosen(subscription_indexes, list(SUBSCRIPTION_INDEXES), DEFAULT_SUBSCRIPTION_INDEX),
-        _chosen(clause_indexes, list(CLAUSE_INDEXES), DEFAULT_CLAUSE_INDEX),
-        _chosen(moving_indexes, [NO_INDEX, *MOVING_INDEXES], DEFAULT_MOVING_INDEX),
+        _chosen(object_indexes, KINDS["object_index"]),
+        _chosen(subscription_indexes, KINDS["subscription_index"]),
+        _chosen(clause_indexes, KINDS["clause_index"]),
+        _chosen(moving_indexes, KINDS["moving_index"]),
     )
     began_s = time.monotonic()
     with bars() as progress:
@@ -73,17 +70,17 @@ def compile_(
     click.echo(f"{count} kernels compiled in {time.monotonic() - began_s:.0f} s: {CACHE_FOLDER}")
 
 
-def _chosen(names: tuple[str, ...], known: list[str], default: str) -> list[str]:
+def _chosen(names: tuple[str, ...], kind: Kind) -> tuple[str, ...]:
     """Return the names that are wanted.
 
     Raises
     ------
-    click.BadParameter
+    WrongUseError
         If one is not known.
     """
     if "all" in names:
-        return known
+        return kind.names
     for name in names:
-        if name not in known:
-            raise click.BadParameter(f"{name} is none of {', '.join(known)}, all")
-    return list(names) or [default]
+        if name not in kind.names:
+            raise WrongUseError(f"{kind.flag} is {name!r}, must be all or {kind.limit(name)}")
+    return names or (kind.default,)

@@ -1,74 +1,188 @@
-"""Which indexes there are, by the names that the server, the benchmarks and the tests know them by."""
+"""Which indexes there are, by the names that the server, the benchmarks and the tests know them by.
+
+This is the only way from the product to `index.baselines`: nothing is imported before it is made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from typing import TYPE_CHECKING
 
-from index.baselines.ap_plus_tree import ApPlusTree
-from index.baselines.ap_tree import ApTree
-from index.baselines.ciq import Ciq
-from index.baselines.grid_files import KkClauses, KkObjects, SsClauses, SsObjects
-from index.baselines.igpt import Igpt, Ipt
-from index.baselines.inverted_quad import InvertedQuad
-from index.baselines.iq_tree import IqTreeObjectIndex
-from index.baselines.iqf import IqfObjectIndex
-from index.baselines.ir_tree import IrTreeObjectIndex
-from index.baselines.quad_files import IqObjects, RqObjects
-from index.baselines.quad_inverted import QuadInverted
-from index.baselines.rt_tree import KINDS as RT_TREES
-from index.baselines.rt_tree import RtTree
-from index.baselines.sq_tree import SqTree
-from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, SubscriptionIndex
-from index.inverted_grid import InvertedGrid
-from index.iqf_plus import IqfPlusObjectIndex
-from index.naive import NaiveClauseIndex, NaiveMovingIndex, NaiveObjectIndex, NaiveSubscriptionIndex
-from index.paired import PairedIndex
-from index.sq_plus_tree import SqPlusTree
-from index.square import Square
+from index.entry import NO_INDEX, Entry, Kind
 
-SUBSCRIPTION_INDEXES: dict[str, Callable[[Square | None], SubscriptionIndex]] = {
-    "naive": lambda _square: NaiveSubscriptionIndex(),
-    "sq-tree": SqTree,
-    "sq-plus-tree": SqPlusTree,
-    "ciq": Ciq,
-    "ipt": Ipt,
-    "igpt": Igpt,
+if TYPE_CHECKING:
+    from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, PlaceIndex, SubscriptionIndex
+
+OBJECT_INDEXES: dict[str, Entry[ObjectIndex]] = {
+    "naive": Entry(
+        "index.naive:NaiveObjectIndex", "a table, scanned for each search", takes_square=False
+    ),
+    "iqf": Entry(
+        "index.baselines.iqf:IqfObjectIndex",
+        "an inverted file, and a quadtree for each frequent keyword",
+        "Lamps, section 5",
+        takes_square=False,
+    ),
+    "iqf-plus": Entry(
+        "index.iqf_plus:IqfPlusObjectIndex",
+        "an inverted file whose long lists are quadtrees, and lists of pairs of frequent keywords",
+        takes_square=False,
+    ),
+    "iq-tree": Entry(
+        "index.baselines.iq_tree:IqTreeObjectIndex",
+        "a quadtree whose nodes know which keywords occur below them",
+        "Lamps, section 7.1",
+        takes_square=False,
+    ),
+    "ir-tree": Entry(
+        "index.baselines.ir_tree:IrTreeObjectIndex",
+        "an R-tree whose nodes have an inverted file of the objects below them",
+        "Skype, section 8.1.1",
+        takes_square=False,
+    ),
 }
 
-OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
-    "naive": NaiveObjectIndex,
-    "iqf": IqfObjectIndex,
-    "iqf-plus": IqfPlusObjectIndex,
-    "iq-tree": IqTreeObjectIndex,
-    "ir-tree": IrTreeObjectIndex,
+SUBSCRIPTION_INDEXES: dict[str, Entry[SubscriptionIndex]] = {
+    "naive": Entry(
+        "index.naive:NaiveSubscriptionIndex", "a table, scanned for each object", takes_square=False
+    ),
+    "sq-tree": Entry(
+        "index.baselines.sq_tree:SqTree",
+        "a quadtree with inverted files and thresholds at its nodes; without tf-idf",
+        "Lamps, section 4",
+    ),
+    "sq-plus-tree": Entry(
+        "index.sq_plus_tree:SqPlusTree",
+        "exact discs by combination of keywords, in a trie, many of one in a quadtree",
+    ),
+    "ciq": Entry(
+        "index.baselines.ciq:Ciq",
+        "covering cells of a quadtree, with a textual bound in each",
+        "Skype, section 2.2",
+    ),
+    "ipt": Entry(
+        "index.baselines.igpt:Ipt",
+        "igpt without groups, cells and stopping: each entry of a list is pruned alone",
+        "Skype, section 5",
+    ),
+    "igpt": Entry(
+        "index.baselines.igpt:Igpt",
+        "a quadtree with inverted files, whose lists are groups of like preference",
+        "Skype, section 5",
+    ),
 }
 
-CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
-    "naive": lambda _square: NaiveClauseIndex(),
-    "ap-tree": ApTree,
-    "iq-tree-subscriptions": QuadInverted,
-    "rq-tree": InvertedQuad,
-    "ss-index": SsClauses,
-    "kk-index": KkClauses,
-    **{name: partial(RtTree, name) for name in RT_TREES},
-    "inverted-grid": InvertedGrid,
+
+def _rt_tree(name: str, what: str, source: str) -> Entry[ClauseIndex]:
+    return Entry("index.baselines.rt_tree:RtTree", what, source, options=(("name", name),))
+
+
+CLAUSE_INDEXES: dict[str, Entry[ClauseIndex]] = {
+    "naive": Entry(
+        "index.naive:NaiveClauseIndex", "a table, scanned for each object", takes_square=False
+    ),
+    "ap-tree": Entry(
+        "index.baselines.ap_tree:ApTree",
+        "a tree that divides by keywords or by place, node by node, whichever costs less",
+        "AP-Tree, section 3",
+    ),
+    "iq-tree-subscriptions": Entry(
+        "index.baselines.quad_inverted:QuadInverted",
+        "a quadtree whose cells have inverted lists by the rarest keyword",
+        "AP-Tree, section 5.1.1",
+    ),
+    "rq-tree": Entry(
+        "index.baselines.inverted_quad:InvertedQuad",
+        "an inverted list by the rarest keyword, whose posting lists are quadtrees",
+        "AP-Tree, section 5.1.1",
+    ),
+    "ss-index": Entry(
+        "index.baselines.grid_files:SsClauses",
+        "a grid whose cells have inverted lists",
+        "AP-Tree, section 5.2.1",
+    ),
+    "kk-index": Entry(
+        "index.baselines.grid_files:KkClauses",
+        "an inverted list whose posting lists are grids",
+        "AP-Tree, section 5.2.1",
+    ),
+    "spatial-first": _rt_tree("spatial-first", "an R-tree alone", "R^t-tree, section 2.2"),
+    "rt-tree": _rt_tree(
+        "rt-tree", "an R-tree whose nodes know all keywords below them", "R^t-tree, section 3"
+    ),
+    "rt-plus-tree": _rt_tree(
+        "rt-plus-tree", "an R-tree whose nodes know one keyword of each clause", "R^t-tree, section 4"
+    ),
+    "rt-plus-plus-tree": _rt_tree(
+        "rt-plus-plus-tree",
+        "an R-tree whose nodes know one keyword of each clause, another at each level",
+        "R^t-tree, section 5",
+    ),
+    "ir-tree-subscriptions": _rt_tree(
+        "ir-tree-subscriptions",
+        "an R-tree whose nodes have an inverted file of their children",
+        "R^t-tree, section 2.2",
+    ),
+    "keyword-first": _rt_tree("keyword-first", "one inverted file alone", "R^t-tree, section 2.2"),
+    "inverted-grid": Entry(
+        "index.inverted_grid:InvertedGrid",
+        "lists by the rarest keyword, long ones divided by place or by the next keyword",
+    ),
 }
 
-MOVING_INDEXES: dict[str, Callable[[Square | None], MovingIndex]] = {
-    "naive": lambda _square: NaiveMovingIndex(),
-    "ap-plus-tree": ApPlusTree,
-    "ap-plus-k": lambda square: PairedIndex(ApTree(square, follows_motion=True), IqfObjectIndex()),
-    "ap-plus-s": lambda square: PairedIndex(ApTree(square, follows_motion=True), IqTreeObjectIndex()),
-    "iq-plus-tree": lambda square: PairedIndex(QuadInverted(square), IqObjects(square)),
-    "rq-plus-tree": lambda square: PairedIndex(InvertedQuad(square), RqObjects(square)),
-    "ss-index": lambda square: PairedIndex(SsClauses(square), SsObjects(square)),
-    "kk-index": lambda square: PairedIndex(KkClauses(square), KkObjects(square)),
-    "pairs": lambda square: PairedIndex(InvertedGrid(square), IqfPlusObjectIndex()),
-}
 
-NO_INDEX = "none"
-"""In place of a moving index: a clause index and an object index are made use of together."""
+def _pair(
+    clauses: Entry[ClauseIndex], objects: Entry[PlaceIndex], what: str, source: str = ""
+) -> Entry[MovingIndex]:
+    return Entry("index.paired:PairedIndex", what, source, takes_square=False, parts=(clauses, objects))
+
+
+_MOVING_AP_TREE: Entry[ClauseIndex] = Entry(
+    "index.baselines.ap_tree:ApTree", options=(("follows_motion", True),)
+)
+
+MOVING_INDEXES: dict[str, Entry[MovingIndex]] = {
+    "naive": Entry(
+        "index.naive:NaiveMovingIndex", "two tables, scanned for each change", takes_square=False
+    ),
+    "ap-plus-tree": Entry(
+        "index.baselines.ap_plus_tree:ApPlusTree",
+        "an AP-Tree that keeps objects where clauses will look for them",
+        "AP-Tree, section 4",
+    ),
+    "ap-plus-k": _pair(
+        _MOVING_AP_TREE, OBJECT_INDEXES["iqf"], "an AP-Tree beside iqf", "AP-Tree, section 5.2"
+    ),
+    "ap-plus-s": _pair(
+        _MOVING_AP_TREE, OBJECT_INDEXES["iq-tree"], "an AP-Tree beside iq-tree", "AP-Tree, section 5.2"
+    ),
+    "iq-plus-tree": _pair(
+        CLAUSE_INDEXES["iq-tree-subscriptions"],
+        Entry("index.baselines.quad_files:IqObjects"),
+        "iq-tree-subscriptions beside a quadtree of objects whose cells have inverted lists",
+        "AP-Tree, section 5.2.1",
+    ),
+    "rq-plus-tree": _pair(
+        CLAUSE_INDEXES["rq-tree"],
+        Entry("index.baselines.quad_files:RqObjects"),
+        "rq-tree beside inverted lists of objects that are quadtrees",
+        "AP-Tree, section 5.2.1",
+    ),
+    "ss-index": _pair(
+        CLAUSE_INDEXES["ss-index"],
+        Entry("index.baselines.grid_files:SsObjects"),
+        "ss-index beside a grid of objects whose cells have inverted lists",
+        "AP-Tree, section 5.2.1",
+    ),
+    "kk-index": _pair(
+        CLAUSE_INDEXES["kk-index"],
+        Entry("index.baselines.grid_files:KkObjects"),
+        "kk-index beside inverted lists of objects that are grids",
+        "AP-Tree, section 5.2.1",
+    ),
+    "pairs": _pair(
+        CLAUSE_INDEXES["inverted-grid"], OBJECT_INDEXES["iqf-plus"], "inverted-grid beside iqf-plus"
+    ),
+}
 
 WEIGHTED_SUBSCRIPTION_INDEXES = frozenset({"naive", "sq-plus-tree", "ciq", "ipt", "igpt"})
 """Those that take interests of `Similarity.TFIDF`."""
@@ -78,8 +192,44 @@ DEFAULT_OBJECT_INDEX = "iqf-plus"
 DEFAULT_CLAUSE_INDEX = "inverted-grid"
 DEFAULT_MOVING_INDEX = NO_INDEX
 
+KINDS = {
+    kind.setting: kind
+    for kind in (
+        Kind(
+            "objects",
+            "object_index",
+            "finds the best objects at a place, and those in boxes",
+            DEFAULT_OBJECT_INDEX,
+            OBJECT_INDEXES,
+        ),
+        Kind(
+            "top-k subscriptions",
+            "subscription_index",
+            "finds those that a new object concerns",
+            DEFAULT_SUBSCRIPTION_INDEX,
+            SUBSCRIPTION_INDEXES,
+        ),
+        Kind(
+            "boolean subscriptions",
+            "clause_index",
+            "finds their clauses that a new object matches",
+            DEFAULT_CLAUSE_INDEX,
+            CLAUSE_INDEXES,
+        ),
+        Kind(
+            "moving boolean subscriptions",
+            "moving_index",
+            "finds what starts and ceases to match as ranges move",
+            DEFAULT_MOVING_INDEX,
+            MOVING_INDEXES,
+            without="the indexes of objects and of boolean subscriptions do it together",
+        ),
+    )
+}
+"""By the setting that chooses one."""
 
-def weighted_index(name: str) -> Callable[[Square | None], SubscriptionIndex]:
+
+def weighted_index(name: str) -> Entry[SubscriptionIndex]:
     """Return what makes an index for interests of TFIDF: that of the name, or the default."""
     taken = name if name in WEIGHTED_SUBSCRIPTION_INDEXES else DEFAULT_SUBSCRIPTION_INDEX
     return SUBSCRIPTION_INDEXES[taken]

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -314,9 +315,6 @@ def _warn_of_distortion(frame: Frame) -> None:
 def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> EngineOptions:
     low = frame.project(settings.area.lon_min, settings.area.lat_min)
     square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
-    subscription_index = SUBSCRIPTION_INDEXES[settings.subscription_index]
-    weighted = weighted_index(settings.subscription_index)
-    clause_index = CLAUSE_INDEXES[settings.clause_index]
     moving_index = MOVING_INDEXES.get(settings.moving_index)
     return EngineOptions(
         matches_max=limits.matches_max,
@@ -333,10 +331,10 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
         ),
         margin_extra_max=settings.margin_buffer_max,
         object_index=OBJECT_INDEXES[settings.object_index],
-        subscription_index=lambda: subscription_index(square),
-        weighted_index=lambda: weighted(square),
-        clause_index=lambda: clause_index(square),
-        moving_index=None if moving_index is None else lambda: moving_index(square),
+        subscription_index=partial(SUBSCRIPTION_INDEXES[settings.subscription_index], square),
+        weighted_index=partial(weighted_index(settings.subscription_index), square),
+        clause_index=partial(CLAUSE_INDEXES[settings.clause_index], square),
+        moving_index=None if moving_index is None else partial(moving_index, square),
     )
 
 

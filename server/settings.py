@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -24,16 +23,13 @@ from pydantic_settings import (
 
 from feeds.redis.address import RedisAddress, is_redis
 from index.catalogue import (
-    CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
     DEFAULT_MOVING_INDEX,
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
-    MOVING_INDEXES,
-    NO_INDEX,
-    OBJECT_INDEXES,
-    SUBSCRIPTION_INDEXES,
+    KINDS,
 )
+from index.entry import NO_INDEX
 from safe_region.frame import Area, Frame
 from server.limits import KEEPALIVE_MS
 from server.setting_notes import (
@@ -66,6 +62,12 @@ _LEASE_MS = 600_000
 
 _RETENTION_DAYS = 90.0
 """A quarter of a year: who comes back later has most likely installed the app anew."""
+
+
+def _index_description(setting: str) -> str:
+    kind = KINDS[setting]
+    without = f"; with {NO_INDEX}, {kind.without}" if kind.without else ""
+    return f"Index of {kind.name}: {kind.what}{without}; others: `nearcast indexes`."
 
 
 class ServerSettings(BaseSettings):
@@ -156,25 +158,11 @@ class ServerSettings(BaseSettings):
         "or three times k.",
     )
     subscription_index: str = Field(
-        DEFAULT_SUBSCRIPTION_INDEX,
-        description=f"Who is affected by a new object: {', '.join(SUBSCRIPTION_INDEXES)}.",
+        DEFAULT_SUBSCRIPTION_INDEX, description=_index_description("subscription_index")
     )
-    object_index: str = Field(
-        DEFAULT_OBJECT_INDEX, description=f"What is best here: {', '.join(OBJECT_INDEXES)}."
-    )
-    clause_index: str = Field(
-        DEFAULT_CLAUSE_INDEX,
-        description="Which boolean subscriptions a new object concerns: "
-        + ", ".join(CLAUSE_INDEXES)
-        + ".",
-    )
-    moving_index: str = Field(
-        DEFAULT_MOVING_INDEX,
-        description="What keeps boolean subscriptions and objects together, to find what begins and "
-        f"ceases to match as ranges move; with {NO_INDEX}, the clause index and the object index do it: "
-        + ", ".join((NO_INDEX, *MOVING_INDEXES))
-        + ".",
-    )
+    object_index: str = Field(DEFAULT_OBJECT_INDEX, description=_index_description("object_index"))
+    clause_index: str = Field(DEFAULT_CLAUSE_INDEX, description=_index_description("clause_index"))
+    moving_index: str = Field(DEFAULT_MOVING_INDEX, description=_index_description("moving_index"))
     inlet: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
         description="Feed of messages from which objects are taken: a folder of Parquet files, which are "
@@ -310,25 +298,13 @@ class ServerSettings(BaseSettings):
             raise ValueError(f"buffer_extra is {value}, must be {_BUFFER_EXTRA}")
         return value
 
-    @field_validator("subscription_index")
+    @field_validator(*KINDS)
     @classmethod
-    def _know_subscription_index(cls, value: str) -> str:
-        return _known(value, "subscription_index", SUBSCRIPTION_INDEXES)
-
-    @field_validator("object_index")
-    @classmethod
-    def _know_object_index(cls, value: str) -> str:
-        return _known(value, "object_index", OBJECT_INDEXES)
-
-    @field_validator("clause_index")
-    @classmethod
-    def _know_clause_index(cls, value: str) -> str:
-        return _known(value, "clause_index", CLAUSE_INDEXES)
-
-    @field_validator("moving_index")
-    @classmethod
-    def _know_moving_index(cls, value: str) -> str:
-        return _known(value, "moving_index", (NO_INDEX, *MOVING_INDEXES))
+    def _know_index(cls, value: str, info: ValidationInfo) -> str:
+        kind = KINDS[str(info.field_name)]
+        if value not in kind.names:
+            raise ValueError(f"{kind.setting} is {value!r}, must be {kind.limit(value)}")
+        return value
 
     @field_validator("inlet", "outlet")
     @classmethod
@@ -400,12 +376,6 @@ def _is_loopback(host: str) -> bool:
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     return False
-
-
-def _known(value: str, field: str, choices: Iterable[str]) -> str:
-    if value not in choices:
-        raise ValueError(f"{field} is {value!r}, must be one of {', '.join(choices)}")
-    return value
 
 
 def load_settings(flags: dict[str, Any], config: Path | None = None) -> ServerSettings:

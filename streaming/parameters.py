@@ -13,9 +13,9 @@ from feeds.cluster import is_local
 from feeds.redis import RedisAddress
 from feeds.storage import Stored, Where
 from index.catalogue import (
-    CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
+    KINDS,
     WEIGHTED_SUBSCRIPTION_INDEXES,
 )
 from safe_region.frame import Area
@@ -129,7 +129,9 @@ class StreamParameters:
         _one_of(
             "subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES))
         )
-        _one_of("clause_index", self.clause_index, tuple(CLAUSE_INDEXES))
+        clauses = KINDS["clause_index"]
+        is_known = self.clause_index in clauses.names
+        _require(is_known, clauses.setting, self.clause_index, clauses.limit(self.clause_index))
         _one_of("stationary_buffer", self.stationary_buffer, BUFFERS)
         count, duration_ms = self.window.count, self.window.duration_ms
         _require(

@@ -31,6 +31,7 @@ from cli.stream.options import (
     Window,
     session,
 )
+from index.catalogue import DEFAULT_CLAUSE_INDEX, DEFAULT_SUBSCRIPTION_INDEX
 
 _LOOKED_S = 2.0
 _MISSED_S = 15.0
@@ -95,15 +96,15 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--subscription-index",
-    default="sq-plus-tree",
+    default=DEFAULT_SUBSCRIPTION_INDEX,
     show_default=True,
-    help="Who is affected by a message: sq-plus-tree, igpt, ipt, ciq, naive.",
+    help="Index of top-k subscriptions, one that knows tf-idf; others: `nearcast indexes`.",
 )
 @click.option(
     "--clause-index",
-    default="inverted-grid",
+    default=DEFAULT_CLAUSE_INDEX,
     show_default=True,
-    help="Which boolean subscriptions a message may concern: inverted-grid, ap-tree, and others.",
+    help="Index of boolean subscriptions; others: `nearcast indexes`.",
 )
 @click.option(
     "--stationary-buffer",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from engine import EngineOptions
@@ -101,14 +100,13 @@ def _check_a_polygon() -> None:
 
 
 def _options(objects: str, subscriptions: str, clauses: str, moving: str) -> EngineOptions:
-    moving_index = MOVING_INDEXES.get(moving)
     return EngineOptions(
         None,
         OBJECT_INDEXES[objects],
-        partial(SUBSCRIPTION_INDEXES[subscriptions], None),
-        clause_index=partial(CLAUSE_INDEXES[clauses], None),
-        weighted_index=partial(weighted_index(subscriptions), None),
-        moving_index=None if moving_index is None else partial(moving_index, None),
+        SUBSCRIPTION_INDEXES[subscriptions],
+        clause_index=CLAUSE_INDEXES[clauses],
+        weighted_index=weighted_index(subscriptions),
+        moving_index=MOVING_INDEXES.get(moving),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 from engine import EngineOptions
 from engine.options import StandingPolicy
@@ -15,46 +15,7 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
     weighted_index,
 )
-from index.contracts import ClauseIndex, ObjectIndex, SubscriptionIndex
 from index.square import Square
-
-
-@dataclass(frozen=True, slots=True)
-class MakeSubscriptionIndex:
-    """Makes a subscription index, by name."""
-
-    name: str
-    square: Square
-    is_weighted: bool
-
-    def __call__(self) -> SubscriptionIndex:
-        """Make one."""
-        make = weighted_index(self.name) if self.is_weighted else SUBSCRIPTION_INDEXES[self.name]
-        return make(self.square)
-
-
-@dataclass(frozen=True, slots=True)
-class MakeObjectIndex:
-    """Makes an object index, by name."""
-
-    name: str
-
-    def __call__(self) -> ObjectIndex:
-        """Make one."""
-        return OBJECT_INDEXES[self.name]()
-
-
-@dataclass(frozen=True, slots=True)
-class MakeClauseIndex:
-    """Makes a clause index, by name."""
-
-    name: str
-    square: Square
-
-    def __call__(self) -> ClauseIndex:
-        """Make one."""
-        return CLAUSE_INDEXES[self.name](self.square)
-
 
 _EVERYTHING = 1 << 30
 """Results of boolean subscriptions are whole, however large."""
@@ -70,10 +31,10 @@ def engine_options(
 ) -> EngineOptions:
     """Return options for a partition."""
     return EngineOptions(
-        object_index=MakeObjectIndex(object_index),
-        subscription_index=MakeSubscriptionIndex(subscription_index, square, is_weighted=False),
-        weighted_index=MakeSubscriptionIndex(subscription_index, square, is_weighted=True),
-        clause_index=MakeClauseIndex(clause_index, square),
+        object_index=OBJECT_INDEXES[object_index],
+        subscription_index=partial(SUBSCRIPTION_INDEXES[subscription_index], square),
+        weighted_index=partial(weighted_index(subscription_index), square),
+        clause_index=partial(CLAUSE_INDEXES[clause_index], square),
         moving_index=None,
         matches_max=_EVERYTHING,
         standing=policy,

@@ -22,7 +22,6 @@ from index.batches import Ints
 from index.tables.growth import rooms_of
 from streaming.arrays.blocks import Messages, pack, unpack
 from streaming.partition.applied import Found
-from streaming.partition.options import MakeSubscriptionIndex
 from streaming.partition.replicas import NOBODY, Feedback, OwnerVersion, Replicas
 from streaming.plan import Plan
 from streaming.tasks.replica_log import ReplicaLog
@@ -103,8 +102,7 @@ class ReplicaProcessor(StatefulProcessor):
             with suppress(LostError):
                 return cast("Replicas", resident.take())
         resident.discard()
-        make = MakeSubscriptionIndex(self._plan.subscription_index, self._plan.square, is_weighted=True)
-        replicas = Replicas(partition, make)
+        replicas = Replicas(partition, self._plan.engine_options().weighted_index)
         for block in self._log.feedback():
             replicas.apply(block, self._plan.partitions)
         return replicas

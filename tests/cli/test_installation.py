@@ -134,6 +134,7 @@ def test_with_the_servers_packages_its_commands_run(server, tmp_path):
     for arguments in (
         ("serve", "--help"),
         ("compile", "--help"),
+        ("indexes", "--json"),
         ("idf", "build", str(tmp_path / "documents"), f"--out={tmp_path / 'weights.json'}"),
         ("store", "info", str(store)),
         (

@@ -56,7 +56,11 @@ def line(*arguments, environment=None, status=2) -> str:
         ([AREA, "--buffer-extra=5000"], "Error: --buffer-extra is 5000, must be auto or 0 to 1000"),
         (
             [AREA, "--subscription-index=b-tree"],
-            "Error: --subscription-index is 'b-tree', must be one of naive, sq-tree, sq-plus-tree",
+            "Error: --subscription-index is 'b-tree', must be one that `nearcast indexes` lists for ",
+        ),
+        (
+            [AREA, "--moving-index=x"],
+            "Error: --moving-index is 'x', must be one that `nearcast indexes` lists for moving boolean",
         ),
         ([AREA, "--jwks=/nowhere"], "Error: --jwks is '/nowhere', must be an existing file"),
         (

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from cli import settings_reference
 from cli.serve import serve
-from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.catalogue import KINDS
 from server.settings import ServerSettings, load_settings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
@@ -177,8 +177,9 @@ def test_the_help_tells_the_bounds_that_hold_and_the_unit(name):
 
 
 def test_the_help_tells_what_is_chosen_from():
-    assert f": {', '.join(OBJECT_INDEXES)}. " in shown("object_index")
-    assert f": {', '.join(SUBSCRIPTION_INDEXES)}. " in shown("subscription_index")
+    for kind in KINDS.values():
+        assert shown(kind.setting).startswith(f"Index of {kind.name}: {kind.what}")
+        assert "; others: `nearcast indexes`.  [default: " in shown(kind.setting)
     assert "; auto or 0 to 1000; " in shown("buffer_extra")
 
 

@@ -25,11 +25,11 @@ from index.catalogue import (
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
     MOVING_INDEXES,
-    NO_INDEX,
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
     weighted_index,
 )
+from index.entry import NO_INDEX
 from index.iqf_plus import IqfPlusObjectIndex
 from index.square import Square
 from nearcast.errors import Reason, RefusedError

@@ -1,0 +1,57 @@
+"""`nearcast indexes`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from index.catalogue import KINDS
+from index.entry import NO_INDEX, Kind
+
+
+@click.command(epilog="Example: nearcast indexes")
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+def indexes(*, as_json: bool) -> None:
+    """List the indexes that a server can use, and the settings that choose them.
+
+    There is a list for each kind of index. `*` marks the default. Where an index is of a paper, the paper
+    and its section are shown; the others are nearcast's own.
+    """
+    if as_json:
+        click.echo(json.dumps({kind.name: _plain(kind) for kind in KINDS.values()}, indent=2))
+        return
+    click.echo("\n\n".join("\n".join(_lines(kind)) for kind in KINDS.values()))
+
+
+def _rows(kind: Kind) -> list[tuple[str, str, str]]:
+    """Return name, paper and meaning of each that the setting may name."""
+    rows = [(name, entry.source, entry.what) for name, entry in kind.indexes.items()]
+    return [(NO_INDEX, "", kind.without), *rows] if kind.without else rows
+
+
+def _lines(kind: Kind) -> list[str]:
+    rows = _rows(kind)
+    name_width = max(len(name) for name, _, _ in rows)
+    source_width = max(len(source) for _, source, _ in rows)
+    return [
+        f"{kind.name} ({kind.flag}): {kind.what}",
+        *(
+            f"{'*' if name == kind.default else ' '} {name.ljust(name_width)}  "
+            f"{source.ljust(source_width)}  {what}"
+            for name, source, what in rows
+        ),
+    ]
+
+
+def _plain(kind: Kind) -> dict[str, object]:
+    """Return a kind as JSON has it."""
+    return {
+        "setting": kind.setting,
+        "flag": kind.flag,
+        "what": kind.what,
+        "default": kind.default,
+        "indexes": [
+            {"name": name, "paper": source or None, "what": what} for name, source, what in _rows(kind)
+        ],
+    }
