@@ -1,4 +1,4 @@
-"""The contract of clause indexes. An implementation joins by a line in FACTORIES."""
+"""The contract of clause indexes. The catalogue's are tested, and more of FACTORIES."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from index.baselines.grid_files import KkClauses, SsClauses
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
 from index.baselines.rt_tree import RtTree
-from index.baselines.rt_tree.index import KINDS
 from index.baselines.rt_tree.orders import ORDERS
-from index.inverted_grid import InvertedGrid
-from index.naive import NaiveClauseIndex
+from index.catalogue import CLAUSE_INDEXES
 from index.square import Square
 from tests.index.boxes import (
     AreaObject,
@@ -36,17 +34,14 @@ from tests.index.brute import ids, keyword_lists
 from tests.support.amounts import examples
 
 FACTORIES = {
-    "naive": NaiveClauseIndex,
-    "iq-tree-subscriptions": QuadInverted,
+    **CLAUSE_INDEXES,
     "iq-tree-subscriptions, tiny cells": lambda: QuadInverted(lifetime=1e6),
     "iq-tree-subscriptions, given square": lambda: QuadInverted(Square(3.0, -2.0, 16.0)),
-    "rq-tree": InvertedQuad,
     "rq-tree, tiny cells": lambda: InvertedQuad(lifetime=1e6),
     "rq-tree, given square": lambda: InvertedQuad(Square(3.0, -2.0, 16.0)),
     "ss-index": lambda: SsClauses(side=4),
     "kk-index": lambda: KkClauses(side=4),
     "kk-index, given square": lambda: KkClauses(Square(3.0, -2.0, 16.0), side=9),
-    "ap-tree": ApTree,
     "ap-tree-rebuilding": lambda: ApTree(fanout=4, leaf_max=3, drift_max=1e-6, change_share=0.05),
     "ap-tree-rarest-first": lambda: ApTree(fanout=9, leaf_max=8, is_rarest_first=True),
     "ap-tree-dp": lambda: ApTree(variant="DP", fanout=9, leaf_max=8),
@@ -54,12 +49,10 @@ FACTORIES = {
     "ap-tree-spriority": lambda: ApTree(variant="SPriority", fanout=9, leaf_max=8),
     "ap-tree-trie-qd": lambda: ApTree(variant="Trie-Qd", leaf_max=8),
     "ap-tree-nr": lambda: ApTree(variant="NR", fanout=9, leaf_max=8),
-    **{name: partial(RtTree, name) for name in KINDS},
     **{
         f"rt-plus-plus-tree, {order}": partial(RtTree, "rt-plus-plus-tree", None, order)
         for order in ORDERS
     },
-    "inverted-grid": InvertedGrid,
     "dict": ClauseDict,
     "dict, tiny cells": lambda: ClauseDict(cell_m=0.3),
     "strtree": ClauseStrtree,

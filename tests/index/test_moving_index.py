@@ -1,4 +1,4 @@
-"""The contract of moving indexes. An implementation joins by a line in FACTORIES."""
+"""The contract of moving indexes. The catalogue's are tested, and more of FACTORIES."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
 from index.baselines.quad_files import IqObjects, RqObjects
 from index.baselines.quad_inverted import QuadInverted
-from index.inverted_grid import InvertedGrid
-from index.iqf_plus import IqfPlusObjectIndex
-from index.naive import NaiveClauseIndex, NaiveMovingIndex, NaiveObjectIndex
+from index.catalogue import MOVING_INDEXES
+from index.naive import NaiveClauseIndex, NaiveObjectIndex
 from index.paired import PairedIndex
 from tests.index.boxes import AreaObject, Box, Clause, area_batch, boxes_of
 from tests.index.brute import ids, keyword_lists
@@ -25,14 +24,12 @@ from tests.index.movers import FOR_EVER, MoverDice, Movers, crowd_of_objects, ro
 from tests.support.amounts import examples
 
 FACTORIES = {
-    "naive": NaiveMovingIndex,
+    **MOVING_INDEXES,
     "naive pair": lambda: PairedIndex(NaiveClauseIndex(), NaiveObjectIndex()),
-    "inverted-grid and iqf-plus": lambda: PairedIndex(InvertedGrid(), IqfPlusObjectIndex()),
     "ap-plus-k": lambda: PairedIndex(ApTree(leaf_max=4, fanout=9, follows_motion=True), IqfObjectIndex()),
     "ap-plus-s": lambda: PairedIndex(
         ApTree(leaf_max=4, fanout=9, follows_motion=True), IqTreeObjectIndex()
     ),
-    "ap-plus-tree": ApPlusTree,
     "ap-plus-tree, rebuilding": lambda: ApPlusTree(
         fanout=4, leaf_max=3, drift_max=1e-6, change_share=0.05
     ),

@@ -1,4 +1,4 @@
-"""The contract of object indexes. An implementation joins by a line in FACTORIES."""
+"""The contract of object indexes. The catalogue's are tested, and more of FACTORIES."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bench.peers.inverted_file import InvertedFile
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
 from index.baselines.ir_tree import IrTreeObjectIndex
+from index.catalogue import OBJECT_INDEXES
 from index.contracts import InconsistentIndexError
 from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex
@@ -30,12 +31,8 @@ from tests.index.brute import (
 from tests.support.amounts import examples
 
 FACTORIES = {
-    "naive": NaiveObjectIndex,
-    "iqf": IqfObjectIndex,
-    "iq-tree": IqTreeObjectIndex,
-    "ir-tree": IrTreeObjectIndex,
+    **OBJECT_INDEXES,
     "iqf, all keywords frequent": lambda: IqfObjectIndex(100.0),
-    "iqf-plus": IqfPlusObjectIndex,
     "iqf-plus, nearly all keywords long": lambda: IqfPlusObjectIndex(1),
     "inverted-file": InvertedFile,
 }

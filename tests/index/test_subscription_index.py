@@ -1,4 +1,4 @@
-"""The contract of subscription indexes. An implementation joins by a line in FACTORIES."""
+"""The contract of subscription indexes. The catalogue's are tested, and more of FACTORIES."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pytest
 from bench.peers.subscription_dict import SubscriptionDict
 from bench.peers.subscription_strtree import SubscriptionStrtree
 from index.baselines.ciq import Ciq
-from index.baselines.igpt import Igpt, Ipt
+from index.baselines.igpt import Igpt
 from index.baselines.sq_tree import SqTree
+from index.catalogue import SUBSCRIPTION_INDEXES
 from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
@@ -16,18 +17,13 @@ from tests.index.brute import Dice, Interest, Object, ids, interest_batch, objec
 from tests.support.amounts import examples
 
 FACTORIES = {
-    "naive": NaiveSubscriptionIndex,
-    "sq-tree": SqTree,
-    "sq-plus-tree": SqPlusTree,
+    **SUBSCRIPTION_INDEXES,
     "sq-plus-tree, small root": lambda: SqPlusTree(square=(0.0, 0.0, 4.0)),
     "sq-tree, tiny leaves": lambda: SqTree(capacity=2),
     "sq-tree, fixed root": lambda: SqTree(square=(0.0, 0.0, 4.0), capacity=3),
-    "ciq": Ciq,
     "ciq, small root": lambda: Ciq((0.0, 0.0, 4.0), levels=1),
-    "igpt": Igpt,
     "igpt, small leaves": lambda: Igpt((0.0, 0.0, 4.0), capacity=3, groups=2),
     "igpt, near": lambda: Igpt((0.0, 0.0, 8.0), capacity=20, near=True),
-    "ipt": Ipt,
     "dict": SubscriptionDict,
     "strtree": SubscriptionStrtree,
 }
