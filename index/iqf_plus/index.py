@@ -38,19 +38,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
+from index.batches import Ints
 from index.iqf_plus import kernels, list_kernels, node_kernels, tree_kernels
 from index.iqf_plus.invariants import check
 from index.iqf_plus.layout import ENTRY_DTYPE, LIST_DTYPE, NODE_DTYPE, Lists, Objects
 from index.iqf_plus.within_kernels import within
-from index.tables import SlotTable
+from index.tables import SlotTable, within_kernels
 from index.tables.buckets.layout import OBJECT_DTYPE
-from index.tables.buckets.rankings import Answers, asked_of, validate
+from index.tables.buckets.question_kernels import Asked
+from index.tables.buckets.rankings import Answers
 from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed
-from index.tables.matches import boxes_asked, collected
+from index.tables.objects import ObjectTable
 from index.tables.quad_kernels import NO_NODE
 from index.tables.runs import lengthened, new_runs
+from index.tables.slots import Slots
 
 _LISTS_MIN = 16
 _KEYS_MIN = 32
@@ -58,7 +60,7 @@ _NODES_MIN = 64
 _RUNS_MIN = 256
 
 
-class IqfPlusObjectIndex:
+class IqfPlusObjectIndex(ObjectTable):
     """See `index.contracts.ObjectIndex`.
 
     Parameters
@@ -70,7 +72,7 @@ class IqfPlusObjectIndex:
     def __init__(self, long_min: int = 128) -> None:
         if long_min < 1:
             raise ValueError(f"long_min is {long_min}, must be at least 1")
-        self._table = SlotTable(OBJECT_DTYPE)
+        super().__init__(SlotTable(OBJECT_DTYPE))
         meta = np.zeros(list_kernels.META_COUNT, dtype=np.int64)
         meta[list_kernels.LIST_FREE] = list_kernels.NO_LIST
         meta[list_kernels.LONG_MIN] = long_min
@@ -84,67 +86,6 @@ class IqfPlusObjectIndex:
             np.zeros(1),
             np.zeros(node_kernels.STACK_MAX, dtype=np.int32),
         )
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def insert(self, objects: ObjectBatch) -> None:
-        """Add objects. O(keywords * depth) each, amortised.
-
-        Raises
-        ------
-        KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
-        ValueError
-            If an object has no or too many keywords, a negative keyword or no finite position. Nothing is
-            inserted.
-        """
-        validate(objects)
-        columns = {"x_m": objects.x_m, "y_m": objects.y_m, "norm2": objects.norms()}
-        slots = self._table.append(objects.ids, objects.keywords, columns)
-        cursor = np.zeros(2, dtype=np.int64)
-        while True:
-            status = kernels.insert(self._lists, self._objects(), slots, cursor)
-            if status == node_kernels.DONE:
-                return
-            self._grow(status)
-
-    def remove(self, ids: Ints) -> None:
-        """Remove objects. O(keywords * depth) each, amortised.
-
-        Raises
-        ------
-        KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
-        """
-        slots = self._table.take(ids)
-        kernels.remove(self._lists, self._objects(), slots)
-        self._table.discard(slots)
-
-    def best(
-        self,
-        interests: InterestBatch,
-        x_m: Floats,
-        y_m: Floats,
-        count: Ints,
-        bound_m: Floats,
-        first_id: Ints | None = None,
-    ) -> Ranking:
-        """For each interest at its position, the `count` objects of least (length, id)."""
-        answers = Answers(np.minimum(count, len(self)), int(self._lists.meta[node_kernels.NODE_END]))
-        kernels.best(
-            self._lists,
-            self._objects(),
-            asked_of(interests, x_m, y_m, bound_m, first_id),
-            answers.arrays,
-            answers.frontier,
-        )
-        return answers.ranking()
-
-    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
-        """For each row, the objects in its box that have all its keywords."""
-        arrays = (self._lists, self._objects(), boxes_asked(required, boxes))
-        return collected(len(boxes), lambda row, offsets, found: within(*arrays, row, offsets, found))
 
     def long_keywords(self) -> list[int]:
         """Keywords whose lists are trees, increasing."""
@@ -168,6 +109,26 @@ class IqfPlusObjectIndex:
         """
         self._table.check()
         check(self._lists, self._table)
+
+    def _enter(self, slots: Slots) -> None:
+        cursor = np.zeros(2, dtype=np.int64)
+        while True:
+            status = kernels.insert(self._lists, self._objects(), slots, cursor)
+            if status == node_kernels.DONE:
+                return
+            self._grow(status)
+
+    def _leave(self, slots: Slots) -> None:
+        kernels.remove(self._lists, self._objects(), slots)
+
+    def _fill_best(self, asked: Asked, answers: Answers) -> None:
+        kernels.best(self._lists, self._objects(), asked, answers.arrays, answers.frontier)
+
+    def _node_end(self) -> int:
+        return int(self._lists.meta[node_kernels.NODE_END])
+
+    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
+        return within(self._lists, self._objects(), asked, row, offsets, found)
 
     def _objects(self) -> Objects:
         return Objects(self._table.rows, self._table.pool)

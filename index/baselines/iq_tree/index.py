@@ -23,17 +23,18 @@ import numpy as np
 from index.baselines.iq_tree import kernels
 from index.baselines.iq_tree.layout import Occurrences
 from index.baselines.iq_tree.within_kernels import within
-from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
+from index.batches import Ints
 from index.contracts import InconsistentIndexError
 from index.square import Square
-from index.tables import SlotTable
+from index.tables import SlotTable, within_kernels
 from index.tables.buckets import BucketTrees, objects_of, square_of
 from index.tables.buckets.kernels import plant
 from index.tables.buckets.layout import OBJECT_DTYPE, Objects
-from index.tables.buckets.rankings import Answers, asked_of, validate
+from index.tables.buckets.question_kernels import Asked
+from index.tables.buckets.rankings import Answers
 from index.tables.id_map import new_cells, rehashed
 from index.tables.id_map_kernels import NO_KEY, find
-from index.tables.matches import boxes_asked, collected
+from index.tables.objects import ObjectTable
 from index.tables.quad_kernels import NO_NODE
 from index.tables.slots import Slots
 
@@ -43,82 +44,14 @@ _CHANGE = 2.0
 """The root square is looked at anew when there are this many times more objects."""
 
 
-class IqTreeObjectIndex:
+class IqTreeObjectIndex(ObjectTable):
     """See `index.contracts.ObjectIndex`."""
 
     def __init__(self) -> None:
-        self._table = SlotTable(OBJECT_DTYPE, with_places=True)
+        super().__init__(SlotTable(OBJECT_DTYPE, with_places=True))
         self._square = Square(0.0, 0.0, 1.0)
         self._squared_count = 0
         self._plant()
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def insert(self, objects: ObjectBatch) -> None:
-        """Add objects. O(keywords * depth) each, amortised.
-
-        Raises
-        ------
-        KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
-        ValueError
-            If an object has no or too many keywords, a negative keyword or no finite position. Nothing is
-            inserted.
-        """
-        validate(objects)
-        columns = {"x_m": objects.x_m, "y_m": objects.y_m, "norm2": objects.norms()}
-        slots = self._table.append(objects.ids, objects.keywords, columns)
-        if len(self) > self._squared_count * _CHANGE:
-            self._squared_count = len(self)
-            used = self._table.used()
-            square = square_of(self._table.rows["x_m"][used], self._table.rows["y_m"][used])
-            if not self._square.fits(square):
-                self._square = square
-                self._plant()
-                slots = used
-        self._enter(slots)
-
-    def remove(self, ids: Ints) -> None:
-        """Remove objects. O(keywords * depth) each, amortised.
-
-        Raises
-        ------
-        KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
-        """
-        slots = self._table.take(ids)
-        kernels.remove(self._trees.arrays, self._occurrences, self._objects(), slots)
-        self._table.discard(slots)
-        self._squared_count = min(self._squared_count, len(self))
-
-    def best(
-        self,
-        interests: InterestBatch,
-        x_m: Floats,
-        y_m: Floats,
-        count: Ints,
-        bound_m: Floats,
-        first_id: Ints | None = None,
-    ) -> Ranking:
-        """For each interest at its position, the `count` objects of least (length, id)."""
-        answers = Answers(np.minimum(count, len(self)), self._trees.node_end())
-        kernels.best(
-            self._trees.arrays,
-            self._occurrences,
-            self._objects(),
-            self._root,
-            asked_of(interests, x_m, y_m, bound_m, first_id),
-            answers.arrays,
-            answers.frontier,
-        )
-        return answers.ranking()
-
-    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
-        """For each row, the objects in its box that have all its keywords."""
-        trees, asked = self._trees.arrays, boxes_asked(required, boxes)
-        arrays = (trees, self._occurrences, self._objects(), self._root, asked)
-        return collected(len(boxes), lambda row, offsets, found: within(*arrays, row, offsets, found))
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
@@ -172,6 +105,14 @@ class IqTreeObjectIndex:
         )
 
     def _enter(self, slots: Slots) -> None:
+        if len(self) > self._squared_count * _CHANGE:
+            self._squared_count = len(self)
+            used = self._table.used()
+            square = square_of(self._table.rows["x_m"][used], self._table.rows["y_m"][used])
+            if not self._square.fits(square):
+                self._square = square
+                self._plant()
+                slots = used
         done = 0
         while True:
             done, status = kernels.insert(
@@ -183,6 +124,30 @@ class IqTreeObjectIndex:
                 self._trees.grow()
             else:
                 self._grow_keys()
+
+    def _leave(self, slots: Slots) -> None:
+        kernels.remove(self._trees.arrays, self._occurrences, self._objects(), slots)
+
+    def _settle(self) -> None:
+        self._squared_count = min(self._squared_count, len(self))
+
+    def _fill_best(self, asked: Asked, answers: Answers) -> None:
+        kernels.best(
+            self._trees.arrays,
+            self._occurrences,
+            self._objects(),
+            self._root,
+            asked,
+            answers.arrays,
+            answers.frontier,
+        )
+
+    def _node_end(self) -> int:
+        return self._trees.node_end()
+
+    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
+        arrays = (self._trees.arrays, self._occurrences, self._objects(), self._root)
+        return within(*arrays, asked, row, offsets, found)
 
     def _grow_keys(self) -> None:
         keys, values, meta = self._occurrences

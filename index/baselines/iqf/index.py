@@ -41,17 +41,19 @@ from index.baselines.iqf import kernels, list_kernels
 from index.baselines.iqf.invariants import check
 from index.baselines.iqf.layout import LIST_DTYPE, Files
 from index.baselines.iqf.within_kernels import within
-from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
+from index.batches import Ints
 from index.square import Square
-from index.tables import SlotTable
+from index.tables import SlotTable, within_kernels
 from index.tables.buckets import BucketTrees, objects_of, square_of
 from index.tables.buckets.layout import ENTRY_DTYPE, OBJECT_DTYPE, Objects
-from index.tables.buckets.rankings import Answers, asked_of, validate
+from index.tables.buckets.question_kernels import Asked
+from index.tables.buckets.rankings import Answers
 from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed
-from index.tables.matches import boxes_asked, collected
+from index.tables.objects import ObjectTable
 from index.tables.quad_kernels import NO_NODE
 from index.tables.runs import lengthened, new_runs
+from index.tables.slots import Slots
 
 _LISTS_MIN = 16
 _KEYS_MIN = 32
@@ -64,7 +66,7 @@ _DECISION_MIN = 16
 """Below this many objects nothing is worth a tree, and nothing is decided."""
 
 
-class IqfObjectIndex:
+class IqfObjectIndex(ObjectTable):
     """See `index.contracts.ObjectIndex`.
 
     Parameters
@@ -79,7 +81,7 @@ class IqfObjectIndex:
         if not 0.0 <= frequent_percent <= 100.0:  # noqa: PLR2004
             raise ValueError(f"{frequent_percent} is no percentage")
         self._frequent_percent = frequent_percent
-        self._table = SlotTable(OBJECT_DTYPE, with_places=True)
+        super().__init__(SlotTable(OBJECT_DTYPE, with_places=True))
         self._trees = BucketTrees()
         self._square = Square(0.0, 0.0, 1.0)
         self._decided_count = _DECISION_MIN
@@ -91,70 +93,6 @@ class IqfObjectIndex:
             new_runs(ENTRY_DTYPE, _RUNS_MIN),
             meta,
         )
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def insert(self, objects: ObjectBatch) -> None:
-        """Add objects. O(keywords * depth) each, amortised.
-
-        Raises
-        ------
-        KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
-        ValueError
-            If an object has no or too many keywords, a negative keyword or no finite position. Nothing is
-            inserted.
-        """
-        validate(objects)
-        columns = {"x_m": objects.x_m, "y_m": objects.y_m, "norm2": objects.norms()}
-        slots = self._table.append(objects.ids, objects.keywords, columns)
-        cursor = np.zeros(2, dtype=np.int64)
-        while True:
-            status = kernels.insert(self._files, self._trees.arrays, self._objects(), slots, cursor)
-            if status == list_kernels.DONE:
-                break
-            self._grow(status)
-        self._settle()
-
-    def remove(self, ids: Ints) -> None:
-        """Remove objects. O(keywords * depth) each, amortised.
-
-        Raises
-        ------
-        KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
-        """
-        slots = self._table.take(ids)
-        kernels.remove(self._files, self._trees.arrays, self._objects(), slots)
-        self._table.discard(slots)
-        self._settle()
-
-    def best(
-        self,
-        interests: InterestBatch,
-        x_m: Floats,
-        y_m: Floats,
-        count: Ints,
-        bound_m: Floats,
-        first_id: Ints | None = None,
-    ) -> Ranking:
-        """For each interest at its position, the `count` objects of least (length, id)."""
-        answers = Answers(np.minimum(count, len(self)), self._trees.node_end())
-        kernels.best(
-            self._files,
-            self._trees.arrays,
-            self._objects(),
-            asked_of(interests, x_m, y_m, bound_m, first_id),
-            answers.arrays,
-            answers.frontier,
-        )
-        return answers.ranking()
-
-    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
-        """For each row, the objects in its box that have all its keywords."""
-        arrays = (self._files, self._trees.arrays, self._objects(), boxes_asked(required, boxes))
-        return collected(len(boxes), lambda row, offsets, found: within(*arrays, row, offsets, found))
 
     def frequent_keywords(self) -> list[int]:
         """Keywords that have a quadtree, increasing."""
@@ -177,6 +115,28 @@ class IqfObjectIndex:
         """
         self._table.check()
         check(self._files, self._trees, self._table, self._square)
+
+    def _enter(self, slots: Slots) -> None:
+        cursor = np.zeros(2, dtype=np.int64)
+        while True:
+            status = kernels.insert(self._files, self._trees.arrays, self._objects(), slots, cursor)
+            if status == list_kernels.DONE:
+                break
+            self._grow(status)
+        self._settle()
+
+    def _leave(self, slots: Slots) -> None:
+        kernels.remove(self._files, self._trees.arrays, self._objects(), slots)
+
+    def _fill_best(self, asked: Asked, answers: Answers) -> None:
+        arrays = (self._files, self._trees.arrays, self._objects())
+        kernels.best(*arrays, asked, answers.arrays, answers.frontier)
+
+    def _node_end(self) -> int:
+        return self._trees.node_end()
+
+    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
+        return within(self._files, self._trees.arrays, self._objects(), asked, row, offsets, found)
 
     def _objects(self) -> Objects:
         return objects_of(self._table)

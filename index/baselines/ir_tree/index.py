@@ -45,26 +45,28 @@ from index.baselines.ir_tree.layout import (
     ROOT,
     Tree,
 )
-from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
-from index.tables import SlotTable
+from index.batches import Ints
+from index.tables import SlotTable, within_kernels
 from index.tables.buckets import objects_of
 from index.tables.buckets.layout import OBJECT_DTYPE, Objects
-from index.tables.buckets.rankings import Answers, asked_of, validate
+from index.tables.buckets.question_kernels import Asked
+from index.tables.buckets.rankings import Answers
 from index.tables.growth import as_long, longer
 from index.tables.id_map import new_cells, rehashed
 from index.tables.id_map_kernels import LOAD_MAX, NO_KEY
-from index.tables.matches import boxes_asked, collected
+from index.tables.objects import ObjectTable
+from index.tables.slots import Slots
 
 _KEYS_MIN = 64
 _NODES_MIN = 4 * DEPTH_MAX
 _FILES_MIN = 64
 
 
-class IrTreeObjectIndex:
+class IrTreeObjectIndex(ObjectTable):
     """See `index.contracts.ObjectIndex`."""
 
     def __init__(self) -> None:
-        self._table = SlotTable(OBJECT_DTYPE, with_places=True)
+        super().__init__(SlotTable(OBJECT_DTYPE, with_places=True))
         meta = np.zeros(META_SIZE, dtype=np.int64)
         meta[FREE_NODE] = NOTHING
         meta[NODE_END] = 1
@@ -84,68 +86,6 @@ class IrTreeObjectIndex:
         root["x1_m"] = root["y1_m"] = np.inf
         root["x2_m"] = root["y2_m"] = -np.inf
 
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def insert(self, objects: ObjectBatch) -> None:
-        """Add objects.
-
-        Raises
-        ------
-        KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
-        ValueError
-            If an object has no or too many keywords, a negative keyword or no finite position. Nothing is
-            inserted.
-        """
-        validate(objects)
-        columns = {"x_m": objects.x_m, "y_m": objects.y_m, "norm2": objects.norms()}
-        slots = self._table.append(objects.ids, objects.keywords, columns)
-        most = int(np.diff(objects.keywords.offsets).max(initial=0))
-        self._keywords_max = max(self._keywords_max, most)
-        middles = np.empty(FANOUT)
-        done, status = kernels.insert(self._tree, self._objects(), slots, 0, middles)
-        while status != DONE:
-            self._grow(status)
-            done, status = kernels.insert(self._tree, self._objects(), slots, done, middles)
-
-    def remove(self, ids: Ints) -> None:
-        """Remove objects.
-
-        Raises
-        ------
-        KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
-        """
-        slots = self._table.take(ids)
-        done, status = kernels.remove(self._tree, self._objects(), slots, 0)
-        while status != DONE:
-            self._grow(status)
-            done, status = kernels.remove(self._tree, self._objects(), slots, done)
-        self._table.discard(slots)
-
-    def best(
-        self,
-        interests: InterestBatch,
-        x_m: Floats,
-        y_m: Floats,
-        count: Ints,
-        bound_m: Floats,
-        first_id: Ints | None = None,
-    ) -> Ranking:
-        """For each interest at its position, the `count` objects of least (length, id)."""
-        answers = Answers(np.minimum(count, len(self)), int(self._tree.meta[NODE_END]))
-        asked = asked_of(interests, x_m, y_m, bound_m, first_id)
-        search_kernels.best(self._tree, self._objects(), asked, answers.arrays, answers.frontier)
-        return answers.ranking()
-
-    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
-        """For each row, the objects in its box that have all its keywords."""
-        arrays = (self._tree, self._objects(), boxes_asked(required, boxes))
-        return collected(
-            len(boxes), lambda row, offsets, found: search_kernels.within(*arrays, row, offsets, found)
-        )
-
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         return self._table.memory_bytes() + sum(array.nbytes for array in self._tree)
@@ -160,6 +100,30 @@ class IrTreeObjectIndex:
         """
         self._table.check()
         check_tree(self._tree, self._table)
+
+    def _enter(self, slots: Slots) -> None:
+        most = int(self._table.rows["keyword_count"][slots].max(initial=0))
+        self._keywords_max = max(self._keywords_max, most)
+        middles = np.empty(FANOUT)
+        done, status = kernels.insert(self._tree, self._objects(), slots, 0, middles)
+        while status != DONE:
+            self._grow(status)
+            done, status = kernels.insert(self._tree, self._objects(), slots, done, middles)
+
+    def _leave(self, slots: Slots) -> None:
+        done, status = kernels.remove(self._tree, self._objects(), slots, 0)
+        while status != DONE:
+            self._grow(status)
+            done, status = kernels.remove(self._tree, self._objects(), slots, done)
+
+    def _fill_best(self, asked: Asked, answers: Answers) -> None:
+        search_kernels.best(self._tree, self._objects(), asked, answers.arrays, answers.frontier)
+
+    def _node_end(self) -> int:
+        return int(self._tree.meta[NODE_END])
+
+    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
+        return search_kernels.within(self._tree, self._objects(), asked, row, offsets, found)
 
     def _objects(self) -> Objects:
         return objects_of(self._table)

@@ -23,11 +23,10 @@ from index.baselines.postings.layout import (
     SWEPT,
     Files,
 )
-from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
+from index.batches import Ints
 from index.square import Square
 from index.tables.buckets import square_of
-from index.tables.buckets.rankings import validate
-from index.tables.matches import boxes_asked, collected
+from index.tables.objects import PlaceTable
 from index.tables.slots import Slots
 from index.tables.within_kernels import Asked
 
@@ -43,7 +42,7 @@ _SWEEP_EACH = 8
 the objects in lists are gone at most."""
 
 
-class PostedObjects:
+class PostedObjects(PlaceTable):
     """See `index.contracts.PlaceIndex`.
 
     Parameters
@@ -61,8 +60,6 @@ class PostedObjects:
     def __init__(
         self, enter: Step, within: Within, *, shape: int, side: int, long: int, square: Square | None
     ) -> None:
-        self._enter = enter
-        self._find = within
         self._is_fixed = square is not None
         self._arrays = PostingArrays(
             OBJECT_DTYPE,
@@ -72,36 +69,13 @@ class PostedObjects:
             long=long,
             square=square or Square(0.0, 0.0, 1.0),
         )
-        self._table = self._arrays.table
+        super().__init__(self._arrays.table)
+        self._run_enter = enter
+        self._run_within = within
         self._squared_count = 0
         self._gone: list[Slots] = []
         self._sweeping: list[Slots] = []
         """Of what is gone: what is not in any list any more when all have been swept."""
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def insert(self, objects: ObjectBatch) -> None:
-        """Add objects.
-
-        Raises
-        ------
-        KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
-        ValueError
-            If an object has no or too many keywords, a negative keyword or no finite position. Nothing is
-            inserted.
-        """
-        validate(objects)
-        slots = self._table.append(
-            objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m}
-        )
-        if self._is_misfit():
-            self._plant()
-        else:
-            self._arrays.run(word_kernels.count_words, slots)
-            self._arrays.run(self._enter, slots)
-        self._sweep(len(slots))
 
     def remove(self, ids: Ints) -> None:
         """Remove objects; their entries are swept by and by."""
@@ -109,13 +83,6 @@ class PostedObjects:
         self._arrays.now().is_gone[slots] = 1
         self._gone.append(slots)
         self._sweep(len(slots))
-
-    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
-        """For each row, the objects in its box that have all its keywords."""
-        files, asked = self._arrays.now(), boxes_asked(required, boxes)
-        return collected(
-            len(boxes), lambda row, offsets, found: self._find(files, asked, row, offsets, found)
-        )
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
@@ -133,6 +100,17 @@ class PostedObjects:
         gone = _joined([*self._gone, *self._sweeping])
         self._table.check(gone)
         check_objects(self._arrays.now(), self._table, gone)
+
+    def _enter(self, slots: Slots) -> None:
+        if self._is_misfit():
+            self._plant()
+        else:
+            self._arrays.run(word_kernels.count_words, slots)
+            self._arrays.run(self._run_enter, slots)
+        self._sweep(len(slots))
+
+    def _fill_within(self, asked: Asked, row: int, offsets: Ints, found: Ints) -> int:
+        return self._run_within(self._arrays.now(), asked, row, offsets, found)
 
     def _is_misfit(self) -> bool:
         """Look now and then whether objects have come to lie elsewhere; if so take another square."""
@@ -160,7 +138,7 @@ class PostedObjects:
         self._arrays.plant(self._arrays.square)
         used = self._table.used()
         self._arrays.run(word_kernels.count_words, used)
-        self._arrays.run(self._enter, used)
+        self._arrays.run(self._run_enter, used)
 
     def _sweep(self, row_count: int) -> None:
         """Look through some lists for objects that are gone, if there are many of those."""

@@ -1,0 +1,113 @@
+"""Objects in a table, found by a structure that holds their slots: what object indexes have in common.
+
+Operations: those of the structure, and O(keywords) for a row of the table.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
+from index.tables import within_kernels
+from index.tables.buckets import question_kernels
+from index.tables.buckets.rankings import Answers, asked_of, validate
+from index.tables.matches import boxes_asked, collected
+from index.tables.slots import Slots, SlotTable
+
+
+class PlaceTable(ABC):
+    """What is common to the implementations of `index.contracts.PlaceIndex`.
+
+    Parameters
+    ----------
+    table
+        For the objects, empty. Beside the fields of a table it has `x_m`, `y_m`, and `norm2` if that is
+        needed.
+    """
+
+    def __init__(self, table: SlotTable) -> None:
+        self._table = table
+        self._has_norms = "norm2" in (table.rows.dtype.names or ())
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def insert(self, objects: ObjectBatch) -> None:
+        """Add objects.
+
+        Raises
+        ------
+        KeyError
+            If an id is there already, or twice in the batch. Nothing is inserted.
+        ValueError
+            If an object has no or too many keywords, a negative keyword or no finite position. Nothing is
+            inserted.
+        """
+        validate(objects)
+        columns = {"x_m": objects.x_m, "y_m": objects.y_m}
+        if self._has_norms:
+            columns["norm2"] = objects.norms()
+        self._enter(self._table.append(objects.ids, objects.keywords, columns))
+
+    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
+        """For each row, the objects in its box that have all its keywords."""
+        asked = boxes_asked(required, boxes)
+        return collected(
+            len(boxes), lambda row, offsets, found: self._fill_within(asked, row, offsets, found)
+        )
+
+    @abstractmethod
+    def _enter(self, slots: Slots) -> None:
+        """Enter new rows of the table into the structure."""
+
+    @abstractmethod
+    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
+        """Fill in what lies in boxes, from a row on; see `index.tables.matches.Fill`."""
+
+
+class ObjectTable(PlaceTable):
+    """What is common to the implementations of `index.contracts.ObjectIndex`; see `PlaceTable`."""
+
+    def remove(self, ids: Ints) -> None:
+        """Remove objects.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is removed.
+        """
+        slots = self._table.take(ids)
+        self._leave(slots)
+        self._table.discard(slots)
+        self._settle()
+
+    def best(
+        self,
+        interests: InterestBatch,
+        x_m: Floats,
+        y_m: Floats,
+        count: Ints,
+        bound_m: Floats,
+        first_id: Ints | None = None,
+    ) -> Ranking:
+        """For each interest at its position, the `count` objects of least (length, id)."""
+        answers = Answers(np.minimum(count, len(self)), self._node_end())
+        self._fill_best(asked_of(interests, x_m, y_m, bound_m, first_id), answers)
+        return answers.ranking()
+
+    @abstractmethod
+    def _leave(self, slots: Slots) -> None:
+        """Take rows out of the structure that are still in the table."""
+
+    @abstractmethod
+    def _fill_best(self, asked: question_kernels.Asked, answers: Answers) -> None:
+        """Fill in the best objects of each question."""
+
+    @abstractmethod
+    def _node_end(self) -> int:
+        """Return how many nodes a search can meet at most."""
+
+    def _settle(self) -> None:
+        """Adapt the structure to the objects that are left."""
