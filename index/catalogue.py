@@ -229,7 +229,11 @@ KINDS = {
 """By the setting that chooses one."""
 
 
+def weighted_name(name: str) -> str:
+    """Return which index has the interests of TFIDF: that of the name, or the default."""
+    return name if name in WEIGHTED_SUBSCRIPTION_INDEXES else DEFAULT_SUBSCRIPTION_INDEX
+
+
 def weighted_index(name: str) -> Entry[SubscriptionIndex]:
-    """Return what makes an index for interests of TFIDF: that of the name, or the default."""
-    taken = name if name in WEIGHTED_SUBSCRIPTION_INDEXES else DEFAULT_SUBSCRIPTION_INDEX
-    return SUBSCRIPTION_INDEXES[taken]
+    """Return what makes the index that `weighted_name` names."""
+    return SUBSCRIPTION_INDEXES[weighted_name(name)]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _Index_co = TypeVar("_Index_co", covariant=True)
 
+_PACKAGE = "index."
+
 NO_INDEX = "none"
 """Name for no index of a kind, where the engine can do without one."""
 
@@ -51,9 +53,16 @@ class Entry(Generic[_Index_co]):
         ----------
         square
             Where most things are; None if that is not known.
+
+        Raises
+        ------
+        TypeError
+            If the path names anything but a class of this package.
         """
         module, _, name = self.path.partition(":")
-        make = getattr(import_module(module), name)
+        make = getattr(import_module(module), name) if module.startswith(_PACKAGE) else None
+        if not isinstance(make, type) or not make.__module__.startswith(_PACKAGE):
+            raise TypeError(f"{self.path} is no class of {_PACKAGE}*")
         options = {"square": square} if self.takes_square else {}
         made = make(*(part(square) for part in self.parts), **options, **dict(self.options))
         return cast("_Index_co", made)

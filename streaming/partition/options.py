@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
+from typing import Any
 
 from engine import EngineOptions
 from engine.options import StandingPolicy
 from index.catalogue import (
-    CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
-    OBJECT_INDEXES,
-    SUBSCRIPTION_INDEXES,
-    weighted_index,
+    KINDS,
+    weighted_name,
 )
 from index.square import Square
+
+
+@dataclass(frozen=True, slots=True)
+class MakeIndex:
+    """Makes an index of the catalogue. A partition that is written down has it, so it is but a name.
+
+    Parameters
+    ----------
+    setting
+        Which kind, see `index.catalogue.KINDS`.
+    name
+        Which index of the kind.
+    square
+        Where most things are.
+    """
+
+    setting: str
+    name: str
+    square: Square
+
+    def __call__(self) -> Any:  # noqa: ANN401 - as the setting says
+        """Make one."""
+        return KINDS[self.setting].indexes[self.name](self.square)
+
 
 _EVERYTHING = 1 << 30
 """Results of boolean subscriptions are whole, however large."""
@@ -31,10 +54,10 @@ def engine_options(
 ) -> EngineOptions:
     """Return options for a partition."""
     return EngineOptions(
-        object_index=OBJECT_INDEXES[object_index],
-        subscription_index=partial(SUBSCRIPTION_INDEXES[subscription_index], square),
-        weighted_index=partial(weighted_index(subscription_index), square),
-        clause_index=partial(CLAUSE_INDEXES[clause_index], square),
+        object_index=MakeIndex("object_index", object_index, square),
+        subscription_index=MakeIndex("subscription_index", subscription_index, square),
+        weighted_index=MakeIndex("subscription_index", weighted_name(subscription_index), square),
+        clause_index=MakeIndex("clause_index", clause_index, square),
         moving_index=None,
         matches_max=_EVERYTHING,
         standing=policy,

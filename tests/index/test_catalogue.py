@@ -20,6 +20,7 @@ from index.catalogue import (
     weighted_index,
 )
 from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, SubscriptionIndex
+from index.entry import Entry
 from index.square import Square
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,6 +105,13 @@ def test_a_square_reaches_the_index_and_the_parts_of_a_pair():
     pair = MOVING_INDEXES["rq-plus-tree"](square)
     assert pair.clause_index._square == square
     assert pair._objects._arrays.square == square
+
+
+@pytest.mark.parametrize("path", ["os:system", "index.entry:import_module", "index.tables.slots:np"])
+def test_an_entry_calls_nothing_but_a_class_of_this_package(path):
+    with pytest.raises(TypeError, match=f"{path} is no class of index"):
+        Entry(path, takes_square=False, options=(("name", "antigravity"),))()
+    assert "antigravity" not in sys.modules
 
 
 def test_an_index_loads_no_published_structure_but_its_own():
