@@ -59,6 +59,7 @@ class Entry(Generic[_Index_co]):
         TypeError
             If the path names anything but a class of this package.
         """
+        # An entry that comes from a file could name anything: only classes of indexes are called.
         module, _, name = self.path.partition(":")
         make = getattr(import_module(module), name) if module.startswith(_PACKAGE) else None
         if not isinstance(make, type) or not make.__module__.startswith(_PACKAGE):

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from engine.options import CostModel, StandingPolicy
+from index.catalogue import OBJECT_INDEXES
+from index.entry import Entry
 from index.square import Square
 from streaming.partition.window import WindowSize
 from streaming.tasks.plain import PlainError, decoded, encoded
@@ -105,6 +107,13 @@ def _nothing(_place: object, _count: int) -> memoryview:
 def test_a_form_that_is_none_is_refused_and_runs_nothing(form: Any) -> None:
     with pytest.raises(PlainError):
         decoded(form, _nothing)
+
+
+def test_an_entry_of_the_catalogue_in_a_form_runs_nothing_else() -> None:
+    entry: Entry[Any] = Entry("os:system", options=(("command", "true"),), takes_square=False)
+    with pytest.raises(TypeError, match="os:system is no class of index"):
+        again(entry)()
+    assert len(again(OBJECT_INDEXES["naive"])()) == 0
 
 
 @pytest.mark.parametrize("value", [object(), print, np.array([None]), lambda: 1, 1j, pytest])
