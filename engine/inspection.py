@@ -39,8 +39,8 @@ def qualifying(engine: Engine, handle: int, count: int) -> Ints:
     rows = tables.subscriptions.rows[slots]
     return engine.objects.index.best(
         tables.interests(slots),
-        rows["x_m"].copy(),
-        rows["y_m"].copy(),
+        rows["x_m"],
+        rows["y_m"],
         np.array([count], dtype=np.int64),
         np.array([math.inf]),
         engine.objects.windows.first_ids[rows["window"]],

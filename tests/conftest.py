@@ -1,12 +1,10 @@
-"""What pytest says of itself before the tests, and which tests run in one process."""
+"""Fixtures of all folders, which tests run in one process, and what pytest says before the tests."""
 
 from __future__ import annotations
 
 import os
-import re
 import secrets
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +13,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.amounts import SEED, TIMES
+from tests.support.redis_server import RedisServer, redis_server
+from tests.support.tiers import Guard, markers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,19 +23,20 @@ os.environ.setdefault("NEARCAST_CREATE", "true")
 """Servers of tests make their stores, unless a test says that they do not."""
 
 _ROOT = Path(__file__).resolve().parents[1]
-_SPARK = ("tests/simulator/", "tests/streaming/")
-"""Tests below each of which share a session."""
+_GUARD = Guard()
+_MASTER = "local[2,4]"
+"""Of Spark: a task that fails is tried again, as in a cluster."""
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Jobs of tests are small: code that takes long to optimise, and threads that collect, do not pay."""
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A session in which a task that fails is tried again, as in a cluster."""
+@pytest.fixture(scope="session", params=[_MASTER])
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """A session. Its master is a parameter, and so in the name of each test that uses it."""
     from feeds.spark import spark_session  # noqa: PLC0415
 
     os.environ.setdefault("JAVA_TOOL_OPTIONS", _JVM)  # of this process: Spark's, and its children's
-    with spark_session("local[2,4]") as session:
+    with spark_session(request.param) as session:
         yield session
 
 
@@ -48,28 +49,42 @@ def view(spark: SparkSession, tmp_path: Path) -> str:
     return f"viewfs://{name}/data"
 
 
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis server; where there is no program for it the test is skipped."""
+    with redis_server(tmp_path / "redis") as one:
+        yield one
+
+
 def pytest_report_header() -> str:
     return f"random tests: NEARCAST_TEST_SEED={SEED} NEARCAST_TEST_TIMES={TIMES}"
 
 
-class Scheduling(LoadScopeScheduling):
-    """Tests one by one to whatever process is free; those with Spark to one of each room, and first.
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in markers(item.path.relative_to(_ROOT), getattr(item, "fixturenames", ())):
+            item.add_marker(mark)
 
-    A session of Spark takes longer to start than the tests of it run. (Marks of groups, which
-    `--dist loadgroup` reads, have no effect in xdist 3.8 with pytest 9.)
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    with _GUARD.watching(item):
+        return (yield)
+
+
+class Scheduling(LoadScopeScheduling):
+    """Tests one by one to whatever process is free; those with Spark first, in two processes.
+
+    A session of Spark takes longer to start than most tests of it run. This process does not collect
+    tests: it knows their names only. (Marks of groups, which `--dist loadgroup` reads, have no effect in
+    xdist 3.8 with pytest 9.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        module = nodeid.partition("::")[0]
-        room = next((one for one in _SPARK if module.startswith(one)), None)
-        return room if room is not None and _uses_spark(module) else nodeid
-
-
-@cache
-def _uses_spark(module: str) -> bool:
-    """Whether a file of tests names the session, or what is made with it."""
-    text = (_ROOT / module).read_text()
-    return re.search(r"\b(spark|simulat(ion|e|ed))\b|invoke", text) is not None
+        if _MASTER not in nodeid:
+            return nodeid
+        return "simulations" if nodeid.startswith("tests/simulator/") else "jobs"
 
 
 @pytest.hookimpl(optionalhook=True)

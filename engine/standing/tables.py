@@ -100,8 +100,9 @@ class StandingTables:
         rows = self.subscriptions.rows[slots]
         bound_m = np.full(len(slots), np.inf) if bound_m is None else bound_m
         first_ids = self.objects.windows.first_ids[rows["window"]]
-        places = rows["x_m"].copy(), rows["y_m"].copy()
-        return self.objects.index.best(self.interests(slots), *places, count, bound_m, first_ids)
+        return self.objects.index.best(
+            self.interests(slots), rows["x_m"], rows["y_m"], count, bound_m, first_ids
+        )
 
     def enter(self, slots: Slots) -> None:
         """Tell the indexes where subscriptions are now, and how far they reach."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import signal
 
+import pytest
+
 import nearcast
 from nearcast import GeoObject, SubscriptionState, TopK
 from tests.cli.test_serve import AREA, Process
 from tests.sdk.conftest import until
 from tests.support.ports import free_port
+
+pytestmark = pytest.mark.processes
 
 SPEC = TopK({"sushi"}, k=100, alpha=0.9)
 

@@ -87,6 +87,7 @@ def commands_in(help_text) -> set[str]:
     return set(re.findall(r"^  ([a-z-]+)", listed, re.MULTILINE))
 
 
+@pytest.mark.processes
 def test_with_the_sdk_alone_there_are_the_commands_that_it_can_run(sdk):
     done = run(sdk, "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -95,6 +96,7 @@ def test_with_the_sdk_alone_there_are_the_commands_that_it_can_run(sdk):
         assert f"Not installed (pip install '.[{extra}]' in a checkout of nearcast)" in done.stdout
 
 
+@pytest.mark.processes
 def test_they_run(sdk):
     process = Process(AREA, "--port=0", "--store=:memory:")
     try:
@@ -107,6 +109,7 @@ def test_they_run(sdk):
     assert (other.returncode, other.stderr[:30]) == (1, "Error: device_id is 'nobody', ")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("name", "extra"), [("serve", "server"), ("top", "server"), ("simulate", "simulator")]
 )
@@ -123,6 +126,7 @@ def test_with_everything_there_is_every_command():
     assert set(app.commands) == set(group._COMMANDS)
 
 
+@pytest.mark.processes
 def test_with_the_servers_packages_its_commands_run(server, tmp_path):
     done = run(server, "--help")
     assert commands_in(done.stdout) == {
@@ -189,6 +193,7 @@ def commands(command=app, path=()):
             yield from commands(one, (*path, name))
 
 
+@pytest.mark.processes
 def test_what_belongs_together_is_a_group():
     assert set(app.commands["stream"].commands) == {
         "run",

@@ -15,6 +15,8 @@ import nearcast
 from index.tables import growth
 from nearcast import GeoObject, TopK
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).resolve().parents[2]
 AREA = "--area=14,35,15,36"
 COMMAND = [sys.executable, "-m", "cli"]

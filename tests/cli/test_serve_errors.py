@@ -13,6 +13,8 @@ from server.settings import ServerSettings
 from simulator.world import World, write_world
 from tests.cli.test_serve import AREA, Process, refused
 
+pytestmark = pytest.mark.processes
+
 NO_CREATE = {"NEARCAST_CREATE": "false"}
 
 

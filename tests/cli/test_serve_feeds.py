@@ -7,9 +7,13 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 import nearcast
 from tests.cli.test_serve import Process
 from tests.support.bad_files import CHEAP, FORGED, PRIVATE, row, write_rows
+
+pytestmark = pytest.mark.processes
 
 _AREA = "--area=12,55,12.2,55.1"
 _PATIENCE_S = 120.0

@@ -162,6 +162,7 @@ def test_no_command_sends_a_token_in_the_clear_to_another_machine(path, tmp_path
         assert "geheim" not in done.output
 
 
+@pytest.mark.processes
 def test_a_token_may_be_read_from_standard_input(files, secured):
     server, root = f"--server=localhost:{secured}", f"--tls-root={files / 'roots.pem'}"
     command = [*COMMAND, "status", server, root, "--token", "-"]
@@ -171,6 +172,7 @@ def test_a_token_may_be_read_from_standard_input(files, secured):
         assert done.returncode == status, done.stderr
 
 
+@pytest.mark.processes
 def test_a_server_without_its_option_is_told_how_it_is_given():
     for arguments in (("status", "localhost"), ("inspect", "device", "d", "localhost:7433")):
         status, _, said = run(*arguments)
@@ -178,6 +180,7 @@ def test_a_server_without_its_option_is_told_how_it_is_given():
         assert said.endswith(f"({arguments[-1]}); a server is --server HOST[:PORT]\n")
 
 
+@pytest.mark.processes
 def test_a_variable_names_it(plain):
     status, out, _ = run("status", NEARCAST_SERVER=plain.target)
     assert (status, out.startswith("SERVING")) == (0, True)
@@ -186,6 +189,7 @@ def test_a_variable_names_it(plain):
 # -- TLS and tokens ------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_tls_and_tokens(files, secured):
     server = f"--server=localhost:{secured}"
     root, file = f"--tls-root={files / 'roots.pem'}", f"--token-file={files / 'token'}"
@@ -201,6 +205,7 @@ def test_tls_and_tokens(files, secured):
     assert "token is absent" in run("status", server, root)[2]
 
 
+@pytest.mark.processes
 def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, secured):
     server, root = f"--server=localhost:{secured}", f"--tls-root={files / 'roots.pem'}"
     text = (files / "token").read_text().strip()
@@ -213,6 +218,7 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
     assert (status, "--token and --token-file exclude each other" in said) == (2, True)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
@@ -238,6 +244,7 @@ def test_what_may_be_wrong_with_tls_is_said_in_a_line(files, secured, command, f
     assert said in line
 
 
+@pytest.mark.processes
 def test_a_name_that_is_not_in_the_certificate(files, secured):
     root = f"--tls-root={files / 'roots.pem'}"
     flags = (f"--server=localhost:{secured}", root, "--tls-server-name=example.org")
@@ -245,11 +252,13 @@ def test_a_name_that_is_not_in_the_certificate(files, secured):
     assert line.endswith("its certificate has another name: --tls-server-name says which")
 
 
+@pytest.mark.processes
 def test_a_server_that_speaks_no_tls(plain):
     (line,) = run("status", f"--server={plain.target}", "--tls")[2].splitlines()
     assert line.endswith("does the server speak TLS? If not, leave out --tls and --tls-root")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -269,6 +278,7 @@ def test_a_file_that_has_no_certificates_is_named_in_a_line(tmp_path, content, s
     assert line.endswith(said)
 
 
+@pytest.mark.processes
 def test_a_file_that_has_no_token(tmp_path):
     path = tmp_path / "token"
     path.write_bytes(b"\xff")
@@ -279,6 +289,7 @@ def test_a_file_that_has_no_token(tmp_path):
 # -- a server that gives no response -------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "command", ["status", "top --once", "inspect device d", "idf load {folder}/idf.json"]
 )
@@ -297,6 +308,7 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
 # -- numbers -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -6,9 +6,13 @@ import json
 import signal
 import subprocess
 
+import pytest
+
 import nearcast
 from nearcast import GeoObject, TopK
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
+
+pytestmark = pytest.mark.processes
 
 
 def status(*arguments):

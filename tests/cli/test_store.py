@@ -14,6 +14,8 @@ from tests.cli.test_serve import AREA, COMMAND, ROOT, Process, refused
 from tests.sdk.conftest import until
 from tests.support.ports import free_port
 
+pytestmark = pytest.mark.processes
+
 
 def run(*arguments, status=0):
     done = subprocess.run(

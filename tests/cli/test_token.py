@@ -22,6 +22,7 @@ def issued(folder, *arguments):
     return done.stdout.strip()
 
 
+@pytest.mark.processes
 async def test_a_token_opens_a_server_that_knows_its_key(tmp_path):
     operator = issued(tmp_path, "ops", "--role=operator")
     assert stat.S_IMODE((tmp_path / "key.pem").stat().st_mode) == 0o600
@@ -66,6 +67,7 @@ def test_a_name_that_no_server_takes(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.processes
 def test_what_serve_says_of_what_it_cannot_use(tmp_path):
     keys = keys_in(tmp_path)
     keys.write_text("nothing", encoding="utf-8")

@@ -86,6 +86,7 @@ def process(tmp_path_factory):
     assert process.signal(signal.SIGTERM) == 0
 
 
+@pytest.mark.processes
 async def test_one_frame_and_a_picture_of_it(process, tmp_path):
     picture = tmp_path / "top.svg"
     async with nearcast.connect(process.target) as client:
@@ -97,6 +98,7 @@ async def test_one_frame_and_a_picture_of_it(process, tmp_path):
     assert ET.parse(picture).getroot().tag.endswith("svg")  # noqa: S314 - ours
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "command", ["top --once --server localhost:1", "inspect device d --server localhost:1"]
 )
@@ -107,6 +109,7 @@ def test_no_server(command):
     assert done.stdout == ""
 
 
+@pytest.mark.processes
 async def test_what_inspect_prints(process):
     async with nearcast.connect(process.target) as client:
         ids = await client.publisher().publish(
@@ -148,6 +151,7 @@ async def test_what_inspect_prints(process):
     assert unknown.stderr.startswith("Error: device_id is 'nobody', must be ")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -163,6 +167,7 @@ def test_what_inspect_cannot_be_asked(arguments, text):
     assert text in done.stderr
 
 
+@pytest.mark.processes
 async def test_forget_asks_deletes_and_says_what_is_left(process):
     where = f"--server={process.target}"
     async with nearcast.connect(process.target) as client:

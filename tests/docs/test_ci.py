@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).resolve().parents[2] / ".ci" / "oldest-python"
 
 
@@ -25,6 +27,7 @@ def put(path, script) -> Path:
     return path
 
 
+@pytest.mark.processes
 def test_the_oldest_of_all_is_chosen(tmp_path):
     """What is first on the path does not matter, and 3.9 is before 3.11 only as a text."""
     put(tmp_path / "first" / "python3", "echo 3.12.10")
@@ -37,6 +40,7 @@ def test_the_oldest_of_all_is_chosen(tmp_path):
     assert (done.stdout, done.stderr, done.returncode) == (f"{expected}\n", "", 0)
 
 
+@pytest.mark.processes
 def test_without_one_that_will_do_it_says_so(tmp_path):
     put(tmp_path / "python3", "exit 1")
     done = oldest(tmp_path)
@@ -44,6 +48,7 @@ def test_without_one_that_will_do_it_says_so(tmp_path):
     assert done.stderr.startswith("no Python 3.11 or newer that can make an environment")
 
 
+@pytest.mark.processes
 def test_what_is_chosen_here_is_supported_and_no_environment():
     done = oldest()
     assert done.returncode == 0, done.stderr

@@ -44,6 +44,7 @@ def test_the_image_begins_commands_that_exist_as_nobody():
     assert user < DOCKERFILE.index("RUN nearcast compile"), "whose cache it is"
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not there")
 def test_the_unit_is_understood():
     done = subprocess.run(

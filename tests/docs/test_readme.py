@@ -23,6 +23,7 @@ def commands() -> list[str]:
     return found + re.findall(r"`(nearcast [^`]*)`", README)
 
 
+@pytest.mark.processes
 async def test_the_example_runs(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     (serve,) = [line for line in commands() if line.startswith("nearcast serve --area")]

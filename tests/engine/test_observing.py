@@ -15,6 +15,7 @@ from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.square import Square
 from safe_region.region import RegionMode
 
+pytestmark = pytest.mark.published
 SQUARE = Square(0.0, 0.0, 1_000.0)
 CAPACITY = 8
 OBJECTS, SUBSCRIPTIONS, WORDS = 400, 300, 6

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +14,7 @@ from feeds.redis.entries import ARROW, JSON, packed, rows_of
 from feeds.redis.streams import Streams, connected
 from feeds.schemas import KEYS, MESSAGES
 from tests.streaming.feed import RandomFeed
-from tests.support.redis_server import RedisServer, redis_server
+from tests.support.redis_server import RedisServer
 
 
 def test_an_address_is_read_and_written() -> None:
@@ -59,12 +57,6 @@ def test_what_cannot_be_read_of_an_entry_is_a_row_of_nothing() -> None:
         assert rows_of(entry, MESSAGES).to_pylist() == [dict.fromkeys(MESSAGES.names)]
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    with redis_server(tmp_path / "redis") as one:
-        yield one
-
-
 def _rows(streams: Streams) -> list[dict[str, Any]]:
     found = []
     for name in streams.address.names:
@@ -74,16 +66,16 @@ def _rows(streams: Streams) -> list[dict[str, Any]]:
     return found
 
 
-def test_rows_of_an_object_stay_in_order_and_survive_the_servers_death(server: RedisServer) -> None:
+def test_rows_of_an_object_stay_in_order_and_survive_the_servers_death(redis: RedisServer) -> None:
     feed = RandomFeed(3)
-    streams = Streams(server.address("messages", 3), MESSAGES, KEYS["messages"])
+    streams = Streams(redis.address("messages", 3), MESSAGES, KEYS["messages"])
     given: list[dict[str, Any]] = []
     for _ in range(3):
         table = pa.Table.from_pylist(feed.messages(40), MESSAGES)
         streams.append(table)
         given += table.to_pylist()
-        server.kill()
-        server.start()
+        redis.kill()
+        redis.start()
     found = _rows(streams)
     assert len(found) == len(given)
     for one in {row["object_id"] for row in given}:
@@ -93,8 +85,8 @@ def test_rows_of_an_object_stay_in_order_and_survive_the_servers_death(server: R
     streams.close()
 
 
-def test_a_batch_is_so_many_entries_and_an_entry_is_put_once(server: RedisServer) -> None:
-    streams = Streams(server.address("messages"), MESSAGES, KEYS["messages"])
+def test_a_batch_is_so_many_entries_and_an_entry_is_put_once(redis: RedisServer) -> None:
+    streams = Streams(redis.address("messages"), MESSAGES, KEYS["messages"])
     rows = pa.RecordBatch.from_pylist(RandomFeed(3).messages(3), MESSAGES)
     for number in range(5):
         for _ in range(2):
@@ -111,9 +103,9 @@ def test_a_batch_is_so_many_entries_and_an_entry_is_put_once(server: RedisServer
 
 
 def test_the_password_is_taken_from_the_environment(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = connected(server.address("any").server)
+    client = connected(redis.address("any").server)
     client.config_set("requirepass", "secret")
     monkeypatch.setenv("NEARCAST_REDIS_PASSWORD", "secret")
-    assert connected(server.address("any").server).ping()
+    assert connected(redis.address("any").server).ping()

@@ -31,6 +31,7 @@ from tests.index.boxes import (
     move,
 )
 from tests.index.brute import ids, keyword_lists
+from tests.index.published import marked
 from tests.support.amounts import examples
 
 FACTORIES = {
@@ -61,7 +62,7 @@ FACTORIES = {
 }
 
 
-@pytest.fixture(params=FACTORIES)
+@pytest.fixture(params=marked(FACTORIES))
 def index(request):
     return FACTORIES[request.param]()
 

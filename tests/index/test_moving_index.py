@@ -21,6 +21,7 @@ from index.paired import PairedIndex
 from tests.index.boxes import AreaObject, Box, Clause, area_batch, boxes_of
 from tests.index.brute import ids, keyword_lists
 from tests.index.movers import FOR_EVER, MoverDice, Movers, crowd_of_objects, rows_of, step
+from tests.index.published import marked
 from tests.support.amounts import examples
 
 FACTORIES = {
@@ -43,7 +44,7 @@ FACTORIES = {
 }
 
 
-@pytest.fixture(params=FACTORIES)
+@pytest.fixture(params=marked(FACTORIES))
 def index(request):
     return FACTORIES[request.param]()
 

@@ -28,6 +28,7 @@ from tests.index.brute import (
     interest_batch,
     object_batch,
 )
+from tests.index.published import marked
 from tests.support.amounts import examples
 
 FACTORIES = {
@@ -47,7 +48,7 @@ class Sought(NamedTuple):
     first_id: int = -1_000
 
 
-@pytest.fixture(params=FACTORIES)
+@pytest.fixture(params=marked(FACTORIES))
 def index(request):
     return FACTORIES[request.param]()
 
@@ -283,7 +284,7 @@ def test_memory_does_not_grow_by_coming_and_going(index):
     assert sizes[-1] <= 2 * sizes[0]
 
 
-@pytest.mark.parametrize("name", sorted(FACTORIES.keys() - {"naive"}))
+@pytest.mark.parametrize("name", marked(sorted(FACTORIES.keys() - {"naive"})))
 def test_objects_that_cannot_be_held(name):
     index = FACTORIES[name]()
     for one in (
@@ -356,6 +357,7 @@ TREE_DAMAGE = [
 ]
 
 
+@pytest.mark.published
 @pytest.mark.parametrize("damage", TREE_DAMAGE)
 @pytest.mark.parametrize("name", ["iqf, all keywords frequent", "iq-tree"])
 def test_check_notices_damage_of_trees(name, damage):
@@ -395,6 +397,7 @@ def leaf_of(index):
 IR_DAMAGE = [damage_box, damage_file, damage_leaf, damage_posting, damage_promise]
 
 
+@pytest.mark.published
 @pytest.mark.parametrize("damage", IR_DAMAGE)
 def test_check_notices_damage_of_the_ir_tree(damage):
     index = IrTreeObjectIndex()
@@ -441,6 +444,7 @@ FILE_DAMAGE = [
 ]
 
 
+@pytest.mark.published
 @pytest.mark.parametrize("damage", FILE_DAMAGE)
 def test_check_notices_damage_of_the_inverted_file(damage):
     index = IqfObjectIndex()
@@ -451,6 +455,7 @@ def test_check_notices_damage_of_the_inverted_file(damage):
         index.check()
 
 
+@pytest.mark.published
 def test_check_notices_a_miscounted_keyword():
     index = IqTreeObjectIndex()
     many_there(index)
@@ -459,6 +464,7 @@ def test_check_notices_a_miscounted_keyword():
         index.check()
 
 
+@pytest.mark.published
 def test_the_frequent_keywords_are_the_top_of_all():
     index = IqfObjectIndex(10.0)
     objects = [Object(key, float(key), 0.0, frozenset({key % 8, 50 + key % 32})) for key in range(320)]

@@ -14,6 +14,7 @@ from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
 from tests.index.brute import Dice, Interest, Object, ids, interest_batch, object_batch, reach_batch
+from tests.index.published import marked
 from tests.support.amounts import examples
 
 FACTORIES = {
@@ -34,7 +35,7 @@ WEIGHTED = (NaiveSubscriptionIndex, SqPlusTree, Ciq, Igpt)
 MODELS = ((1, 2, 3), (4,))
 
 
-@pytest.fixture(params=FACTORIES)
+@pytest.fixture(params=marked(FACTORIES))
 def index(request):
     return FACTORIES[request.param]()
 

@@ -15,6 +15,7 @@ from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex
 from tests.index.boxes import Box, BoxDice, boxes_of
 from tests.index.brute import Object, ids, keyword_lists, object_batch
+from tests.index.published import marked
 from tests.support.amounts import examples
 
 FACTORIES = {
@@ -33,7 +34,7 @@ FACTORIES = {
 }
 
 
-@pytest.fixture(params=FACTORIES)
+@pytest.fixture(params=marked(FACTORIES))
 def index(request):
     return FACTORIES[request.param]()
 

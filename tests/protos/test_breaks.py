@@ -277,6 +277,7 @@ def compare(repository, *options):
     return CliRunner().invoke(main, [f"--repository={repository}", *options])
 
 
+@pytest.mark.processes
 def test_the_release_that_is_named_is_compared_with(repository):
     done = compare(repository)
     assert done.exit_code == 1
@@ -286,22 +287,26 @@ def test_the_release_that_is_named_is_compared_with(repository):
     ]
 
 
+@pytest.mark.processes
 def test_any_commit_can_be_compared_with(repository):
     done = compare(repository, "--since=HEAD")
     assert (done.exit_code, done.output) == (0, "protos: changes since HEAD that break the wire: 0\n")
 
 
+@pytest.mark.processes
 def test_before_the_first_release_there_is_nothing_to_compare_with(repository):
     (repository / RELEASE_FILE).write_text("")
     done = compare(repository)
     assert (done.exit_code, "names no release yet" in done.output) == (0, True)
 
 
+@pytest.mark.processes
 def test_a_release_that_is_not_there_fails(repository):
     (repository / RELEASE_FILE).write_text("v9.9.9\n")
     assert compare(repository).exit_code != 0
 
 
+@pytest.mark.processes
 def test_a_commit_is_read_without_what_came_after_the_oldest_python(repository, monkeypatch):
     """3.11.0 to 3.11.3 know no filters of archives."""
 

@@ -9,6 +9,8 @@ import sys
 import numba
 import pytest
 
+pytestmark = pytest.mark.processes
+
 _KERNELS = """
 import numpy as np
 

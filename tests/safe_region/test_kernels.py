@@ -68,6 +68,7 @@ def test_the_cache_is_keyed_on_every_file_that_kernels_have_constants_from():
     assert {"REACH_SLACK", "scoring", "NO_HOLDING"} <= found
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "module", ["nearcast", "safe_region.oracle", "safe_region.anchored", "safe_region.shapes"]
 )

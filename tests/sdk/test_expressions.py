@@ -353,6 +353,7 @@ def test_what_is_deep_or_long_is_refused_and_no_recursion_ends_it(text, limit):
     assert limit in refused.value.limit
 
 
+@pytest.mark.processes
 def test_a_text_needs_no_package_beside_those_of_the_sdk():
     code = """
 import sys, nearcast

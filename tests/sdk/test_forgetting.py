@@ -143,6 +143,7 @@ async def test_who_may_delete_whom(tmp_path):
     await place.stop()
 
 
+@pytest.mark.processes
 async def test_what_was_acknowledged_is_gone_after_kill_9(tmp_path):
     server = ServerProcess(tmp_path / "server")
     await server.start()

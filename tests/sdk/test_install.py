@@ -38,11 +38,13 @@ def installed(tmp_path_factory):
     return folder
 
 
+@pytest.mark.processes
 def test_it_runs_by_itself(installed):
     code = f"import sys; sys.path.insert(0, sys.argv[1]); {PROGRAM.strip().replace(chr(10), '; ')}"
     subprocess.run([sys.executable, "-c", code, str(installed)], check=True, cwd=installed)
 
 
+@pytest.mark.processes
 def test_it_knows_its_version(installed):
     """Without the project's own distribution on the path."""
     path = installed / "nearcast" / "version.py"
@@ -55,6 +57,7 @@ def test_it_knows_its_version(installed):
     assert done.stdout.strip() == declared(ROOT / "nearcast" / "pyproject.toml")["version"]
 
 
+@pytest.mark.processes
 def test_it_brings_no_command_and_no_other_room(installed):
     names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert names == {"nearcast", "safe_region"}

@@ -237,6 +237,7 @@ async def process(folder):
         await server.stop()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("is_frozen", [False, True])
 async def test_a_search_of_a_device_is_given_up(tmp_path, is_frozen):
     async with process(tmp_path) as server, nearcast.connect(server.target) as client:

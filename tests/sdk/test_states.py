@@ -94,6 +94,7 @@ async def server(tmp_path, request):
     await server.stop()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("is_fleet", [False, True])
 async def test_a_frozen_server_is_noticed_while_a_response_is_due(server, is_fleet):
     async with nearcast.connect(server.target) as client, client.fleet() as fleet:
@@ -127,6 +128,7 @@ async def test_a_frozen_server_is_noticed_while_a_response_is_due(server, is_fle
             await ending
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("server", [1_500], indirect=True)
 async def test_a_server_that_vanishes_is_noticed_at_the_next_sign_of_life(server):
     """Nothing is due: the ping that renews the lease is what the server leaves without a response."""

@@ -29,7 +29,7 @@ from server.main import Server
 from server.model import NewObject
 from server.principal import Principal, Role
 from server.settings import ServerSettings
-from tests.support.redis_server import RedisServer, redis_server
+from tests.support.redis_server import RedisServer
 from tests.support.servers import serving
 
 AREA = Area(12.0, 55.0, 12.2, 55.1)
@@ -144,12 +144,6 @@ async def test_what_was_not_told_is_told_by_the_next_server(tmp_path: Path) -> N
         await until(lambda: len(told(out)) == 3)
         await until(lambda: server._store.untold_count == 0)
     assert told(out) == [(PUBLISH, one) for one in ids]
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    with redis_server(tmp_path / "redis") as one:
-        yield one
 
 
 async def test_feeds_in_redis_whose_server_dies(tmp_path: Path, redis: RedisServer) -> None:

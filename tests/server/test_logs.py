@@ -109,6 +109,7 @@ def bad_rows(folder):
     pq.write_table(pa.Table.from_pylist([row], schema=MESSAGES), folder / "1.parquet")
 
 
+@pytest.mark.processes
 async def test_what_is_sent_gets_into_no_log_and_no_metric(tmp_path):
     bad_rows(tmp_path / "inlet")
     flags = ("--log-format=json", f"--dev-token={TOKEN}", f"--inlet={tmp_path / 'inlet'}")
@@ -154,6 +155,7 @@ def test_of_an_error_nobody_expected_there_is_type_and_place(formatter):
     assert line.count("store s.db is full") == 2
 
 
+@pytest.mark.processes
 def test_what_ends_the_process_is_an_entry_too():
     program = (
         "from server.monitoring.logs import begin_logging\n"

@@ -221,6 +221,7 @@ async def test_metrics_end_with_the_server():
         assert not server.metrics_port, "off by default"
 
 
+@pytest.mark.processes
 def test_a_port_in_use_is_an_error_that_names_it_and_leaves_nothing(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

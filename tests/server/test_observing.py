@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import nearcast
 from engine.contracts import TOP_K
 from index.baselines.sq_tree import SqTree
@@ -10,6 +12,7 @@ from server.main import Server
 from server.settings import load_settings
 from tests.support.servers import serving
 
+pytestmark = pytest.mark.published
 LON, LAT = 14.5, 35.5
 OBJECTS = 40
 

@@ -9,6 +9,8 @@ import textwrap
 import numba
 import pytest
 
+pytestmark = pytest.mark.processes
+
 _COMPILED = """
     import asyncio
     import sys

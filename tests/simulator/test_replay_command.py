@@ -14,6 +14,8 @@ from nearcast import GeoObject
 from server.settings import load_settings
 from tests.support.servers import serving
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

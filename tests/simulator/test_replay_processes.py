@@ -50,6 +50,7 @@ def test_shares_are_disjoint_and_together_everybody(simulation):
     assert all(one.is_weighed() for one in parts)
 
 
+@pytest.mark.processes
 def test_two_processes_find_what_one_does(simulation):
     """Devices are divided, every list is exact, and the sums are those of the tables."""
     with served(simulation.world.area) as target:
@@ -68,6 +69,7 @@ def test_two_processes_find_what_one_does(simulation):
     assert report.timeline.moments[-1].moves == report.counters.moves
 
 
+@pytest.mark.processes
 def test_a_process_that_fails_is_an_error_that_says_which(simulation, tmp_path):
     """A subscription that the server refuses, of a device of the other process: nobody is left behind."""
     folder = broken_for_followers(simulation, tmp_path)

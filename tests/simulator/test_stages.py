@@ -179,6 +179,7 @@ def test_a_run_that_is_killed_is_not_complete_and_can_go_on(spark, tmp_path):
     assert seconds_of_stages(tmp_path)["roads"] == before["roads"]
 
 
+@pytest.mark.processes
 def test_a_full_disk_is_a_clear_error_and_leaves_nothing_that_looks_complete(tmp_path):
     """Files of more than 256 kB fail, as on a disk without room."""
 

@@ -109,6 +109,7 @@ def test_a_file_system_that_is_not_there_is_named(spark):
         simulate(SMALL, "nofs://there/x", spark=spark)
 
 
+@pytest.mark.processes
 def test_from_a_simulation_to_results_without_a_path(tmp_path):
     """Commands and executors are processes of their own, whose Spark knows the view by a setting."""
     (tmp_path / "data").mkdir()

@@ -173,6 +173,7 @@ except StoreError as error:
 """
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such locks would be those of SQLite")
 def test_the_lock_is_on_the_file_not_only_beside_it(path):
     """Mounted twice, a file has one inode and two folders."""
@@ -184,6 +185,7 @@ def test_the_lock_is_on_the_file_not_only_beside_it(path):
     store.close()
 
 
+@pytest.mark.processes
 def test_a_file_that_is_held_can_be_read_and_copied_by_others(path, tmp_path):
     store = SqliteStore(path, FRAME)
     store.commit([PutObject(an_object(1, LATE_MS))], 7)

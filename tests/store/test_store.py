@@ -149,6 +149,7 @@ while True:
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("count", [1, 7, 60])
 def test_kill_9_loses_nothing_that_was_acknowledged(path, count):
     process = subprocess.Popen(

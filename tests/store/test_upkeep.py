@@ -171,6 +171,7 @@ print(kept)
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("log_bytes", [100_000, 10**9])
 def test_a_full_disk_refuses_whole_commits_until_there_is_room(path, log_bytes):
     """No file of the process may grow beyond a size: the log fills up, or the file, or both."""

@@ -33,11 +33,12 @@ def validate(objects: ObjectBatch) -> None:
 def asked_of(
     interests: InterestBatch, x_m: Floats, y_m: Floats, bound_m: Floats, first_id: Ints | None
 ) -> Asked:
-    """Arrays of a batch of questions, as kernels take them."""
+    """Arrays of a batch of questions, contiguous: kernels are compiled for each layout that they get."""
     keywords = interests.keywords
     columns = (interests.weight_m, interests.similarity, keywords.offsets, keywords.ids)
     first_ids = all_first_ids(first_id, len(interests))
-    return Asked(*columns, x_m, y_m, bound_m, interests.all_squares(), first_ids)
+    places = np.ascontiguousarray(x_m), np.ascontiguousarray(y_m)
+    return Asked(*columns, *places, bound_m, interests.all_squares(), first_ids)
 
 
 class Answers:

@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pyarrow as pa
-import pytest
 
 from feeds.redis.address import BEGIN, Stretch
 from feeds.redis.streams import Streams
@@ -12,34 +11,27 @@ from feeds.schemas import FEEDS, KEYS
 from streaming.arrays.changes import ROWS
 from streaming.result.audit import audit
 from tests.streaming.spark.test_job import Job
-from tests.support.redis_server import redis_server
 from tests.support.stream_results import changes_of, forget_manifest
 
 
-@pytest.fixture
-def server(tmp_path):
-    with redis_server(tmp_path / "redis") as one:
-        yield one
-
-
-def appended(server, feed, count):
+def appended(redis, feed, count):
     """Append a batch of each feed."""
     for name, rows in (
         ("subscriptions", feed.subscriptions(8)),
         ("messages", feed.messages(count)),
     ):
-        streams = Streams(server.address(name, 2), FEEDS[name], KEYS[name])
+        streams = Streams(redis.address(name, 2), FEEDS[name], KEYS[name])
         streams.append(pa.Table.from_pylist(rows, FEEDS[name]))
         streams.close()
 
 
-def told(server, partitions):
+def told(redis, partitions):
     """Return what the streams of updates have of each batch, and how often a batch is complete."""
     changes, batches = Counter(), Counter()
     for partition in range(partitions):
-        streams = Streams(server.address("updates"), ROWS, "object_id")
+        streams = Streams(redis.address("updates"), ROWS, "object_id")
         name = f"updates:{partition}"
-        stretch = Stretch(server.address("updates").server, name, BEGIN, "+")
+        stretch = Stretch(redis.address("updates").server, name, BEGIN, "+")
         for rows in streams.read(stretch):
             changes.update(map(repr, rows.to_pylist()))
     found = streams._redis.xrange("updates")
@@ -47,39 +39,39 @@ def told(server, partitions):
     return changes, batches
 
 
-def test_a_job_reads_streams_and_tells_its_changes_once(tmp_path, spark, server):
+def test_a_job_reads_streams_and_tells_its_changes_once(tmp_path, spark, redis):
     job = Job(tmp_path, spark, partitions=2)
     job.parameters = replace(
         job.parameters,
-        messages=server.address("messages", 2),
-        subscriptions=server.address("subscriptions", 2),
-        updates=server.address("updates"),
+        messages=redis.address("messages", 2),
+        subscriptions=redis.address("subscriptions", 2),
+        updates=redis.address("updates"),
         files_per_batch=2,  # an entry of each stream
     )
     for _ in range(2):
-        appended(server, job.feed, 40)
+        appended(redis, job.feed, 40)
     assert [one.number for one in job.run()] == [0, 1]
-    server.kill()
-    server.start()
+    redis.kill()
+    redis.start()
     # As when it is killed before the last batch is noted: it is told again, and is there once.
     (job.parameters.checkpoint / "spark" / "commits" / "1").unlink()
     (job.parameters.checkpoint / "spark" / "commits" / ".1.crc").unlink(missing_ok=True)
     forget_manifest(job.parameters.out, 1)
-    appended(server, job.feed, 40)
+    appended(redis, job.feed, 40)
     assert [one.number for one in job.run()] == [1, 2]
     found = audit(job.parameters.checkpoint, job.parameters.out, spark, 100)
     assert found.mismatches == []
     assert found.lists > 10
     rows = [row for batch in range(3) for row in changes_of(job.parameters.out, batch)]
-    changes, batches = told(server, 2)
+    changes, batches = told(redis, 2)
     assert changes == Counter(repr({name: row[name] for name in ROWS.names}) for row in rows)
     assert batches == dict.fromkeys(range(3), 1)
 
 
-def test_entries_that_cannot_be_read_are_refused(tmp_path, spark, server):
+def test_entries_that_cannot_be_read_are_refused(tmp_path, spark, redis):
     job = Job(tmp_path, spark, partitions=1)
-    job.parameters = replace(job.parameters, messages=server.address("messages"))
-    streams = Streams(server.address("messages"), FEEDS["messages"], "object_id")
+    job.parameters = replace(job.parameters, messages=redis.address("messages"))
+    streams = Streams(redis.address("messages"), FEEDS["messages"], "object_id")
     streams._redis.xadd("messages:0", {"json": '{"action": "retract", "object_id": 3, "time_ms": 9}'})
     streams._redis.xadd("messages:0", {"json": "{"})
     streams._redis.xadd("messages:0", {"something": "else"})
