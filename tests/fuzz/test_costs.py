@@ -78,6 +78,7 @@ def test_a_run_that_takes_too_long_once_is_not_found(meter, monkeypatch):
     assert next(spent, None) is None
 
 
+@pytest.mark.processes
 def test_what_seems_to_take_too_long_is_measured_again_elsewhere(monkeypatch):
     """In this process everything takes long, as if it was followed."""
     run, judge = costs.make(), costs.Judge(cost_ms_max=0.0)

@@ -17,7 +17,9 @@ from tests.fuzz.walks import WALKS
 from tests.support.amounts import examples
 
 TARGETS = (COMMANDS, DEVICES, ENTRIES, STORED, ADDRESSES, EXPRESSIONS, IDF, KEYS, SETTINGS, TOKENS)
-TARGETS += (FILES, NAMES, REDIS, SCRAPES, HEADS, RELOADS, WALKS, TURNS, QUEUE, BUDGETS)
+TARGETS += (REDIS, SCRAPES, HEADS, RELOADS, WALKS, TURNS, QUEUE, BUDGETS)
+READERS = [pytest.param(one, marks=pytest.mark.processes) for one in (FILES, NAMES)]
+"""What decodes in another process."""
 
 
 def changed(data, chance):
@@ -35,7 +37,7 @@ def changed(data, chance):
     return bytes(found)
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda one: one.name)
+@pytest.mark.parametrize("target", [*TARGETS, *READERS], ids=lambda one: one.name)
 def test_a_target(target):
     run, seeds, chance = target.make(), target.seeds(), random.Random(1)
     for seed in seeds:

@@ -1,8 +1,8 @@
 """How much the random tests try, and where their seeds begin.
 
-`make test` tries some, `make test-long` ten times as much, `.ci/run` without the JIT and with bounds
-checks a fifth. Some seeds begin elsewhere every day, so that what is tried is not the same for ever;
-pytest says where in its first lines, and a failing run names its seed.
+`make test` tries some, `make test-long` ten times as much. Some seeds begin elsewhere every day, so that
+what is tried is not the same for ever; pytest says where in its first lines, and a failing run names its
+seed.
 
     NEARCAST_TEST_TIMES   how many times as much, 1 if not given; less than 1 for less
     NEARCAST_TEST_SEED    where seeds begin, the number of the day if not given
