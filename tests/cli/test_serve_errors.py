@@ -6,21 +6,30 @@ import signal
 import socket
 
 import pytest
+from click.testing import CliRunner
 from pydantic import ValidationError
 
+from cli.app import app
 from safe_region.frame import Area
 from server.settings import ServerSettings
 from simulator.world import World, write_world
 from tests.cli.test_serve import AREA, Process, refused
 
-pytestmark = pytest.mark.processes
-
 NO_CREATE = {"NEARCAST_CREATE": "false"}
 
 
 def line(*arguments, environment=None, status=2) -> str:
-    """The one line that is said."""
+    """The one line that is said by a process."""
     (said,) = refused("serve", *arguments, environment=environment, status=status).splitlines()
+    return said
+
+
+def wrong(*arguments, environment=None) -> str:
+    """The one line that is said of settings, before anything begins: in this process."""
+    variables = {"GRPC_VERBOSITY": "NONE", **(environment or {})}
+    done = CliRunner().invoke(app, ["serve", *arguments], env=variables)
+    assert (done.exit_code, done.stdout) == (2, "")
+    (said,) = done.stderr.splitlines()
     return said
 
 
@@ -84,15 +93,18 @@ def line(*arguments, environment=None, status=2) -> str:
     ],
 )
 def test_a_wrong_flag(arguments, said):
-    assert line(*arguments).startswith(said)
-    assert "geheim" not in line(*arguments)
+    found = wrong(*arguments)
+    assert found.startswith(said)
+    assert "geheim" not in found
 
 
+@pytest.mark.processes
 def test_several_wrong_settings_are_a_line_each():
     said = refused("serve", "--port=x", "--keepalive-ms=1", status=2).splitlines()
     assert [one.removeprefix("Error: ").split()[0] for one in said] == ["--port", "the", "--keepalive-ms"]
 
 
+@pytest.mark.processes
 def test_a_wrong_variable():
     said = line(AREA, environment={"NEARCAST_PORT": "abc"})
     assert said == "Error: NEARCAST_PORT is 'abc', must be a whole number, 0 to 65535"
@@ -112,7 +124,7 @@ def test_a_wrong_variable():
 )
 @pytest.mark.parametrize("flag", ["--inlet", "--outlet"])
 def test_what_may_be_a_password_is_not_shown(flag, address):
-    said = line(AREA, f"{flag}={address}")
+    said = wrong(AREA, f"{flag}={address}")
     assert said.startswith(f"Error: {flag}")
     assert " redis://" in said or "NEARCAST_REDIS_PASSWORD" in said, "it is said what is allowed"
     assert "geheim" not in said
@@ -125,6 +137,7 @@ def test_an_error_of_the_settings_themselves_shows_no_value():
     assert "geheim" not in str(found.value)
 
 
+@pytest.mark.processes
 def test_a_variable_that_is_no_setting_is_named(tmp_path):
     names = ("NEARCAST_JWKZ", "NEARCAST_SERVICE_HOST", "NEARCAST_PORT_7433_TCP", "NEARCAST_REDIS_USER")
     store = f"--store={tmp_path}"  # which is a folder
@@ -136,9 +149,9 @@ def test_a_variable_that_is_no_setting_is_named(tmp_path):
 
 
 def test_secrets_are_not_shown():
-    said = line(AREA, environment={"NEARCAST_TOKENS": "geheim"})
+    said = wrong(AREA, environment={"NEARCAST_TOKENS": "geheim"})
     assert said == 'Error: NEARCAST_TOKENS must be a JSON list of texts, such as ["one", "two"]'
-    said = line(AREA, environment={"NEARCAST_TOKENS": '{"geheim": 1}'})
+    said = wrong(AREA, environment={"NEARCAST_TOKENS": '{"geheim": 1}'})
     assert said.startswith("Error: NEARCAST_TOKENS must be ")
     assert "geheim" not in said
 
@@ -165,7 +178,7 @@ def test_secrets_are_not_shown():
 def test_a_wrong_file(tmp_path, text, said):
     config = tmp_path / "city.toml"
     config.write_bytes(text)
-    found = line(AREA, f"--config={config}")
+    found = wrong(AREA, f"--config={config}")
     assert found.startswith(f"Error: {said.format(config=config)}")
     assert "geheim" not in found
 
@@ -173,6 +186,7 @@ def test_a_wrong_file(tmp_path, text, said):
 # -- the store -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_a_store_that_does_not_exist_is_made_only_if_that_is_said(tmp_path):
     store = tmp_path / "folder" / "x.db"
     said = line(AREA, "--port=0", f"--store={store}", environment=NO_CREATE, status=1)
@@ -186,17 +200,20 @@ def test_a_store_that_does_not_exist_is_made_only_if_that_is_said(tmp_path):
     assert process.signal(signal.SIGTERM) == 0
 
 
+@pytest.mark.processes
 def test_the_usual_store_has_to_be_made_too(tmp_path):
     environment = {**NO_CREATE, "NEARCAST_STORE": str(tmp_path / "nearcast.db")}
     said = line(AREA, "--port=0", environment=environment, status=1)
     assert said.startswith(f"Error: NEARCAST_STORE is '{tmp_path}/nearcast.db', must exist: ")
 
 
+@pytest.mark.processes
 def test_in_memory_nothing_has_to_be_made():
     process = Process(AREA, "--port=0", "--store=:memory:", environment=NO_CREATE)
     assert process.signal(signal.SIGTERM) == 0
 
 
+@pytest.mark.processes
 def test_a_folder_is_no_store(tmp_path):
     said = line(AREA, "--port=0", f"--store={tmp_path}", status=1)
     assert said == f"Error: --store is '{tmp_path}', must be a file: that is a folder"
@@ -205,6 +222,7 @@ def test_a_folder_is_no_store(tmp_path):
 # -- the address ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_a_port_in_use_leaves_no_store_behind(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -215,6 +233,7 @@ def test_a_port_in_use_leaves_no_store_behind(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.processes
 def test_a_port_in_use_leaves_a_store_that_was_there(tmp_path):
     store = tmp_path / "s.db"
     assert Process(AREA, "--port=0", f"--store={store}").signal(signal.SIGTERM) == 0
@@ -224,6 +243,7 @@ def test_a_port_in_use_leaves_a_store_that_was_there(tmp_path):
     assert store.read_bytes() == before
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
 def test_an_address_of_another_machine(tmp_path, host):
     """Of a network that is for documentation."""
@@ -234,12 +254,14 @@ def test_an_address_of_another_machine(tmp_path, host):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.processes
 def test_a_metrics_address_of_another_machine(tmp_path):
     flags = ("--metrics-port=0", "--metrics-host=192.0.2.1", f"--store={tmp_path / 's.db'}")
     said = line(AREA, "--port=0", *flags, status=1)
     assert said.startswith("Error: --metrics-host is '192.0.2.1', must be an address of this machine ")
 
 
+@pytest.mark.processes
 def test_a_folder_that_is_no_simulation(tmp_path):
     said = line(f"--area={tmp_path}", "--port=0", status=1)
     assert (
@@ -248,6 +270,7 @@ def test_a_folder_that_is_no_simulation(tmp_path):
     )
 
 
+@pytest.mark.processes
 def test_the_area_may_be_a_simulations(tmp_path):
     area = Area(14.0, 35.0, 15.0, 36.0)
     write_world(World("town", area, 1, 10, 1000, 0, 600, {}, None, []), tmp_path)
@@ -256,6 +279,7 @@ def test_the_area_may_be_a_simulations(tmp_path):
     assert "about 35.5000 N, 14.5000 E" in process.said
 
 
+@pytest.mark.processes
 def test_the_area_is_said_in_words():
     """So that somebody who has swapped longitudes and latitudes sees it."""
     process = Process("--area=14.18,35.80,14.58,36.09", "--port=0", "--store=:memory:")

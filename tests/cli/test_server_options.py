@@ -42,6 +42,12 @@ def run(*arguments, **environment):
     return done.returncode, done.stdout, done.stderr
 
 
+def invoke(*arguments):
+    """The same in this process, which imports nothing again."""
+    done = CliRunner().invoke(app, arguments)
+    return done.exit_code, done.stdout, done.stderr
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A folder with a certificate for localhost, its root, keys, and a token of an operator."""
@@ -172,10 +178,9 @@ def test_a_token_may_be_read_from_standard_input(files, secured):
         assert done.returncode == status, done.stderr
 
 
-@pytest.mark.processes
 def test_a_server_without_its_option_is_told_how_it_is_given():
     for arguments in (("status", "localhost"), ("inspect", "device", "d", "localhost:7433")):
-        status, _, said = run(*arguments)
+        status, _, said = invoke(*arguments)
         assert status == 2
         assert said.endswith(f"({arguments[-1]}); a server is --server HOST[:PORT]\n")
 
@@ -236,7 +241,7 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
 def test_what_may_be_wrong_with_tls_is_said_in_a_line(files, secured, command, flags, said):
     (files / "idf.json").write_text('{"format": "nearcast-idf", "version": 1, "weights": {}}')
     arguments = [one.format(files=files) for one in (*command.split(), *flags)]
-    status, out, error = run(*arguments, f"--server=localhost:{secured}")
+    status, out, error = invoke(*arguments, f"--server=localhost:{secured}")
     assert (status, out) == (1, "")
     (line,) = error.splitlines()
     assert line.startswith("Error: the server cannot be reached: UNAVAILABLE: ")
@@ -253,12 +258,19 @@ def test_a_name_that_is_not_in_the_certificate(files, secured):
 
 
 @pytest.mark.processes
+def test_the_library_beneath_says_nothing_of_its_own(files, secured):
+    """A process writes the line and no more: what gRPC's core logs is seen in none of the tests above."""
+    flags = (f"--server=localhost:{secured}", f"--tls-root={files / 'others.pem'}")
+    (line,) = run("status", *flags)[2].splitlines()
+    assert "its certificate is not from one of these roots; --tls-root has" in line
+
+
+@pytest.mark.processes
 def test_a_server_that_speaks_no_tls(plain):
     (line,) = run("status", f"--server={plain.target}", "--tls")[2].splitlines()
     assert line.endswith("does the server speak TLS? If not, leave out --tls and --tls-root")
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -271,18 +283,17 @@ def test_a_server_that_speaks_no_tls(plain):
 def test_a_file_that_has_no_certificates_is_named_in_a_line(tmp_path, content, said):
     path = tmp_path / "roots.pem"
     path.write_bytes(content)
-    status, _, error = run("status", f"--tls-root={path}")
+    status, _, error = invoke("status", f"--tls-root={path}")
     assert status == 1
     (line,) = error.splitlines()
     assert line.startswith(f"Error: --tls-root: {path} has ")
     assert line.endswith(said)
 
 
-@pytest.mark.processes
 def test_a_file_that_has_no_token(tmp_path):
     path = tmp_path / "token"
     path.write_bytes(b"\xff")
-    status, _, error = run("status", f"--token-file={path}")
+    status, _, error = invoke("status", f"--token-file={path}")
     assert (status, error.startswith(f"Error: --token-file {path} cannot be read")) == (1, True)
 
 
@@ -298,7 +309,7 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
     arguments = command.format(folder=tmp_path).split()
     plain.send(signal.SIGSTOP)
     try:
-        status, out, error = run(*arguments, f"--server={plain.target}")
+        status, out, error = invoke(*arguments, f"--server={plain.target}")
     finally:
         plain.send(signal.SIGCONT)
     assert (status, out) == (1, "")
@@ -308,7 +319,6 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
 # -- numbers -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -327,5 +337,5 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
     ],
 )
 def test_a_number_that_no_id_can_be(arguments, said):
-    status, _, error = run("inspect", *arguments)
-    assert (status, said in error, "Traceback" in error) == (2, True, False)
+    status, _, error = invoke("inspect", *arguments)
+    assert (status, said in error) == (2, True)

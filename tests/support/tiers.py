@@ -18,7 +18,6 @@ FIXTURES = {
     "spark": "spark",
     "redis": "processes",
     "run_experiments": "processes",
-    "refused": "processes",
 }
 
 FOLDERS = {
