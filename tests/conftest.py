@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.amounts import SEED, TIMES
 from tests.support.redis_server import RedisServer, redis_server
-from tests.support.tiers import Guard, markers
+from tests.support.tiers import Guard, markers, rank
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in markers(item.path.relative_to(_ROOT), getattr(item, "fixturenames", ())):
             item.add_marker(mark)
+    items.sort(key=rank)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -74,17 +75,22 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 class Scheduling(LoadScopeScheduling):
-    """Tests one by one to whatever process is free; those with Spark first, in two processes.
+    """Files of tests, in the order of their tests, to whatever process is free.
 
-    A session of Spark takes longer to start than most tests of it run. This process does not collect
-    tests: it knows their names only. (Marks of groups, which `--dist loadgroup` reads, have no effect in
-    xdist 3.8 with pytest 9.)
+    Tests of a file share servers and data. All tests of simulations with Spark share a session, and so
+    do all others with Spark: it takes longer to start than most of them run. This process does not
+    collect tests, and knows only their names. (Marks of groups, which `--dist loadgroup` reads, have no
+    effect in xdist 3.8 with pytest 9.)
     """
 
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # by the number of tests
+
     def _split_scope(self, nodeid: str) -> str:
-        if _MASTER not in nodeid:
-            return nodeid
-        return "simulations" if nodeid.startswith("tests/simulator/") else "jobs"
+        if _MASTER in nodeid or nodeid.startswith("tests/streaming/spark/"):
+            return "simulations" if nodeid.startswith("tests/simulator/") else "jobs"
+        return nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)

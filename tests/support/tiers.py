@@ -28,6 +28,7 @@ FOLDERS = {
 }
 """And what is below them."""
 
+_ORDER = ("spark", "processes", "published")
 _STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork"}
 _COMPILES = "safe_region.jit.worker"
 """Is in the command of processes that compile kernels, when these are missing: no test asks for them."""
@@ -37,6 +38,14 @@ def markers(path: PurePath, fixtures: Collection[str]) -> set[str]:
     """Return the markers of a test in a file, relative to the root, that uses some fixtures."""
     of_folders = {mark for folder, mark in FOLDERS.items() if path.is_relative_to(folder)}
     return of_folders | {mark for fixture, mark in FIXTURES.items() if fixture in fixtures}
+
+
+def rank(test: pytest.Item) -> int:
+    """Return when a test begins: first what takes long, so that no process works alone in the end."""
+    return min(
+        (_ORDER.index(mark.name) for mark in test.iter_markers() if mark.name in _ORDER),
+        default=len(_ORDER),
+    )
 
 
 class Guard:
