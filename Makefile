@@ -32,7 +32,7 @@ DAMAGES ?= 2000
 SINCE ?=
 INPUTS ?= 1350000
 JOBS ?= 4
-MARKS ?= not long
+MARKS ?=
 DATA ?= messages
 MECHANISM ?=
 FAULT ?=
@@ -124,7 +124,7 @@ bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside hones
 		--json runs/bench/neighbours.json --plot runs/bench/neighbours.png
 
 # What is given on the command line wins.
-test-quick: MARKS := not (spark or processes or published or long)
+test-quick: MARKS := not (spark or processes or published)
 test-long: TIMES := 10
 chaos: DEVICES := 200
 soak: DEVICES := 1000
@@ -148,7 +148,7 @@ damages: $(STAMP)  ## Damage a store's files in all ways that know the format, s
 # Kernels are compiled before, by all cores: tests would compile them one after the other.
 COMPILE := $(BIN)/nearcast compile $(foreach n,object subscription clause moving,--$(n)-index all)
 
-test: $(STAMP)  ## Check the import contract, then run all tests but the long ones (JOBS=4 processes, TIMES=1)
+test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=4 processes, TIMES=1)
 	$(BIN)/lint-imports --no-logo
 	$(COMPILE)
 	$(PYTEST)
@@ -157,8 +157,8 @@ test-quick: $(STAMP)  ## Run the product's tests that need neither Spark nor pro
 	$(BIN)/nearcast compile
 	$(PYTEST)
 
-test-long:  ## The same as test, with the long ones and ten times as much of what is random (TIMES=10)
-	$(MAKE) test TIMES=$(TIMES) MARKS=
+test-long:  ## All tests with ten times as much of what is random (TIMES=10)
+	$(MAKE) test TIMES=$(TIMES)
 
 test-nojit: $(STAMP)  ## Run the kernels' tests as plain Python (KERNEL_TESTS=folders or files, JOBS=0 to debug)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(KERNEL_TESTS)

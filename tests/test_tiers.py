@@ -1,4 +1,4 @@
-"""Tests have the markers by which `make test`, `make test-quick` and `make test-long` choose."""
+"""Tests have the markers by which `make test-quick` chooses."""
 
 from __future__ import annotations
 
@@ -77,5 +77,5 @@ def test_the_quick_ones_are_those_without_a_marker(request):
         r"^test-quick: MARKS := not \((.*)\)$", (ROOT / "Makefile").read_text(), re.MULTILINE
     )
     left_out = set(expression.split(" or "))
-    assert left_out == {*FIXTURES.values(), *FOLDERS.values(), "long"}
+    assert left_out == {*FIXTURES.values(), *FOLDERS.values()}
     assert left_out <= declared
