@@ -444,7 +444,7 @@ async def test_who_was_exact_and_comes_back_vague(client, place):
     await client.network_changed()
     handle = place.server.coordinator.sessions["d"].handles[subscription.id]
     await until(lambda: not place.server.coordinator.matching.is_awake(handle))
-    assert subscription.state is SubscriptionState.TOO_VAGUE
+    await until(lambda: subscription.state is SubscriptionState.TOO_VAGUE)
     await client.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 3600.0)])
     await device.move(14.5, 35.5)
     await client.sync()
