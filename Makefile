@@ -152,12 +152,12 @@ damages: $(STAMP)  ## Damage a store's files in all ways that know the format, s
 # Kernels are compiled before, by all cores: tests would compile them one after the other.
 COMPILE := $(BIN)/nearcast compile $(foreach n,object subscription clause moving,--$(n)-index all)
 
-test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=4 processes, TIMES=1)
+test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=4 processes, TIMES=1, MARKS="not spark")
 	$(BIN)/lint-imports --no-logo
 	$(COMPILE)
 	$(PYTEST)
 
-test-quick: $(STAMP)  ## Run the product's tests that need neither Spark nor processes, some 90 seconds (JOBS=4)
+test-quick: $(STAMP)  ## Run the tests of the product that need neither Spark nor other processes (JOBS=4)
 	$(BIN)/nearcast compile
 	$(PYTEST)
 
