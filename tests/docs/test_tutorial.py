@@ -7,8 +7,12 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from server.settings import load_settings
 from tests.support.servers import serving
+
+pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
