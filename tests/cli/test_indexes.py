@@ -113,6 +113,7 @@ class Server:
         return set(json.loads(self._out.read_text()))
 
 
+@pytest.mark.processes
 def test_a_server_loads_no_published_structure(tmp_path):
     server = Server(tmp_path)
     asyncio.run(server.work())
@@ -121,6 +122,7 @@ def test_a_server_loads_no_published_structure(tmp_path):
     assert published(loaded) == set()
 
 
+@pytest.mark.processes
 def test_a_server_loads_those_that_were_chosen(tmp_path):
     server = Server(tmp_path, "--object-index=iqf", "--clause-index=rq-tree")
     asyncio.run(server.work())
@@ -132,6 +134,7 @@ def test_a_server_loads_those_that_were_chosen(tmp_path):
     }
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], ["serve", "--help"], ["stream", "run", "--help"], ["indexes"], ["indexes", "--json"]],
@@ -144,6 +147,7 @@ def test_the_command_line_loads_no_index_to_speak_of_them(tmp_path, arguments):
     assert published(loaded) == set()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -158,6 +162,7 @@ def test_compiling_loads_those_that_were_chosen(tmp_path, arguments, expected):
     assert published(loaded_by(tmp_path, _COMMAND, "compile", *arguments)) == expected
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("name", "expected"), [("sq-plus-tree", set()), ("igpt", {"baselines", "baselines.igpt"})]
 )
@@ -167,6 +172,7 @@ def test_the_stream_job_loads_those_that_were_chosen(tmp_path, name, expected):
     assert published(loaded) == expected
 
 
+@pytest.mark.processes
 def test_the_sdk_loads_no_index(tmp_path):
     loaded = loaded_by(tmp_path, "import nearcast")
     assert "nearcast.client" in loaded

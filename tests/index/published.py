@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-_SERVED = ("naive", "iqf-plus", "sq-plus-tree", "inverted-grid")
+_SERVED = ("naive", "iqf-plus", "sq-plus-tree", "inverted-grid", "pairs")
 """Names of indexes that servers have unless told otherwise, and of the definition, begin so."""
 
 

@@ -114,6 +114,7 @@ def test_an_entry_calls_nothing_but_a_class_of_this_package(path):
     assert "antigravity" not in sys.modules
 
 
+@pytest.mark.processes
 def test_an_index_loads_no_published_structure_but_its_own():
     program = "\n".join(line.removeprefix("    ") for line in _EACH.splitlines())
     done = subprocess.run(
