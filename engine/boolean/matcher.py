@@ -193,6 +193,8 @@ class BooleanMatcher:
     def _told_at_once(self, affected: Pairs) -> tuple[Pairs, Ints]:
         """Return what the devices need not be asked about, and who is to be asked now."""
         is_asked = self.subscriptions.rows["region"][affected.rows] == NEAREST
+        if not is_asked.any():
+            return affected, np.empty(0, dtype=np.int64)
         begun = self.tables.pending.note(affected.part(is_asked))
         ids: Ints = self.subscriptions.rows["id"][begun]
         return affected.part(~is_asked), ids

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from safe_region.earth import Polygon
-from server.commands import command as c
+from server import command as c
 from server.core.coordinator import Coordinator
 from server.core.dear_subscriptions import CHANGE_US
 from server.model import Boolean, NewObject, Spec, TopK

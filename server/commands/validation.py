@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from safe_region.frame import Frame
+from server.command import Report
 from server.commands.areas import checked_area
-from server.commands.command import Report
 from server.core.specs.checks import checked_keywords, require
 from server.errors import Reason, RefusalError
 from server.limits import Limits

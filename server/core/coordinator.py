@@ -11,12 +11,14 @@ from collections import Counter, deque
 from collections.abc import Collection, Sequence
 
 from engine import EngineOptions
+from engine.engine import Part
 from safe_region.frame import Frame
+from server import command as c
 from server.core.dear_subscriptions import DearSubscriptions
 from server.core.delta_router import DeltaRouter
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.location_requests import LocationRequests
-from server.core.matching_service import MatchingService, Retrieved
+from server.core.matching_service import MatchingService
 from server.core.object_keys import ObjectKeys
 from server.core.object_table import RemovedObject
 from server.core.specs.windows import stored_window
@@ -176,7 +178,8 @@ class Coordinator:
             if item.key:
                 self.keys.put(item.owner, item.key, item.object_id)
         self._route(self.matching.publish(fresh, replaced))
-        self._ask_for_locations()
+        if self.matching.located:
+            self._ask_for_locations()
 
     def retract(self, ids: list[int]) -> None:
         """Remove live objects."""
@@ -206,19 +209,11 @@ class Coordinator:
         outbox.timed_report = None  # it may be this one, and be never answered
         outbox.put(None, device_id, Rejection(number, command, error))
 
-    def hello(
-        self,
-        outbox: Outbox,
-        device_id: str,
-        nonce: bytes,
-        version: int,
-        epoch: int,
-        place: Place,
-        batch: EvaluationBatch,
-    ) -> None:
+    def hello(self, hello: c.Hello, batch: EvaluationBatch) -> None:
         """Attach a device: welcome it, then send what it missed, or everything."""
-        session = self.router.session_of(device_id)
-        resumed = session.attach(outbox, nonce, version, epoch, self.steady_ms)
+        place = hello.place
+        session = self.router.session_of(hello.device_id)
+        resumed = session.attach(hello.outbox, hello.nonce, hello.version, hello.epoch, self.steady_ms)
         self.leases.begin(session, self.steady_ms)
         known = tuple(
             Subscribed(subscription_id, self.matching.spec(handle), self.router.name_of(handle))
@@ -229,7 +224,7 @@ class Coordinator:
         session.enqueue(Welcome(self.matching.now_ms, known, target, resumed, session.epoch))
         handles = [one for one in session.handles.values() if one not in unplaced]
         if resumed:
-            session.resume(version)
+            session.resume(hello.version)
         else:
             batch.snapshots.update(dict.fromkeys(handles, Cause.RESUMED))
             for handle in handles:
@@ -338,40 +333,34 @@ class Coordinator:
         self.matching.unsubscribe(handle)
 
     def report(
-        self,
-        session: Session,
-        sequence: int,
-        version: int,
-        subscription_ids: Sequence[int],
-        place: Place,
-        batch: EvaluationBatch,
+        self, report: c.Report, session: Session, handles: Sequence[int], batch: EvaluationBatch
     ) -> None:
-        """Take note of a report; the latest position counts.
+        """Take note of a report for subscriptions of a session; the latest position counts.
 
         One that comes again, or after a later one, has been answered already.
         """
-        session.ack(version)
-        if sequence <= session.report_sequence:
+        session.ack(report.version)
+        if report.sequence <= session.report_sequence:
             self.counters.reports_repeated += 1
             return
-        session.report_sequence = sequence
+        session.report_sequence = report.sequence
         self.counters.reports_accepted += 1
-        handles = session.handles
-        for subscription_id in subscription_ids:
-            handle = handles[subscription_id]
-            batch.place(handle, place)
+        for handle in handles:
+            batch.place(handle, report.place)
 
     # -- evaluation ------------------------------------------------------------------------------
 
-    def evaluate(self, batch: EvaluationBatch, retrieved: Retrieved | None = None) -> None:
+    def evaluate(self, batch: EvaluationBatch, retrieved: list[Part] | None = None) -> None:
         """Evaluate all that is in a batch, and let devices know.
 
         `retrieved` is what the matching service has retrieved for it, if it has already.
         """
-        self.matching.resume(batch)
+        if batch.arrivals:  # not those of a batch that was looked up: they have their rows
+            self.matching.resume(batch)
         if batch:
             began_us = now_us()
-            self.location_requests.answered(batch.places)
+            if self.matching.pending:
+                self.location_requests.answered(batch.places)
             deltas = self.matching.evaluate(batch, retrieved)
             self.dear.note(deltas)
             self._route(deltas)

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from safe_region.steady_clock import steady_clock_ms
-from server.commands import command as c
+from server import command as c
 from server.commands.acceptor import Accepted
 from server.commands.costs import Costs
 from server.commands.plan import LATER, Later, Plan, Publication, slices
@@ -121,9 +121,6 @@ class CommandLoop:
         self._stopping = False
         self._is_impatient = False
         # Whether a server that stops has waited long enough for what was accepted.
-        self._sync_waiters: list[
-            tuple[int, asyncio.Future[None]]
-        ] = []  # who waits for answers up to a number
         self._committed_ms = 0
         self._until_ms = 0  # what the store says that time may reach
         self._ahead_ms = 0  # of the steady clock
@@ -190,11 +187,10 @@ class CommandLoop:
 
     async def answered(self) -> None:
         """Wait until devices that have been asked where they are have answered, or are given up."""
-        location_requests = self.coordinator.location_requests
-        if location_requests.oldest() <= location_requests.latest:
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._sync_waiters.append((location_requests.latest, future))
-            await future
+        is_over = asyncio.Event()
+        self.coordinator.location_requests.when_answered(is_over.set)
+        if self.state is not ServerState.DRAINING:
+            await is_over.wait()
 
     async def run(self) -> None:
         """Carry out commands until `stop`."""
@@ -217,7 +213,6 @@ class CommandLoop:
             is_reweighing = self.coordinator.reweigh()
             if not self._queue and not is_reweighing:
                 self._arrived.clear()
-            self._wake_sync_waiters()
             self.gc_control.rest()
         await self._retention.stop()
         await self._clean(self.coordinator.matching.now_ms)
@@ -249,6 +244,7 @@ class CommandLoop:
         if self.state is not ServerState.DRAINING and patience_s < math.inf:
             asyncio.get_running_loop().call_later(patience_s, self._lose_patience)
         self.state = ServerState.DRAINING
+        self.coordinator.location_requests.end_waiting()
         self._arrived.set()
 
     def _lose_patience(self) -> None:
@@ -293,7 +289,8 @@ class CommandLoop:
     async def _pass_time(self) -> None:
         coordinator = self.coordinator
         coordinator.real_ms = self._steady_clock()
-        coordinator.detach_silent()
+        if coordinator.matching.pending:
+            coordinator.detach_silent()
         if not coordinator.virtual_time:
             coordinator.steady_ms = coordinator.real_ms
             now_ms = max(coordinator.matching.now_ms, coordinator.real_ms + self._ahead_ms)
@@ -314,15 +311,6 @@ class CommandLoop:
             _log.info("%d devices have not been heard of for long and are forgotten", count)
             self._forgotten_count = forgotten_count
         self._retention.pass_time(coordinator.matching.now_ms, lambda command: self._put(command, None))
-
-    def _wake_sync_waiters(self) -> None:
-        """Wake those whose questions have been answered; all of them when this is ending."""
-        oldest = self.coordinator.location_requests.oldest()
-        for number, future in self._sync_waiters:
-            is_over = self.state is ServerState.DRAINING
-            if (number < oldest or is_over) and not future.done():
-                future.set_result(None)
-        self._sync_waiters = [pair for pair in self._sync_waiters if not pair[1].done()]
 
     async def _read_on(self) -> None:
         """Let more be read as long as reports that wait give way to what is read."""

@@ -21,7 +21,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from server.commands import command as c
+from server import command as c
 from server.counters import Counters
 from server.principal import ANYBODY, Principal
 from server.quotas import Account

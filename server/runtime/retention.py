@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from server.commands import command as c
+from server import command as c
 from server.errors import StoreError
 from server.store import SqliteStore
 

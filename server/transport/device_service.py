@@ -11,7 +11,7 @@ import grpc
 
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from safe_region.steady_clock import steady_clock_ms
-from server.commands import command as c
+from server import command as c
 from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
 from server.principal import Principal, local_name

@@ -138,7 +138,7 @@ class World:
         with ThreadPoolExecutor(1) as thread:
             retrieved = thread.submit(self.ahead.retrieve, second)
             assert_same(self.ahead.evaluate(first), changes[0])
-        assert_same(self.ahead.evaluate(second, retrieved.result()), changes[1])
+        assert_same(self.ahead.evaluate_parts(retrieved.result()).changes, changes[1])
         for part, found in zip((first, second), changes, strict=True):
             assert set(found["handle"].tolist()) <= set(part.handles.tolist())
             for handle in part.handles.tolist():

@@ -22,7 +22,7 @@ from nearcast.v1 import (
 )
 from safe_region.frame import Area, Frame
 from safe_region.idf import IdfError, IdfTable
-from server.commands import command as c
+from server import command as c
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import Plan, slices
 from server.commands.planner import Planner

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError
 
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
-from server.commands import command as c
+from server import command as c
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import Plan, slices
 from server.commands.planner import Planner

@@ -13,7 +13,7 @@ from engine.contracts import CHANGE_DTYPE
 from safe_region import edge_sweep, exact_geometry
 from safe_region.earth import Circle, Polygon
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
 from server.commands.areas import checked_area
 from server.commands.plan import Plan
 from server.commands.planner import Planner
@@ -50,7 +50,7 @@ def publish(coordinator, count, near_deg=0.01, words=("tea",)):
 def attached(coordinator, *specs):
     """Attach a device with subscriptions; return its stream."""
     line, batch = Outbox(), EvaluationBatch()
-    coordinator.hello(line, "d", b"n", 0, 0, HERE, batch)
+    coordinator.hello(c.Hello(line, "d", b"n", 0, HERE), batch)
     coordinator.evaluate(batch)
     for number, spec in enumerate(specs, start=1):
         batch = EvaluationBatch()

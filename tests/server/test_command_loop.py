@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError, StoreError
 from server.limits import Limits

@@ -6,7 +6,7 @@ import pytest
 
 from safe_region.earth import Circle
 from safe_region.region import RegionMode
-from server.commands import command as c
+from server import command as c
 from server.errors import Reason, RefusalError, StoreError
 from server.model import Boolean, Clause, TopK
 from server.principal import ANYBODY, Principal, Role

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
 from server.commands.plan import LATER, Plan, slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
@@ -64,7 +64,7 @@ def applied(coordinator, plans):
 
 def attached(coordinator, device_id):
     line, batch = Outbox(), EvaluationBatch()
-    coordinator.hello(line, device_id, b"n", 0, 0, HERE, batch)
+    coordinator.hello(c.Hello(line, device_id, b"n", 0, HERE), batch)
     coordinator.evaluate(batch)
     return line
 

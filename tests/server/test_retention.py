@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from server.commands import command as c
+from server import command as c
 from server.core.coordinator import Coordinator
 from server.limits import Limits
 from server.model import Place, TopK

@@ -11,7 +11,7 @@ from safe_region.frame import Area, Frame
 from safe_region.idf import IdfTable
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
-from server.commands import command as c
+from server import command as c
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import slices
 from server.commands.planner import Planner

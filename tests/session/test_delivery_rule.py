@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import slices
 from server.commands.planner import Planner

@@ -19,7 +19,7 @@ from nearcast.protocol.specs import spec_from
 from nearcast.v1 import device_service_pb2
 from safe_region.frame import Frame
 from safe_region.idf import IdfTable
-from server.commands import command as c
+from server import command as c
 from server.commands.validation import checked_report
 from server.core.coordinator import Coordinator
 from server.counters import ParkReason

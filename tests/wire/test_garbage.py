@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.limits import Limits
