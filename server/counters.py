@@ -87,6 +87,8 @@ class Counters:
     """Sessions by their state."""
     bridge_failing: Counter[Feed] = field(default_factory=Counter)
     """Streams of the inlet, and the outlet, of which the last attempt has failed."""
+    outlet_waiting: int = 0
+    """Changes that wait to be told at the outlet."""
     serving_ms: int = 0
     """Since when the server serves, in steady time, as the two below."""
     first_hello_ms: int = 0
@@ -109,7 +111,7 @@ class Counters:
     def named(self) -> dict[str, int]:
         """Return all that only grows, by name."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in ("devices", "bridge_failing", "measures", "serving_ms", *_TIMES):
+        for name in ("devices", "bridge_failing", "measures", "outlet_waiting", "serving_ms", *_TIMES):
             del found[name]
         parked, rejected = found.pop("parked"), found.pop("rejected")
         failures = found.pop("bridge_failures")

@@ -28,6 +28,7 @@ from safe_region.distortion import distortion
 from safe_region.extras import how_to_install
 from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
+from server.clock import Clock
 from server.core.coordinator import Coordinator
 from server.errors import BridgeError, StoreError
 from server.identity.setup import Identity, identity_of
@@ -151,7 +152,7 @@ class Server:
                 self._frame,
                 self._limits,
                 options,
-                virtual_time=settings.virtual_time,
+                clock=Clock(is_virtual=settings.virtual_time),
                 lease_ms=settings.lease_ms,
                 serves_tenants=bool(settings.tenants),
             )

@@ -162,7 +162,7 @@ class Acceptor:
                 hello.nonce,
                 principal.local(hello.device_id),
                 may_take_over=_may_take_over(hello),
-                now_ms=coordinator.steady_ms,
+                now_ms=coordinator.clock.lease_ms,
                 limits=limits,
                 lease_ms=coordinator.leases.lease_ms,
             )

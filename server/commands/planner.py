@@ -140,7 +140,7 @@ class Planner:
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         now_ms = self._coordinator.matching.now_ms
-        if not self._coordinator.virtual_time:
+        if not self._coordinator.clock.is_virtual:
             raise RefusalError(Reason.NOT_VIRTUAL, "clock", "real", "virtual (serve with --virtual-time)")
         if command.time_ms < now_ms:
             limit = f"at least {now_ms}, the present time"

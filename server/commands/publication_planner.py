@@ -104,7 +104,7 @@ class PublicationPlanner:
 
     def _require_outlet(self) -> None:
         """Refuse what the outlet would have to tell, while too much waits there."""
-        waiting, limit = self._coordinator.untold_count, self._coordinator.limits.outlet_max
+        waiting, limit = self._coordinator.counters.outlet_waiting, self._coordinator.limits.outlet_max
         if waiting >= limit:
             said = f"{waiting} changes wait"
             raise RefusalError(Reason.TOO_MANY, "outlet", said, f"below {limit}; try again later")

@@ -14,6 +14,7 @@ from engine import EngineOptions
 from engine.engine import Part
 from safe_region.frame import Frame
 from server import command as c
+from server.clock import Clock
 from server.core.dear_subscriptions import DearSubscriptions
 from server.core.delta_router import DeltaRouter
 from server.core.evaluation_batch import EvaluationBatch
@@ -57,8 +58,8 @@ class Coordinator:
         What is accepted.
     options
         How the engine works.
-    virtual_time
-        Whether the clock may be advanced by command.
+    clock
+        What tells the time.
     lease_ms
         How long a device may say nothing; 0 for ever.
     serves_tenants
@@ -71,7 +72,7 @@ class Coordinator:
         limits: Limits | None = None,
         options: EngineOptions | None = None,
         *,
-        virtual_time: bool = False,
+        clock: Clock | None = None,
         lease_ms: int = 0,
         serves_tenants: bool = False,
     ) -> None:
@@ -79,19 +80,13 @@ class Coordinator:
         self.frame = frame
         self.limits = limits or Limits()
         self.matching = MatchingService(frame, options)
-        self.virtual_time = virtual_time
+        self.clock = clock or Clock()
         self.router = DeltaRouter(self.matching, self.limits)
         self.sessions = self.router.sessions
         self.counters = self.router.counters
         self.late_mutations: deque[Mutation] = deque()
         """What must be on disk some day: expired objects, and when devices were heard of last."""
-        self.real_ms = 0
-        """Real time, for those who wait for people: set by whoever drives this."""
-        self.steady_ms = 0
-        """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
         self.leases = Leases(lease_ms)
-        self.untold_count = 0
-        """How much waits to be told at the outlet: set by whoever drives this."""
         self.location_requests = LocationRequests()
         self.dear = DearSubscriptions()
         self.keys = ObjectKeys()
@@ -133,19 +128,26 @@ class Coordinator:
     def advance(self, now_ms: int) -> int:
         """Set the time. What expires leaves mutations in `late_mutations`.
 
-        What is due is settled; in virtual time, in which nobody waits for anything, all that can be.
+        Nothing is done while nothing is due. What is, is settled; in virtual time, in which nobody waits
+        for anything, all that can be.
         """
+        clock = self.clock
+        if clock.is_virtual or not self.matching.engine.skip_to(now_ms):
+            self._pass_time(now_ms)
+        if clock.is_virtual:
+            clock.lease_ms = now_ms
+        if clock.lease_ms >= self.leases.due_ms:
+            self.end_leases()
+        return now_ms
+
+    def _pass_time(self, now_ms: int) -> None:
         expired, deltas = self.matching.advance(now_ms)
         self._route(deltas)
         self.counters.objects_gone += len(expired)
         for item in expired:
             self._forget_key(item)
             self.late_mutations.append(DeleteObject(item.object_id, has_expired=True))
-        self.settle(everything=self.virtual_time)
-        if self.virtual_time:
-            self.steady_ms = now_ms
-        self.end_leases()
-        return now_ms
+        self.settle(everything=self.clock.is_virtual)
 
     def settle(self, *, everything: bool = True) -> None:
         """Bring up to date subscriptions with too many matches (`MatchingService.settle`)."""
@@ -198,7 +200,7 @@ class Coordinator:
         """Note that a device has said something; return its session, if it is attached there. O(1)."""
         session = outbox.devices.get(device_id)
         if session is not None:
-            session.last_seen_ms = self.steady_ms
+            session.last_seen_ms = self.clock.lease_ms
         return session
 
     def reject(
@@ -211,10 +213,10 @@ class Coordinator:
 
     def hello(self, hello: c.Hello, batch: EvaluationBatch) -> None:
         """Attach a device: welcome it, then send what it missed, or everything."""
-        place = hello.place
+        place, now_ms = hello.place, self.clock.lease_ms
         session = self.router.session_of(hello.device_id)
-        resumed = session.attach(hello.outbox, hello.nonce, hello.version, hello.epoch, self.steady_ms)
-        self.leases.begin(session, self.steady_ms)
+        resumed = session.attach(hello.outbox, hello.nonce, hello.version, hello.epoch, now_ms)
+        self.leases.begin(session, now_ms)
         known = tuple(
             Subscribed(subscription_id, self.matching.spec(handle), self.router.name_of(handle))
             for subscription_id, handle in session.handles.items()
@@ -393,7 +395,7 @@ class Coordinator:
         for handle in self.matching.located:
             session, subscription_id = self.router.owner(handle)
             if session.is_attached:
-                self.location_requests.ask(handle, self.real_ms)
+                self.location_requests.ask(handle, self.clock.real_ms)
                 asked.setdefault(session.device_id, []).append(subscription_id)
         self.matching.located = []
         for device_id, numbers in asked.items():
@@ -402,8 +404,8 @@ class Coordinator:
     def detach_silent(self) -> None:
         """Detach and park devices that have left a question unanswered for too long."""
         requests = self.location_requests
-        while (handle := requests.late(self.real_ms - self.limits.answer_ms_max)) is not None:
-            waited_ms = self.real_ms - requests.since_ms(handle)
+        while (handle := requests.late(self.clock.real_ms - self.limits.answer_ms_max)) is not None:
+            waited_ms = self.clock.real_ms - requests.since_ms(handle)
             session, _ = self.router.owner(handle)
             limit = f"at most {self.limits.answer_ms_max} ms"
             error = RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit)
@@ -413,8 +415,8 @@ class Coordinator:
 
     def end_leases(self) -> None:
         """Detach and park devices that have said nothing for longer than their lease."""
-        for session in self.leases.expired(self.steady_ms):
-            silent_ms = self.steady_ms - session.last_seen_ms
+        for session in self.leases.expired(self.clock.lease_ms):
+            silent_ms = self.clock.lease_ms - session.last_seen_ms
             limit = f"less than {self.leases.lease_ms} ms"
             error = RefusalError(Reason.LEASE_EXPIRED, "silence", f"{silent_ms} ms", limit)
             self._give_up(session, error, ParkReason.LEASE_EXPIRED)

@@ -118,7 +118,7 @@ class Readings:
             "commands_waiting": loop.waiting_count,
             "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
             "late_mutations_waiting": len(coordinator.late_mutations),
-            "outlet_waiting": coordinator.untold_count,
+            "outlet_waiting": coordinator.counters.outlet_waiting,
             **{f"bridge_failing.{one.name}": coordinator.counters.bridge_failing[one] for one in Feed},
             "memory_bytes.OBJECTS": engine.objects.memory_bytes(),
             "memory_bytes.OBJECT_INDEX": engine.objects.index.memory_bytes(),
@@ -135,7 +135,7 @@ class Readings:
         found = Distribution(*_SILENCE_BITS)
         sessions = self._coordinator.sessions.made()
         step = 1 + len(sessions) // _SESSIONS_MAX
-        now_ms = self._coordinator.steady_ms
+        now_ms = self._coordinator.clock.lease_ms
         found.note_all(
             max(0, now_ms - one.last_seen_ms)
             for one in islice(sessions, 0, None, step)

@@ -11,12 +11,10 @@ import asyncio
 import contextlib
 import logging
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from safe_region.steady_clock import steady_clock_ms
 from server import command as c
 from server.commands.acceptor import Accepted
 from server.commands.costs import Costs
@@ -68,11 +66,6 @@ _LATE_MAX = 5_000
 """Mutations nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
 
 
-def wall_clock_ms() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
 class CommandLoop:
     """Drives a coordinator.
 
@@ -82,11 +75,6 @@ class CommandLoop:
         Already recovered from the store.
     store
         Where rows become durable.
-    clock
-        Wall clock in milliseconds; tells where time begins unless that is virtual. Afterwards it may
-        jump as it likes: lifetimes and leases are durations.
-    steady_clock
-        Monotonic clock in milliseconds; tells how time goes on from there, and who is late.
     retention
         Tells who is to be forgotten; by default nobody.
     """
@@ -95,15 +83,12 @@ class CommandLoop:
         self,
         coordinator: Coordinator,
         store: SqliteStore,
-        clock: Callable[[], int] = wall_clock_ms,
-        steady_clock: Callable[[], int] = steady_clock_ms,
         retention: Retention | None = None,
     ) -> None:
         self.coordinator = coordinator
         self._planner = Planner(coordinator)
         self._store = store
-        self._clock = clock
-        self._steady_clock = steady_clock
+        self._clock = coordinator.clock
         self._costs = Costs(coordinator)
         self.charges = Charges()
         self._queue = CommandQueue(
@@ -124,7 +109,7 @@ class CommandLoop:
         self._committed_ms = 0
         self._until_ms = 0  # what the store says that time may reach
         self._ahead_ms = 0  # of the steady clock
-        self._is_behind = not coordinator.virtual_time
+        self._is_behind = not self._clock.is_virtual
         # Whether time is to leap: a device that is welcomed before would take the old one for true.
         self._lease_expired_count = 0
         self._forgotten_count = 0
@@ -153,11 +138,6 @@ class CommandLoop:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         await self._put(command, future)
         return future
-
-    def note_arrival(self) -> None:
-        """Note when a message has arrived: the devices that it is of are alive."""
-        if not self.coordinator.virtual_time:
-            self.coordinator.steady_ms = self._steady_clock()
 
     async def enqueue(self, command: c.DeviceCommand) -> None:
         """Submit a device's command; a refusal goes to the device. Waits only for room."""
@@ -195,8 +175,8 @@ class CommandLoop:
     async def run(self) -> None:
         """Carry out commands until `stop`."""
         self._committed_ms = self._until_ms = self.coordinator.matching.now_ms
-        self.coordinator.counters.serving_ms = self._steady_clock()
-        self._ahead_ms = max(self._committed_ms, self._clock()) - self.coordinator.counters.serving_ms
+        self.coordinator.counters.serving_ms = began_ms = self._clock.read()
+        self._ahead_ms = max(self._committed_ms, self._clock.wall_ms()) - began_ms
         while not (self._stopping and not self._queue):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), self._rest_s())
@@ -222,11 +202,13 @@ class CommandLoop:
     def _rest_s(self) -> float:
         """Return how long the loop may wait for something to arrive."""
         matching = self.coordinator.matching
-        due_ms = None if self.coordinator.virtual_time else matching.next_due_ms()
-        if due_ms is None:
+        if self._clock.is_virtual:
             return _IDLE_S
-        now_ms = self._steady_clock() + self._ahead_ms
-        return min(_IDLE_S, max(0.0, (due_ms - now_ms) / 1000.0))
+        now_ms = self._clock.read() + self._ahead_ms
+        if matching.engine.quiet_until_ms >= now_ms + 1000.0 * _IDLE_S:
+            return _IDLE_S
+        due_ms = matching.next_due_ms()
+        return _IDLE_S if due_ms is None else min(_IDLE_S, max(0.0, (due_ms - now_ms) / 1000.0))
 
     def stop(self) -> None:
         """Let `run` end when what waits is done."""
@@ -287,13 +269,12 @@ class CommandLoop:
         return len(self._queue)
 
     async def _pass_time(self) -> None:
-        coordinator = self.coordinator
-        coordinator.real_ms = self._steady_clock()
+        coordinator, clock = self.coordinator, self._clock
+        real_ms = clock.read()
         if coordinator.matching.pending:
             coordinator.detach_silent()
-        if not coordinator.virtual_time:
-            coordinator.steady_ms = coordinator.real_ms
-            now_ms = max(coordinator.matching.now_ms, coordinator.real_ms + self._ahead_ms)
+        if not clock.is_virtual:
+            now_ms = max(coordinator.matching.now_ms, real_ms + self._ahead_ms)
             if now_ms > self._until_ms:
                 self._until_ms = now_ms + _AHEAD_MS  # also if the disk fails: time does not stand still
                 self._is_behind |= now_ms > coordinator.matching.now_ms + _LEAP_MS
@@ -310,7 +291,9 @@ class CommandLoop:
             count = forgotten_count - self._forgotten_count
             _log.info("%d devices have not been heard of for long and are forgotten", count)
             self._forgotten_count = forgotten_count
-        self._retention.pass_time(coordinator.matching.now_ms, lambda command: self._put(command, None))
+        now_ms = coordinator.matching.now_ms
+        if now_ms >= self._retention.due_ms:
+            self._retention.pass_time(now_ms, lambda command: self._put(command, None))
 
     async def _read_on(self) -> None:
         """Let more be read as long as reports that wait give way to what is read."""
@@ -438,7 +421,7 @@ class CommandLoop:
         late = [waiting.popleft() for _ in range(min(len(waiting), _LATE_MAX))]
         now_ms = coordinator.matching.now_ms
         if until_ms is None:
-            is_virtual = coordinator.virtual_time
+            is_virtual = self._clock.is_virtual
             until_ms = now_ms if is_virtual else max(self._until_ms, now_ms + _AHEAD_MS)
         loop = asyncio.get_running_loop()
         committing = loop.run_in_executor(self._disk, self._write, [*late, *mutations], now_ms, until_ms)
@@ -460,7 +443,7 @@ class CommandLoop:
         finally:
             self._arrived.set()
         self._committed_ms, self._until_ms = now_ms, until_ms
-        coordinator.untold_count = self._store.untold_count
+        coordinator.counters.outlet_waiting = self._store.untold_count
 
     def _write(self, mutations: list[Mutation], now_ms: int, until_ms: int) -> None:
         """Commit mutations: in the thread of the store."""

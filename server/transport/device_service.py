@@ -67,7 +67,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self._encoder = EventEncoder(
             coordinator.frame,
             coordinator.limits,
-            virtual_time=coordinator.virtual_time,
+            virtual_time=coordinator.clock.is_virtual,
             lease_ms=coordinator.leases.lease_ms,
         )
         self._has_recovered = asyncio.Event()
@@ -245,7 +245,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 await self._admit(sender, context, device_id, request)
             if caller.account.is_limited:
                 await _slow_down(caller, 1)
-            self._command_loop.note_arrival()
+            self._coordinator.clock.read()
             command = self._command(sender.outbox, device_id, request)
             if command is not None and not self._command_loop.try_enqueue(command):
                 await self._command_loop.enqueue(command)
@@ -265,7 +265,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 raise request
             if caller.account.is_limited:
                 await _slow_down(caller, len(request.entries))
-            self._command_loop.note_arrival()
+            self._coordinator.clock.read()
             for number, entry in enumerate(request.entries, 1):
                 if number % _ENTRIES_AT_ONCE == 0:
                     await asyncio.sleep(0)

@@ -23,6 +23,7 @@ from nearcast.v1 import (
 from safe_region.frame import Area, Frame
 from safe_region.idf import IdfError, IdfTable
 from server import command as c
+from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import Plan, slices
 from server.commands.planner import Planner
@@ -92,7 +93,7 @@ class Server:
     """A server without sockets and disk, and the streams that it has."""
 
     def __init__(self) -> None:
-        self.coordinator = Coordinator(FRAME, LIMITS, virtual_time=True, lease_ms=1_000)
+        self.coordinator = Coordinator(FRAME, LIMITS, clock=Clock(is_virtual=True), lease_ms=1_000)
         self.planner = Planner(self.coordinator)
         self.acceptor = Acceptor(self.coordinator)
         self.streams = {

@@ -14,6 +14,7 @@ from safe_region import edge_sweep, exact_geometry
 from safe_region.earth import Circle, Polygon
 from safe_region.frame import Area, Frame
 from server import command as c
+from server.clock import Clock
 from server.commands.areas import checked_area
 from server.commands.plan import Plan
 from server.commands.planner import Planner
@@ -34,7 +35,7 @@ CIRCLE = Boolean((Clause(("tea",), ()),), Circle(5_000.0, (14.5, 35.5)), False)
 
 
 def coordinator_of(*, virtual_time):
-    return Coordinator(FRAME, LIMITS, EngineOptions(matches_max=10), virtual_time=virtual_time)
+    return Coordinator(FRAME, LIMITS, EngineOptions(matches_max=10), clock=Clock(is_virtual=virtual_time))
 
 
 def publish(coordinator, count, near_deg=0.01, words=("tea",)):
@@ -216,7 +217,7 @@ def subscribe(planner, coordinator, line, number, spec):
 
 
 def test_keywords_in_clauses_of_a_device_are_bounded():
-    coordinator = Coordinator(FRAME, Limits(), virtual_time=True)
+    coordinator = Coordinator(FRAME, Limits(), clock=Clock(is_virtual=True))
     line, planner = attached(coordinator), Planner(coordinator)
     for number in (1, 2):
         assert isinstance(subscribe(planner, coordinator, line, number, wide(number)), Plan)

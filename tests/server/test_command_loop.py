@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from safe_region.frame import Area, Frame
+from server import clock as server_clock
 from server import command as c
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError, StoreError
@@ -58,8 +59,8 @@ def steady_clock():
 @pytest.fixture
 async def command_loop(tmp_path, clock, steady_clock):
     store = SqliteStore(tmp_path / "store.db", FRAME)
-    coordinator = Coordinator(FRAME, Limits(queue_max=50))
-    command_loop = CommandLoop(coordinator, store, clock, steady_clock)
+    coordinator = Coordinator(FRAME, Limits(queue_max=50), clock=server_clock.Clock(clock, steady_clock))
+    command_loop = CommandLoop(coordinator, store)
     command_loop.running = asyncio.create_task(command_loop.run())
     yield command_loop
     command_loop.stop()
@@ -600,7 +601,7 @@ async def test_nobody_is_told_the_time_from_before_a_leap(tmp_path, is_start):
     """A server begins hours after it ended, or its machine slept: objects have expired meanwhile."""
     store, clock = SqliteStore(tmp_path / "leap.db", FRAME), Clock()
     line, disk = Outbox(), SlowDisk(store)
-    loop = CommandLoop(Coordinator(FRAME), store, clock, clock)
+    loop = CommandLoop(Coordinator(FRAME, clock=server_clock.Clock(clock, clock)), store)
     if not is_start:
         disk.go_on.set()
         running = asyncio.create_task(loop.run())

@@ -8,6 +8,7 @@ import pytest
 
 from safe_region.frame import Area, Frame
 from server import command as c
+from server.clock import Clock
 from server.commands.plan import LATER, Plan, slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
@@ -29,7 +30,7 @@ def publish(key: str, payload: bytes = b"") -> c.Publish:
 
 @pytest.fixture
 def coordinator():
-    return Coordinator(FRAME, Limits(), virtual_time=True)
+    return Coordinator(FRAME, Limits(), clock=Clock(is_virtual=True))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from server import clock as server_clock
 from server import command as c
 from server.core.coordinator import Coordinator
 from server.limits import Limits
@@ -31,11 +32,9 @@ class Host:
 
     async def start(self, days=DAYS):
         self.store = SqliteStore(self.path, FRAME)
-        coordinator = Coordinator(FRAME, Limits())
+        coordinator = Coordinator(FRAME, Limits(), clock=server_clock.Clock(self.clock, self.clock))
         coordinator.recover(self.store.recover())
-        self.command_loop = CommandLoop(
-            coordinator, self.store, self.clock, self.clock, Retention(self.store, days)
-        )
+        self.command_loop = CommandLoop(coordinator, self.store, Retention(self.store, days))
         self._running = asyncio.create_task(self.command_loop.run())
         await self.command_loop.execute(c.Sync())
 

@@ -12,6 +12,7 @@ from safe_region.idf import IdfTable
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 from server import command as c
+from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import slices
 from server.commands.planner import Planner
@@ -51,7 +52,7 @@ class Served:
     """A server without sockets for some tenants; the numbers that it gives to objects are its own."""
 
     def __init__(self, callers):
-        self.coordinator = Coordinator(FRAME, virtual_time=True)
+        self.coordinator = Coordinator(FRAME, clock=Clock(is_virtual=True))
         self.planner, self.acceptor = Planner(self.coordinator), Acceptor(self.coordinator)
         self.callers = callers
         self.outboxes = {name: Outbox(principal=who) for name, who in self.callers.items()}

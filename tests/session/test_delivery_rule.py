@@ -24,6 +24,7 @@ from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Area, Frame
 from server import command as c
+from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import slices
 from server.commands.planner import Planner
@@ -148,7 +149,9 @@ class DeliveryRule(RuleBasedStateMachine):
 
     def start(self) -> None:
         options = EngineOptions(1, OBJECT_INDEXES["naive"], lambda: SUBSCRIPTION_INDEXES["naive"](None))
-        self.coordinator = Coordinator(PLANE, LIMITS, options, virtual_time=True, lease_ms=LEASE_MS)
+        self.coordinator = Coordinator(
+            PLANE, LIMITS, options, clock=Clock(is_virtual=True), lease_ms=LEASE_MS
+        )
         self.planner, self.acceptor = Planner(self.coordinator), Acceptor(self.coordinator)
         self.coordinator.recover(self.store.recover())
         self.coordinator.advance(self.now_ms)
