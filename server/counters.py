@@ -37,6 +37,8 @@ class Feed(Enum):
 
 
 _TIMES = ("first_hello_ms", "last_snapshot_ms")
+_PRESENT = ("devices", "bridge_failing", "outlet_waiting", "kernels_compiled", "measures", "serving_ms")
+"""What is not counted but is so now."""
 
 
 @dataclass(slots=True)
@@ -89,6 +91,8 @@ class Counters:
     """Streams of the inlet, and the outlet, of which the last attempt has failed."""
     outlet_waiting: int = 0
     """Changes that wait to be told at the outlet."""
+    kernels_compiled: int = 0
+    """Kernels that had to be compiled before the server could serve."""
     serving_ms: int = 0
     """Since when the server serves, in steady time, as the two below."""
     first_hello_ms: int = 0
@@ -111,7 +115,15 @@ class Counters:
     def named(self) -> dict[str, int]:
         """Return all that only grows, by name."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in ("devices", "bridge_failing", "measures", "outlet_waiting", "serving_ms", *_TIMES):
+        for name in (
+            "devices",
+            "bridge_failing",
+            "measures",
+            "outlet_waiting",
+            "kernels_compiled",
+            "serving_ms",
+            *_TIMES,
+        ):
             del found[name]
         parked, rejected = found.pop("parked"), found.pop("rejected")
         failures = found.pop("bridge_failures")

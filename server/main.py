@@ -157,9 +157,16 @@ class Server:
                 serves_tenants=bool(settings.tenants),
             )
             retention = Retention(self._store, settings.subscription_retention_days)
-            self._command_loop = CommandLoop(self.coordinator, self._store, retention=retention)
-            self._command_loop.state = ServerState.RECOVERING
-            self._readings = self._monitoring.begin(self._command_loop)
+            self._command_loop = CommandLoop(
+                self.coordinator,
+                self._store,
+                retention,
+                traces=self._monitoring.object_traces(),
+                state=ServerState.RECOVERING,
+            )
+            self._readings = self._monitoring.begin(
+                self._command_loop, lambda: identity.authenticator.accounts
+            )
             self._listener = Listener(
                 self._command_loop,
                 identity.authenticator,
@@ -176,7 +183,7 @@ class Server:
                 await self._listener.stop(0.0)
                 raise
             self._loop_task = asyncio.create_task(self._command_loop.run())
-            self._command_loop.state = ServerState.SERVING
+            self._command_loop.serve()
             self._bridge = [asyncio.create_task(one.run()) for one in bridge]
             await self._listener.serve()
         except BaseException:
@@ -196,7 +203,7 @@ class Server:
     def _warm_up(self) -> None:
         options = self.coordinator.matching.engine.options
         count = ready_kernels(self._frame, options, self._on_compiling, warm_up_walk)
-        self._readings.kernels_compiled = count
+        self.coordinator.counters.kernels_compiled = count
 
     def _recover(self) -> Mapping[str, str]:
         """Recover; return how far the inlet was taken."""

@@ -87,6 +87,8 @@ class Coordinator:
         self.late_mutations: deque[Mutation] = deque()
         """What must be on disk some day: expired objects, and when devices were heard of last."""
         self.leases = Leases(lease_ms)
+        self.outboxes: set[Outbox] = set()
+        """Those of all streams."""
         self.location_requests = LocationRequests()
         self.dear = DearSubscriptions()
         self.keys = ObjectKeys()

@@ -77,6 +77,10 @@ class CommandLoop:
         Where rows become durable.
     retention
         Tells who is to be forgotten; by default nobody.
+    traces
+        Follows objects, if any are to be followed.
+    state
+        Whether commands are taken.
     """
 
     def __init__(
@@ -84,6 +88,9 @@ class CommandLoop:
         coordinator: Coordinator,
         store: SqliteStore,
         retention: Retention | None = None,
+        *,
+        traces: ObjectTraces | None = None,
+        state: ServerState = ServerState.SERVING,
     ) -> None:
         self.coordinator = coordinator
         self._planner = Planner(coordinator)
@@ -99,10 +106,9 @@ class CommandLoop:
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._batcher = Batcher(coordinator, self._queue, self._let_in, self._costs, self.charges)
         self.gc_control = GcControl()
-        self.traces: ObjectTraces | None = None
-        """Follows objects, if any are to be followed: set by whoever starts the server."""
-        self.state = ServerState.SERVING
-        """Whether commands are taken: set by whoever starts and stops the server."""
+        self.traces = traces
+        self.state = state
+        """Whether commands are taken."""
         self._stopping = False
         self._is_impatient = False
         # Whether a server that stops has waited long enough for what was accepted.
@@ -209,6 +215,10 @@ class CommandLoop:
             return _IDLE_S
         due_ms = matching.next_due_ms()
         return _IDLE_S if due_ms is None else min(_IDLE_S, max(0.0, (due_ms - now_ms) / 1000.0))
+
+    def serve(self) -> None:
+        """Take commands from now on."""
+        self.state = ServerState.SERVING
 
     def stop(self) -> None:
         """Let `run` end when what waits is done."""

@@ -15,7 +15,6 @@ from server.errors import Reason, RefusalError, StoreError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop
-from server.runtime.lifecycle import ServerState
 from server.session import Outbox, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from tests.support.stored import ids_of, subscriptions_of
@@ -638,7 +637,7 @@ async def test_stopping_does_not_wait_for_all_that_waits(held):
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     assert {one.reason for one in answers} == {Reason.DRAINING}
     assert ids_on_disk(held.loop)[-1] == object_id, "and ids are without gaps"
-    held.loop.state = ServerState.SERVING
+    held.loop.serve()
     held.loop._is_impatient = False
 
 
