@@ -115,15 +115,7 @@ class Counters:
     def named(self) -> dict[str, int]:
         """Return all that only grows, by name."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in (
-            "devices",
-            "bridge_failing",
-            "measures",
-            "outlet_waiting",
-            "kernels_compiled",
-            "serving_ms",
-            *_TIMES,
-        ):
+        for name in (*_PRESENT, *_TIMES):
             del found[name]
         parked, rejected = found.pop("parked"), found.pop("rejected")
         failures = found.pop("bridge_failures")
