@@ -130,7 +130,8 @@ class TopKMatcher:
 
     def are_awake(self, handles: Ints) -> Bools:
         """Whether each subscription is evaluated."""
-        return self.tables.are_awake(handles)
+        awake: Bools = self.subscriptions.rows["is_awake"][self.subscriptions.slots(handles)] == 1
+        return awake
 
     def are_pending(self, handles: Ints) -> Bools:
         """Whether something waits for the position of each subscription's device."""

@@ -50,10 +50,7 @@ class PublicationPlanner:
         known_ids: list[int] = []
         wanted: list[tuple[int, NewObject, int]] = []
         principal = command.principal
-        checked = [
-            _qualified(new, principal)
-            for new in checked_objects(command.objects, coordinator.limits, coordinator.frame)
-        ]
+        checked = checked_objects(command.objects, coordinator.limits, coordinator.frame, principal)
         known = coordinator.keys.of(principal.owner)
         for new in checked:
             old_id = known.get(new.key) if new.key else None
@@ -154,11 +151,3 @@ class PublicationPlanner:
             new.area,
             owner,
         )
-
-
-def _qualified(new: NewObject, principal: Principal) -> NewObject:
-    """Return an object with the names of its tenant."""
-    if not principal.prefix:
-        return new
-    key = principal.qualified(new.key) if new.key else ""
-    return new._replace(keywords=tuple(map(principal.qualified, new.keywords)), key=key)

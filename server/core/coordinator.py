@@ -31,7 +31,6 @@ from server.model import NO_WINDOW, Cause, Delta, LiveObject, Place, Spec, Windo
 from server.principal import tenant_of
 from server.session import (
     Detached,
-    Event,
     Locate,
     Outbox,
     RefusedCommand,
@@ -377,10 +376,6 @@ class Coordinator:
         if self.matching.is_reweighing:
             self._route(self.matching.reweigh(_REWEIGHED))
         return self.matching.is_reweighing
-
-    def take(self, outbox: Outbox, count_max: int) -> list[tuple[str, Event]]:
-        """Take what is to be sent on a stream, oldest first."""
-        return self.router.take(outbox, count_max)
 
     def _route(self, deltas: Sequence[Delta]) -> None:
         for session in self.router.route(deltas):

@@ -487,7 +487,7 @@ class MatchingService:
         rows = zip(deltas.items(), *columns, strict=True)
         for (handle, delta), x_m, y_m, bound_m, bound_id in rows:
             delta.anchor = Point(x_m, y_m)
-            delta.bound = self.bound(handle, bound_m, bound_id)
+            delta.bound = self._kinds[kind_of(handle)].bound(handle, bound_m, bound_id)
         return list(deltas.values())
 
     def check(self) -> None:

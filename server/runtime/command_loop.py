@@ -190,13 +190,16 @@ class CommandLoop:
             if self._is_impatient:
                 self._refuse_waiting()
             if self._queue:
-                await self._read_on()
-                await self._run_batch()
+                if self.coordinator.counters.reports_superseded != self._superseded_count:
+                    await self._read_on()
+                await self._batcher.run()
+                if self._queue.durable_count:
+                    await self._run_batch()
             elif self.coordinator.matching.now_ms >= self._committed_ms + _CLEAN_MS or (
                 len(self.coordinator.late_mutations) >= _LATE_MAX
             ):
                 await self._clean()
-            is_reweighing = self.coordinator.reweigh()
+            is_reweighing = self.coordinator.matching.is_reweighing and self.coordinator.reweigh()
             if not self._queue and not is_reweighing:
                 self._arrived.clear()
             self.gc_control.rest()
@@ -316,8 +319,7 @@ class CommandLoop:
                 await asyncio.sleep(0)
 
     async def _run_batch(self) -> None:
-        """Carry out what waits: first what needs no disk, then a batch that does."""
-        await self._batcher.run()
+        """Carry out a batch of what needs the disk."""
         taken = self._queue.take_durable(self.coordinator.limits.batch_max, _BATCH_US)
         if not taken:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 import grpc
@@ -52,9 +52,6 @@ _ENTRIES_AT_ONCE = 256
 _ADDED_FREE = 64
 _ADDED_US = 1.5
 """Objects in the deltas of a message: what is not charged, and what one takes to write."""
-
-
-_Write = Callable[[Events], Awaitable[None]]
 
 
 class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
@@ -114,14 +111,6 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         count = await self._command_loop.execute(command)
         return device_service_pb2.ForgetDeviceResponse(subscription_count=count)
 
-    def _charge(self, account: Account, events: Events) -> None:
-        """Charge whose stream it is for large deltas; small ones are part of what a report costs."""
-        if not account.is_limited:
-            return
-        added = sum(len(event.delta.add) for _, event in events if isinstance(event, VersionedDelta))
-        if added > _ADDED_FREE:
-            self._command_loop.charges.carried(account, _ADDED_US * added)
-
     def serve(self) -> None:
         """Let streams begin that wait for the server to have recovered."""
         self._has_recovered.set()
@@ -150,34 +139,36 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             self._admission.refuse(context, error)
             return
         try:
-            await self._take_on(context, framing)
+            await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
+            sender = self._sender(context, framing)
+            await self._require_serving(sender, context)
+            with ending(caller, sender.send_away, sender.end):
+                await self._carry(sender, self._read(sender, context, framing))
         except RefusalError as error:
             self._admission.refuse(context, error)
         finally:
             caller.account.end_stream()
 
-    async def _take_on(self, context: Context, framing: Framing) -> None:
-        caller = principal()
+    def _sender(self, context: Context, framing: Framing) -> StreamSender:
+        """Return what writes to a stream."""
+        account, charges = principal().account, self._command_loop.charges
 
         async def write(events: Events) -> None:
             for some, message in framing.messages(events):
-                self._charge(caller.account, some)
+                if account.is_limited:
+                    charges.carried(account, _writing_us(some))
                 await context.write(message)
 
-        await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
-        await self._require_serving(context, write)
-        sender = StreamSender(
+        return StreamSender(
             self._coordinator,
             write,
             single=isinstance(framing, SingleFraming),
-            principal=caller,
+            principal=principal(),
             traces=self._command_loop.traces,
-            on_taken=lambda cost_us: self._command_loop.charges.carried(caller.account, cost_us),
+            on_taken=lambda cost_us: charges.carried(account, cost_us),
         )
-        with ending(caller, sender.send_away, sender.end):
-            await self._carry(sender, self._read(sender, context, framing))
 
-    async def _require_serving(self, context: Context, write: _Write) -> None:
+    async def _require_serving(self, sender: StreamSender, context: Context) -> None:
         """Refuse a stream unless commands are taken soon."""
         if self._command_loop.state is ServerState.RECOVERING:
             with contextlib.suppress(TimeoutError):
@@ -185,7 +176,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         try:
             self._admission.require_serving()
         except RefusalError as error:
-            await write((("", GoAway(error)),))
+            await sender.write_now("", GoAway(error))
             await _await_half_close(context)
             raise
 
@@ -312,6 +303,12 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 repr(local_name(hello_id)),
                 f"the entry's, {local_name(device_id)!r}",
             )
+
+
+def _writing_us(events: Events) -> float:
+    """Return what is charged for writing large deltas; small ones are part of what a report costs."""
+    added = sum(len(event.delta.add) for _, event in events if isinstance(event, VersionedDelta))
+    return _ADDED_US * added if added > _ADDED_FREE else 0.0
 
 
 async def _slow_down(account: Account, count: int) -> None:

@@ -136,7 +136,7 @@ class Server:
             assert self.state() == before
         for one in self.streams.values():
             while len(one):
-                self.coordinator.take(one, 16)
+                self.coordinator.router.take(one, 16)
                 one.wrote()
 
     def carry_out(self, command: c.Command) -> None:

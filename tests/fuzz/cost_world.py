@@ -183,6 +183,6 @@ class World:
     def _written(self) -> None:
         """Encode what is to be sent."""
         while len(self._outbox):
-            for _, event in self.coordinator.take(self._outbox, 16):
+            for _, event in self.coordinator.router.take(self._outbox, 16):
                 self._encoder.response(event)
             self._outbox.wrote()

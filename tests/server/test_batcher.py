@@ -84,7 +84,7 @@ class Crowd:
         self.queue.put(c.Hello(self.line, name, nonce, version, place, epoch))
 
     def received(self) -> list[tuple[str, object]]:
-        return self.coordinator.take(self.line, 10_000)
+        return self.coordinator.router.take(self.line, 10_000)
 
     def check(self) -> None:
         """Every device holds the best for where it has been last."""
@@ -377,7 +377,7 @@ async def test_a_ping_is_answered_on_its_own_stream_or_not_at_all(crowd, end):
         crowd.hello(name, version=1)
     while crowd.queue:
         await crowd.batcher.run()
-    events = [type(event) for _, event in crowd.coordinator.take(before, 10)]
+    events = [type(event) for _, event in crowd.coordinator.router.take(before, 10)]
     assert events == ([Detached] if end == "taken over" else [])
     assert [type(event) for _, event in crowd.received()] == [Welcome] * (end == "taken over")
     crowd.coordinator.check()

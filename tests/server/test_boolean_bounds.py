@@ -63,7 +63,7 @@ def attached(coordinator, *specs):
 
 def told(coordinator, line):
     """Return the deltas that wait for a stream."""
-    events = (event for _, event in coordinator.take(line, 1_000))
+    events = (event for _, event in coordinator.router.take(line, 1_000))
     return [event.delta for event in events if isinstance(event, VersionedDelta)]
 
 

@@ -46,7 +46,7 @@ async def attached(loop, device_id, *specs, principal=ANYBODY):
 
 
 def taken(loop, line):
-    return [event for _, event in loop.coordinator.take(line, 100)]
+    return [event for _, event in loop.coordinator.router.take(line, 100)]
 
 
 SPECS = (

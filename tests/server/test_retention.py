@@ -90,9 +90,10 @@ async def test_who_was_not_heard_of_for_the_time_is_forgotten_and_nobody_else(ho
     assert host.command_loop.coordinator.counters.devices_forgotten == 1
     host.command_loop.coordinator.check()
     # Who is there goes on hearing everything.
-    host.command_loop.coordinator.take(line, 100)
+    host.command_loop.coordinator.router.take(line, 100)
     await host.command_loop.execute(c.Publish((an_object(),)))
-    assert [type(event) for _, event in host.command_loop.coordinator.take(line, 100)] == [VersionedDelta]
+    events = host.command_loop.coordinator.router.take(line, 100)
+    assert [type(event) for _, event in events] == [VersionedDelta]
 
 
 async def test_being_there_counts_until_the_moment_of_leaving(host):
@@ -132,7 +133,7 @@ async def test_after_a_start_there_is_an_hour_to_come_back(host):
     await host.command_loop.enqueue(c.Hello(line, "d", b"n", 0, HERE))
     await host.pass_days(0.2 * LOOK_MS / DAY_MS)
     assert host.on_disk() == ["d"]
-    events = [type(event) for _, event in host.command_loop.coordinator.take(line, 10)]
+    events = [type(event) for _, event in host.command_loop.coordinator.router.take(line, 10)]
     assert events == [Welcome, VersionedDelta]
 
 
@@ -141,7 +142,7 @@ async def test_a_forgotten_device_may_begin_anew(host):
     await host.pass_days(DAYS + 1)
     assert host.known() == []
     line = await host.subscribe("d")
-    welcome = host.command_loop.coordinator.take(line, 1)[0][1]
+    welcome = host.command_loop.coordinator.router.take(line, 1)[0][1]
     assert welcome.subscriptions == ()
     assert host.on_disk() == ["d"]
 

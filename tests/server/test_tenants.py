@@ -88,7 +88,7 @@ class Served:
     def listen(self):
         """Take what devices are sent, as they would, with their objects' names for ids."""
         for tenant, outbox in self.outboxes.items():
-            for _, event in self.coordinator.take(outbox, 1_000):
+            for _, event in self.coordinator.router.take(outbox, 1_000):
                 if isinstance(event, Welcome):
                     continue
                 assert isinstance(event, VersionedDelta), event

@@ -208,7 +208,7 @@ class LocalServer:
         """Write what waits for a stream, oldest first."""
         found: list[tuple[str, bytes]] = []
         while len(outbox) and len(found) < count_max:
-            events = self._coordinator.take(outbox, count_max - len(found))
+            events = self._coordinator.router.take(outbox, count_max - len(found))
             outbox.wrote()
             found += [(device_id, self._encoder.response(event)) for device_id, event in events]
             self._seen["snapshots made in slices"] += bool(events) and _is_in_the_middle(outbox)
