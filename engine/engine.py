@@ -186,7 +186,9 @@ class Engine:
         created_ms
             When each was published; None for now.
         """
-        left = self._let_go(self.objects.windows.leaving(objects.ids), tell=True)
+        left = np.empty(0, dtype=CHANGE_DTYPE)
+        if len(self.objects.windows):
+            left = self._let_go(self.objects.windows.leaving(objects.ids), tell=True)
         slots = self.objects.insert(objects, expiry_ms, rings, created_ms)
         found = [matcher.publish(objects, slots) for matcher in self.matchers.values()]
         return Published(*map(np.concatenate, zip(*found, strict=True)))._replace(left=left)

@@ -170,8 +170,9 @@ class BooleanMatcher:
         self.tables.crowds.came(objects)
         affected = self.tables.published(objects, slots)
         is_capped = self.subscriptions.rows["too_many"][affected.rows] == 1
-        self.tables.capped.came(affected.part(is_capped))
-        affected = affected.part(~is_capped)
+        if is_capped.any():
+            self.tables.capped.came(affected.part(is_capped))
+            affected = affected.part(~is_capped)
         if not len(affected.rows):
             return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
         self._evaluation.count(affected, 1)

@@ -1,8 +1,9 @@
-"""The coordinator: what the server knows, and what commands do to it. Synchronous, no I/O.
+"""The coordinator: devices, keys and leases, and what commands do to them. Synchronous, no I/O.
 
-Deltas of the matching service go to the sessions of the devices they are for. What arrives here has been
-validated, what had to be durable is, and nothing below can fail. Whatever asks for an evaluation puts a
-row into a batch; `evaluate` carries all of them out together.
+Objects and subscriptions are the matching service's (`matching`); what changes them for devices comes
+here, and the deltas go to the sessions of the devices they are for. What arrives here has been validated,
+what had to be durable is, and nothing below can fail. Whatever asks for an evaluation puts a row into a
+batch; `evaluate` carries all of them out together.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The matching service: objects and subscriptions in words, over the engine, which knows numbers only.
 
-Keywords become numbers, live objects and specs become rows, and what the engine says becomes deltas.
+Keywords become numbers, live objects and specs become rows, and what the engine says becomes deltas. It
+knows no device and no session: `server/core/coordinator.py` does. Callers that only read ask it directly.
 Every operation returns the deltas it causes, at most one a subscription. Cost beyond the engine's: O(1) a
 keyword, an object, a change.
 """
@@ -84,7 +85,7 @@ class MatchingService:
     @property
     def now_ms(self) -> int:
         """The present time."""
-        return self.engine.now_ms
+        return self.engine.objects.now_ms
 
     # -- time and objects ------------------------------------------------------------------------
 
@@ -134,10 +135,11 @@ class MatchingService:
             times.append(self.engine.objects.next_due_ms())
         return min((one for one in times if one is not None), default=None)
 
-    def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
+    def publish(self, objects: Sequence[LiveObject], replaced: Sequence[int] = ()) -> list[Delta]:
         """Add objects, in place of those replaced. Whose device has to be asked first is in `located`."""
         deltas: dict[int, Delta] = {}
-        self._remove(list(replaced), Cause.REPLACED, DropReason.REPLACED, deltas)
+        if replaced:
+            self._remove(replaced, Cause.REPLACED, DropReason.REPLACED, deltas)
         if objects:
             batch = ObjectBatch(
                 np.array([item.object_id for item in objects], dtype=np.int64),
@@ -178,15 +180,15 @@ class MatchingService:
     def retract(self, ids: Sequence[int]) -> list[Delta]:
         """Remove live objects."""
         deltas: dict[int, Delta] = {}
-        self._remove(ids, Cause.RETRACTED, DropReason.RETRACTED, deltas)
+        if ids:
+            self._remove(ids, Cause.RETRACTED, DropReason.RETRACTED, deltas)
         return self._complete(deltas)
 
     def _remove(
         self, ids: Sequence[int], cause: Cause, reason: DropReason, deltas: dict[int, Delta]
     ) -> None:
-        if ids:
-            self.objects.take(ids)
-            self._note(self.engine.remove(np.array(ids, dtype=np.int64)), cause, reason, deltas)
+        self.objects.take(ids)
+        self._note(self.engine.remove(np.array(ids, dtype=np.int64)), cause, reason, deltas)
 
     # -- weights of keywords ---------------------------------------------------------------------
 
@@ -347,13 +349,12 @@ class MatchingService:
             if retrieved is None:
                 retrieved = self.engine.divided(batch.positions(self.frame))
             changes, were_awake, bounds = self.engine.evaluate_parts(retrieved)
-            causes = batch.causes
-            if self.pending:
-                causes = causes | dict.fromkeys(self.pending, Cause.PUBLISHED)
-                self.pending.difference_update(batch.places)
+            causes, pending = batch.causes, self.pending
             for handle, was_awake in zip(batch.places, were_awake.tolist(), strict=True):
-                cause = causes.get(handle, Cause.REPORTED)
+                cause = Cause.PUBLISHED if handle in pending else causes.get(handle, Cause.REPORTED)
                 deltas[handle] = self._delta(handle, cause, snapshot=not was_awake)
+            if pending:
+                pending.difference_update(batch.places)
             self._note(changes, Cause.REPORTED, DropReason.OUT_OF_REACH, deltas)
         for handle, cause in batch.snapshots.items():
             before = deltas.get(handle)

@@ -325,7 +325,8 @@ class CommandLoop:
             return
         stretches = Stretches(self.coordinator.counters.measures.slice_us)
         entries, decisions, later = self._planned(taken)
-        self._queue.put_back(later)
+        if later:
+            self._queue.put_back(later)
         self._let_in()
         if self.traces is not None:
             self.traces.begin_commit()
