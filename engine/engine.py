@@ -404,7 +404,7 @@ class Engine:
 
 def _evaluated(part: Part) -> Evaluated:
     matcher, _, positions, retrieved = part
-    # Asked now, and not when objects were looked up: one that was parked since holds nothing.
+    # Read now, not when objects were looked up: what was parked since holds nothing any more.
     were_awake = matcher.are_awake(positions.handles)
     changes = matcher.evaluate(positions, retrieved)
     return Evaluated(changes, were_awake, matcher.bounds(positions.handles))

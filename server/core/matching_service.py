@@ -472,7 +472,8 @@ class MatchingService:
         Whoever was evaluated by other weights than before, for whatever reason, is told all anew: what it
         holds has other shares. `known` are the bounds of the first deltas, if they were read already.
         """
-        for handle in self.engine.objects.weights.take_reweighed().tolist():
+        weights = self.engine.objects.weights
+        for handle in weights.take_reweighed().tolist() if weights.reweighed else ():
             before = deltas.get(handle)
             if before is None or not before.snapshot:
                 cause = Cause.REWEIGHED if before is None else before.cause
