@@ -35,6 +35,8 @@ _AREA = "12.4,55.5,12.8,55.8"
 _OBJECTS = 20
 _FAR_DEG = 0.01
 """Beyond any safe region."""
+_NEAR_DEG = 0.001
+_TTL_MS = 60_000
 _WARM = 5
 """Messages of each kind before those that are counted."""
 _SETTLE_S = 0.3
@@ -125,6 +127,7 @@ class _Callers:
             await self._publish()
         await self._device.write(messages.hello("walker"))
         await self._device.write(messages.subscribe(1, messages.top_k()))
+        await self._delta()
 
     async def report(self) -> None:
         """Report from another place, until the delta is there."""
@@ -141,7 +144,11 @@ class _Callers:
 
     async def _publish(self) -> None:
         self._requests += 1
-        await self._publisher.write(messages.publication(self._requests))
+        request = publisher_service_pb2.PublishRequest(sequence=self._requests)
+        new = request.objects.add(keywords=[messages.HONEST], ttl_ms=_TTL_MS, payload=b"x" * 64)
+        # Each is nearer than those before: the device is to have it, whatever it holds.
+        new.position.lon, new.position.lat = messages.LON + _NEAR_DEG / self._requests, messages.LAT
+        await self._publisher.write(request.SerializeToString())
         response = publisher_service_pb2.PublishResponse.FromString(await self._publisher.read())
         assert not response.HasField("error"), response  # noqa: S101
 

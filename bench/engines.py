@@ -50,10 +50,10 @@ class TimedEngine(Engine):
         with self._timed():
             return super().publish(objects, expiry_ms, rings, created_ms)
 
-    def evaluate(self, positions: Positions, retrieved: list[object | None] | None = None) -> Rows:
+    def evaluate(self, positions: Positions) -> Rows:
         """See `Engine.evaluate`."""
         with self._timed():
-            return super().evaluate(positions, retrieved)
+            return super().evaluate(positions)
 
     @contextmanager
     def _timed(self) -> Iterator[None]:

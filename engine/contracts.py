@@ -99,6 +99,8 @@ class Positions(NamedTuple):
 
     def part(self, rows: slice | Bools) -> Positions:
         """Return some of them."""
+        if isinstance(rows, slice) and rows == slice(None):
+            return self
         columns = (self.heading_rad, self.speed_mps, self.margin_m)
         heading, speed, margin = (None if column is None else column[rows] for column in columns)
         return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows], heading, speed, margin)

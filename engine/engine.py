@@ -11,7 +11,7 @@ go backwards. Costs are those of the matchers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,34 @@ MATCHERS: dict[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = {
 
 
 _NO_HANDLES: Ints = np.empty(0, dtype=np.int64)
+
+
+class Part(NamedTuple):
+    """The rows of a batch that are of one kind."""
+
+    matcher: Matcher[Any]
+    rows: slice | Bools
+    positions: Positions
+    retrieved: object | None = None
+    """What was looked up for them, if anything was."""
+
+
+class Evaluated(NamedTuple):
+    """What came of a batch.
+
+    Parameters
+    ----------
+    changes
+        What enters and leaves buffers, grouped by subscription.
+    were_awake
+        Whether each subscription was evaluated before.
+    bounds
+        How far what each device holds is right.
+    """
+
+    changes: Rows
+    were_awake: Bools
+    bounds: Bounds
 
 
 class Engine:
@@ -122,7 +150,21 @@ class Engine:
             on_due(due)
             on_changes(self._remove(due, tell=tell))
         on_changes(self._let_go(self.objects.windows.due(now_ms), tell=tell))
+        self.objects.look_ahead(self.next_settle_ms())
         return due
+
+    @property
+    def quiet_until_ms(self) -> int:
+        """Before this time nothing is due; it may be longer until something is. O(1)."""
+        # What leaves windows is looked for at every step of time.
+        return self.now_ms if len(self.objects.windows) else self.objects.due_ms
+
+    def skip_to(self, now_ms: int) -> bool:
+        """Set the time, if until then `advance` and `settle` have nothing to do; return whether. O(1)."""
+        if not self.objects.now_ms <= now_ms < self.quiet_until_ms:
+            return False
+        self.objects.now_ms = now_ms
+        return True
 
     def publish(
         self,
@@ -144,7 +186,9 @@ class Engine:
         created_ms
             When each was published; None for now.
         """
-        left = self._let_go(self.objects.windows.leaving(objects.ids), tell=True)
+        left = np.empty(0, dtype=CHANGE_DTYPE)
+        if len(self.objects.windows):
+            left = self._let_go(self.objects.windows.leaving(objects.ids), tell=True)
         slots = self.objects.insert(objects, expiry_ms, rings, created_ms)
         found = [matcher.publish(objects, slots) for matcher in self.matchers.values()]
         return Published(*map(np.concatenate, zip(*found, strict=True)))._replace(left=left)
@@ -268,29 +312,50 @@ class Engine:
             found[which] = matcher.are_pending(handles[which])
         return found
 
-    def retrieve(self, positions: Positions) -> list[object | None]:
-        """Look up what `evaluate` will need, kind by kind. See `Matcher.retrieve` about threads."""
+    def divided(self, positions: Positions) -> list[Part]:
+        """Divide positions by the kinds of their subscriptions."""
         return [
-            matcher.retrieve(positions.part(which)) for matcher, which in self._by_kind(positions.handles)
+            Part(matcher, which, positions.part(which))
+            for matcher, which in self._by_kind(positions.handles)
         ]
 
-    def evaluate(self, positions: Positions, retrieved: list[object | None] | None = None) -> Rows:
-        """Evaluate subscriptions where their devices are; wake those that are parked.
+    def retrieve(self, positions: Positions) -> list[Part]:
+        """Divide positions by kind, and look up what `evaluate_parts` will need.
+
+        See `Matcher.retrieve` about threads.
+        """
+        return [
+            part._replace(retrieved=part.matcher.retrieve(part.positions))
+            for part in self.divided(positions)
+        ]
+
+    def evaluate(self, positions: Positions) -> Rows:
+        """Evaluate subscriptions where their devices are; wake those that are parked."""
+        changes = [part.matcher.evaluate(part.positions) for part in self.divided(positions)]
+        return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
+
+    def evaluate_parts(self, parts: list[Part]) -> Evaluated:
+        """Do the same for parts of a batch, and return what devices have to know besides.
 
         Parameters
         ----------
-        positions
-            Where they are.
-        retrieved
-            What `retrieve` has said of these positions, if nothing has changed since.
+        parts
+            What `divided` or `retrieve` has returned, if no object has come or gone since.
         """
-        parts = list(self._by_kind(positions.handles))
-        found = retrieved or [None] * len(parts)
-        changes = [
-            matcher.evaluate(positions.part(which), one)
-            for (matcher, which), one in zip(parts, found, strict=True)
-        ]
-        return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
+        if len(parts) == 1:  # nearly always
+            return _evaluated(parts[0])
+        count = sum(len(part.positions.handles) for part in parts)
+        found = Evaluated(
+            np.empty(0, dtype=CHANGE_DTYPE), np.zeros(count, dtype=np.bool_), _bounds_of(count)
+        )
+        changes = []
+        for part in parts:
+            one = _evaluated(part)
+            changes.append(one.changes)
+            found.were_awake[part.rows] = one.were_awake
+            for column, values in zip(found.bounds, one.bounds, strict=True):
+                column[part.rows] = values
+        return found._replace(changes=np.concatenate(changes)) if changes else found
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return ids and text shares of what the device of a subscription holds."""
@@ -298,9 +363,7 @@ class Engine:
 
     def bounds(self, handles: Ints) -> Bounds:
         """Return how far what devices hold is right."""
-        count = len(handles)
-        ids = np.empty(count, dtype=np.int64)
-        found = Bounds(np.empty(count), np.empty(count), np.empty(count), ids)
+        found = _bounds_of(len(handles))
         for matcher, which in self._by_kind(handles):
             for column, values in zip(found, matcher.bounds(handles[which]), strict=True):
                 column[which] = values
@@ -337,3 +400,16 @@ class Engine:
         self.objects.check()
         for matcher in self.matchers.values():
             matcher.check()
+
+
+def _evaluated(part: Part) -> Evaluated:
+    matcher, _, positions, retrieved = part
+    # Read now, not when objects were looked up: what was parked since holds nothing any more.
+    were_awake = matcher.are_awake(positions.handles)
+    changes = matcher.evaluate(positions, retrieved)
+    return Evaluated(changes, were_awake, matcher.bounds(positions.handles))
+
+
+def _bounds_of(count: int) -> Bounds:
+    """Return room for the bounds of so many subscriptions."""
+    return Bounds(np.empty(count), np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))

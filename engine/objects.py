@@ -22,6 +22,8 @@ from index.tables import SlotTable
 from index.tables.slots import Slots
 from safe_region.scoring import Similarity
 
+_NEVER_MS = 2**62
+
 
 class Objects:
     """What is alive.
@@ -43,6 +45,8 @@ class Objects:
         """What is to take the place of the index, with the weights that come."""
         self.areas = Areas(area_index)
         self.now_ms = 0
+        self.due_ms = 0
+        """Before this time nothing expires, and nothing is settled: whoever adds something lowers it."""
         self.windows = Windows(self.table)
         self._expiries = Expiries()
 
@@ -79,6 +83,7 @@ class Objects:
             },
         )
         self._expiries.push(expiry_ms, objects.ids)
+        self.due_ms = min(self.due_ms, int(expiry_ms.min(initial=_NEVER_MS)))
         self.windows.arrived(objects.ids, self.now_ms)
         self.index.insert(replace(objects, norm2=norms[:, self.weights.current].copy()))
         if self._coming is not None:
@@ -163,6 +168,11 @@ class Objects:
             np.concatenate([rows[are_points], _rows_of(found.offsets)]),
             np.concatenate([slots[are_points], self.table.slots(found.ids)]),
         )
+
+    def look_ahead(self, settle_ms: int | None) -> None:
+        """Find out when something is due next, once all that was is done; something is settled then."""
+        times = (self._expiries.next_ms(), settle_ms)
+        self.due_ms = min((one for one in times if one is not None), default=_NEVER_MS)
 
     def next_due_ms(self) -> int | None:
         """Return when something expires or leaves a window of so many milliseconds, if nothing comes."""

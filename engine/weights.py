@@ -28,16 +28,17 @@ class Weights:
         """Of the tables in the slots; 0 for none."""
         self.current = 0
         """The slot by which subscriptions are evaluated."""
-        self._reweighed: list[Ints] = []
+        self.reweighed: list[Ints] = []
+        """Subscriptions that `take_reweighed` returns."""
 
     def note_reweighed(self, handles: Ints) -> None:
         """Note subscriptions that have been evaluated by other weights than before."""
-        self._reweighed.append(handles)
+        self.reweighed.append(handles)
 
     def take_reweighed(self) -> Ints:
         """Return the subscriptions noted since the last time: what they hold has other shares now."""
-        found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *self._reweighed]))
-        self._reweighed.clear()
+        found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *self.reweighed]))
+        self.reweighed.clear()
         return found
 
     @property

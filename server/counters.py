@@ -37,6 +37,8 @@ class Feed(Enum):
 
 
 _TIMES = ("first_hello_ms", "last_snapshot_ms")
+_PRESENT = ("devices", "bridge_failing", "outlet_waiting", "kernels_compiled", "measures", "serving_ms")
+"""What is not counted but is so now."""
 
 
 @dataclass(slots=True)
@@ -87,6 +89,10 @@ class Counters:
     """Sessions by their state."""
     bridge_failing: Counter[Feed] = field(default_factory=Counter)
     """Streams of the inlet, and the outlet, of which the last attempt has failed."""
+    outlet_waiting: int = 0
+    """Changes that wait to be told at the outlet."""
+    kernels_compiled: int = 0
+    """Kernels that had to be compiled before the server could serve."""
     serving_ms: int = 0
     """Since when the server serves, in steady time, as the two below."""
     first_hello_ms: int = 0
@@ -109,7 +115,7 @@ class Counters:
     def named(self) -> dict[str, int]:
         """Return all that only grows, by name."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in ("devices", "bridge_failing", "measures", "serving_ms", *_TIMES):
+        for name in (*_PRESENT, *_TIMES):
             del found[name]
         parked, rejected = found.pop("parked"), found.pop("rejected")
         failures = found.pop("bridge_failures")

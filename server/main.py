@@ -28,6 +28,7 @@ from safe_region.distortion import distortion
 from safe_region.extras import how_to_install
 from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
+from server.clock import Clock
 from server.core.coordinator import Coordinator
 from server.errors import BridgeError, StoreError
 from server.identity.setup import Identity, identity_of
@@ -151,14 +152,21 @@ class Server:
                 self._frame,
                 self._limits,
                 options,
-                virtual_time=settings.virtual_time,
+                clock=Clock(is_virtual=settings.virtual_time),
                 lease_ms=settings.lease_ms,
                 serves_tenants=bool(settings.tenants),
             )
             retention = Retention(self._store, settings.subscription_retention_days)
-            self._command_loop = CommandLoop(self.coordinator, self._store, retention=retention)
-            self._command_loop.state = ServerState.RECOVERING
-            self._readings = self._monitoring.begin(self._command_loop)
+            self._command_loop = CommandLoop(
+                self.coordinator,
+                self._store,
+                retention,
+                traces=self._monitoring.object_traces(),
+                state=ServerState.RECOVERING,
+            )
+            self._readings = self._monitoring.begin(
+                self._command_loop, lambda: identity.authenticator.accounts
+            )
             self._listener = Listener(
                 self._command_loop,
                 identity.authenticator,
@@ -175,7 +183,7 @@ class Server:
                 await self._listener.stop(0.0)
                 raise
             self._loop_task = asyncio.create_task(self._command_loop.run())
-            self._command_loop.state = ServerState.SERVING
+            self._command_loop.serve()
             self._bridge = [asyncio.create_task(one.run()) for one in bridge]
             await self._listener.serve()
         except BaseException:
@@ -195,7 +203,7 @@ class Server:
     def _warm_up(self) -> None:
         options = self.coordinator.matching.engine.options
         count = ready_kernels(self._frame, options, self._on_compiling, warm_up_walk)
-        self._readings.kernels_compiled = count
+        self.coordinator.counters.kernels_compiled = count
 
     def _recover(self) -> Mapping[str, str]:
         """Recover; return how far the inlet was taken."""

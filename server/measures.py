@@ -99,7 +99,7 @@ class Stretches:
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution
         self._total_ns = 0
-        self.resume()
+        self._began_ns = time.thread_time_ns()
 
     def resume(self) -> None:
         """Begin another one."""

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from server.commands.command import Command, Publish
+from server.command import Command, Publish
 from server.model import LiveObject
 from server.principal import local_name
 from server.session import Event

@@ -24,7 +24,7 @@ from bench.publish.experiments import PublishParameters
 from bench.recovery.experiments import RecoveryParameters
 from bench.recovery.workload import RecoveryWorkload, named, options_of
 from index.batches import Ints
-from server.commands import command as c
+from server import command as c
 from server.core.coordinator import Coordinator
 from server.model import LiveObject, NewObject, Place, TopK
 from server.runtime.command_loop import CommandLoop

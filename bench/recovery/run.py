@@ -185,7 +185,7 @@ def _attached(coordinator: Coordinator, workload: RecoveryWorkload, report: Conn
             told.add(stream)
         acceptor.finish(accepted)
         for stream in told:
-            for device_id, event in coordinator.take(stream, _TAKEN_MAX):
+            for device_id, event in coordinator.router.take(stream, _TAKEN_MAX):
                 if isinstance(event, VersionedDelta):
                     coordinator.sessions[device_id].ack(event.version)
             stream.wrote()

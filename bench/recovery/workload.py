@@ -21,7 +21,7 @@ from index.catalogue import (
 )
 from index.square import Square
 from safe_region.frame import Area, Frame
-from server.commands.command import Hello
+from server.command import Hello
 from server.core.specs.top_k import TopKKind
 from server.model import LiveObject, Place, TopK
 from server.session import Outbox

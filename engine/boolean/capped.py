@@ -84,6 +84,7 @@ class Capped:
         rows["is_dirty"][slots] = 1
         for slot, settled_ms in zip(slots.tolist(), rows["settled_ms"][slots].tolist(), strict=True):
             heapq.heappush(self._due, (settled_ms + SETTLE_MS, slot))
+            self._objects.due_ms = min(self._objects.due_ms, settled_ms + SETTLE_MS)
 
     def next_due_ms(self) -> int | None:
         """Return when a subscription is to be settled next; None if none is."""

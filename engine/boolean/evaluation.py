@@ -70,7 +70,8 @@ class Evaluation:
         before, places = self.held_of(slots[was_awake & ~is_whole]), self._tables.places(slots)
         moves = rows["is_moving"][slots] == 1
         self._anchors.place(slots[moves], positions.part(moves))
-        self._choose_nearest(slots[is_nearest])
+        if is_nearest.any():
+            self._choose_nearest(slots[is_nearest])
         rows["is_awake"][slots] = 1
         entered, left = self._tables.move(slots[is_whole], places.part(is_whole))
         self.count(entered, 1)

@@ -170,8 +170,9 @@ class BooleanMatcher:
         self.tables.crowds.came(objects)
         affected = self.tables.published(objects, slots)
         is_capped = self.subscriptions.rows["too_many"][affected.rows] == 1
-        self.tables.capped.came(affected.part(is_capped))
-        affected = affected.part(~is_capped)
+        if is_capped.any():
+            self.tables.capped.came(affected.part(is_capped))
+            affected = affected.part(~is_capped)
         if not len(affected.rows):
             return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
         self._evaluation.count(affected, 1)
@@ -193,6 +194,8 @@ class BooleanMatcher:
     def _told_at_once(self, affected: Pairs) -> tuple[Pairs, Ints]:
         """Return what the devices need not be asked about, and who is to be asked now."""
         is_asked = self.subscriptions.rows["region"][affected.rows] == NEAREST
+        if not is_asked.any():
+            return affected, np.empty(0, dtype=np.int64)
         begun = self.tables.pending.note(affected.part(is_asked))
         ids: Ints = self.subscriptions.rows["id"][begun]
         return affected.part(~is_asked), ids

@@ -9,7 +9,8 @@ they may be in vain: large batches are divided, and parts looked up on other cor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -86,19 +87,20 @@ class Evaluation:
         ]
         return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
 
-    def _retrieved(self, positions: Positions) -> Iterator[Choice]:
-        """Yield choices, those of a large batch in parts: the next ones are made ahead, on all cores."""
-        for choices in ahead_of(self._parts(positions), lambda part: self._choices(*part)):
-            yield from choices
+    def _retrieved(self, positions: Positions) -> Iterable[Choice]:
+        """Return choices; those of a large batch in parts: the next ones are made ahead, on all cores.
 
-    def _parts(self, positions: Positions) -> list[tuple[Slots, Rows, Positions]]:
-        """Divide a batch, and let subscriptions look for as many objects as they could be given."""
+        Subscriptions look for as many objects as they could be given.
+        """
         slots = self._subscriptions.slots(positions.handles)
         rows = self._subscriptions.rows[slots]
         base = rows["base_extra"]
         rows["extra"] = np.where(base == BY_COST, self._options.costs.extra_max, base)
-        parts = [slice(start, start + _PART) for start in range(0, len(slots), _PART)]
-        return [(slots[part], rows[part], positions.part(part)) for part in parts]
+        if len(slots) <= _PART:
+            return self._choices(slots, rows, positions) if len(slots) else ()
+        slices = [slice(start, start + _PART) for start in range(0, len(slots), _PART)]
+        parts = [(slots[part], rows[part], positions.part(part)) for part in slices]
+        return chain.from_iterable(ahead_of(parts, lambda part: self._choices(*part)))
 
     def _best(self, slots: Slots, rows: Rows, positions: Positions) -> Ranking:
         """Return the k + extra + 1 best objects of each.

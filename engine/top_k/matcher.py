@@ -130,7 +130,8 @@ class TopKMatcher:
 
     def are_awake(self, handles: Ints) -> Bools:
         """Whether each subscription is evaluated."""
-        return self.tables.are_awake(handles)
+        awake: Bools = self.subscriptions.rows["is_awake"][self.subscriptions.slots(handles)] == 1
+        return awake
 
     def are_pending(self, handles: Ints) -> Bools:
         """Whether something waits for the position of each subscription's device."""
@@ -148,7 +149,7 @@ class TopKMatcher:
         It may run in another thread while no object comes or goes and no subscription begins or ends;
         others may be evaluated. Most of the time it is a kernel without the GIL.
         """
-        if self.are_pending(positions.handles).any():
+        if self.tables.pending.count and self.are_pending(positions.handles).any():
             return None
         return self._evaluation.retrieve(positions)
 
@@ -169,8 +170,8 @@ class TopKMatcher:
         array of CHANGE_DTYPE
             What enters and leaves buffers, grouped by subscription.
         """
-        asked = self.are_pending(positions.handles)
-        if not asked.any():
+        asked = self.are_pending(positions.handles) if self.tables.pending.count else None
+        if asked is None or not asked.any():
             return self._evaluation.anchor(positions, cast("list[Choice] | None", retrieved))
         slots = self.subscriptions.slots(positions.handles[asked])
         waiting = self.tables.pending.take(self.subscriptions.rows, slots)
@@ -241,11 +242,18 @@ class TopKMatcher:
         )
         rows, owners = rows[counts], owners[counts]
         is_ellipse = self.subscriptions.rows["region"][owners] == ELLIPSE
-        begun = self.tables.pending.note(
-            self.subscriptions.rows, owners[is_ellipse], objects.ids[rows[is_ellipse]]
-        )
-        changes, lowered = self._admit(*self._needed(owners[~is_ellipse], slots[rows[~is_ellipse]]))
-        return Published(changes, lowered, self.subscriptions.rows["id"][begun])
+        begun: Ints = np.empty(0, dtype=np.int64)
+        if is_ellipse.any():
+            begun = self._ask_first(owners[is_ellipse], objects.ids[rows[is_ellipse]])
+            rows, owners = rows[~is_ellipse], owners[~is_ellipse]
+        changes, lowered = self._admit(*self._needed(owners, slots[rows]))
+        return Published(changes, lowered, begun)
+
+    def _ask_first(self, owners: Slots, object_ids: Ints) -> Ints:
+        """Let objects pend for subscriptions in the mode ELLIPSE; return whose device is to be asked."""
+        begun = self.tables.pending.note(self.subscriptions.rows, owners, object_ids)
+        handles: Ints = self.subscriptions.rows["id"][begun]
+        return handles
 
     def _needed(self, owners: Slots, new_slots: Slots) -> tuple[Slots, Slots]:
         """Return which anchored subscriptions need which new objects."""

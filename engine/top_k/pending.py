@@ -23,10 +23,11 @@ class Pending:
         self.pairs: Rows = np.zeros(_ROOM_MIN, dtype=PENDING_DTYPE)
         self._ends = np.zeros(1, dtype=np.int64)
         self._free = np.full(1, NO_PENDING, dtype=np.int32)
-        self._count = 0
+        self.count = 0
+        """How many pairs there are: nothing here is called on a report's way while there is none."""
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     @property
     def end(self) -> int:
@@ -35,8 +36,8 @@ class Pending:
 
     def note(self, subscriptions: Rows, owners: Slots, object_ids: Ints) -> Slots:
         """Add pairs; return the subscriptions for which nothing waited before, each once."""
-        self._count += len(owners)
-        self.pairs = longer(self.pairs, max(self.end, self._count))
+        self.count += len(owners)
+        self.pairs = longer(self.pairs, max(self.end, self.count))
         begun = np.empty(len(owners), dtype=np.int32)
         count = kernels.note(subscriptions, self.pairs, self._free, self._ends, owners, object_ids, begun)
         return begun[:count]
@@ -47,7 +48,7 @@ class Pending:
         kernels.measure(subscriptions, self.pairs, slots, offsets)
         object_ids = np.empty(int(offsets[-1]), dtype=np.int64)
         kernels.take(subscriptions, self.pairs, self._free, slots, object_ids)
-        self._count -= len(object_ids)
+        self.count -= len(object_ids)
         return offsets, object_ids
 
     def ids(self, subscriptions: Rows, slot: int) -> list[int]:

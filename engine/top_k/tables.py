@@ -39,11 +39,6 @@ class TopKTables:
         self.reaches: Callable[[Slots], ReachBatch] = self.reaches_of
         """Says where the index looks for subscriptions, and how far."""
 
-    def are_awake(self, handles: Ints) -> Bools:
-        """Whether each subscription is evaluated."""
-        awake: Bools = self.subscriptions.rows["is_awake"][self.subscriptions.slots(handles)] == 1
-        return awake
-
     def are_pending(self, handles: Ints) -> Bools:
         """Whether something waits for the position of each subscription's device."""
         if not len(self.pending):

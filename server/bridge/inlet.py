@@ -16,11 +16,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from server import command as c
 from server.bridge.attempts import Attempts
 from server.bridge.feeds import Taken
 from server.bridge.portion import Portion
 from server.bridge.rows import Judge, Judged
-from server.commands import command as c
 from server.core.coordinator import Coordinator
 from server.counters import Feed
 from server.errors import RefusalError

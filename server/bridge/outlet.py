@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from feeds.schemas import MESSAGES
+from server import command as c
 from server.bridge.attempts import Attempts
 from server.bridge.feeds import Given
-from server.commands import command as c
 from server.counters import Counters, Feed
 from server.store import SqliteStore
 from server.store.mutations import Happened

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from feeds.schemas import EXPIRE, PUBLISH, RETRACT
 from safe_region.frame import Frame
-from server.commands import command as c
+from server import command as c
 from server.commands.validation import checked_object
 from server.core.specs.checks import require
 from server.errors import RefusalError

@@ -7,10 +7,11 @@ evaluation, and what does is a row in it. Nothing else may change the engine bef
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from server.commands import command as c
+from engine.engine import Part
+from server import command as c
 from server.commands.validation import (
     checked_name,
     checked_nonce,
@@ -21,7 +22,7 @@ from server.commands.validation import (
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.inspection import Inspected, Inspector
-from server.core.matching_service import Retrieved, SearchRequest
+from server.core.matching_service import SearchRequest
 from server.core.specs import kind_of_spec
 from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
@@ -86,7 +87,7 @@ class Acceptor:
             case c.Inspect():
                 accepted.later.append(lambda: self._inspect(command, answer))
 
-    def finish(self, accepted: Accepted, retrieved: Retrieved | None = None) -> None:
+    def finish(self, accepted: Accepted, retrieved: list[Part] | None = None) -> None:
         """Evaluate what was accepted; answer.
 
         `retrieved` is what the matching service has looked up for the evaluation, if it has already.
@@ -129,27 +130,14 @@ class Acceptor:
         session = report.session
         if session is None or session.outbox is not report.outbox:
             session = attached_session(report)
-        handles = session.handles
-        for i, subscription_id in enumerate(report.subscription_ids):
-            if subscription_id not in handles:
-                raise RefusalError(
-                    Reason.UNKNOWN_SUBSCRIPTION,
-                    f"subscription_ids[{i}]",
-                    subscription_id,
-                    "a subscription of the device",
-                )
-        coordinator = self._coordinator
+        try:
+            handles = [session.handles[one] for one in report.subscription_ids]
+        except KeyError:
+            raise _unknown_subscription(report.subscription_ids, session) from None
         if report.place.margin_m:
-            needs_exact = self._need_exact(handles[one] for one in report.subscription_ids)
+            needs_exact = any(map(self._coordinator.matching.needs_exact_position, handles))
             require_covered(needs_exact, report.place.margin_m)
-        coordinator.report(
-            session,
-            report.sequence,
-            report.version,
-            report.subscription_ids,
-            report.place,
-            accepted.evaluation,
-        )
+        self._coordinator.report(report, session, handles, accepted.evaluation)
 
     def _accept_hello(self, hello: c.Hello, accepted: Accepted) -> None:
         coordinator, outbox = self._coordinator, hello.outbox
@@ -174,7 +162,7 @@ class Acceptor:
                 hello.nonce,
                 principal.local(hello.device_id),
                 may_take_over=_may_take_over(hello),
-                now_ms=coordinator.steady_ms,
+                now_ms=coordinator.clock.lease_ms,
                 limits=limits,
                 lease_ms=coordinator.leases.lease_ms,
             )
@@ -184,18 +172,14 @@ class Acceptor:
                 )
         if outbox.closed:
             return  # it has gone already, and nobody would detach it
-        coordinator.hello(
-            outbox,
-            hello.device_id,
-            hello.nonce,
-            hello.version,
-            hello.epoch,
-            hello.place,
-            accepted.evaluation,
-        )
+        coordinator.hello(hello, accepted.evaluation)
 
-    def _need_exact(self, handles: Iterable[int]) -> bool:
-        return any(map(self._coordinator.matching.needs_exact_position, handles))
+
+def _unknown_subscription(numbers: Sequence[int], session: Session) -> RefusalError:
+    """Return the refusal of a report that names a subscription that its device has not."""
+    i, number = next((i, one) for i, one in enumerate(numbers) if one not in session.handles)
+    limit = "a subscription of the device"
+    return RefusalError(Reason.UNKNOWN_SUBSCRIPTION, f"subscription_ids[{i}]", number, limit)
 
 
 def checked_spec(spec: Spec, coordinator: Coordinator, principal: Principal) -> Spec:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from safe_region.earth import Polygon
-from server.commands import command as c
+from server import command as c
 from server.core.coordinator import Coordinator
 from server.core.dear_subscriptions import CHANGE_US
 from server.model import Boolean, NewObject, Spec, TopK
@@ -84,6 +84,8 @@ class Costs:
 
     def of(self, command: c.Command) -> float:
         """Return what a command may cost."""
+        if isinstance(command, c.Report):  # nearly always
+            return self._report(command)
         found = self._published(command)
         return self._asked(command) if found is None else found
 
@@ -102,8 +104,6 @@ class Costs:
     def _asked(self, command: c.Command) -> float:
         """Return what a command of a device, or a question, may cost."""
         match command:
-            case c.Report():
-                return self._report(command)
             case c.Hello():
                 session = self._sessions.get(command.device_id)
                 handles = () if session is None else session.handles.values()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.commands import command as c
+from server import command as c
 from server.commands.plan import Plan, Touches
 from server.commands.validation import checked_name
 from server.core.coordinator import Coordinator

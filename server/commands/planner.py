@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from server.commands import command as c
+from server import command as c
 from server.commands.acceptor import attached_session, checked_spec, require_covered
 from server.commands.forgetting import plan_forget
 from server.commands.plan import LATER, Later, Plan, Touched, Touches
@@ -140,7 +140,7 @@ class Planner:
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         now_ms = self._coordinator.matching.now_ms
-        if not self._coordinator.virtual_time:
+        if not self._coordinator.clock.is_virtual:
             raise RefusalError(Reason.NOT_VIRTUAL, "clock", "real", "virtual (serve with --virtual-time)")
         if command.time_ms < now_ms:
             limit = f"at least {now_ms}, the present time"

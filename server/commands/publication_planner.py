@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from server.commands import command as c
+from server import command as c
 from server.commands.plan import Plan, Publication, Touches
 from server.commands.validation import checked_objects
 from server.core.coordinator import Coordinator
@@ -50,10 +50,7 @@ class PublicationPlanner:
         known_ids: list[int] = []
         wanted: list[tuple[int, NewObject, int]] = []
         principal = command.principal
-        checked = [
-            _qualified(new, principal)
-            for new in checked_objects(command.objects, coordinator.limits, coordinator.frame)
-        ]
+        checked = checked_objects(command.objects, coordinator.limits, coordinator.frame, principal)
         known = coordinator.keys.of(principal.owner)
         for new in checked:
             old_id = known.get(new.key) if new.key else None
@@ -104,7 +101,7 @@ class PublicationPlanner:
 
     def _require_outlet(self) -> None:
         """Refuse what the outlet would have to tell, while too much waits there."""
-        waiting, limit = self._coordinator.untold_count, self._coordinator.limits.outlet_max
+        waiting, limit = self._coordinator.counters.outlet_waiting, self._coordinator.limits.outlet_max
         if waiting >= limit:
             said = f"{waiting} changes wait"
             raise RefusalError(Reason.TOO_MANY, "outlet", said, f"below {limit}; try again later")
@@ -154,11 +151,3 @@ class PublicationPlanner:
             new.area,
             owner,
         )
-
-
-def _qualified(new: NewObject, principal: Principal) -> NewObject:
-    """Return an object with the names of its tenant."""
-    if not principal.prefix:
-        return new
-    key = principal.qualified(new.key) if new.key else ""
-    return new._replace(keywords=tuple(map(principal.qualified, new.keywords)), key=key)

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 
 from safe_region.frame import Frame
+from server.command import Report
 from server.commands.areas import checked_area
-from server.commands.command import Report
 from server.core.specs.checks import checked_keywords, require
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, Place
+from server.principal import ANYBODY, Principal
 
 _LON_MAX_DEG = 180.0
 _HEADING_MAX_DEG = 360.0
@@ -67,18 +68,23 @@ def checked_name(name: str, field: str, length_max: int, *, optional: bool = Fal
     return name
 
 
-def checked_object(new: NewObject, limits: Limits, frame: Frame, field: str) -> NewObject:
-    """Normalise an object, which must lie in the service area; give one with an area its point."""
+def checked_object(
+    new: NewObject, limits: Limits, frame: Frame, field: str, principal: Principal = ANYBODY
+) -> NewObject:
+    """Normalise an object, which must lie in the service area; give one with an area its point.
+
+    Its keywords and its key get the names of the tenant of whoever publishes it.
+    """
+    lon, lat = new.lon, new.lat
     if new.area is not None:
         lon, lat = checked_area(new.area, limits, frame, f"{field}.area")
-        new = new._replace(lon=lon, lat=lat)
-    checked_position(new.lon, new.lat, f"{field}.position")
-    if not frame.covers(new.lon, new.lat):
+    checked_position(lon, lat, f"{field}.position")
+    if not frame.covers(lon, lat):
         area = frame.area
         raise RefusalError(
             Reason.OUT_OF_AREA,
             f"{field}.position",
-            f"({new.lon}, {new.lat})",
+            f"({lon}, {lat})",
             f"within the service area, lon {area.lon_min} to {area.lon_max}, "
             f"lat {area.lat_min} to {area.lat_max}",
         )
@@ -97,18 +103,28 @@ def checked_object(new: NewObject, limits: Limits, frame: Frame, field: str) -> 
             f"at most {limits.payload_bytes_max} bytes",
         )
     checked_name(new.key, f"{field}.key", limits.name_length_max, optional=True)
-    return new if keywords == new.keywords else new._replace(keywords=keywords)
+    key = new.key
+    if principal.prefix:
+        keywords = tuple(map(principal.qualified, keywords))
+        key = principal.qualified(key) if key else ""
+    if new.area is None and keywords == new.keywords and key == new.key:
+        return new  # nearly always
+    return new._replace(lon=lon, lat=lat, keywords=keywords, key=key)
 
 
-def checked_objects(objects: Sequence[NewObject], limits: Limits, frame: Frame) -> list[NewObject]:
+def checked_objects(
+    objects: Sequence[NewObject], limits: Limits, frame: Frame, principal: Principal
+) -> list[NewObject]:
     """Normalise the objects of one request: 1 to `objects_per_request_max`, keys all different."""
     check_count(len(objects), "objects", limits.objects_per_request_max)
-    checked = [checked_object(new, limits, frame, f"objects[{i}]") for i, new in enumerate(objects)]
+    checked = [
+        checked_object(new, limits, frame, f"objects[{i}]", principal) for i, new in enumerate(objects)
+    ]
     seen: set[str] = set()
     for i, new in enumerate(checked):
         if new.key in seen:
             limit = "different from the other keys of the request"
-            raise RefusalError(Reason.INVALID_FIELD, f"objects[{i}].key", repr(new.key), limit)
+            raise RefusalError(Reason.INVALID_FIELD, f"objects[{i}].key", repr(objects[i].key), limit)
         if new.key:
             seen.add(new.key)
     return checked

@@ -1,8 +1,9 @@
-"""The coordinator: what the server knows, and what commands do to it. Synchronous, no I/O.
+"""The coordinator: devices, keys and leases, and what commands do to them. Synchronous, no I/O.
 
-Deltas of the matching service go to the sessions of the devices they are for. What arrives here has been
-validated, what had to be durable is, and nothing below can fail. Whatever asks for an evaluation puts a
-row into a batch; `evaluate` carries all of them out together.
+Objects and subscriptions are the matching service's (`matching`); what changes them for devices comes
+here, and the deltas go to the sessions of the devices they are for. What arrives here has been validated,
+what had to be durable is, and nothing below can fail. Whatever asks for an evaluation puts a row into a
+batch; `evaluate` carries all of them out together.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from collections import Counter, deque
 from collections.abc import Collection, Sequence
 
 from engine import EngineOptions
+from engine.engine import Part
 from safe_region.frame import Frame
+from server import command as c
+from server.clock import Clock
 from server.core.dear_subscriptions import DearSubscriptions
 from server.core.delta_router import DeltaRouter
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.location_requests import LocationRequests
-from server.core.matching_service import MatchingService, Retrieved
+from server.core.matching_service import MatchingService
 from server.core.object_keys import ObjectKeys
 from server.core.object_table import RemovedObject
 from server.core.specs.windows import stored_window
@@ -28,7 +32,6 @@ from server.model import NO_WINDOW, Cause, Delta, LiveObject, Place, Spec, Windo
 from server.principal import tenant_of
 from server.session import (
     Detached,
-    Event,
     Locate,
     Outbox,
     RefusedCommand,
@@ -55,8 +58,8 @@ class Coordinator:
         What is accepted.
     options
         How the engine works.
-    virtual_time
-        Whether the clock may be advanced by command.
+    clock
+        What tells the time.
     lease_ms
         How long a device may say nothing; 0 for ever.
     serves_tenants
@@ -69,7 +72,7 @@ class Coordinator:
         limits: Limits | None = None,
         options: EngineOptions | None = None,
         *,
-        virtual_time: bool = False,
+        clock: Clock | None = None,
         lease_ms: int = 0,
         serves_tenants: bool = False,
     ) -> None:
@@ -77,19 +80,15 @@ class Coordinator:
         self.frame = frame
         self.limits = limits or Limits()
         self.matching = MatchingService(frame, options)
-        self.virtual_time = virtual_time
+        self.clock = clock or Clock()
         self.router = DeltaRouter(self.matching, self.limits)
         self.sessions = self.router.sessions
         self.counters = self.router.counters
         self.late_mutations: deque[Mutation] = deque()
         """What must be on disk some day: expired objects, and when devices were heard of last."""
-        self.real_ms = 0
-        """Real time, for those who wait for people: set by whoever drives this."""
-        self.steady_ms = 0
-        """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
         self.leases = Leases(lease_ms)
-        self.untold_count = 0
-        """How much waits to be told at the outlet: set by whoever drives this."""
+        self.outboxes: set[Outbox] = set()
+        """Those of all streams."""
         self.location_requests = LocationRequests()
         self.dear = DearSubscriptions()
         self.keys = ObjectKeys()
@@ -131,19 +130,26 @@ class Coordinator:
     def advance(self, now_ms: int) -> int:
         """Set the time. What expires leaves mutations in `late_mutations`.
 
-        What is due is settled; in virtual time, in which nobody waits for anything, all that can be.
+        Nothing is done while nothing is due. What is, is settled; in virtual time, in which nobody waits
+        for anything, all that can be.
         """
+        clock = self.clock
+        if clock.is_virtual or not self.matching.engine.skip_to(now_ms):
+            self._pass_time(now_ms)
+        if clock.is_virtual:
+            clock.lease_ms = now_ms
+        if clock.lease_ms >= self.leases.due_ms:
+            self.end_leases()
+        return now_ms
+
+    def _pass_time(self, now_ms: int) -> None:
         expired, deltas = self.matching.advance(now_ms)
         self._route(deltas)
         self.counters.objects_gone += len(expired)
         for item in expired:
             self._forget_key(item)
             self.late_mutations.append(DeleteObject(item.object_id, has_expired=True))
-        self.settle(everything=self.virtual_time)
-        if self.virtual_time:
-            self.steady_ms = now_ms
-        self.end_leases()
-        return now_ms
+        self.settle(everything=self.clock.is_virtual)
 
     def settle(self, *, everything: bool = True) -> None:
         """Bring up to date subscriptions with too many matches (`MatchingService.settle`)."""
@@ -176,7 +182,8 @@ class Coordinator:
             if item.key:
                 self.keys.put(item.owner, item.key, item.object_id)
         self._route(self.matching.publish(fresh, replaced))
-        self._ask_for_locations()
+        if self.matching.located:
+            self._ask_for_locations()
 
     def retract(self, ids: list[int]) -> None:
         """Remove live objects."""
@@ -195,7 +202,7 @@ class Coordinator:
         """Note that a device has said something; return its session, if it is attached there. O(1)."""
         session = outbox.devices.get(device_id)
         if session is not None:
-            session.last_seen_ms = self.steady_ms
+            session.last_seen_ms = self.clock.lease_ms
         return session
 
     def reject(
@@ -206,20 +213,12 @@ class Coordinator:
         outbox.timed_report = None  # it may be this one, and be never answered
         outbox.put(None, device_id, Rejection(number, command, error))
 
-    def hello(
-        self,
-        outbox: Outbox,
-        device_id: str,
-        nonce: bytes,
-        version: int,
-        epoch: int,
-        place: Place,
-        batch: EvaluationBatch,
-    ) -> None:
+    def hello(self, hello: c.Hello, batch: EvaluationBatch) -> None:
         """Attach a device: welcome it, then send what it missed, or everything."""
-        session = self.router.session_of(device_id)
-        resumed = session.attach(outbox, nonce, version, epoch, self.steady_ms)
-        self.leases.begin(session, self.steady_ms)
+        place, now_ms = hello.place, self.clock.lease_ms
+        session = self.router.session_of(hello.device_id)
+        resumed = session.attach(hello.outbox, hello.nonce, hello.version, hello.epoch, now_ms)
+        self.leases.begin(session, now_ms)
         known = tuple(
             Subscribed(subscription_id, self.matching.spec(handle), self.router.name_of(handle))
             for subscription_id, handle in session.handles.items()
@@ -229,7 +228,7 @@ class Coordinator:
         session.enqueue(Welcome(self.matching.now_ms, known, target, resumed, session.epoch))
         handles = [one for one in session.handles.values() if one not in unplaced]
         if resumed:
-            session.resume(version)
+            session.resume(hello.version)
         else:
             batch.snapshots.update(dict.fromkeys(handles, Cause.RESUMED))
             for handle in handles:
@@ -338,40 +337,34 @@ class Coordinator:
         self.matching.unsubscribe(handle)
 
     def report(
-        self,
-        session: Session,
-        sequence: int,
-        version: int,
-        subscription_ids: Sequence[int],
-        place: Place,
-        batch: EvaluationBatch,
+        self, report: c.Report, session: Session, handles: Sequence[int], batch: EvaluationBatch
     ) -> None:
-        """Take note of a report; the latest position counts.
+        """Take note of a report for subscriptions of a session; the latest position counts.
 
         One that comes again, or after a later one, has been answered already.
         """
-        session.ack(version)
-        if sequence <= session.report_sequence:
+        session.ack(report.version)
+        if report.sequence <= session.report_sequence:
             self.counters.reports_repeated += 1
             return
-        session.report_sequence = sequence
+        session.report_sequence = report.sequence
         self.counters.reports_accepted += 1
-        handles = session.handles
-        for subscription_id in subscription_ids:
-            handle = handles[subscription_id]
-            batch.place(handle, place)
+        for handle in handles:
+            batch.place(handle, report.place)
 
     # -- evaluation ------------------------------------------------------------------------------
 
-    def evaluate(self, batch: EvaluationBatch, retrieved: Retrieved | None = None) -> None:
+    def evaluate(self, batch: EvaluationBatch, retrieved: list[Part] | None = None) -> None:
         """Evaluate all that is in a batch, and let devices know.
 
         `retrieved` is what the matching service has retrieved for it, if it has already.
         """
-        self.matching.resume(batch)
+        if batch.arrivals:  # not those of a batch that was looked up: they have their rows
+            self.matching.resume(batch)
         if batch:
             began_us = now_us()
-            self.location_requests.answered(batch.places)
+            if self.matching.pending:
+                self.location_requests.answered(batch.places)
             deltas = self.matching.evaluate(batch, retrieved)
             self.dear.note(deltas)
             self._route(deltas)
@@ -384,10 +377,6 @@ class Coordinator:
         if self.matching.is_reweighing:
             self._route(self.matching.reweigh(_REWEIGHED))
         return self.matching.is_reweighing
-
-    def take(self, outbox: Outbox, count_max: int) -> list[tuple[str, Event]]:
-        """Take what is to be sent on a stream, oldest first."""
-        return self.router.take(outbox, count_max)
 
     def _route(self, deltas: Sequence[Delta]) -> None:
         for session in self.router.route(deltas):
@@ -404,7 +393,7 @@ class Coordinator:
         for handle in self.matching.located:
             session, subscription_id = self.router.owner(handle)
             if session.is_attached:
-                self.location_requests.ask(handle, self.real_ms)
+                self.location_requests.ask(handle, self.clock.real_ms)
                 asked.setdefault(session.device_id, []).append(subscription_id)
         self.matching.located = []
         for device_id, numbers in asked.items():
@@ -413,8 +402,8 @@ class Coordinator:
     def detach_silent(self) -> None:
         """Detach and park devices that have left a question unanswered for too long."""
         requests = self.location_requests
-        while (handle := requests.late(self.real_ms - self.limits.answer_ms_max)) is not None:
-            waited_ms = self.real_ms - requests.since_ms(handle)
+        while (handle := requests.late(self.clock.real_ms - self.limits.answer_ms_max)) is not None:
+            waited_ms = self.clock.real_ms - requests.since_ms(handle)
             session, _ = self.router.owner(handle)
             limit = f"at most {self.limits.answer_ms_max} ms"
             error = RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit)
@@ -424,8 +413,8 @@ class Coordinator:
 
     def end_leases(self) -> None:
         """Detach and park devices that have said nothing for longer than their lease."""
-        for session in self.leases.expired(self.steady_ms):
-            silent_ms = self.steady_ms - session.last_seen_ms
+        for session in self.leases.expired(self.clock.lease_ms):
+            silent_ms = self.clock.lease_ms - session.last_seen_ms
             limit = f"less than {self.leases.lease_ms} ms"
             error = RefusalError(Reason.LEASE_EXPIRED, "silence", f"{silent_ms} ms", limit)
             self._give_up(session, error, ParkReason.LEASE_EXPIRED)

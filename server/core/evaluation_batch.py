@@ -7,7 +7,7 @@ in: thousands of devices come back together. O(1) a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -63,18 +63,18 @@ class EvaluationBatch:
             self.forget(handle)
             self.unplaced.add(handle)
 
-    def resume(self, are_awake: Bools, are_pending: Bools) -> None:
+    def resume(self, are_awake: Bools, pending: Collection[int]) -> None:
         """Put in a row for each arrival that needs one: it is parked, or something waits for its place.
 
         Parameters
         ----------
-        are_awake, are_pending
+        are_awake
             Of each arrival, in their order.
+        pending
+            Subscriptions for which something waits.
         """
-        rows = zip(self.arrivals.items(), are_awake.tolist(), are_pending.tolist(), strict=True)
-        for (handle, place), is_awake, is_pending in rows:
-            is_parked = not is_awake and handle in self.snapshots
-            if is_parked or is_pending:
+        for (handle, place), is_awake in zip(self.arrivals.items(), are_awake.tolist(), strict=True):
+            if (not is_awake and handle in self.snapshots) or handle in pending:
                 self.places[handle] = place
                 self.causes[handle] = Cause.RESUMED
         self.arrivals.clear()

@@ -248,7 +248,7 @@ class Inspector:
     def _silent_ms(self, session: Session) -> int | None:
         if not session.was_attached:
             return None
-        return max(0, self._coordinator.steady_ms - session.last_seen_ms)
+        return max(0, self._coordinator.clock.lease_ms - session.last_seen_ms)
 
     def _subscription(self, device_id: str, number: int, handle: int) -> InspectedSubscription:
         """Return what is known without looking anything up."""

@@ -1,6 +1,7 @@
 """The matching service: objects and subscriptions in words, over the engine, which knows numbers only.
 
-Keywords become numbers, live objects and specs become rows, and what the engine says becomes deltas.
+Keywords become numbers, live objects and specs become rows, and what the engine says becomes deltas. It
+knows no device and no session: `server/core/coordinator.py` does. Callers that only read ask it directly.
 Every operation returns the deltas it causes, at most one a subscription. Cost beyond the engine's: O(1) a
 keyword, an object, a change.
 """
@@ -13,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import Engine, EngineOptions, Positions
-from engine.contracts import BOOLEAN, STANDING, Rows, handle_of, kind_of
+from engine import Engine, EngineOptions
+from engine.contracts import BOOLEAN, STANDING, Bounds, Rows, handle_of, kind_of
+from engine.engine import Part
 from engine.weights import SLOTS
-from index.batches import Floats, Ints, KeywordLists, ObjectBatch
+from index.batches import Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Frame, Point
 from safe_region.idf import IdfTable
 from server.core.area_columns import with_areas
@@ -50,13 +52,6 @@ class SearchRequest(NamedTuple):
     lat: float
 
 
-class Retrieved(NamedTuple):
-    """What was looked up for a batch, before it is evaluated."""
-
-    positions: Positions
-    found: list[object | None]
-
-
 class MatchingService:
     """All objects and subscriptions, and what devices hold of them.
 
@@ -71,8 +66,10 @@ class MatchingService:
     def __init__(self, frame: Frame, options: EngineOptions | None = None) -> None:
         self.frame = frame
         self.engine = Engine(options)
+        self.pending: set[int] = set()
+        """Subscriptions (modes ELLIPSE, NEAREST) for which something waits for a position."""
         self.located: list[int] = []
-        """Handles whose devices have to say where they are; whoever asks them empties it."""
+        """Those of them whose devices are to be asked where they are; whoever asks empties it."""
         self._tables: list[IdfTable | None] = [None] * SLOTS
         """Weights of keywords, by slot of the engine's."""
         self.is_reweighing = False
@@ -88,7 +85,7 @@ class MatchingService:
     @property
     def now_ms(self) -> int:
         """The present time."""
-        return self.engine.now_ms
+        return self.engine.objects.now_ms
 
     # -- time and objects ------------------------------------------------------------------------
 
@@ -138,10 +135,11 @@ class MatchingService:
             times.append(self.engine.objects.next_due_ms())
         return min((one for one in times if one is not None), default=None)
 
-    def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
+    def publish(self, objects: Sequence[LiveObject], replaced: Sequence[int] = ()) -> list[Delta]:
         """Add objects, in place of those replaced. Whose device has to be asked first is in `located`."""
         deltas: dict[int, Delta] = {}
-        self._remove(list(replaced), Cause.REPLACED, DropReason.REPLACED, deltas)
+        if replaced:
+            self._remove(replaced, Cause.REPLACED, DropReason.REPLACED, deltas)
         if objects:
             batch = ObjectBatch(
                 np.array([item.object_id for item in objects], dtype=np.int64),
@@ -158,7 +156,9 @@ class MatchingService:
             self._note(published.changes, Cause.PUBLISHED, DropReason.OUT_OF_REACH, deltas)
             for handle in published.rebound.tolist():
                 deltas.setdefault(handle, self._delta(handle, Cause.PUBLISHED))
-            self.located += published.pending.tolist()
+            if len(published.pending):
+                self.located += published.pending.tolist()
+                self.pending.update(self.located)
         return self._complete(deltas)
 
     def restore_objects(self, columns: ObjectColumns) -> None:
@@ -180,15 +180,15 @@ class MatchingService:
     def retract(self, ids: Sequence[int]) -> list[Delta]:
         """Remove live objects."""
         deltas: dict[int, Delta] = {}
-        self._remove(ids, Cause.RETRACTED, DropReason.RETRACTED, deltas)
+        if ids:
+            self._remove(ids, Cause.RETRACTED, DropReason.RETRACTED, deltas)
         return self._complete(deltas)
 
     def _remove(
         self, ids: Sequence[int], cause: Cause, reason: DropReason, deltas: dict[int, Delta]
     ) -> None:
-        if ids:
-            self.objects.take(ids)
-            self._note(self.engine.remove(np.array(ids, dtype=np.int64)), cause, reason, deltas)
+        self.objects.take(ids)
+        self._note(self.engine.remove(np.array(ids, dtype=np.int64)), cause, reason, deltas)
 
     # -- weights of keywords ---------------------------------------------------------------------
 
@@ -303,10 +303,13 @@ class MatchingService:
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""
         self._kind(handle).unsubscribe(handle)
+        self.pending.discard(handle)
 
     def park(self, handles: Iterable[int]) -> None:
         """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
-        self.engine.park(_ids(handles))
+        handles = _ids(handles)
+        self.engine.park(handles)
+        self.pending.difference_update(handles.tolist())
 
     def spec(self, handle: int) -> Spec:
         """Return what a subscription asks for."""
@@ -327,16 +330,13 @@ class MatchingService:
 
     def resume(self, batch: EvaluationBatch) -> None:
         """Give the subscriptions of devices that have said hello the rows that they need."""
-        if batch.arrivals:
-            handles = _ids(batch.arrivals)
-            batch.resume(self.engine.are_awake(handles), self.engine.are_pending(handles))
+        batch.resume(self.engine.are_awake(_ids(batch.arrivals)), self.pending)
 
-    def retrieve(self, batch: EvaluationBatch) -> Retrieved:
+    def retrieve(self, batch: EvaluationBatch) -> list[Part]:
         """Look up what `evaluate` needs, in any thread; others may be evaluated meanwhile."""
-        positions = batch.positions(self.frame)
-        return Retrieved(positions, self.engine.retrieve(positions))
+        return self.engine.retrieve(batch.positions(self.frame))
 
-    def evaluate(self, batch: EvaluationBatch, retrieved: Retrieved | None = None) -> list[Delta]:
+    def evaluate(self, batch: EvaluationBatch, retrieved: list[Part] | None = None) -> list[Delta]:
         """Evaluate subscriptions anew, each at its place; wake those that are parked.
 
         The delta of a subscription that is woken, or that the batch wants a snapshot of, has all that its
@@ -344,25 +344,27 @@ class MatchingService:
         delta says PUBLISHED. `retrieved` is what `retrieve` has said of this batch.
         """
         deltas: dict[int, Delta] = {}
+        bounds: Bounds | None = None
         if batch.places:
-            positions = batch.positions(self.frame) if retrieved is None else retrieved.positions
-            awake = self.engine.are_awake(positions.handles).tolist()
-            pending = self.engine.are_pending(positions.handles).tolist()
-            causes = batch.causes
-            for handle, is_awake, is_pending in zip(batch.places, awake, pending, strict=True):
-                cause = Cause.PUBLISHED if is_pending else causes.get(handle, Cause.REPORTED)
-                deltas[handle] = self._delta(handle, cause, snapshot=not is_awake)
-            found = None if retrieved is None else retrieved.found
-            changes = self.engine.evaluate(positions, found)
+            if retrieved is None:
+                retrieved = self.engine.divided(batch.positions(self.frame))
+            changes, were_awake, bounds = self.engine.evaluate_parts(retrieved)
+            causes, pending = batch.causes, self.pending
+            for handle, was_awake in zip(batch.places, were_awake.tolist(), strict=True):
+                cause = Cause.PUBLISHED if handle in pending else causes.get(handle, Cause.REPORTED)
+                deltas[handle] = self._delta(handle, cause, snapshot=not was_awake)
+            if pending:
+                pending.difference_update(batch.places)
             self._note(changes, Cause.REPORTED, DropReason.OUT_OF_REACH, deltas)
         for handle, cause in batch.snapshots.items():
             before = deltas.get(handle)
             if before is None or not before.snapshot:
                 deltas[handle] = self._snapshot(handle, cause)
-        if batch.unplaced:
-            self.park(batch.unplaced)
+        if not batch.unplaced:
+            return self._complete(deltas, bounds)
+        self.park(batch.unplaced)
         unplaced = [self._unplaced(handle, Cause.RESUMED) for handle in batch.unplaced]
-        return self._complete(deltas) + unplaced
+        return self._complete(deltas, bounds) + unplaced
 
     def snapshot(self, handle: int, cause: Cause) -> Delta:
         """Return all that the device of a subscription should hold: nothing, if it is parked."""
@@ -464,24 +466,30 @@ class MatchingService:
                 delta.add.extend(map(shared.__getitem__, ids[middle:stop]))
         return True
 
-    def _complete(self, deltas: dict[int, Delta]) -> list[Delta]:
+    def _complete(self, deltas: dict[int, Delta], known: Bounds | None = None) -> list[Delta]:
         """Give deltas the anchors and bounds that are true now.
 
         Whoever was evaluated by other weights than before, for whatever reason, is told all anew: what it
-        holds has other shares.
+        holds has other shares. `known` are the bounds of the first deltas, if they were read already.
         """
-        for handle in self.engine.objects.weights.take_reweighed().tolist():
+        weights = self.engine.objects.weights
+        for handle in weights.take_reweighed().tolist() if weights.reweighed else ():
             before = deltas.get(handle)
             if before is None or not before.snapshot:
                 cause = Cause.REWEIGHED if before is None else before.cause
                 deltas[handle] = self._snapshot(handle, cause)
         if not deltas:
             return []
-        columns: tuple[Floats | Ints, ...] = self.engine.bounds(_ids(deltas))
-        rows = zip(deltas.items(), *(column.tolist() for column in columns), strict=True)
+        known_count = 0 if known is None else len(known.x_m)
+        columns: list[list[Any]] = [] if known is None else [column.tolist() for column in known]
+        if len(deltas) > known_count:
+            others = self.engine.bounds(_ids(list(deltas)[known_count:]))
+            more = [column.tolist() for column in others]
+            columns = [a + b for a, b in zip(columns, more, strict=True)] if columns else more
+        rows = zip(deltas.items(), *columns, strict=True)
         for (handle, delta), x_m, y_m, bound_m, bound_id in rows:
             delta.anchor = Point(x_m, y_m)
-            delta.bound = self.bound(handle, bound_m, bound_id)
+            delta.bound = self._kinds[kind_of(handle)].bound(handle, bound_m, bound_id)
         return list(deltas.values())
 
     def check(self) -> None:

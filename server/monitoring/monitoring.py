@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from safe_region.extras import how_to_install
 from server.errors import TracingError
 from server.monitoring.readings import Readings
 from server.object_traces import ObjectTraces
+from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.settings import ServerSettings
 
@@ -43,11 +45,23 @@ class Monitoring:
         """Where Prometheus is told; 0 if it is not."""
         return 0 if self._metrics is None else self._metrics.port
 
-    def begin(self, command_loop: CommandLoop) -> Readings:
-        """Watch a server from now on, in a running event loop; return what reads it."""
-        readings = Readings(command_loop, self._settings.store)
-        if self._tracing is not None:
-            command_loop.traces = ObjectTraces(self._settings.trace_share, self._tracing.export)
+    def object_traces(self) -> ObjectTraces | None:
+        """Return what follows objects, if any are to be followed."""
+        if self._tracing is None:
+            return None
+        return ObjectTraces(self._settings.trace_share, self._tracing.export)
+
+    def begin(self, command_loop: CommandLoop, accounts: Callable[[], list[Account]]) -> Readings:
+        """Watch a server from now on, in a running event loop; return what reads it.
+
+        Parameters
+        ----------
+        command_loop
+            What runs.
+        accounts
+            Returns those of callers.
+        """
+        readings = Readings(command_loop, self._settings.store, accounts)
         if self._metrics is not None:
             self._metrics.serve(readings.read, asyncio.get_running_loop())
         return readings

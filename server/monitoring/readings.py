@@ -8,7 +8,7 @@ sessions, however many there are: of more than `_SESSIONS_MAX` every n-th is loo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,6 @@ from server.principal import DEFAULT_TENANT
 from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
-from server.session import Outbox
 
 KINDS = {TOP_K: "TOP_K", BOOLEAN: "BOOLEAN", STANDING: "STANDING"}
 """Kinds of subscriptions, as the engine keeps them apart."""
@@ -64,18 +63,17 @@ class Readings:
         What runs.
     store
         The database file.
+    accounts
+        Returns those of callers.
     """
 
-    def __init__(self, command_loop: CommandLoop, store: Path) -> None:
+    def __init__(
+        self, command_loop: CommandLoop, store: Path, accounts: Callable[[], list[Account]]
+    ) -> None:
         self._command_loop = command_loop
         self._coordinator = command_loop.coordinator
         self._files = (store, store.with_name(f"{store.name}-wal"))
-        self.outboxes: Callable[[], Iterable[Outbox]] = tuple
-        """Those of all streams: set by whoever has them."""
-        self.accounts: Callable[[], list[Account]] = list
-        """Those of callers: set by whoever knows them."""
-        self.kernels_compiled = 0
-        """How many had to be compiled before the server could serve: set by whoever did it."""
+        self.accounts = accounts
 
     def read(self) -> Reading:
         """Return what there is, in whatever state the server is."""
@@ -104,7 +102,7 @@ class Readings:
 
     def _gauges(self) -> dict[str, int]:
         coordinator, loop = self._coordinator, self._command_loop
-        outboxes = list(self.outboxes())
+        outboxes = coordinator.outboxes
         engine = coordinator.matching.engine
         matchers = {name: engine.matchers[kind] for kind, name in KINDS.items()}
         return {
@@ -118,14 +116,14 @@ class Readings:
             "commands_waiting": loop.waiting_count,
             "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
             "late_mutations_waiting": len(coordinator.late_mutations),
-            "outlet_waiting": coordinator.untold_count,
+            "outlet_waiting": coordinator.counters.outlet_waiting,
             **{f"bridge_failing.{one.name}": coordinator.counters.bridge_failing[one] for one in Feed},
             "memory_bytes.OBJECTS": engine.objects.memory_bytes(),
             "memory_bytes.OBJECT_INDEX": engine.objects.index.memory_bytes(),
             **{f"memory_bytes.{name}": one.memory_bytes() for name, one in matchers.items()},
             "store_bytes.DATABASE": _size_bytes(self._files[0]),
             "store_bytes.LOG": _size_bytes(self._files[1]),
-            "kernels_compiled": self.kernels_compiled,
+            "kernels_compiled": coordinator.counters.kernels_compiled,
             "kernels_compiled_late": Kernel.compiled_count,
             **coordinator.counters.times(),
         }
@@ -135,7 +133,7 @@ class Readings:
         found = Distribution(*_SILENCE_BITS)
         sessions = self._coordinator.sessions.made()
         step = 1 + len(sessions) // _SESSIONS_MAX
-        now_ms = self._coordinator.steady_ms
+        now_ms = self._coordinator.clock.lease_ms
         found.note_all(
             max(0, now_ms - one.last_seen_ms)
             for one in islice(sessions, 0, None, step)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
-from server.commands import command as c
+from engine.engine import Part
+from server import command as c
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.costs import Costs
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.core.matching_service import Retrieved
 from server.errors import RefusalError
 from server.measures import Stretches, timed
 from server.runtime.charges import Charges
@@ -45,7 +45,7 @@ class _Portion(NamedTuple):
     accepted: Accepted
     entries: list[Entry]
     device_ids: set[str]
-    retrieving: asyncio.Future[Retrieved] | None
+    retrieving: asyncio.Future[list[Part]] | None
 
 
 class Batcher:
@@ -126,7 +126,7 @@ class Batcher:
         """Evaluate what was accepted, on this thread."""
         self._acceptor.finish(accepted)
 
-    def _retrieve(self, evaluation: EvaluationBatch) -> Retrieved:
+    def _retrieve(self, evaluation: EvaluationBatch) -> list[Part]:
         """Look up what an evaluation needs: in a thread."""
         with timed(self._coordinator.counters.measures.retrieval_us):
             return self._coordinator.matching.retrieve(evaluation)
@@ -160,7 +160,8 @@ class Batcher:
         device_ids = {_ordered_id(entry) for entry in entries} - {""}
         accepted = Accepted()
         self.accept(entries, accepted)
-        self._coordinator.matching.resume(accepted.evaluation)
+        if accepted.evaluation.arrivals:
+            self._coordinator.matching.resume(accepted.evaluation)
         self._on_taken()
         stretches.pause()
         retrieving = None

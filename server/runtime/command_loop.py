@@ -11,13 +11,11 @@ import asyncio
 import contextlib
 import logging
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from safe_region.steady_clock import steady_clock_ms
-from server.commands import command as c
+from server import command as c
 from server.commands.acceptor import Accepted
 from server.commands.costs import Costs
 from server.commands.plan import LATER, Later, Plan, Publication, slices
@@ -68,11 +66,6 @@ _LATE_MAX = 5_000
 """Mutations nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
 
 
-def wall_clock_ms() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
 class CommandLoop:
     """Drives a coordinator.
 
@@ -82,28 +75,27 @@ class CommandLoop:
         Already recovered from the store.
     store
         Where rows become durable.
-    clock
-        Wall clock in milliseconds; tells where time begins unless that is virtual. Afterwards it may
-        jump as it likes: lifetimes and leases are durations.
-    steady_clock
-        Monotonic clock in milliseconds; tells how time goes on from there, and who is late.
     retention
         Tells who is to be forgotten; by default nobody.
+    traces
+        Follows objects, if any are to be followed.
+    state
+        Whether commands are taken.
     """
 
     def __init__(
         self,
         coordinator: Coordinator,
         store: SqliteStore,
-        clock: Callable[[], int] = wall_clock_ms,
-        steady_clock: Callable[[], int] = steady_clock_ms,
         retention: Retention | None = None,
+        *,
+        traces: ObjectTraces | None = None,
+        state: ServerState = ServerState.SERVING,
     ) -> None:
         self.coordinator = coordinator
         self._planner = Planner(coordinator)
         self._store = store
-        self._clock = clock
-        self._steady_clock = steady_clock
+        self._clock = coordinator.clock
         self._costs = Costs(coordinator)
         self.charges = Charges()
         self._queue = CommandQueue(
@@ -114,20 +106,16 @@ class CommandLoop:
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._batcher = Batcher(coordinator, self._queue, self._let_in, self._costs, self.charges)
         self.gc_control = GcControl()
-        self.traces: ObjectTraces | None = None
-        """Follows objects, if any are to be followed: set by whoever starts the server."""
-        self.state = ServerState.SERVING
-        """Whether commands are taken: set by whoever starts and stops the server."""
+        self.traces = traces
+        self.state = state
+        """Whether commands are taken."""
         self._stopping = False
         self._is_impatient = False
         # Whether a server that stops has waited long enough for what was accepted.
-        self._sync_waiters: list[
-            tuple[int, asyncio.Future[None]]
-        ] = []  # who waits for answers up to a number
         self._committed_ms = 0
         self._until_ms = 0  # what the store says that time may reach
         self._ahead_ms = 0  # of the steady clock
-        self._is_behind = not coordinator.virtual_time
+        self._is_behind = not self._clock.is_virtual
         # Whether time is to leap: a device that is welcomed before would take the old one for true.
         self._lease_expired_count = 0
         self._forgotten_count = 0
@@ -157,11 +145,6 @@ class CommandLoop:
         await self._put(command, future)
         return future
 
-    def note_arrival(self) -> None:
-        """Note when a message has arrived: the devices that it is of are alive."""
-        if not self.coordinator.virtual_time:
-            self.coordinator.steady_ms = self._steady_clock()
-
     async def enqueue(self, command: c.DeviceCommand) -> None:
         """Submit a device's command; a refusal goes to the device. Waits only for room."""
         await self._put(command, None)
@@ -190,17 +173,16 @@ class CommandLoop:
 
     async def answered(self) -> None:
         """Wait until devices that have been asked where they are have answered, or are given up."""
-        location_requests = self.coordinator.location_requests
-        if location_requests.oldest() <= location_requests.latest:
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._sync_waiters.append((location_requests.latest, future))
-            await future
+        is_over = asyncio.Event()
+        self.coordinator.location_requests.when_answered(is_over.set)
+        if self.state is not ServerState.DRAINING:
+            await is_over.wait()
 
     async def run(self) -> None:
         """Carry out commands until `stop`."""
         self._committed_ms = self._until_ms = self.coordinator.matching.now_ms
-        self.coordinator.counters.serving_ms = self._steady_clock()
-        self._ahead_ms = max(self._committed_ms, self._clock()) - self.coordinator.counters.serving_ms
+        self.coordinator.counters.serving_ms = began_ms = self._clock.read()
+        self._ahead_ms = max(self._committed_ms, self._clock.wall_ms()) - began_ms
         while not (self._stopping and not self._queue):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), self._rest_s())
@@ -208,16 +190,18 @@ class CommandLoop:
             if self._is_impatient:
                 self._refuse_waiting()
             if self._queue:
-                await self._read_on()
-                await self._run_batch()
+                if self.coordinator.counters.reports_superseded != self._superseded_count:
+                    await self._read_on()
+                await self._batcher.run()
+                if self._queue.durable_count:
+                    await self._run_batch()
             elif self.coordinator.matching.now_ms >= self._committed_ms + _CLEAN_MS or (
                 len(self.coordinator.late_mutations) >= _LATE_MAX
             ):
                 await self._clean()
-            is_reweighing = self.coordinator.reweigh()
+            is_reweighing = self.coordinator.matching.is_reweighing and self.coordinator.reweigh()
             if not self._queue and not is_reweighing:
                 self._arrived.clear()
-            self._wake_sync_waiters()
             self.gc_control.rest()
         await self._retention.stop()
         await self._clean(self.coordinator.matching.now_ms)
@@ -227,11 +211,17 @@ class CommandLoop:
     def _rest_s(self) -> float:
         """Return how long the loop may wait for something to arrive."""
         matching = self.coordinator.matching
-        due_ms = None if self.coordinator.virtual_time else matching.next_due_ms()
-        if due_ms is None:
+        if self._clock.is_virtual:
             return _IDLE_S
-        now_ms = self._steady_clock() + self._ahead_ms
-        return min(_IDLE_S, max(0.0, (due_ms - now_ms) / 1000.0))
+        now_ms = self._clock.read() + self._ahead_ms
+        if matching.engine.quiet_until_ms >= now_ms + 1000.0 * _IDLE_S:
+            return _IDLE_S
+        due_ms = matching.next_due_ms()
+        return _IDLE_S if due_ms is None else min(_IDLE_S, max(0.0, (due_ms - now_ms) / 1000.0))
+
+    def serve(self) -> None:
+        """Take commands from now on."""
+        self.state = ServerState.SERVING
 
     def stop(self) -> None:
         """Let `run` end when what waits is done."""
@@ -249,6 +239,7 @@ class CommandLoop:
         if self.state is not ServerState.DRAINING and patience_s < math.inf:
             asyncio.get_running_loop().call_later(patience_s, self._lose_patience)
         self.state = ServerState.DRAINING
+        self.coordinator.location_requests.end_waiting()
         self._arrived.set()
 
     def _lose_patience(self) -> None:
@@ -291,12 +282,12 @@ class CommandLoop:
         return len(self._queue)
 
     async def _pass_time(self) -> None:
-        coordinator = self.coordinator
-        coordinator.real_ms = self._steady_clock()
-        coordinator.detach_silent()
-        if not coordinator.virtual_time:
-            coordinator.steady_ms = coordinator.real_ms
-            now_ms = max(coordinator.matching.now_ms, coordinator.real_ms + self._ahead_ms)
+        coordinator, clock = self.coordinator, self._clock
+        real_ms = clock.read()
+        if coordinator.matching.pending:
+            coordinator.detach_silent()
+        if not clock.is_virtual:
+            now_ms = max(coordinator.matching.now_ms, real_ms + self._ahead_ms)
             if now_ms > self._until_ms:
                 self._until_ms = now_ms + _AHEAD_MS  # also if the disk fails: time does not stand still
                 self._is_behind |= now_ms > coordinator.matching.now_ms + _LEAP_MS
@@ -313,16 +304,9 @@ class CommandLoop:
             count = forgotten_count - self._forgotten_count
             _log.info("%d devices have not been heard of for long and are forgotten", count)
             self._forgotten_count = forgotten_count
-        self._retention.pass_time(coordinator.matching.now_ms, lambda command: self._put(command, None))
-
-    def _wake_sync_waiters(self) -> None:
-        """Wake those whose questions have been answered; all of them when this is ending."""
-        oldest = self.coordinator.location_requests.oldest()
-        for number, future in self._sync_waiters:
-            is_over = self.state is ServerState.DRAINING
-            if (number < oldest or is_over) and not future.done():
-                future.set_result(None)
-        self._sync_waiters = [pair for pair in self._sync_waiters if not pair[1].done()]
+        now_ms = coordinator.matching.now_ms
+        if now_ms >= self._retention.due_ms:
+            self._retention.pass_time(now_ms, lambda command: self._put(command, None))
 
     async def _read_on(self) -> None:
         """Let more be read as long as reports that wait give way to what is read."""
@@ -335,14 +319,14 @@ class CommandLoop:
                 await asyncio.sleep(0)
 
     async def _run_batch(self) -> None:
-        """Carry out what waits: first what needs no disk, then a batch that does."""
-        await self._batcher.run()
+        """Carry out a batch of what needs the disk."""
         taken = self._queue.take_durable(self.coordinator.limits.batch_max, _BATCH_US)
         if not taken:
             return
         stretches = Stretches(self.coordinator.counters.measures.slice_us)
         entries, decisions, later = self._planned(taken)
-        self._queue.put_back(later)
+        if later:
+            self._queue.put_back(later)
         self._let_in()
         if self.traces is not None:
             self.traces.begin_commit()
@@ -450,7 +434,7 @@ class CommandLoop:
         late = [waiting.popleft() for _ in range(min(len(waiting), _LATE_MAX))]
         now_ms = coordinator.matching.now_ms
         if until_ms is None:
-            is_virtual = coordinator.virtual_time
+            is_virtual = self._clock.is_virtual
             until_ms = now_ms if is_virtual else max(self._until_ms, now_ms + _AHEAD_MS)
         loop = asyncio.get_running_loop()
         committing = loop.run_in_executor(self._disk, self._write, [*late, *mutations], now_ms, until_ms)
@@ -472,7 +456,7 @@ class CommandLoop:
         finally:
             self._arrived.set()
         self._committed_ms, self._until_ms = now_ms, until_ms
-        coordinator.untold_count = self._store.untold_count
+        coordinator.counters.outlet_waiting = self._store.untold_count
 
     def _write(self, mutations: list[Mutation], now_ms: int, until_ms: int) -> None:
         """Commit mutations: in the thread of the store."""

@@ -21,7 +21,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from server.commands import command as c
+from server import command as c
 from server.counters import Counters
 from server.principal import ANYBODY, Principal
 from server.quotas import Account
@@ -138,10 +138,11 @@ class CommandQueue:
 
     def has_room(self, account: Account) -> bool:
         """Whether a caller may put one more: others do not take all the room there is."""
+        is_full = len(self) >= self._count_max
+        if not account.is_limited:
+            return not is_full
         count = len(self._durable.of(account)) + len(self._volatile.of(account))
-        if len(self) >= self._count_max:
-            return account.is_limited and count < _RESERVE
-        return not account.is_limited or count < CALLER_MAX
+        return count < (_RESERVE if is_full else CALLER_MAX)
 
     @property
     def volatile_count(self) -> int:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from server.commands import command as c
+from server import command as c
 from server.errors import StoreError
 from server.store import SqliteStore
 
@@ -23,6 +23,8 @@ LOOK_MS = 3600 * 1000
 
 _DEVICES_MAX = 1_000
 """Forgotten in one go: a few milliseconds."""
+
+_NEVER_MS = 2**62
 
 
 class Retention:
@@ -39,17 +41,17 @@ class Retention:
     def __init__(self, store: SqliteStore, days: float) -> None:
         self._store = store
         self._days_ms = int(days * DAY_MS)
-        self._look_at_ms: int | None = None
+        self.due_ms = 0 if days else _NEVER_MS
+        """Before this time there is nothing to do."""
+        self._has_begun = False
         self._looking: asyncio.Task[None] | None = None
 
     def pass_time(self, now_ms: int, submit: Callable[[c.Forget], Awaitable[None]]) -> None:
-        """Look if it is time; submit the command that forgets whom it finds."""
-        if not self._days_ms or (self._looking is not None and not self._looking.done()):
-            return
-        if self._look_at_ms is None:
-            self._look_at_ms = now_ms + LOOK_MS
-        if now_ms >= self._look_at_ms:
-            self._look_at_ms = now_ms + LOOK_MS
+        """Look, as it is time; submit the command that forgets whom it finds."""
+        self.due_ms = now_ms + LOOK_MS
+        if not self._has_begun:
+            self._has_begun = True
+        elif self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look(now_ms, submit))
 
     async def _look(self, now_ms: int, submit: Callable[[c.Forget], Awaitable[None]]) -> None:
@@ -64,7 +66,7 @@ class Retention:
         if found:
             await submit(c.Forget(tuple(found)))
         if len(found) == _DEVICES_MAX:
-            self._look_at_ms = now_ms  # there are more
+            self.due_ms = now_ms  # there are more
 
     async def stop(self) -> None:
         """Wait for a look under way."""

@@ -42,8 +42,8 @@ class _Turn:
 
     __slots__ = ("credit_us", "quantum_us")
 
-    def __init__(self, quantum_us: float) -> None:
-        self.quantum_us = self.credit_us = quantum_us
+    credit_us: float
+    quantum_us: float
 
 
 class _Flow(_Turn, Generic[_Item]):
@@ -52,7 +52,7 @@ class _Flow(_Turn, Generic[_Item]):
     __slots__ = ("account", "items", "tenant")
 
     def __init__(self, account: Account, tenant: _Tenant[_Item]) -> None:
-        super().__init__(QUANTUM_US * account.weight)
+        self.quantum_us = self.credit_us = QUANTUM_US * account.weight
         self.account = account
         self.tenant = tenant
         self.items: deque[_Item] = deque()
@@ -64,7 +64,7 @@ class _Tenant(_Turn, Generic[_Item]):
     __slots__ = ("flows", "name")
 
     def __init__(self, name: str) -> None:
-        super().__init__(_TENANT_QUANTUM_US)
+        self.quantum_us = self.credit_us = _TENANT_QUANTUM_US
         self.name = name
         self.flows: deque[_Flow[_Item]] = deque()
 

@@ -13,6 +13,8 @@ import heapq
 
 from server.session import Session
 
+_NEVER_MS = 2**62
+
 
 class Leases:
     """The leases of all attached devices.
@@ -25,6 +27,8 @@ class Leases:
 
     def __init__(self, lease_ms: int) -> None:
         self.lease_ms = lease_ms
+        self.due_ms = _NEVER_MS
+        """When some lease may have ended; before, `expired` finds none."""
         self._due: list[tuple[int, int, Session]] = []
         self._number = 0  # two entries of the same time are not compared further
 
@@ -49,8 +53,10 @@ class Leases:
             session.is_leased = False
             if session.outbox is not None:
                 found.append(session)
+        self.due_ms = self._due[0][0] if self._due else _NEVER_MS
         return found
 
     def _push(self, session: Session) -> None:
         self._number += 1
         heapq.heappush(self._due, (session.last_seen_ms + self.lease_ms, self._number, session))
+        self.due_ms = self._due[0][0]

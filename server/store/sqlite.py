@@ -14,9 +14,10 @@ import logging
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from safe_region.frame import Frame
 from server.errors import StoreError
@@ -48,8 +49,6 @@ from server.store.trees import TreeCheck
 from server.store.upkeep import Upkeep
 
 _log = logging.getLogger(__name__)
-
-_Sought = TypeVar("_Sought")
 
 _HEARD_STEP_MS = 3_600_000
 """When a device was heard of is written an hour late at most: it is weighed against days."""
@@ -267,14 +266,14 @@ class SqliteStore:
             self._upkeep.look()
 
     def _write(self, mutations: Sequence[Mutation], time_ms: int, until_ms: int) -> None:
-        deleted = _of(mutations, DeleteObject)
-        puts = [one.item for one in _of(mutations, PutObject)]
-        latest = max([time_ms, until_ms, *(one.time_ms for one in _of(mutations, SetTime))])
+        of = _by_type(mutations)
+        deleted = of[DeleteObject]
+        puts = [one.item for one in of[PutObject]]
+        latest = max([time_ms, until_ms, *(one.time_ms for one in of[SetTime])])
         self._commit_count += 1
         self._time_ms = latest
         write = self._database.executemany
-        is_of_devices = (DeleteSubscription, DeleteDevice, PutSubscription)
-        self._erase_pages(any(isinstance(one, is_of_devices) for one in mutations))
+        self._erase_pages(bool(of[DeleteSubscription] or of[DeleteDevice] or of[PutSubscription]))
         if deleted:
             found = write(_DELETE_OBJECT, [(one.object_id,) for one in deleted])
             _require_deleted("objects", found.rowcount, len(deleted))
@@ -283,15 +282,15 @@ class SqliteStore:
             highest = max(item.object_id for item in puts)
             self._next_object_id = highest + 1
             opening.put_meta(self._database, schema.META_NEXT_ID, str(self._next_object_id))
-        for one in _of(mutations, PutIdf):
+        for one in of[PutIdf]:
             self._database.execute(_DELETE_IDF)
             packed = zlib.compress(one.table.as_json().encode())
             values = (one.generation, idf_checksum(one.generation, packed), packed)
             self._database.execute(_PUT_IDF, values)
-        self._write_subscriptions(mutations, time_ms)
-        for inlet in _of(mutations, SetInlet):
+        self._write_subscriptions(of, time_ms)
+        for inlet in of[SetInlet]:
             opening.put_meta(self._database, f"{schema.META_INLET}{inlet.stream}", inlet.offset)
-        for told in _of(mutations, DeleteTold):
+        for told in of[DeleteTold]:
             found = self._database.execute(_DELETE_TOLD, (told.number,))
             _require_deleted("outlet", found.rowcount, told.number - self._told_number)
             self._told_number = told.number
@@ -316,12 +315,12 @@ class SqliteStore:
             except OSError as error:
                 _log.warning("what a failed commit has left in the log remains: %s", error)
 
-    def _write_subscriptions(self, mutations: Sequence[Mutation], time_ms: int) -> None:
+    def _write_subscriptions(self, of: defaultdict[type[Mutation], list[Any]], time_ms: int) -> None:
         write = self._database.executemany
-        ended = _of(mutations, DeleteSubscription)
-        forgotten = _of(mutations, DeleteDevice)
-        standing = _of(mutations, PutSubscription)
-        heard = _of(mutations, SetLastSeen)
+        ended = of[DeleteSubscription]
+        forgotten = of[DeleteDevice]
+        standing = of[PutSubscription]
+        heard = of[SetLastSeen]
         if ended:
             found = write(_DELETE_SUBSCRIPTION, [(one.device_id, one.subscription_id) for one in ended])
             _require_deleted("subscriptions", found.rowcount, len(ended))
@@ -398,5 +397,9 @@ def _require_deleted(table: str, count: int, expected: int) -> None:
         raise reading.Damage(f"of {expected} rows of {table} that were to be deleted {count} were found")
 
 
-def _of(mutations: Sequence[Mutation], sought: type[_Sought]) -> list[_Sought]:
-    return [one for one in mutations if isinstance(one, sought)]
+def _by_type(mutations: Iterable[Mutation]) -> defaultdict[type[Mutation], list[Any]]:
+    """Return mutations by their type, in their order."""
+    found: defaultdict[type[Mutation], list[Any]] = defaultdict(list)
+    for one in mutations:
+        found[type(one)].append(one)
+    return found

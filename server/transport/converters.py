@@ -19,8 +19,8 @@ from nearcast.v1 import (
 )
 from safe_region.frame import Frame
 from safe_region.ground import ground_distance_m
+from server import command as c
 from server import session as s
-from server.commands import command as c
 from server.commands.validation import check_count
 from server.core.matching_service import Ranked
 from server.errors import Reason, RefusalError

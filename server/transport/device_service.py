@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 import grpc
 
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from safe_region.steady_clock import steady_clock_ms
-from server.commands import command as c
+from server import command as c
 from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
-from server.principal import Principal, local_name
+from server.principal import local_name
 from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
-from server.session import Event, GoAway, Outbox, RefusedCommand, Rejection, VersionedDelta
+from server.session import GoAway, Outbox, RefusedCommand, Rejection, VersionedDelta
 from server.transport import converters
 from server.transport.admission import Admission, Context
 from server.transport.door import principal
 from server.transport.event_encoder import EventEncoder
 from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
+from server.transport.framing import Events, FleetFraming, Framing, SingleFraming
 from server.transport.report_timer import follow
 from server.transport.specs import spec_from
 from server.transport.stream_sender import StreamSender
@@ -48,13 +49,9 @@ _COMMANDS = {
 
 _ENTRIES_AT_ONCE = 256
 """Of a fleet: reading one takes some 5 us, refused or not."""
-_ADDED_MAX = 2_000
 _ADDED_FREE = 64
 _ADDED_US = 1.5
-"""Objects in the deltas of a message: at most, what is not charged, and what one takes to write."""
-
-
-_Write = Callable[[Sequence[tuple[str, Event]]], Awaitable[None]]
+"""Objects in the deltas of a message: what is not charged, and what one takes to write."""
 
 
 class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
@@ -67,7 +64,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self._encoder = EventEncoder(
             coordinator.frame,
             coordinator.limits,
-            virtual_time=coordinator.virtual_time,
+            virtual_time=coordinator.clock.is_virtual,
             lease_ms=coordinator.leases.lease_ms,
         )
         self._has_recovered = asyncio.Event()
@@ -80,14 +77,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self, _requests: AsyncIterator[device_service_pb2.AttachRequest], context: Context
     ) -> None:
         """Carry one device."""
-        encoder, account = self._encoder, principal().account
-
-        async def write(events: Sequence[tuple[str, Event]]) -> None:
-            for one in events:
-                self._charge(account, (one,))
-                await context.write(encoder.response(one[1]))
-
-        await self._serve(context, write, self._read_one, single=True)
+        await self._serve(context, SingleFraming(self._encoder, principal()))
 
     async def AttachFleet(  # noqa: N802
         self,
@@ -95,14 +85,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         context: Context,
     ) -> None:
         """Carry many devices."""
-        encoder, account = self._encoder, principal().account
-
-        async def write(events: Sequence[tuple[str, Event]]) -> None:
-            for some in _portions(events):
-                self._charge(account, some)
-                await context.write(encoder.fleet_response(some))
-
-        await self._serve(context, write, self._read_fleet, single=False)
+        await self._serve(context, FleetFraming(self._encoder, principal()))
 
     async def Search(  # noqa: N802
         self, request: device_service_pb2.SearchRequest, _context: Context
@@ -128,18 +111,6 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         count = await self._command_loop.execute(command)
         return device_service_pb2.ForgetDeviceResponse(subscription_count=count)
 
-    def _charge(self, account: Account, events: Sequence[tuple[str, Event]]) -> None:
-        """Charge whose stream it is for large deltas; small ones are part of what a report costs."""
-        if not account.is_limited:
-            return
-        added = sum(len(event.delta.add) for _, event in events if isinstance(event, VersionedDelta))
-        if added > _ADDED_FREE:
-            self._command_loop.charges.carried(account, _ADDED_US * added)
-
-    def outboxes(self) -> Iterator[Outbox]:
-        """Yield those of all streams."""
-        return (sender.outbox for sender in self.senders)
-
     def serve(self) -> None:
         """Let streams begin that wait for the server to have recovered."""
         self._has_recovered.set()
@@ -159,14 +130,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         """Wait until no stream is open."""
         await self._idle.wait()
 
-    async def _serve(
-        self,
-        context: Context,
-        write: _Write,
-        read: Callable[[StreamSender, Context], Coroutine[None, None, None]],
-        *,
-        single: bool,
-    ) -> None:
+    async def _serve(self, context: Context, framing: Framing) -> None:
         """Take a stream on, and carry it; tell why it is refused, if it is."""
         caller = principal()
         try:
@@ -175,35 +139,36 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             self._admission.refuse(context, error)
             return
         try:
-            await self._take_on(context, write, read, single=single)
+            await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
+            sender = self._sender(context, framing)
+            await self._require_serving(sender, context)
+            with ending(caller, sender.send_away, sender.end):
+                await self._carry(sender, self._read(sender, context, framing))
         except RefusalError as error:
             self._admission.refuse(context, error)
         finally:
             caller.account.end_stream()
 
-    async def _take_on(
-        self,
-        context: Context,
-        write: _Write,
-        read: Callable[[StreamSender, Context], Coroutine[None, None, None]],
-        *,
-        single: bool,
-    ) -> None:
-        caller = principal()
-        await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
-        await self._require_serving(context, write)
-        sender = StreamSender(
+    def _sender(self, context: Context, framing: Framing) -> StreamSender:
+        """Return what writes to a stream."""
+        account, charges = principal().account, self._command_loop.charges
+
+        async def write(events: Events) -> None:
+            for some, message in framing.messages(events):
+                if account.is_limited:
+                    charges.carried(account, _writing_us(some))
+                await context.write(message)
+
+        return StreamSender(
             self._coordinator,
             write,
-            single=single,
-            principal=caller,
+            single=isinstance(framing, SingleFraming),
+            principal=principal(),
             traces=self._command_loop.traces,
-            on_taken=lambda cost_us: self._command_loop.charges.carried(caller.account, cost_us),
+            on_taken=lambda cost_us: charges.carried(account, cost_us),
         )
-        with ending(caller, sender.send_away, sender.end):
-            await self._carry(sender, read(sender, context))
 
-    async def _require_serving(self, context: Context, write: _Write) -> None:
+    async def _require_serving(self, sender: StreamSender, context: Context) -> None:
         """Refuse a stream unless commands are taken soon."""
         if self._command_loop.state is ServerState.RECOVERING:
             with contextlib.suppress(TimeoutError):
@@ -211,50 +176,29 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         try:
             self._admission.require_serving()
         except RefusalError as error:
-            await write((("", GoAway(error)),))
+            await sender.write_now("", GoAway(error))
             await _await_half_close(context)
             raise
 
     async def _carry(self, sender: StreamSender, reading: Coroutine[None, None, None]) -> None:
         """Read and write until either side ends; then detach what is still attached here."""
         self.senders.add(sender)
+        self._coordinator.outboxes.add(sender.outbox)
         self._idle.clear()
         try:
             await sender.carry(reading)
         finally:
             self.senders.discard(sender)
+            self._coordinator.outboxes.discard(sender.outbox)
             self._command_loop.gc_control.suspect()
             if not self.senders:
                 self._idle.set()
             for device_id in list(sender.outbox.devices):
                 self._command_loop.enqueue_detach(c.Detach(sender.outbox, device_id))
 
-    async def _read_one(self, sender: StreamSender, context: Context) -> None:
-        device_id, caller = None, sender.outbox.principal
-        request = await self._first_messages.read(context)
-        while request is not grpc.aio.EOF:
-            if sender.is_finishing:
-                request = await context.read()
-                continue
-            if isinstance(request, RefusalError):
-                self._reject_unread(sender.outbox, device_id, request)
-                request = await context.read()
-                continue
-            if device_id is None:
-                device_id = caller.qualified(request.hello.device_id)
-                await self._admit(sender, context, device_id, request)
-            if caller.account.is_limited:
-                await _slow_down(caller, 1)
-            self._command_loop.note_arrival()
-            command = self._command(sender.outbox, device_id, request)
-            if command is not None and not self._command_loop.try_enqueue(command):
-                await self._command_loop.enqueue(command)
-            await sender.room()
-            request = await context.read()
-
-    async def _read_fleet(self, sender: StreamSender, context: Context) -> None:
-        outbox = sender.outbox
-        caller = outbox.principal
+    async def _read(self, sender: StreamSender, context: Context, framing: Framing) -> None:
+        """Read until the client half-closes; from when the stream is finishing on, read in vain."""
+        outbox, account = sender.outbox, sender.outbox.principal.account
         is_admitted = False
         request = await self._first_messages.read(context)
         while request is not grpc.aio.EOF:
@@ -262,22 +206,23 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 request = await context.read()
                 continue
             if isinstance(request, RefusalError):
-                raise request
-            if caller.account.is_limited:
-                await _slow_down(caller, len(request.entries))
-            self._command_loop.note_arrival()
-            for number, entry in enumerate(request.entries, 1):
+                self._reject_unread(outbox, framing.device_id, request)
+                request = await context.read()
+                continue
+            if account.is_limited:
+                await _slow_down(account, framing.count(request))
+            self._coordinator.clock.read()
+            for number, (device_id, said) in enumerate(framing.entries(request), 1):
                 if number % _ENTRIES_AT_ONCE == 0:
                     await asyncio.sleep(0)
-                device_id = caller.qualified(entry.device_id)
                 if not is_admitted:
-                    await self._admit(sender, context, device_id, entry.request)
+                    await self._admit(sender, context, device_id, said)
                     is_admitted = True
                 command: c.DeviceCommand | None
-                if entry.HasField("request"):
-                    command = self._command(outbox, device_id, entry.request)
-                else:
+                if said is None:
                     command = c.Detach(outbox, device_id)
+                else:
+                    command = self._command(outbox, device_id, said)
                 if command is not None and not self._command_loop.try_enqueue(command):
                     await self._command_loop.enqueue(command)
             await sender.room()
@@ -288,7 +233,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         sender: StreamSender,
         context: Context,
         device_id: str,
-        request: device_service_pb2.AttachRequest,
+        request: device_service_pb2.AttachRequest | None,
     ) -> None:
         """Require that a stream begins with a hello: before, nothing is queued.
 
@@ -297,6 +242,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         RefusalError
             If it does not. The device has been told, and the stream is to end with the status.
         """
+        request = device_service_pb2.AttachRequest() if request is None else request
         try:
             self._require_hello(request)
         except RefusalError as error:
@@ -359,22 +305,15 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             )
 
 
-def _portions(events: Sequence[tuple[str, Event]]) -> Iterator[Sequence[tuple[str, Event]]]:
-    """Yield events in messages that take a few milliseconds to write."""
-    begin = size = 0
-    for i, (_, event) in enumerate(events):
-        more = len(event.delta.add) if isinstance(event, VersionedDelta) else 0
-        if size + more > _ADDED_MAX and i > begin:
-            yield events[begin:i]
-            begin, size = i, 0
-        size += more
-    if begin < len(events):
-        yield events[begin:]
+def _writing_us(events: Events) -> float:
+    """Return what is charged for writing large deltas; small ones are part of what a report costs."""
+    added = sum(len(event.delta.add) for _, event in events if isinstance(event, VersionedDelta))
+    return _ADDED_US * added if added > _ADDED_FREE else 0.0
 
 
-async def _slow_down(caller: Principal, count: int) -> None:
+async def _slow_down(account: Account, count: int) -> None:
     """Read a caller's stream no faster than it may speak: what it sends meanwhile waits at its side."""
-    while wait_s := caller.account.take(count):  # noqa: ASYNC110 - time has no event
+    while wait_s := account.take(count):  # noqa: ASYNC110 - time has no event
         await asyncio.sleep(wait_s)
 
 

@@ -6,7 +6,7 @@ from typing import cast
 
 from nearcast.v1 import control_service_pb2 as pb
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
-from server.commands import command as c
+from server import command as c
 from server.core import inspection as i
 from server.errors import Reason, RefusalError
 from server.principal import Principal, local_name, local_names

@@ -138,8 +138,6 @@ class Listener:
             options=options, interceptors=interceptors, maximum_concurrent_rpcs=limits.streams_max
         )
         self._devices = DeviceServicer(command_loop, admission)
-        readings.outboxes = self._devices.outboxes
-        readings.accounts = lambda: authenticator.accounts
         self._publishers = PublisherServicer(command_loop, admission)
         self._health = health.aio.HealthServicer()
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator
 
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
-from server.commands import command as c
+from server import command as c
 from server.errors import Reason, RefusalError
 from server.measures import now_us
 from server.model import NewObject

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter_ns
 
-from server.commands.command import Report
+from server.command import Report
 from server.distribution import Distribution
 from server.session import Event, Outbox
 from server.session.events import VersionedDelta

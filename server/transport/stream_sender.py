@@ -192,7 +192,7 @@ class StreamSender:
         """Take what is next."""
         measures = self._coordinator.counters.measures
         began_us = cpu_us()
-        events = self._coordinator.take(self.outbox, _TAKEN_MAX)
+        events = self._coordinator.router.take(self.outbox, _TAKEN_MAX)
         took_us = cpu_us() - began_us
         if took_us > _TAKING_US:
             measures.slice_us.note(int(took_us))

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 from unittest.mock import patch
 
-from server.commands import command as c
+from server import command as c
 from server.errors import Reason, RefusalError
 from server.principal import ANYBODY, Principal, Role
 from server.quotas import UNLIMITED, Account, Accounts, Quota

@@ -22,7 +22,8 @@ from nearcast.v1 import (
 )
 from safe_region.frame import Area, Frame
 from safe_region.idf import IdfError, IdfTable
-from server.commands import command as c
+from server import command as c
+from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import Plan, slices
 from server.commands.planner import Planner
@@ -92,7 +93,7 @@ class Server:
     """A server without sockets and disk, and the streams that it has."""
 
     def __init__(self) -> None:
-        self.coordinator = Coordinator(FRAME, LIMITS, virtual_time=True, lease_ms=1_000)
+        self.coordinator = Coordinator(FRAME, LIMITS, clock=Clock(is_virtual=True), lease_ms=1_000)
         self.planner = Planner(self.coordinator)
         self.acceptor = Acceptor(self.coordinator)
         self.streams = {
@@ -135,7 +136,7 @@ class Server:
             assert self.state() == before
         for one in self.streams.values():
             while len(one):
-                self.coordinator.take(one, 16)
+                self.coordinator.router.take(one, 16)
                 one.wrote()
 
     def carry_out(self, command: c.Command) -> None:

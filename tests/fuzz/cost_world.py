@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError
 
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
-from server.commands import command as c
+from server import command as c
+from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import Plan, slices
 from server.commands.planner import Planner
@@ -74,7 +75,7 @@ class World:
     """A server without sockets and disk, with some objects and one device that has subscribed."""
 
     def __init__(self) -> None:
-        self.coordinator = Coordinator(FRAME, LIMITS, virtual_time=True, lease_ms=1_000)
+        self.coordinator = Coordinator(FRAME, LIMITS, clock=Clock(is_virtual=True), lease_ms=1_000)
         self._planner = Planner(self.coordinator)
         self._acceptor = Acceptor(self.coordinator)
         self._encoder = EventEncoder(FRAME, LIMITS, virtual_time=True, lease_ms=1_000)
@@ -182,6 +183,6 @@ class World:
     def _written(self) -> None:
         """Encode what is to be sent."""
         while len(self._outbox):
-            for _, event in self.coordinator.take(self._outbox, 16):
+            for _, event in self.coordinator.router.take(self._outbox, 16):
                 self._encoder.response(event)
             self._outbox.wrote()

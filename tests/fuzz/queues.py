@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from unittest.mock import patch
 
 from safe_region.idf import IdfTable
-from server.commands import command as c
+from server import command as c
 from server.counters import Counters
 from server.model import Place, TopK
 from server.principal import Principal, Role

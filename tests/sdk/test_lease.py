@@ -95,10 +95,10 @@ async def test_what_is_asked_for_in_the_moment_of_expiry_is_not_lost(leased):
         device = await fleet.attach("d", lon=14.5, lat=35.5)
         dropped = await device.subscribe(TopK({"tea"}))
         coordinator = leased.server.coordinator
-        coordinator.steady_ms += LEASE_MS
+        coordinator.clock.lease_ms += LEASE_MS
         coordinator.end_leases()  # the device does not know yet
         subscription = await device.subscribe(SPEC)
-        coordinator.steady_ms += LEASE_MS
+        coordinator.clock.lease_ms += LEASE_MS
         coordinator.end_leases()
         await dropped.unsubscribe()
         await until(lambda: subscription.state is SubscriptionState.EXACT)

@@ -8,11 +8,15 @@ import random
 
 import pytest
 
+from engine import Engine
+from engine.top_k.matcher import TopKMatcher
+from engine.top_k.pending import Pending
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
 from server.commands.acceptor import Accepted
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
+from server.core.location_requests import LocationRequests
 from server.core.matching_service import SearchRequest
 from server.counters import ParkReason
 from server.limits import Limits
@@ -41,7 +45,7 @@ class Crowd:
         self.publish(300)
         batch = EvaluationBatch()
         for name in DEVICES:
-            self.coordinator.hello(self.line, name, b"n", 0, 0, HERE, batch)
+            self.coordinator.hello(c.Hello(self.line, name, b"n", 0, HERE), batch)
             self.coordinator.subscribe(self.coordinator.sessions[name], 1, SUSHI, HERE, batch)
         self.coordinator.evaluate(batch)
         self.received()
@@ -80,7 +84,7 @@ class Crowd:
         self.queue.put(c.Hello(self.line, name, nonce, version, place, epoch))
 
     def received(self) -> list[tuple[str, object]]:
-        return self.coordinator.take(self.line, 10_000)
+        return self.coordinator.router.take(self.line, 10_000)
 
     def check(self) -> None:
         """Every device holds the best for where it has been last."""
@@ -246,14 +250,52 @@ def evaluations_of(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets the size of every evaluation."""
     sizes: list[int] = []
     engine = crowd.coordinator.matching.engine
-    evaluate = engine.evaluate
+    evaluate = engine.evaluate_parts
 
-    def spied(positions, found=None):
-        sizes.append(len(positions.handles))
-        return evaluate(positions, found)
+    def spied(parts):
+        sizes.append(sum(len(part.positions.handles) for part in parts))
+        return evaluate(parts)
 
-    monkeypatch.setattr(engine, "evaluate", spied)
+    monkeypatch.setattr(engine, "evaluate_parts", spied)
     return sizes
+
+
+async def test_whoever_is_parked_after_the_look_up_is_sent_everything(crowd, monkeypatch):
+    coordinator, parked = crowd.coordinator, DEVICES[::3]
+    handles = {one for name in parked for one in coordinator.sessions[name].handles.values()}
+    evaluate = coordinator.evaluate
+
+    def parking(batch, retrieved):
+        assert retrieved, "it was looked up"
+        coordinator.matching.park(handles.intersection(batch.places))
+        evaluate(batch, retrieved)
+
+    monkeypatch.setattr(coordinator, "evaluate", parking)
+    for name in DEVICES:
+        crowd.report(name, 1)
+    await crowd.batcher.run()
+    wholly = {name for name, event in crowd.received() if event.delta.snapshot}
+    assert wholly == set(parked)
+    crowd.check()
+
+
+async def test_nothing_is_asked_about_positions_while_nothing_waits_for_them(crowd, monkeypatch):
+    for kind, name in (
+        (LocationRequests, "answered"),
+        (LocationRequests, "ask"),
+        (LocationRequests, "late"),
+        (Coordinator, "detach_silent"),
+        (Engine, "are_pending"),
+        (TopKMatcher, "are_pending"),
+        (Pending, "note"),
+    ):
+        monkeypatch.setattr(kind, name, lambda *_: pytest.fail("a mode is asked for that nobody has"))
+    crowd.publish(50)
+    for name in DEVICES:
+        crowd.report(name, 1)
+    await crowd.batcher.run()
+    assert len([event for _, event in crowd.received() if event.report_sequence]) == len(DEVICES)
+    crowd.check()
 
 
 async def test_devices_that_come_back_together_are_evaluated_together(crowd, monkeypatch):
@@ -335,7 +377,7 @@ async def test_a_ping_is_answered_on_its_own_stream_or_not_at_all(crowd, end):
         crowd.hello(name, version=1)
     while crowd.queue:
         await crowd.batcher.run()
-    events = [type(event) for _, event in crowd.coordinator.take(before, 10)]
+    events = [type(event) for _, event in crowd.coordinator.router.take(before, 10)]
     assert events == ([Detached] if end == "taken over" else [])
     assert [type(event) for _, event in crowd.received()] == [Welcome] * (end == "taken over")
     crowd.coordinator.check()

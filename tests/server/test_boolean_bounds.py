@@ -13,7 +13,8 @@ from engine.contracts import CHANGE_DTYPE
 from safe_region import edge_sweep, exact_geometry
 from safe_region.earth import Circle, Polygon
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
+from server.clock import Clock
 from server.commands.areas import checked_area
 from server.commands.plan import Plan
 from server.commands.planner import Planner
@@ -34,7 +35,7 @@ CIRCLE = Boolean((Clause(("tea",), ()),), Circle(5_000.0, (14.5, 35.5)), False)
 
 
 def coordinator_of(*, virtual_time):
-    return Coordinator(FRAME, LIMITS, EngineOptions(matches_max=10), virtual_time=virtual_time)
+    return Coordinator(FRAME, LIMITS, EngineOptions(matches_max=10), clock=Clock(is_virtual=virtual_time))
 
 
 def publish(coordinator, count, near_deg=0.01, words=("tea",)):
@@ -50,7 +51,7 @@ def publish(coordinator, count, near_deg=0.01, words=("tea",)):
 def attached(coordinator, *specs):
     """Attach a device with subscriptions; return its stream."""
     line, batch = Outbox(), EvaluationBatch()
-    coordinator.hello(line, "d", b"n", 0, 0, HERE, batch)
+    coordinator.hello(c.Hello(line, "d", b"n", 0, HERE), batch)
     coordinator.evaluate(batch)
     for number, spec in enumerate(specs, start=1):
         batch = EvaluationBatch()
@@ -62,7 +63,7 @@ def attached(coordinator, *specs):
 
 def told(coordinator, line):
     """Return the deltas that wait for a stream."""
-    events = (event for _, event in coordinator.take(line, 1_000))
+    events = (event for _, event in coordinator.router.take(line, 1_000))
     return [event.delta for event in events if isinstance(event, VersionedDelta)]
 
 
@@ -216,7 +217,7 @@ def subscribe(planner, coordinator, line, number, spec):
 
 
 def test_keywords_in_clauses_of_a_device_are_bounded():
-    coordinator = Coordinator(FRAME, Limits(), virtual_time=True)
+    coordinator = Coordinator(FRAME, Limits(), clock=Clock(is_virtual=True))
     line, planner = attached(coordinator), Planner(coordinator)
     for number in (1, 2):
         assert isinstance(subscribe(planner, coordinator, line, number, wide(number)), Plan)

@@ -17,11 +17,11 @@ from feeds.redis.entries import ARROW, JSON, packed
 from feeds.redis.streams import Streams
 from feeds.schemas import EXPIRE, KEYS, MESSAGES, PUBLISH, RETRACT
 from safe_region.frame import Area
+from server import command as c
 from server import main
 from server.bridge import attempts
 from server.bridge.feeds import GivenFolder
 from server.bridge.portion import Portion
-from server.commands import command as c
 from server.counters import Feed
 from server.errors import BridgeError
 from server.limits import Limits

@@ -8,13 +8,13 @@ import threading
 import pytest
 
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import clock as server_clock
+from server import command as c
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError, StoreError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop
-from server.runtime.lifecycle import ServerState
 from server.session import Outbox, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from tests.support.stored import ids_of, subscriptions_of
@@ -58,8 +58,8 @@ def steady_clock():
 @pytest.fixture
 async def command_loop(tmp_path, clock, steady_clock):
     store = SqliteStore(tmp_path / "store.db", FRAME)
-    coordinator = Coordinator(FRAME, Limits(queue_max=50))
-    command_loop = CommandLoop(coordinator, store, clock, steady_clock)
+    coordinator = Coordinator(FRAME, Limits(queue_max=50), clock=server_clock.Clock(clock, steady_clock))
+    command_loop = CommandLoop(coordinator, store)
     command_loop.running = asyncio.create_task(command_loop.run())
     yield command_loop
     command_loop.stop()
@@ -113,7 +113,7 @@ async def test_a_device_may_say_everything_at_once(command_loop):
     await command_loop.enqueue(c.Subscribe(line, "device", 1, SUSHI, HERE))
     await command_loop.enqueue(report(line, 1, 14.6, 35.6))
     await command_loop.execute(c.Sync())
-    events = [event for _, event in command_loop.coordinator.take(line, 100)]
+    events = [event for _, event in command_loop.coordinator.router.take(line, 100)]
     # Where it is last counts: subscribe and report are evaluated together, with one answer to both.
     assert [type(event) for event in events] == [Welcome, VersionedDelta]
     assert events[-1].report_sequence == 1
@@ -128,7 +128,7 @@ async def test_a_device_that_leaves_can_come_back_at_once_as_another_instance(co
     command_loop.enqueue_detach(c.Detach(line, "device"))
     await command_loop.enqueue(c.Hello(other, "device", b"two", 0, HERE))
     await command_loop.execute(c.Sync())
-    assert [type(event) for _, event in command_loop.coordinator.take(other, 10)] == [Welcome]
+    assert [type(event) for _, event in command_loop.coordinator.router.take(other, 10)] == [Welcome]
 
 
 async def test_a_full_disk_refuses_and_changes_nothing(command_loop):
@@ -136,7 +136,7 @@ async def test_a_full_disk_refuses_and_changes_nothing(command_loop):
     line = Outbox()
     await command_loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
     await command_loop.execute(c.Sync())
-    command_loop.coordinator.take(line, 10)
+    command_loop.coordinator.router.take(line, 10)
     (pages,) = command_loop._store._database.execute("PRAGMA page_count").fetchone()
     command_loop._store._database.execute(f"PRAGMA max_page_count={pages}")
     big = tuple(an_object(payload=bytes(16_000)) for _ in range(50))
@@ -157,7 +157,7 @@ async def test_a_refused_command_of_a_device_is_a_message(command_loop):
     line = Outbox()
     await command_loop.enqueue(report(line, 7))
     await command_loop.execute(c.Sync())
-    ((device_id, rejection),) = command_loop.coordinator.take(line, 10)
+    ((device_id, rejection),) = command_loop.coordinator.router.take(line, 10)
     assert device_id == "device"
     assert isinstance(rejection, Rejection)
     assert (rejection.number, rejection.error.reason) == (7, Reason.OUT_OF_ORDER)
@@ -190,7 +190,7 @@ async def test_a_hello_whose_stream_has_ended_attaches_nobody(command_loop):
     line.close()
     await command_loop.enqueue(c.Hello(other, "device", b"two", 0, HERE))
     await command_loop.execute(c.Sync())
-    assert [type(event) for _, event in command_loop.coordinator.take(other, 10)] == [Welcome]
+    assert [type(event) for _, event in command_loop.coordinator.router.take(other, 10)] == [Welcome]
 
 
 def commits(command_loop: CommandLoop) -> list[str]:
@@ -288,7 +288,7 @@ async def test_a_device_that_floods_is_answered_where_it_is_last(command_loop):
         assert command_loop.try_enqueue(report(line, sequence, 14.5 + 0.001 * sequence))
     assert command_loop.try_enqueue(report(line, 101, numbers=(2,)))
     await command_loop.execute(c.Sync())
-    events = [event for _, event in command_loop.coordinator.take(line, 100)]
+    events = [event for _, event in command_loop.coordinator.router.take(line, 100)]
     rejections = [event for event in events if isinstance(event, Rejection)]
     assert [one.number for one in rejections] == [101]
     answers = [one for one in events if getattr(one, "report_sequence", 0)]
@@ -319,7 +319,7 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     await command_loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
     await command_loop.enqueue(c.Subscribe(line, "device", 1, SUSHI, HERE))
     await command_loop.execute(c.Sync())
-    command_loop.coordinator.take(line, 100)
+    command_loop.coordinator.router.take(line, 100)
     disk = SlowDisk(command_loop._store)
     publishing = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
     assert await asyncio.to_thread(disk.is_held.wait, 20.0)
@@ -330,11 +330,11 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     syncing = asyncio.create_task(command_loop.execute(c.Sync()))
     for _ in range(50):
         await asyncio.sleep(0.002)
-    assert command_loop.coordinator.take(line, 100) == [], "it has something of its own before it"
+    assert command_loop.coordinator.router.take(line, 100) == [], "it has something of its own before it"
     disk.go_on.set()
     await syncing
     (news,) = await publishing
-    events = [event for _, event in command_loop.coordinator.take(line, 100)]
+    events = [event for _, event in command_loop.coordinator.router.take(line, 100)]
     told = [(one.subscription_id, one.delta.cause.name, one.delta.snapshot) for one in events]
     assert told[0] == (1, "PUBLISHED", False)
     # The report has overtaken nothing: it says where subscription 2, which is new, is evaluated first.
@@ -350,7 +350,7 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     found = []
     async with asyncio.timeout(20.0):
         while len(found) < 3:
-            found += [event for _, event in command_loop.coordinator.take(line, 100)]
+            found += [event for _, event in command_loop.coordinator.router.take(line, 100)]
             await asyncio.sleep(0.001)
     assert [one.report_sequence for one in found[:2]] == [2, 2]
     assert found[2].number == 7
@@ -445,7 +445,7 @@ class HeldLoop:
         await asyncio.sleep(0.05)
 
     def taken(self, line: Outbox | None = None) -> list[object]:
-        return [event for _, event in self.coordinator.take(line or self.line, 100)]
+        return [event for _, event in self.coordinator.router.take(line or self.line, 100)]
 
 
 @pytest.fixture
@@ -600,7 +600,7 @@ async def test_nobody_is_told_the_time_from_before_a_leap(tmp_path, is_start):
     """A server begins hours after it ended, or its machine slept: objects have expired meanwhile."""
     store, clock = SqliteStore(tmp_path / "leap.db", FRAME), Clock()
     line, disk = Outbox(), SlowDisk(store)
-    loop = CommandLoop(Coordinator(FRAME), store, clock, clock)
+    loop = CommandLoop(Coordinator(FRAME, clock=server_clock.Clock(clock, clock)), store)
     if not is_start:
         disk.go_on.set()
         running = asyncio.create_task(loop.run())
@@ -614,10 +614,10 @@ async def test_nobody_is_told_the_time_from_before_a_leap(tmp_path, is_start):
     assert await asyncio.to_thread(disk.is_held.wait, 20.0)
     for _ in range(100):
         await asyncio.sleep(0)
-    assert loop.coordinator.take(line, 10) == []
+    assert loop.coordinator.router.take(line, 10) == []
     disk.go_on.set()
     await loop.execute(c.Sync())
-    ((_, welcome),) = loop.coordinator.take(line, 10)
+    ((_, welcome),) = loop.coordinator.router.take(line, 10)
     assert welcome.time_ms == clock.now_ms
     assert not loop.coordinator.matching.objects
     loop.stop()
@@ -637,7 +637,7 @@ async def test_stopping_does_not_wait_for_all_that_waits(held):
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     assert {one.reason for one in answers} == {Reason.DRAINING}
     assert ids_on_disk(held.loop)[-1] == object_id, "and ids are without gaps"
-    held.loop.state = ServerState.SERVING
+    held.loop.serve()
     held.loop._is_impatient = False
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.commands import command as c
+from server import command as c
 from server.counters import Counters
 from server.model import Place, TopK
 from server.principal import Principal, Role

@@ -6,7 +6,7 @@ import pytest
 
 from safe_region.earth import Circle
 from safe_region.region import RegionMode
-from server.commands import command as c
+from server import command as c
 from server.errors import Reason, RefusalError, StoreError
 from server.model import Boolean, Clause, TopK
 from server.principal import ANYBODY, Principal, Role
@@ -46,7 +46,7 @@ async def attached(loop, device_id, *specs, principal=ANYBODY):
 
 
 def taken(loop, line):
-    return [event for _, event in loop.coordinator.take(line, 100)]
+    return [event for _, event in loop.coordinator.router.take(line, 100)]
 
 
 SPECS = (

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
+from server.clock import Clock
 from server.commands.plan import LATER, Plan, slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
@@ -29,7 +30,7 @@ def publish(key: str, payload: bytes = b"") -> c.Publish:
 
 @pytest.fixture
 def coordinator():
-    return Coordinator(FRAME, Limits(), virtual_time=True)
+    return Coordinator(FRAME, Limits(), clock=Clock(is_virtual=True))
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def applied(coordinator, plans):
 
 def attached(coordinator, device_id):
     line, batch = Outbox(), EvaluationBatch()
-    coordinator.hello(line, device_id, b"n", 0, 0, HERE, batch)
+    coordinator.hello(c.Hello(line, device_id, b"n", 0, HERE), batch)
     coordinator.evaluate(batch)
     return line
 

@@ -6,7 +6,7 @@ import pytest
 
 from safe_region.earth import Circle
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
 from server.commands.costs import Costs, Factor
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from server.commands import command as c
+from server import clock as server_clock
+from server import command as c
 from server.core.coordinator import Coordinator
 from server.limits import Limits
 from server.model import Place, TopK
@@ -31,11 +32,9 @@ class Host:
 
     async def start(self, days=DAYS):
         self.store = SqliteStore(self.path, FRAME)
-        coordinator = Coordinator(FRAME, Limits())
+        coordinator = Coordinator(FRAME, Limits(), clock=server_clock.Clock(self.clock, self.clock))
         coordinator.recover(self.store.recover())
-        self.command_loop = CommandLoop(
-            coordinator, self.store, self.clock, self.clock, Retention(self.store, days)
-        )
+        self.command_loop = CommandLoop(coordinator, self.store, Retention(self.store, days))
         self._running = asyncio.create_task(self.command_loop.run())
         await self.command_loop.execute(c.Sync())
 
@@ -91,9 +90,10 @@ async def test_who_was_not_heard_of_for_the_time_is_forgotten_and_nobody_else(ho
     assert host.command_loop.coordinator.counters.devices_forgotten == 1
     host.command_loop.coordinator.check()
     # Who is there goes on hearing everything.
-    host.command_loop.coordinator.take(line, 100)
+    host.command_loop.coordinator.router.take(line, 100)
     await host.command_loop.execute(c.Publish((an_object(),)))
-    assert [type(event) for _, event in host.command_loop.coordinator.take(line, 100)] == [VersionedDelta]
+    events = host.command_loop.coordinator.router.take(line, 100)
+    assert [type(event) for _, event in events] == [VersionedDelta]
 
 
 async def test_being_there_counts_until_the_moment_of_leaving(host):
@@ -133,7 +133,7 @@ async def test_after_a_start_there_is_an_hour_to_come_back(host):
     await host.command_loop.enqueue(c.Hello(line, "d", b"n", 0, HERE))
     await host.pass_days(0.2 * LOOK_MS / DAY_MS)
     assert host.on_disk() == ["d"]
-    events = [type(event) for _, event in host.command_loop.coordinator.take(line, 10)]
+    events = [type(event) for _, event in host.command_loop.coordinator.router.take(line, 10)]
     assert events == [Welcome, VersionedDelta]
 
 
@@ -142,7 +142,7 @@ async def test_a_forgotten_device_may_begin_anew(host):
     await host.pass_days(DAYS + 1)
     assert host.known() == []
     line = await host.subscribe("d")
-    welcome = host.command_loop.coordinator.take(line, 1)[0][1]
+    welcome = host.command_loop.coordinator.router.take(line, 1)[0][1]
     assert welcome.subscriptions == ()
     assert host.on_disk() == ["d"]
 

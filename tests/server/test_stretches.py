@@ -11,7 +11,7 @@ import pytest
 
 from safe_region.earth import Circle, Polygon
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
 from server.core.coordinator import Coordinator
 from server.distribution import Distribution
 from server.limits import Limits

@@ -11,7 +11,8 @@ from safe_region.frame import Area, Frame
 from safe_region.idf import IdfTable
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
-from server.commands import command as c
+from server import command as c
+from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import slices
 from server.commands.planner import Planner
@@ -51,7 +52,7 @@ class Served:
     """A server without sockets for some tenants; the numbers that it gives to objects are its own."""
 
     def __init__(self, callers):
-        self.coordinator = Coordinator(FRAME, virtual_time=True)
+        self.coordinator = Coordinator(FRAME, clock=Clock(is_virtual=True))
         self.planner, self.acceptor = Planner(self.coordinator), Acceptor(self.coordinator)
         self.callers = callers
         self.outboxes = {name: Outbox(principal=who) for name, who in self.callers.items()}
@@ -87,7 +88,7 @@ class Served:
     def listen(self):
         """Take what devices are sent, as they would, with their objects' names for ids."""
         for tenant, outbox in self.outboxes.items():
-            for _, event in self.coordinator.take(outbox, 1_000):
+            for _, event in self.coordinator.router.take(outbox, 1_000):
                 if isinstance(event, Welcome):
                     continue
                 assert isinstance(event, VersionedDelta), event

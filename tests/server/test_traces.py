@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 import nearcast
 from nearcast import GeoObject, TopK
 from server import object_traces
-from server.commands.command import Publish
+from server.command import Publish
 from server.errors import TracingError
 from server.object_traces import ObjectTraces
 from tests.support.servers import serving

@@ -23,7 +23,8 @@ from hypothesis.stateful import (
 from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
+from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import slices
 from server.commands.planner import Planner
@@ -148,7 +149,9 @@ class DeliveryRule(RuleBasedStateMachine):
 
     def start(self) -> None:
         options = EngineOptions(1, OBJECT_INDEXES["naive"], lambda: SUBSCRIPTION_INDEXES["naive"](None))
-        self.coordinator = Coordinator(PLANE, LIMITS, options, virtual_time=True, lease_ms=LEASE_MS)
+        self.coordinator = Coordinator(
+            PLANE, LIMITS, options, clock=Clock(is_virtual=True), lease_ms=LEASE_MS
+        )
         self.planner, self.acceptor = Planner(self.coordinator), Acceptor(self.coordinator)
         self.coordinator.recover(self.store.recover())
         self.coordinator.advance(self.now_ms)
@@ -240,7 +243,7 @@ class DeliveryRule(RuleBasedStateMachine):
         if before is not None:
             before.close()
         app.outbox = outbox
-        (_, welcome), *_ = self.coordinator.take(outbox, 1)
+        (_, welcome), *_ = self.coordinator.router.take(outbox, 1)
         assert isinstance(welcome, Welcome)
         if self.last_nonce.get(name) != app.nonce or state in {None, State.PARKED}:
             assert not welcome.resumed
@@ -345,7 +348,7 @@ class DeliveryRule(RuleBasedStateMachine):
         if app is None:
             return
         outbox = self.line(app)
-        for _, event in self.coordinator.take(outbox, count):
+        for _, event in self.coordinator.router.take(outbox, count):
             app.receive(event)
         outbox.wrote()
 
@@ -356,7 +359,7 @@ class DeliveryRule(RuleBasedStateMachine):
         if app is None:
             return
         outbox = self.line(app)
-        events = [event for _, event in self.coordinator.take(outbox, count)]
+        events = [event for _, event in self.coordinator.router.take(outbox, count)]
         outbox.wrote()
         for event in events[:heard]:
             app.receive(event)
@@ -382,7 +385,7 @@ class DeliveryRule(RuleBasedStateMachine):
         if app is None:
             return
         outbox = self.line(app)
-        events = [event for _, event in self.coordinator.take(outbox, 1_000)]
+        events = [event for _, event in self.coordinator.router.take(outbox, 1_000)]
         outbox.wrote()
         assert isinstance(events[-1], Detached)
         assert events[-1].error.reason is Reason.FORGOTTEN
@@ -544,7 +547,7 @@ class DeliveryRule(RuleBasedStateMachine):
     def read_to_the_end(self, app: App) -> None:
         """Let an instance read all there is; it is told that it is not attached any more."""
         outbox = self.line(app)
-        for _, event in self.coordinator.take(outbox, 1_000):
+        for _, event in self.coordinator.router.take(outbox, 1_000):
             app.receive(event)
         outbox.wrote()
         assert app.outbox is None, "it is told"

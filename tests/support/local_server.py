@@ -19,7 +19,8 @@ from nearcast.protocol.specs import spec_from
 from nearcast.v1 import device_service_pb2
 from safe_region.frame import Frame
 from safe_region.idf import IdfTable
-from server.commands import command as c
+from server import command as c
+from server.clock import Clock
 from server.commands.validation import checked_report
 from server.core.coordinator import Coordinator
 from server.counters import ParkReason
@@ -146,11 +147,12 @@ class LocalServer:
 
     def start(self) -> None:
         """Begin with what the store holds."""
+        clock = Clock(steady=lambda: self.real_ms, is_virtual=True)
         self._coordinator = Coordinator(
-            self._frame, self.limits, self.options, virtual_time=True, lease_ms=self._lease_ms
+            self._frame, self.limits, self.options, clock=clock, lease_ms=self._lease_ms
         )
         self._coordinator.recover(self.store.recover())
-        self._loop = CommandLoop(self._coordinator, self.store, steady_clock=lambda: self.real_ms)
+        self._loop = CommandLoop(self._coordinator, self.store)
         self._watch()
         self._running = asyncio.create_task(self._loop.run())
 
@@ -184,7 +186,7 @@ class LocalServer:
 
     async def read(self, outbox: Outbox, device_id: str, request: bytes | None) -> None:
         """Take what a device has sent; None if it leaves its fleet. Waits only for room."""
-        self._loop.note_arrival()
+        self._coordinator.clock.read()
         command: c.DeviceCommand = c.Detach(outbox, device_id)
         if request is not None:
             session = self._coordinator.renew_lease(outbox, device_id)
@@ -206,7 +208,7 @@ class LocalServer:
         """Write what waits for a stream, oldest first."""
         found: list[tuple[str, bytes]] = []
         while len(outbox) and len(found) < count_max:
-            events = self._coordinator.take(outbox, count_max - len(found))
+            events = self._coordinator.router.take(outbox, count_max - len(found))
             outbox.wrote()
             found += [(device_id, self._encoder.response(event)) for device_id, event in events]
             self._seen["snapshots made in slices"] += bool(events) and _is_in_the_middle(outbox)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from safe_region import oracle, oracle_plane
 from safe_region.earth import Bounds, ObjectArea
 from safe_region.frame import Frame
-from server.commands import command as c
+from server import command as c
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject
 

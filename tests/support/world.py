@@ -39,8 +39,8 @@ from safe_region import oracle
 from safe_region.ground import ground_distance_m
 from safe_region.idf import IdfTable
 from safe_region.scoring import Similarity
+from server import command as c
 from server import model as m
-from server.commands import command as c
 from server.limits import Limits
 from simulator.replay.audit import oracle_range, oracle_window
 from tests.support.draws import PLANE, SIDE, Draws

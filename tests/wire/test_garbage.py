@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from safe_region.frame import Area, Frame
-from server.commands import command as c
+from server import command as c
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.limits import Limits
@@ -66,7 +66,7 @@ def test_a_refusal_is_freed_with_all_that_was_planned_beside_it():
     planned = Planner(coordinator).plan_batch([command])
     error = planned[0]
     coordinator.reject(line, "nobody", 1, RefusedCommand.UNSUBSCRIBE, error)
-    ((_, event),) = coordinator.take(line, 1)
+    ((_, event),) = coordinator.router.take(line, 1)
     assert isinstance(event, Rejection)
     gone = weakref.ref(event.error)
     del planned, error, event

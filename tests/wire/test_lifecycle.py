@@ -20,7 +20,7 @@ from nearcast.v1 import (
     publisher_service_pb2,
     publisher_service_pb2_grpc,
 )
-from server.commands import command as c
+from server import command as c
 from server.errors import Reason
 from server.limits import Limits
 from server.main import Server
