@@ -32,6 +32,8 @@ from server.settings import ServerSettings
 from tests.support.redis_server import RedisServer
 from tests.support.servers import serving
 
+pytestmark = pytest.mark.processes
+
 AREA = Area(12.0, 55.0, 12.2, 55.1)
 _PATIENCE_S = 60.0
 

@@ -19,6 +19,8 @@ from server.bridge.portion import Portion
 from tests.fuzz.feeds import FILES
 from tests.support.bad_files import BOMBS, CHEAP, FORGED, PRIVATE, Make, row, write_rows
 
+pytestmark = pytest.mark.processes
+
 _MEMORY_MAX = 300_000_000
 """Bytes of Arrow while a bomb is read; each would come to some gigabytes, or nearly one."""
 

@@ -15,6 +15,8 @@ from server.bridge.file_reader import FileReader
 from server.bridge.folder import TakenFolder
 from tests.support.bad_files import row, write_rows
 
+pytestmark = pytest.mark.processes
+
 _DYING = file_reader._WORKER.replace(
     "from server.bridge.reader_worker import main;",
     "from server.bridge import reader_worker; from server.bridge.reader_worker import main; "
