@@ -112,7 +112,7 @@ bench-dskype: $(STAMP)  ## Measure the distributed system, reduced (JSON and pic
 	$(BIN)/nearcast bench run dskype --reduced --set data=$(DATA) \
 		--json runs/bench/dskype.json --plot runs/bench/dskype.png
 
-bench-berlinmod: $(STAMP)  ## Measure queries of BerlinMOD against standing ranges, reduced (JSON and picture in runs/bench)
+bench-berlinmod: $(STAMP)  ## Measure queries of BerlinMOD against stationary ranges, reduced (JSON and picture in runs/bench)
 	$(BIN)/nearcast bench run berlinmod --reduced \
 		--json runs/bench/berlinmod.json --plot runs/bench/berlinmod.png
 

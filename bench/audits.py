@@ -76,17 +76,17 @@ class Audit:
             self.lists += 1
             wanted = int(started.k[row] if count is None else count[row])
             ids = found.ids[found.offsets[row] : found.offsets[row + 1]][:wanted]
-            if ids.tolist() != self._expected_where_begun(row, wanted):
+            if ids.tolist() != self._expected_at_start(row, wanted):
                 self.mismatches += 1
 
-    def _expected_where_begun(self, row: int, count: int) -> list[int]:
+    def _expected_at_start(self, row: int, count: int) -> list[int]:
         """Return the true result where a device began; known from before if nothing came or went."""
-        asked, ids = self._known.get(row, (-1, []))
-        if asked < count:
-            asked = max(count, _KNOWN_MIN)
+        requested, ids = self._known.get(row, (-1, []))
+        if requested < count:
+            requested = max(count, _KNOWN_MIN)
             started = self._subscriptions
-            ids = self._expected(row + 1, float(started.x_m[row]), float(started.y_m[row]), asked)
-            self._known[row] = (asked, ids)
+            ids = self._expected(row + 1, float(started.x_m[row]), float(started.y_m[row]), requested)
+            self._known[row] = (requested, ids)
         return ids[:count]
 
     def compare(self, engine: Engine, handles: Ints, x_m: Floats, y_m: Floats) -> None:
@@ -116,9 +116,9 @@ class Audit:
         self.lists += 1
         wanted = frozenset(map(str, self._words[handle - 1].tolist()))
         circle = oracle.OracleCircle(radius_m, (x_m, y_m))
-        asked = oracle.OracleRange((oracle.OracleClause(wanted, frozenset()),), circle)
+        query = oracle.OracleRange((oracle.OracleClause(wanted, frozenset()),), circle)
         candidates = [self._alive[one] for one in self._having.get(min(wanted), set())]
-        found = oracle.matching(asked, x_m, y_m, candidates, 1)
+        found = oracle.matching(query, x_m, y_m, candidates, 1)
         if held != {match.object_id for match in found}:
             self.mismatches += 1
 
@@ -126,7 +126,7 @@ class Audit:
         row = handle - 1
         wanted = frozenset(map(str, self._words[row].tolist()))
         interests = self._subscriptions.interests
-        asked = oracle.OracleSubscription(
+        query = oracle.OracleSubscription(
             wanted,
             count,
             float(self._subscriptions.alpha[row]),
@@ -136,7 +136,7 @@ class Audit:
         for word in wanted:
             ids |= self._having.get(word, set())
         candidates = [self._alive[object_id] for object_id in ids]
-        found = oracle.top_k(asked, x_m, y_m, self._maxdist_m, candidates, 1)
+        found = oracle.top_k(query, x_m, y_m, self._maxdist_m, candidates, 1)
         return [match.object_id for match in found]
 
     def _shown(self, engine: Engine, handle: int, x_m: float, y_m: float) -> list[int] | None:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.errors import BenchError
-from bench.portions import keyword_rows
+from bench.parts import keyword_rows
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from index.square import Square
 from safe_region.frame import Area, Frame

@@ -33,11 +33,11 @@ class TimedEngine(Engine):
         on_due: Callable[[Ints], None] = lambda _due: None,
         on_changes: Callable[[Rows], None] = lambda _changes: None,
         *,
-        tell: bool = False,
+        notify: bool = False,
     ) -> Ints:
         """See `Engine.advance`."""
         with self._timed():
-            return super().advance(now_ms, on_due, on_changes, tell=tell)
+            return super().advance(now_ms, on_due, on_changes, notify=notify)
 
     def publish(
         self,

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from bench.portions import object_part
+from bench.parts import object_part
 from index.batches import Matches, ObjectBatch
 
 

@@ -55,7 +55,7 @@ _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "se
 @click.option(
     "--secure",
     is_flag=True,
-    help="With TLS and signed tokens: certificate and keys are made in OUT/door, for a day.",
+    help="With TLS and signed tokens: certificate and keys are made in OUT/credentials, for a day.",
 )
 @click.option(
     "--out",
@@ -99,12 +99,12 @@ def demo(
     if metrics_port is not None:
         flags += (f"--metrics-port={metrics_port}",)
     with reported(OSError):
-        door = secured(out / "door") if secure else None
+        credentials = secured(out / "credentials") if secure else None
     mode = RegionMode[region.upper()]
-    with server(out, simulation.world.area, flags + (door.flags if door else ())) as target:
-        if door is None:
+    with server(out, simulation.world.area, flags + (credentials.flags if credentials else ())) as target:
+        if credentials is None:
             click.echo(f"watch it: nearcast top --server {target}")
-        token, tls = (door.token, door.tls) if door else (None, None)
+        token, tls = (credentials.token, credentials.tls) if credentials else (None, None)
         options = ReplayOptions(target, token, audit_every=audit_every, region=mode, tls=tls)
         report = run_replay(out, options, 1, out / "map.png", out / "replay.html")
     (out / "replay.json").write_text(json.dumps(report.figures(), indent=2) + "\n")

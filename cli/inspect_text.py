@@ -24,7 +24,7 @@ _WHY = {
     "VERDICT_OUT_OF_WINDOW": "it does not count in the window of the subscription",
     "VERDICT_PENDING": "the device has to say where it is first",
     "VERDICT_BEYOND_REACH": "it cannot be among the k best while the device stays within its region",
-    "VERDICT_BEATEN": "k objects that the device holds are better wherever it is, and live as long",
+    "VERDICT_DOMINATED": "k objects that the device holds are better wherever it is, and live as long",
     "VERDICT_NOT_AMONG_K": "it is not among the k best where the subscription was evaluated",
     "VERDICT_OUT_OF_RANGE": "it is not within the range grown by the slack",
     "VERDICT_TOO_MANY": "there are more matches than the server sends, and others are nearer",
@@ -137,17 +137,20 @@ def _shortened(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _judgement_lines(said: dict[str, Any]) -> list[str]:
-    verdict = said["verdict"]
+def _judgement_lines(judgement: dict[str, Any]) -> list[str]:
+    verdict = judgement["verdict"]
     why = _WHY.get(verdict, "a verdict unknown to this program")
-    head = f"object {said['object_id']}: {verdict.removeprefix('VERDICT_')}, {why}"
-    if not said["length_m"]:
+    head = f"object {judgement['object_id']}: {verdict.removeprefix('VERDICT_')}, {why}"
+    if not judgement["length_m"]:
         return [head]
     text = ""
-    if said["r_m"]:
-        text = f", and {length_text(said['r_m'])} for its text distance"
-    rank = f"; rank {said['rank']}" if said["rank"] else ""
-    return [head, f"  {length_text(said['length_m'] - said['r_m'])} from the anchor{text}{rank}"]
+    if judgement["r_m"]:
+        text = f", and {length_text(judgement['r_m'])} for its text distance"
+    rank = f"; rank {judgement['rank']}" if judgement["rank"] else ""
+    return [
+        head,
+        f"  {length_text(judgement['length_m'] - judgement['r_m'])} from the anchor{text}{rank}",
+    ]
 
 
 def object_lines(found: dict[str, Any]) -> list[str]:

@@ -102,17 +102,17 @@ def _progress(console: Console) -> Progress:
 
 def _lines(console: Console) -> Report:
     """Return a report that writes a line when a stage is done, and from time to time."""
-    told_s = time.monotonic()
+    printed_s = time.monotonic()
     began_s: dict[str, float] = {}
     ended: set[str] = set()
 
     def report(stage: str, done: int, total: int) -> None:
-        nonlocal told_s
+        nonlocal printed_s
         now_s = time.monotonic()
         began_s.setdefault(stage, now_s)
         is_over = 0 < total <= done and stage not in ended
-        if is_over or now_s - told_s >= _LINE_S:
-            told_s = now_s
+        if is_over or now_s - printed_s >= _LINE_S:
+            printed_s = now_s
             if is_over:
                 ended.add(stage)
             of_total = f" of {total:,}" if total else ""

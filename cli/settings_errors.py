@@ -131,8 +131,8 @@ def _line(error: ErrorDetails, given: _Given) -> str:
     if error["type"] == "missing":
         return _AREA_NEEDED.format(variable=facts.variable, name=name)
     if error["type"] == "value_error" and not message.startswith("must "):
-        told = given.labelled(message)
-        return told if told != message else f"{given.label(name)}: {message}"
+        named = given.labelled(message)
+        return named if named != message else f"{given.label(name)}: {message}"
     value = f" is {_shown(error['input'])}," if not facts.is_secret else ""
     limit = message if error["type"] == "value_error" else f"must be {_allowed(facts)}"
     return f"{given.label(name)}{value} {limit}"

@@ -12,7 +12,7 @@ _OPERATORS = {"AND", "OR", "NOT"}
 _MODES = {
     "ELLIPSE": "ELLIPSE: the device holds its result only",
     "NEAREST": "NEAREST: the device holds its result only",
-    "STANDING": "STANDING: for a device that does not move",
+    "STATIONARY": "STATIONARY: for a device that does not move",
 }
 
 
@@ -132,7 +132,7 @@ def anchor_line(found: dict[str, Any]) -> str:
 
 def bound_line(found: dict[str, Any]) -> str | None:
     """Say how far what the device holds is enough; None where that is not how it works, or not known."""
-    if "reach" in found and found["spec"]["region"] != "REGION_MODE_STANDING":
+    if "reach" in found and found["spec"]["region"] != "REGION_MODE_STATIONARY":
         return _reach_text(found["reach"]["length_m"])
     return _slack_text(found["slack"]) if "slack" in found else None
 

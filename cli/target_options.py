@@ -181,7 +181,7 @@ def access_options(command: _Command) -> _Command:
             envvar="NEARCAST_TOKEN",
             show_envvar=True,
             is_eager=True,
-            callback=_read_if_asked,
+            callback=_read_if_requested,
             help="Token, if the server asks for one; - reads it from standard input. Other users of this "
             "machine can see it on a command line, and not in the variable or a file.",
         ),
@@ -220,7 +220,9 @@ class AskingCommand(click.Command):
             raise click.UsageError(f"{error.message}; a server is --server HOST[:PORT]", ctx) from None
 
 
-def _read_if_asked(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+def _read_if_requested(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> str | None:
     """Return a token; a line of standard input in place of a dash."""
     return sys.stdin.readline().strip() if value == "-" else value
 

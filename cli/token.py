@@ -85,8 +85,8 @@ def token(
             signer.write(key)
             jwks.write_text(signer.key_set(), encoding="utf-8")
             click.echo(f"made {key}, and {jwks} for nearcast serve --jwks {jwks}", err=True)
-    said = [Role(role) for role in roles]
-    found = signer.token(name, said, tenant=tenant, audience=audience, issuer=issuer, ttl_s=ttl_s)
+    granted = [Role(role) for role in roles]
+    found = signer.token(name, granted, tenant=tenant, audience=audience, issuer=issuer, ttl_s=ttl_s)
     if out is None:
         click.echo(found)
         return

@@ -42,7 +42,7 @@ _QUEUES = {
     "commands": "commands_waiting",
     "events": "events_waiting",
     "rows to be written": "late_mutations_waiting",
-    "for the outlet": "outlet_waiting",
+    "for the sink": "sink_waiting",
 }
 _STATES = {"IN_SYNC": "green", "CATCHING_UP": "red", "DETACHED": "yellow", "PARKED": "blue"}
 _STEPS = " ▁▂▃▄▅▆▇█"

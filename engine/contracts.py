@@ -28,7 +28,7 @@ TOP_K = 0
 BOOLEAN = 1
 """Everything that matches, within a range."""
 
-STANDING = 2
+STATIONARY = 2
 """The k best where the subscription stands, kept right by the server alone."""
 
 _KIND_SHIFT = 48
@@ -194,10 +194,10 @@ class Matcher(Protocol[Specs_contra]):
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
         """Take note of new objects, which are in the table already."""
 
-    def remove(self, slots: Slots, *, tell: bool) -> Rows:
+    def remove(self, slots: Slots, *, notify: bool) -> Rows:
         """Take objects out of all buffers, which are in the table still; return that, if it is told."""
 
-    def leave(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+    def leave(self, slots: Slots, window: int, *, notify: bool) -> Rows:
         """Take objects out of the buffers of subscriptions of a window: they do not count in it any more.
 
         Returns that, if it is told.

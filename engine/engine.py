@@ -19,7 +19,7 @@ from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import (
     BOOLEAN,
     CHANGE_DTYPE,
-    STANDING,
+    STATIONARY,
     TOP_K,
     Bools,
     Bounds,
@@ -35,7 +35,7 @@ from engine.contracts import (
 from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.polygons import Rings
-from engine.standing.matcher import StandingMatcher
+from engine.stationary.matcher import StationaryMatcher
 from engine.top_k.matcher import TopKMatcher
 from engine.windows import Leaving
 from index.batches import Floats, Ints, ObjectBatch
@@ -43,7 +43,7 @@ from index.batches import Floats, Ints, ObjectBatch
 MATCHERS: dict[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = {
     TOP_K: TopKMatcher,
     BOOLEAN: BooleanMatcher,
-    STANDING: StandingMatcher,
+    STATIONARY: StationaryMatcher,
 }
 """What makes the matcher of each kind."""
 
@@ -121,12 +121,12 @@ class Engine:
         on_due: Callable[[Ints], None] = lambda _due: None,
         on_changes: Callable[[Rows], None] = lambda _changes: None,
         *,
-        tell: bool = False,
+        notify: bool = False,
     ) -> Ints:
         """Set the time and remove what expires by it, from buffers too; return its ids.
 
         Devices are not told: both sides know the expiry, and how long a window of so many milliseconds
-        is. But what takes the place of what goes is told, of subscriptions that stand.
+        is. But what takes the place of what goes is told, of stationary subscriptions.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Engine:
             Is called with the ids before they go.
         on_changes
             Is called with what enters buffers, and may leave them again.
-        tell
+        notify
             Whether what goes is told, too.
 
         Raises
@@ -148,8 +148,8 @@ class Engine:
         due = self.objects.due(now_ms)
         if len(due):
             on_due(due)
-            on_changes(self._remove(due, tell=tell))
-        on_changes(self._let_go(self.objects.windows.due(now_ms), tell=tell))
+            on_changes(self._remove(due, notify=notify))
+        on_changes(self._let_go(self.objects.windows.due(now_ms), notify=notify))
         self.objects.look_ahead(self.next_settle_ms())
         return due
 
@@ -188,7 +188,7 @@ class Engine:
         """
         left = np.empty(0, dtype=CHANGE_DTYPE)
         if len(self.objects.windows):
-            left = self._let_go(self.objects.windows.leaving(objects.ids), tell=True)
+            left = self._let_go(self.objects.windows.leaving(objects.ids), notify=True)
         slots = self.objects.insert(objects, expiry_ms, rings, created_ms)
         found = [matcher.publish(objects, slots) for matcher in self.matchers.values()]
         return Published(*map(np.concatenate, zip(*found, strict=True)))._replace(left=left)
@@ -230,24 +230,25 @@ class Engine:
                 return outdated
         return None
 
-    def _let_go(self, leaving: list[Leaving], *, tell: bool) -> Rows:
+    def _let_go(self, leaving: list[Leaving], *, notify: bool) -> Rows:
         """Take objects out of the buffers of those in whose windows they do not count any more."""
         changes = [np.empty(0, dtype=CHANGE_DTYPE)]
         for one in leaving:
             if len(one.slots):
                 changes += [
-                    matcher.leave(one.slots, one.window, tell=tell) for matcher in self.matchers.values()
+                    matcher.leave(one.slots, one.window, notify=notify)
+                    for matcher in self.matchers.values()
                 ]
             self.objects.windows.let_go(one, self.now_ms)
         return self._with_refilled(changes) if leaving else changes[0]
 
     def remove(self, ids: Ints) -> Rows:
         """Remove live objects; return what left buffers."""
-        return self._remove(ids, tell=True)
+        return self._remove(ids, notify=True)
 
-    def _remove(self, ids: Ints, *, tell: bool) -> Rows:
+    def _remove(self, ids: Ints, *, notify: bool) -> Rows:
         slots = self.objects.table.slots(ids)
-        changes = [matcher.remove(slots, tell=tell) for matcher in self.matchers.values()]
+        changes = [matcher.remove(slots, notify=notify) for matcher in self.matchers.values()]
         self.objects.remove(ids)
         return self._with_refilled(changes)
 
@@ -258,12 +259,12 @@ class Engine:
         return grouped(np.concatenate([*changes, refilled]))
 
     def take_shrunk(self) -> Ints:
-        """Return handles of subscriptions that stand, in place of whose expired results there is nothing.
+        """Return handles of stationary subscriptions, in place of whose expired results there is nothing.
 
-        Since the last `advance`. See `StandingMatcher.take_shrunk`.
+        Since the last `advance`. See `StationaryMatcher.take_shrunk`.
         """
-        standing = self.matchers.get(STANDING)
-        return standing.take_shrunk() if isinstance(standing, StandingMatcher) else _NO_HANDLES
+        stationary = self.matchers.get(STATIONARY)
+        return stationary.take_shrunk() if isinstance(stationary, StationaryMatcher) else _NO_HANDLES
 
     def settle(self, *, everything: bool = False) -> Settled:
         """Bring up to date what is held of boolean subscriptions with too many matches.

@@ -14,7 +14,7 @@ import numpy as np
 from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import kind_of
 from engine.engine import Engine
-from engine.standing.matcher import StandingMatcher
+from engine.stationary.matcher import StationaryMatcher
 from engine.top_k.matcher import TopKMatcher
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.slots import Slots
@@ -102,8 +102,8 @@ def holders(engine: Engine, object_id: int) -> list[int]:
             while place >= 0:
                 found.append(int(matcher.subscriptions.rows["id"][holdings[place]["owner"]]))
                 place = int(holdings[place]["next"])
-        elif isinstance(matcher, StandingMatcher):
-            entries, place = matcher.tables.entries, int(row["first_standing"])
+        elif isinstance(matcher, StationaryMatcher):
+            entries, place = matcher.tables.entries, int(row["first_stationary"])
             while place >= 0:
                 if entries[place]["is_result"]:
                     found.append(int(matcher.subscriptions.rows["id"][entries[place]["owner"]]))
@@ -123,7 +123,7 @@ def _boolean_holders(matcher: BooleanMatcher, slots: Slots) -> list[int]:
 
 
 def _tables(matcher: object) -> Any:  # noqa: ANN401 - rows of each kind are its own
-    if isinstance(matcher, TopKMatcher | BooleanMatcher | StandingMatcher):
+    if isinstance(matcher, TopKMatcher | BooleanMatcher | StationaryMatcher):
         return matcher.tables
     raise TypeError(f"{type(matcher).__name__} cannot be looked into")
 

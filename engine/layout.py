@@ -22,7 +22,7 @@ OBJECT_DTYPE = np.dtype(
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("keyword_count", np.int32),
         ("first_holding", np.int32),  # chain of the top-k buffers that hold it: their result index
-        ("first_standing", np.int32),  # the same of subscriptions that stand
+        ("first_stationary", np.int32),  # the same of stationary subscriptions
     ],
     align=True,
 )

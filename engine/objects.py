@@ -79,7 +79,7 @@ class Objects:
                 "created_ms": created_ms,
                 "expiry_ms": expiry_ms,
                 "first_holding": np.full(len(objects), NO_HOLDING, dtype=np.int32),
-                "first_standing": np.full(len(objects), NO_HOLDING, dtype=np.int32),
+                "first_stationary": np.full(len(objects), NO_HOLDING, dtype=np.int32),
             },
         )
         self._expiries.push(expiry_ms, objects.ids)

@@ -10,8 +10,8 @@ from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, SubscriptionI
 from index.naive import NaiveClauseIndex, NaiveObjectIndex, NaiveSubscriptionIndex
 
 
-class StandingPolicy(Enum):
-    """How much is held beyond the k best of subscriptions that stand; see `engine.standing.policies`."""
+class StationaryPolicy(Enum):
+    """How much is held beyond the k best of stationary subscriptions (`engine.stationary.policies`)."""
 
     COST = "cost"
     CSKYBAND = "cskyband"
@@ -67,13 +67,13 @@ class EngineOptions:
     range_slack
         How far beyond a range that moves its device holds what matches, in radii of the range. More of
         it, fewer reports and more objects sent. None to choose it by cost, at each anchor.
-    thins
+    prunes
         Whether what k others beat everywhere and outlive is neither held nor sent.
-    standing
-        How much is held of subscriptions that stand, beyond their results.
-    standing_share
+    stationary
+        How much is held of stationary subscriptions, beyond their results.
+    stationary_share
         The policy skyband holds what has such a share of the k-th best score.
-    standing_factor
+    stationary_factor
         The policy kmax holds so many times k objects.
     maxdist_m
         The diagonal of the area, by which scores measure distance if a subscription has no scale of its
@@ -93,8 +93,8 @@ class EngineOptions:
     clause_index: Callable[[], ClauseIndex] = NaiveClauseIndex
     weighted_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
     moving_index: Callable[[], MovingIndex] | None = None
-    thins: bool = True
-    standing: StandingPolicy = StandingPolicy.COST
-    standing_share: float = 0.95
-    standing_factor: int = 3
+    prunes: bool = True
+    stationary: StationaryPolicy = StationaryPolicy.COST
+    stationary_share: float = 0.95
+    stationary_factor: int = 3
     maxdist_m: float = 1.0

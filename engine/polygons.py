@@ -38,7 +38,7 @@ class RingPool(NamedTuple):
 
 
 class Polygons:
-    """A pool of polygons, each a stretch of rings, which its owner knows by start and count."""
+    """A pool of polygons, each a span of rings, which its owner knows by start and count."""
 
     def __init__(self) -> None:
         self._offsets: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)

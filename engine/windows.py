@@ -104,8 +104,8 @@ class Windows:
     def take(self, lasts: Lasts, now_ms: int) -> Numbers:
         """Return the numbers of windows, for one subscription more each."""
         numbers = np.zeros(len(lasts.count), dtype=np.int16)
-        asked = np.flatnonzero((lasts.duration_ms != 0) | (lasts.count != 0))
-        for row in asked.tolist():
+        windowed = np.flatnonzero((lasts.duration_ms != 0) | (lasts.count != 0))
+        for row in windowed.tolist():
             key = int(lasts.duration_ms[row]), int(lasts.count[row])
             number = self._number_of.get(key)
             numbers[row] = self._begin(key, now_ms) if number is None else number

@@ -24,8 +24,8 @@ def cause_of(error: BaseException) -> str:
 
     Of a worker process that was killed there is no error: then what that means.
     """
-    told = error.getMessage() if isinstance(error, PySparkException) else None
-    lines = [line.strip() for line in (told or str(error)).splitlines() if line.strip()]
+    message = error.getMessage() if isinstance(error, PySparkException) else None
+    lines = [line.strip() for line in (message or str(error)).splitlines() if line.strip()]
     caused = [line.removeprefix(_CAUSED) for line in lines if line.startswith(_CAUSED)]
     named = [line for line in lines if _ERROR.match(line) and not line.startswith(_CARRIERS)]
     if not named and any(_CRASHED in line for line in lines):

@@ -4,7 +4,7 @@ A feed's meaning
 ----------------
 messages
     What is published (`action` is `publish`), is taken back (`retract`) and has come to the end of its
-    lifetime (`expire`, which a server's outlet says; readers know it already). `object_id` is the
+    lifetime (`expire`, which a server's sink says; readers know it already). `object_id` is the
     publisher's, and new for each object; who replaces an object retracts it and publishes another.
     `time_ms` is when that happened, in epoch milliseconds. A position in degrees (WGS84) and keywords;
     `ttl_ms` is how long the object lives, null for as long as windows have room. Only `action`,

@@ -190,20 +190,20 @@ class Stored:
     def _write(self, data: bytes, *, replaces: bool) -> None:
         parent = Stored(self._spark, self._path.getParent().toString())
         parent.make_folder()
-        fresh = self._jvm.org.apache.hadoop.fs.Path(
+        temporary = self._jvm.org.apache.hadoop.fs.Path(
             self._path.getParent(), f".{self.name}-{secrets.token_hex(6)}"
         )
         with self._failing(self.uri):
             try:
-                stream = self._system.create(fresh, False)
+                stream = self._system.create(temporary, False)
                 try:
                     stream.write(bytearray(data))
                 finally:
                     stream.close()
-                self._system.setPermission(fresh, self._permission(_OWN_FILE))
-                self._rename(fresh, self._path, replaces=replaces)
+                self._system.setPermission(temporary, self._permission(_OWN_FILE))
+                self._rename(temporary, self._path, replaces=replaces)
             except BaseException:
-                self._system.delete(fresh, False)
+                self._system.delete(temporary, False)
                 raise
 
     def _rename(self, path: Any, target: Any, *, replaces: bool) -> None:  # noqa: ANN401 - Hadoop's

@@ -82,11 +82,11 @@ class TopK:
         How keywords are compared.
     region
         How the device keeps silent. With ELLIPSE, which is for comparison, it holds its result only,
-        speaks more often and is asked where it is. With STANDING, for devices that do not move, it holds
-        its result only, too, and the server tells it of each change.
+        speaks more often and is asked where it is. With STATIONARY, for devices that do not move, it
+        holds its result only, too, and the server tells it of each change.
     window
         Which objects count, by their age: `Last(seconds=600)`, `Last(count=100_000)`; None for all that
-        are alive. With ANCHORED and STANDING only.
+        are alive. With ANCHORED and STATIONARY only.
     distance_scale_m
         The distance that counts as much as having no keyword in common, at an alpha of 0.5; metres, 1 to
         20,037,508. None for the diagonal of the service area: the same subscription then ranks
@@ -234,8 +234,8 @@ class SubscriptionState(StrEnum):
     CATCHING_UP = "catching up"
     """The stream is back, and what was missed in between is on its way."""
     STALE = "stale"
-    """A response is due: the device has left its safe region; or, with RegionMode.STANDING, something has
-    expired and the server has not sent what takes its place."""
+    """A response is due: the device has left its safe region; or, with RegionMode.STATIONARY, something
+    has expired and the server has not sent what takes its place."""
     TOO_VAGUE = "too vague"
     """The position is known too vaguely, to the server or to the device itself: the buffer that would
     cover its margin is larger than the server allows, or the subscription is in a mode that needs an

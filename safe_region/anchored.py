@@ -90,8 +90,8 @@ class AnchoredRegion(Region):
         return Evaluation(best, self.reach_m * (1.0 - REACH_SLACK) - used_m, exact)
 
 
-class StandingRegion(AnchoredRegion):
-    """The region of a subscription that stands: where it was evaluated, and nowhere else.
+class StationaryRegion(AnchoredRegion):
+    """The region of a stationary subscription: where it was evaluated, and nowhere else.
 
     What the device holds is its result, which the server keeps right. When one of k objects expires the
     server sends what takes its place, or that nothing does; until then the result may be short. Of fewer

@@ -36,7 +36,7 @@ _U_X = np.cos(_ANGLES)
 _U_Y = np.sin(_ANGLES)
 _MID_X = np.cos(_ANGLES + np.pi / DIRECTIONS)
 _MID_Y = np.sin(_ANGLES + np.pi / DIRECTIONS)
-_STRETCH = 1.0 / math.cos(math.pi / DIRECTIONS)
+_CIRCUMSCRIBED = 1.0 / math.cos(math.pi / DIRECTIONS)
 _OUTWARD = 1.0 + 1e-9
 
 
@@ -118,7 +118,7 @@ def enclose(gamma_m: float, dx_m: Floats, dy_m: Floats, r_m: Floats) -> tuple[fl
         bound = _sector_bound(gamma_m, dx_m, dy_m, r_m, i)
         farthest = max(farthest, _square(bound * _U_X[i] - center_x, bound * _U_Y[i] - center_y))
         farthest = max(farthest, _square(bound * _U_X[i + 1] - center_x, bound * _U_Y[i + 1] - center_y))
-        corner = bound * _STRETCH
+        corner = bound * _CIRCUMSCRIBED
         farthest = max(farthest, _square(corner * _MID_X[i] - center_x, corner * _MID_Y[i] - center_y))
     return center_x, center_y, math.sqrt(farthest) * _OUTWARD
 

@@ -26,8 +26,8 @@ class RegionMode(IntEnum):
     circle that ends where an object would enter or leave; the server asks where the device is before it
     decides about a new object. The test of `ranges`, with nothing within the slack."""
 
-    STANDING = 4
-    """Of subscriptions that stand, as Skype has them: the device holds its result there where it was
+    STATIONARY = 4
+    """Of stationary subscriptions, as Skype has them: the device holds its result there where it was
     evaluated, and the server keeps that right alone. A device that moves has to say so each time."""
 
     @property

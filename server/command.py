@@ -38,7 +38,7 @@ class Retract:
 
 @dataclass(frozen=True, slots=True)
 class TakeIn:
-    """Take objects of the inlet, which were validated: what is known by its key is passed over."""
+    """Take objects of the source, which were validated: what is known by its key is passed over."""
 
     objects: tuple[NewObject, ...]
     gone: tuple[str, ...]
@@ -49,8 +49,8 @@ class TakeIn:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What has happened, up to a number, was told at the outlet."""
+class SinkSent:
+    """What has happened, up to a number, was written to the sink."""
 
     number: int
 
@@ -95,7 +95,7 @@ class SetIdf:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """End the subscriptions of devices that have not been heard of, but for those that are attached."""
+    """End the subscriptions of devices that have not been seen, but for those that are attached."""
 
     device_ids: tuple[str, ...]
 
@@ -197,7 +197,7 @@ DurableCommand = (
     Publish
     | Retract
     | TakeIn
-    | Told
+    | SinkSent
     | AdvanceClock
     | SetIdf
     | Forget

@@ -32,12 +32,12 @@ class ParkReason(Enum):
 class Feed(Enum):
     """A side of the bridge."""
 
-    INLET = "INLET"
-    OUTLET = "OUTLET"
+    SOURCE = "SOURCE"
+    SINK = "SINK"
 
 
 _TIMES = ("first_hello_ms", "last_snapshot_ms")
-_PRESENT = ("devices", "bridge_failing", "outlet_waiting", "kernels_compiled", "measures", "serving_ms")
+_PRESENT = ("devices", "bridge_failing", "sink_waiting", "kernels_compiled", "measures", "serving_ms")
 """What is not counted but is so now."""
 
 
@@ -73,14 +73,14 @@ class Counters:
     """Objects that were accepted, replacements included."""
     objects_gone: int = 0
     """Objects that expired, were taken back or were replaced."""
-    inlet_refused: int = 0
-    """Rows of the inlet that are no objects that the server accepts."""
-    inlet_unreadable: int = 0
-    """Files and entries of the inlet that cannot be read, and were set aside or passed over."""
+    source_refused: int = 0
+    """Rows of the source that are no objects that the server accepts."""
+    source_unreadable: int = 0
+    """Files and entries of the source that cannot be read, and were set aside or passed over."""
     bridge_failures: Counter[Feed] = field(default_factory=Counter)
-    """Attempts to read the inlet or to write the outlet that failed."""
+    """Attempts to read the source or to write the sink that failed."""
     devices_forgotten: int = 0
-    """Devices whose subscriptions were ended because they had not been heard of for too long."""
+    """Devices whose subscriptions were ended because they had not been seen for too long."""
     devices_deleted: int = 0
     """Devices of which all that was kept was deleted because somebody asked for it."""
     parked: Counter[ParkReason] = field(default_factory=Counter)
@@ -88,9 +88,9 @@ class Counters:
     devices: Counter[Enum] = field(default_factory=Counter)
     """Sessions by their state."""
     bridge_failing: Counter[Feed] = field(default_factory=Counter)
-    """Streams of the inlet, and the outlet, of which the last attempt has failed."""
-    outlet_waiting: int = 0
-    """Changes that wait to be told at the outlet."""
+    """Streams of the source, and the sink, of which the last attempt has failed."""
+    sink_waiting: int = 0
+    """Changes that wait to be written to the sink."""
     kernels_compiled: int = 0
     """Kernels that had to be compiled before the server could serve."""
     serving_ms: int = 0

@@ -51,7 +51,7 @@ def _shortened(value: object) -> str:
 
 
 class BridgeError(Exception):
-    """The inlet or the outlet cannot be used."""
+    """The source or the sink cannot be used."""
 
 
 class MetricsPortError(Exception):

@@ -111,8 +111,8 @@ class Limits:
     """Commands taken in one go: as many as make a batch worth it, a quarter of a second of re-anchors."""
     batch_rows_max: int = 10_000
     """Rows after which a batch takes no further command: a few milliseconds of writing."""
-    outlet_max: int = 1_000_000
-    """Changes of objects that wait to be told at the outlet; beyond, publications are refused."""
+    sink_max: int = 1_000_000
+    """Changes of objects that wait to be written to the sink; beyond, publications are refused."""
     publisher_objects_max: int = 1_000_000
     """Live objects of one publisher; 0 for any number."""
     publisher_bytes_max: int = 1024 * 1024 * 1024

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from engine import CostModel, EngineOptions
-from engine.options import StandingPolicy
+from engine.options import StationaryPolicy
 from index.catalogue import (
     CLAUSE_INDEXES,
     MOVING_INDEXES,
@@ -44,7 +44,7 @@ from server.transport import Listener
 from server.transport.wire_walk import warm_up_walk
 
 if TYPE_CHECKING:
-    from server.bridge.feeds import Given, Taken
+    from server.bridge.feeds import SinkFeed, SourceFeed
 
 _log = logging.getLogger(__name__)
 
@@ -77,8 +77,8 @@ class _Bridge(Protocol):
 class _Feeds(NamedTuple):
     """What the bridge reads and writes."""
 
-    inlet: Taken | None = None
-    outlet: Given | None = None
+    source: SourceFeed | None = None
+    sink: SinkFeed | None = None
 
 
 class Server:
@@ -125,7 +125,7 @@ class Server:
         MetricsPortError
             If that of the metrics cannot be listened on.
         BridgeError
-            If inlet or outlet cannot be used.
+            If source or sink cannot be used.
         TracingError
             If objects are to be followed and the library is not there.
         """
@@ -143,7 +143,7 @@ class Server:
     async def _start(self, settings: ServerSettings, identity: Identity) -> None:
         _require_place(settings)
         self._store = SqliteStore(
-            settings.store, self._frame, tells=bool(settings.outlet), accept_loss=settings.accept_loss
+            settings.store, self._frame, has_sink=bool(settings.sink), accept_loss=settings.accept_loss
         )
         try:
             feeds = _opened_feeds(settings)
@@ -177,8 +177,8 @@ class Server:
             self.port = await self._listener.start(settings.host, settings.port, identity.certificates)
             try:
                 await asyncio.to_thread(self._warm_up)
-                inlets = await asyncio.to_thread(self._recover)
-                bridge = self._bridged(feeds, inlets)
+                source_offsets = await asyncio.to_thread(self._recover)
+                bridge = self._bridged(feeds, source_offsets)
             except BaseException:
                 await self._listener.stop(0.0)
                 raise
@@ -206,7 +206,7 @@ class Server:
         self.coordinator.counters.kernels_compiled = count
 
     def _recover(self) -> Mapping[str, str]:
-        """Recover; return how far the inlet was taken."""
+        """Recover; return how far the source was taken."""
         found = self._store.recover()
         self.coordinator.recover(found)
         if self.settings.tenants and self.coordinator.matching.has_count_window:
@@ -214,20 +214,20 @@ class Server:
                 f"store {self.settings.store} has subscriptions whose window is a number of objects, "
                 "which has no meaning with several tenants: end them, or serve no other tenant"
             )
-        return found.inlets
+        return found.source_offsets
 
-    def _bridged(self, feeds: _Feeds, inlets: Mapping[str, str]) -> list[_Bridge]:
+    def _bridged(self, feeds: _Feeds, source_offsets: Mapping[str, str]) -> list[_Bridge]:
         """Return what takes objects from a feed and what tells one."""
         execute = self._command_loop.execute
         found: list[_Bridge] = []
-        if feeds.inlet is not None:
-            from server.bridge.inlet import Inlet  # noqa: PLC0415
+        if feeds.source is not None:
+            from server.bridge.source import Source  # noqa: PLC0415
 
-            found.append(Inlet(feeds.inlet, inlets, self.coordinator, execute))
-        if feeds.outlet is not None:
-            from server.bridge.outlet import Outlet  # noqa: PLC0415
+            found.append(Source(feeds.source, source_offsets, self.coordinator, execute))
+        if feeds.sink is not None:
+            from server.bridge.sink import Sink  # noqa: PLC0415
 
-            found.append(Outlet(feeds.outlet, self._store, execute, self.coordinator.counters))
+            found.append(Sink(feeds.sink, self._store, execute, self.coordinator.counters))
         return found
 
     def spare_the_collector(self) -> None:
@@ -326,7 +326,7 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
     moving_index = MOVING_INDEXES.get(settings.moving_index)
     return EngineOptions(
         matches_max=limits.matches_max,
-        standing=StandingPolicy(settings.standing_buffer),
+        stationary=StationaryPolicy(settings.stationary_buffer),
         maxdist_m=frame.maxdist_m,
         buffer_extra=None if settings.buffer_extra == "auto" else settings.buffer_extra,
         costs=CostModel(
@@ -370,16 +370,16 @@ def _opened_feeds(settings: ServerSettings) -> _Feeds:
     BridgeError
         If it cannot be used.
     """
-    if not settings.inlet and not settings.outlet:
+    if not settings.source and not settings.sink:
         return _Feeds()
     try:
-        from server.bridge.feeds import given, taken  # noqa: PLC0415
+        from server.bridge.feeds import open_sink, open_source  # noqa: PLC0415
     except ImportError as error:
-        raise BridgeError(f"inlet and outlet need {error.name}: {how_to_install('bridge')}") from error
+        raise BridgeError(f"source and sink need {error.name}: {how_to_install('bridge')}") from error
     try:
         return _Feeds(
-            taken(settings.inlet) if settings.inlet else None,
-            given(settings.outlet) if settings.outlet else None,
+            open_source(settings.source) if settings.source else None,
+            open_sink(settings.sink) if settings.sink else None,
         )
     except OSError as error:
         raise BridgeError(str(error)) from error

@@ -85,7 +85,7 @@ class timed:  # noqa: N801 - used as a function is
         self._distribution.note(now_us() - self._began_us)
 
 
-class Stretches:
+class SliceTimer:
     """Measures what a thread computes at a stretch, between its pauses. It begins when it is made.
 
     Parameters

@@ -88,16 +88,16 @@ class ObjectTraces:
         """Note that a batch is about to be committed."""
         self._began_ns = self._clock()
 
-    def committed(self, command: Command, fresh: Sequence[LiveObject]) -> None:
+    def committed(self, command: Command, created: Sequence[LiveObject]) -> None:
         """Note that what a command publishes is on disk: nothing, if it was refused or known before."""
         found = self._requests.pop(id(command), None)
-        if found is None or not fresh:
+        if found is None or not created:
             return
         now_ns = self._clock()
         self._forget(now_ns)
-        object_id = fresh[0].object_id
+        object_id = created[0].object_id
         self._followed[object_id] = _Followed(found[1])
-        self._committed.append((object_id, len(fresh), now_ns))
+        self._committed.append((object_id, len(created), now_ns))
 
     def matched(self) -> None:
         """Note that devices have been found for all that was committed: it waits in their outboxes."""

@@ -140,7 +140,7 @@ class ServerSettings(BaseSettings):
         default_factory=InRealTime(_RETENTION_DAYS),
         ge=0.0,
         le=36_500.0,
-        description="How long the subscriptions of a device are kept that is not heard of; 0 for ever.",
+        description="How long the subscriptions of a device are kept that is not seen; 0 for ever.",
     )
     keepalive_ms: Milliseconds = Field(
         KEEPALIVE_MS,
@@ -151,9 +151,9 @@ class ServerSettings(BaseSettings):
     late_ms: Milliseconds = Field(
         1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."
     )
-    standing_buffer: Literal["cost", "cskyband", "skyband", "kmax"] = Field(
+    stationary_buffer: Literal["cost", "cskyband", "skyband", "kmax"] = Field(
         "cost",
-        description="What the server holds beyond the results of subscriptions in the mode STANDING: as "
+        description="What the server holds beyond results of subscriptions in the mode STATIONARY: as "
         "much as costs least in all, what Skype finds costs least, what has 95 % of the k-th best score, "
         "or three times k.",
     )
@@ -163,12 +163,12 @@ class ServerSettings(BaseSettings):
     object_index: str = Field(DEFAULT_OBJECT_INDEX, description=_index_description("object_index"))
     clause_index: str = Field(DEFAULT_CLAUSE_INDEX, description=_index_description("clause_index"))
     moving_index: str = Field(DEFAULT_MOVING_INDEX, description=_index_description("moving_index"))
-    inlet: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
+    source: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
         description="Feed of messages from which objects are taken: a folder of Parquet files, which are "
         "read in the order of their names, or redis://host:port/database/feed?streams=1.",
     )
-    outlet: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
+    sink: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
         description="Feed of messages to which every object is told that is published, taken back or "
         "expires, in order, at least once.",
@@ -306,7 +306,7 @@ class ServerSettings(BaseSettings):
             raise ValueError(f"{kind.setting} is {value!r}, must be {kind.limit(value)}")
         return value
 
-    @field_validator("inlet", "outlet")
+    @field_validator("source", "sink")
     @classmethod
     def _know_address(cls, value: str) -> str:
         if is_redis(value):
@@ -317,8 +317,8 @@ class ServerSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _keep_feeds_apart(self) -> ServerSettings:
-        if self.inlet and self.inlet == self.outlet:
-            raise ValueError("outlet is the inlet, must be another feed")
+        if self.source and self.source == self.sink:
+            raise ValueError("sink is the source, must be another feed")
         return self
 
     @model_validator(mode="after")
@@ -346,12 +346,12 @@ class ServerSettings(BaseSettings):
     def _keep_tenants_apart(self) -> ServerSettings:
         if self.tenants and self.jwks is None:
             raise ValueError("tenants needs --jwks: only signed tokens say of which tenant a caller is")
-        if self.tenants and (self.inlet or self.outlet):
-            raise ValueError("tenants must be none with --inlet or --outlet, which belong to no tenant")
+        if self.tenants and (self.source or self.sink):
+            raise ValueError("tenants must be none with --source or --sink, which belong to no tenant")
         return self
 
     @model_validator(mode="after")
-    def _be_secure_or_say_so(self) -> ServerSettings:
+    def _require_security(self) -> ServerSettings:
         is_secure = self.tls_certificate is not None and (self.jwks is not None or bool(self.tokens))
         if not is_secure and not self.insecure and not _is_loopback(self.host):
             raise ValueError(

@@ -164,6 +164,6 @@ def _check_nulls(root: Root, name: str, about: pq.FileMetaData) -> None:
     for group in range(about.num_row_groups):
         for number in range(about.num_columns):
             column = about.row_group(group).column(number)
-            told = column.statistics
-            if column.path_in_schema in must and told is not None and told.null_count:
+            statistics = column.statistics
+            if column.path_in_schema in must and statistics is not None and statistics.null_count:
                 raise SimulationError(f"the column {name}.{column.path_in_schema} in {root} has nulls")

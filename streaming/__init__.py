@@ -1,1 +1,1 @@
-"""The distributed system: subscriptions that stand, over a stream of messages, on Spark."""
+"""The distributed system: stationary subscriptions, over a stream of messages, on Spark."""

@@ -26,7 +26,7 @@ _ROWS = (
     "duplicates",
     "expired",
     "unknown",
-    "begun",
+    "started",
     "ended",
     "refused",
 )
@@ -40,7 +40,7 @@ _COUNTERS = {
     "block_bytes": "Bytes of the blocks that partitions received.",
 }
 _GAUGES = {
-    "subscriptions": "Subscriptions that stand.",
+    "subscriptions": "Stationary subscriptions.",
     "replicas": "Places where subscriptions lie, replicas included.",
     "index_bytes": "Memory of the indexes of all partitions.",
 }

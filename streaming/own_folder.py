@@ -49,8 +49,8 @@ def own_folder(path: Path) -> Path:
 def write_own(path: Path, text: str) -> None:
     """Write a file that only this user can read, whole or not at all."""
     path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
-    fresh = path.with_suffix(".fresh")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE), "w") as file:
+    temporary = path.with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE), "w") as file:
         file.write(text)
-    fresh.rename(path)
+    temporary.rename(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from engine.options import StandingPolicy
+from engine.options import StationaryPolicy
 from feeds.cluster import is_local
 from feeds.redis import RedisAddress
 from feeds.storage import Stored, Where
@@ -26,7 +26,7 @@ from streaming.partition.window import WindowSize
 
 PARTITIONS_MAX = 1024
 FORMATS = ("parquet", "json")
-BUFFERS = tuple(policy.value for policy in StandingPolicy)
+BUFFERS = tuple(policy.value for policy in StationaryPolicy)
 WINDOW_COUNT_MAX = 100_000_000
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder for each job, of its own
 _MAX_MS = 366 * 24 * 3600 * 1000
@@ -91,7 +91,7 @@ class StreamParameters:
     first_level: int = 0
     subscription_index: str = DEFAULT_SUBSCRIPTION_INDEX
     clause_index: str = DEFAULT_CLAUSE_INDEX
-    stationary_buffer: str = StandingPolicy.COST.value
+    stationary_buffer: str = StationaryPolicy.COST.value
     idf: Path | None = None
     format: str = "parquet"
     files_per_batch: int = 1000

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine import EngineOptions
-from engine.options import StandingPolicy
+from engine.options import StationaryPolicy
 from index.catalogue import DEFAULT_CLAUSE_INDEX
 from index.square import Square
 from safe_region.frame import Area, Frame
@@ -68,7 +68,7 @@ class Plan:
     clause_index
         The name of that of boolean subscriptions.
     stationary_buffer
-        How much buffers of top-k subscriptions hold beyond their results (`StandingPolicy`).
+        How much buffers of top-k subscriptions hold beyond their results (`StationaryPolicy`).
     first_level
         Of the hybrids: parts of the first division; 0 if it was not said.
     moved
@@ -88,7 +88,7 @@ class Plan:
     subscription_index: str
     idf: str = ""
     clause_index: str = DEFAULT_CLAUSE_INDEX
-    stationary_buffer: str = StandingPolicy.COST.value
+    stationary_buffer: str = StationaryPolicy.COST.value
     first_level: int = 0
     moved: str = ""
     retired: tuple[int, ...] = ()
@@ -129,7 +129,7 @@ class Plan:
     def engine_options(self) -> EngineOptions:
         """Return how the engine of a partition works."""
         names = self.subscription_index, self.clause_index
-        policy = StandingPolicy(self.stationary_buffer)
+        policy = StationaryPolicy(self.stationary_buffer)
         return engine_options(self.square, self.frame.maxdist_m, *names, policy=policy)
 
     def as_json(self) -> bytes:

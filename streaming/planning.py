@@ -119,10 +119,10 @@ def settled(checkpoint: Stored, plan: Plan, spark: SparkSession) -> Plan:
     heads = state_of(checkpoint, "head", spark).select("key.key").collect()
     if {*plan.keys} - {row.key for row in heads}:
         return plan
-    fresh = replace(plan, moved="", retired=())
-    write_plan(checkpoint, fresh)
+    new_plan = replace(plan, moved="", retired=())
+    write_plan(checkpoint, new_plan)
     Stored(spark, plan.moved).remove()
-    return fresh
+    return new_plan
 
 
 def _kept_idf(parameters: StreamParameters, checkpoint: Stored) -> str:

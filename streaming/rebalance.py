@@ -40,9 +40,9 @@ from streaming.planning import (
     write_plan,
 )
 from streaming.result.sink import Batch
-from streaming.tasks.log import compacted, portions
-from streaming.tasks.moved import HEAD, MESSAGES, SUBSCRIPTIONS
+from streaming.tasks.log import chunks, compacted
 from streaming.tasks.processor import release
+from streaming.tasks.rebalanced_state import HEAD, MESSAGES, SUBSCRIPTIONS
 
 _ALIVE = pa.schema([("count", pa.int64()), ("block", pa.binary())])
 _ALIVE_DDL = "count long, block binary"
@@ -86,14 +86,14 @@ def rebalance(
         return None
     before, chosen = read_plan(checkpoint), chosen_of(parameters, checkpoint)
     before.require_same(**{name: value for name, value in chosen.items() if name not in REBALANCED})
-    _require_kin(before.mechanism, parameters.mechanism)
+    _require_same_kind(before.mechanism, parameters.mechanism)
     wanted = {name: chosen[name] for name in REBALANCED}
-    begun = rebalancing(checkpoint)
-    if begun not in (None, wanted):
-        told = ", ".join(f"{name} {value}" for name, value in begun.items())
-        raise PlanError(f"a rebalancing has not come to its end; it was to {told}")
+    pending = rebalancing(checkpoint)
+    if pending not in (None, wanted):
+        settings = ", ".join(f"{name} {value}" for name, value in pending.items())
+        raise PlanError(f"a rebalancing has not come to its end; it was to {settings}")
     own = checkpoint / "spark"
-    if begun is None and _is_pending(own):
+    if pending is None and _is_pending(own):
         same = {name: getattr(before, name) for name in REBALANCED}
         start(replace(parameters, once=True, every_ms=None, **same), spark, on_batch).awaitTermination()
     if _last(own / "commits") < 0:
@@ -120,11 +120,11 @@ def rebalance(
     return Rebalanced(before.partitions, draft.partitions, count)
 
 
-def _require_kin(before: str, after: str) -> None:
+def _require_same_kind(before: str, after: str) -> None:
     """Require that both mechanisms have replicas, or none: only without may subscriptions be boolean."""
-    kin = [name for name in MECHANISMS if has_replicas(name) == has_replicas(before)]
-    if after not in kin:
-        raise PlanError(f"mechanism is {after}, must be one of {', '.join(kin)}, as it was {before}")
+    allowed = [name for name in MECHANISMS if has_replicas(name) == has_replicas(before)]
+    if after not in allowed:
+        raise PlanError(f"mechanism is {after}, must be one of {', '.join(allowed)}, as it was {before}")
 
 
 # -- Spark's checkpoint --------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def _alive(table: pa.Table) -> pa.Table:
     """Return who subscribes behind the whole log of a partition."""
     ordered = table.sort_by("version")["block"].to_pylist()
     alive = compacted([Subscriptions.unpack(block) for block in ordered])
-    rows = [{"count": len(one), "block": one.pack()} for one in portions(alive)]
+    rows = [{"count": len(one), "block": one.pack()} for one in chunks(alive)]
     return pa.Table.from_pylist(rows, _ALIVE)
 
 
@@ -233,8 +233,8 @@ def _divider(
     def divide(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for block in batch["block"]:
-                for partition, told in distribution.place(Subscriptions.unpack(block.as_py())):
-                    own = told.part(np.flatnonzero(told.is_end == 0))
+                for partition, subscriptions in distribution.place(Subscriptions.unpack(block.as_py())):
+                    own = subscriptions.part(np.flatnonzero(subscriptions.is_end == 0))
                     if len(own):
                         columns = [[partition], [len(own)], [own.lean().pack()]]
                         yield pa.record_batch(columns, schema=_DIVIDED)

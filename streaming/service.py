@@ -34,7 +34,7 @@ PAUSE_S = 3600.0
 _LOAD_MIN_US = 5_000
 """With less work than that on average, differences are noise."""
 _POLL_S = 0.2
-_ASKED = "rebalance-asked"
+_REQUEST_FILE = "rebalance-requested"
 _LOOKED_S = 2.0
 """How often the job looks whether somebody asks, or has taken it over."""
 _FIXED = "hashing"
@@ -57,7 +57,7 @@ class LoadWatch:
     clock: Callable[[], float] = time.monotonic
     _noted: int = 0
     _overloaded: int = 0
-    _is_asked: bool = False
+    _is_requested: bool = False
     _not_before_s: float = field(default=float("-inf"))
 
     def note(self, batch: Batch) -> None:
@@ -71,11 +71,11 @@ class LoadWatch:
 
     def ask(self) -> None:
         """Note that somebody wants the job to be divided again, whatever its loads."""
-        self._is_asked = True
+        self._is_requested = True
 
     def is_due(self) -> bool:
         """Whether the job is to be divided again."""
-        if self._is_asked and self._noted:
+        if self._is_requested and self._noted:
             return True
         is_allowed = self.mechanism != _FIXED and self.clock() >= self._not_before_s
         return is_allowed and self._overloaded >= OVERLOADED_BATCHES
@@ -83,7 +83,7 @@ class LoadWatch:
     def note_rebalanced(self) -> None:
         """Note that the job was divided again."""
         self._noted = self._overloaded = 0
-        self._is_asked = False
+        self._is_requested = False
         self._not_before_s = self.clock() + PAUSE_S
 
 
@@ -117,7 +117,7 @@ def ask_to_rebalance(checkpoint: Stored) -> None:
             f"the job divides by {_FIXED}, which is the same for whoever subscribes; stop it and "
             "start it with --rebalance and another --mechanism or number of --partitions"
         )
-    (checkpoint / _ASKED).replace(b"")
+    (checkpoint / _REQUEST_FILE).replace(b"")
 
 
 class _Folders:
@@ -126,7 +126,7 @@ class _Folders:
     def __init__(
         self, parameters: StreamParameters, spark: SparkSession, on_folders: Callable[[str], None]
     ) -> None:
-        self._parameters, self._spark, self._say = parameters, spark, on_folders
+        self._parameters, self._spark, self._print = parameters, spark, on_folders
         self._missing = ""
 
     def are_there(self) -> bool:
@@ -146,9 +146,9 @@ class _Folders:
         except ParameterError as error:
             self._missing = str(error)
         if self._missing and not before:
-            self._say(f"{self._missing}: waiting for it")
+            self._print(f"{self._missing}: waiting for it")
         elif before and not self._missing:
-            self._say("all folders are there again")
+            self._print("all folders are there again")
         return not self._missing
 
     def wait(self, stops: Callable[[], bool]) -> None:
@@ -161,7 +161,7 @@ class _Lookout:
     """Looks now and then at what others leave in the checkpoint, and for the folders of feeds."""
 
     def __init__(self, checkpoint: Stored, watch: LoadWatch, claim: Claim, folders: _Folders) -> None:
-        self._asked = checkpoint / _ASKED
+        self._request = checkpoint / _REQUEST_FILE
         self._watch, self._claim, self._folders = watch, claim, folders
         self._next_s = time.monotonic() + _LOOKED_S
 
@@ -179,8 +179,8 @@ class _Lookout:
         self._next_s = now_s + _LOOKED_S
         self._claim.require()
         self._folders.are_there()
-        if self._asked.exists():
-            self._asked.remove()
+        if self._request.exists():
+            self._request.remove()
             self._watch.ask()
 
 

@@ -18,7 +18,7 @@ from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.reading import SIMILARITIES, read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS, Sample
 from streaming.plan import Plan
-from streaming.tasks.alone import Alone
+from streaming.tasks.local_runner import LocalRunner
 
 _WORDS = ("a", "b", "c", "d")
 _BATCH_MS = 1_000
@@ -47,11 +47,11 @@ def _run(plan: Plan) -> None:
     def blocks(batch: int) -> tuple[Subscriptions | None, Messages]:
         rows = pa.RecordBatch.from_pylist(_messages(plan, batch), MESSAGES)
         messages = read_messages(rows, frame, _weigh)[0]
-        begun = None
+        started = None
         if batch in {0, 2}:
             rows = pa.RecordBatch.from_pylist(_subscriptions(plan), SUBSCRIPTIONS)
-            begun = Subscriptions.unpack(read_subscriptions(rows, frame, _weigh)[0].pack())
-        return begun, Messages.unpack(messages.pack())
+            started = Subscriptions.unpack(read_subscriptions(rows, frame, _weigh)[0].pack())
+        return started, Messages.unpack(messages.pack())
 
     subscriptions, messages = blocks(0)
     assert subscriptions is not None  # noqa: S101 - of the first batch there are
@@ -59,9 +59,9 @@ def _run(plan: Plan) -> None:
         plan.partitions, Sample(subscriptions, messages), plan.first_level
     )
     with TemporaryDirectory(prefix="nearcast-") as folder:
-        alone = Alone(replace(plan, distribution=chosen.encoded()), Path(folder))
+        runner = LocalRunner(replace(plan, distribution=chosen.encoded()), Path(folder))
         for batch in range(_BATCHES):
-            alone.apply(*blocks(batch))
+            runner.apply(*blocks(batch))
 
 
 def _weigh(word: str) -> float:

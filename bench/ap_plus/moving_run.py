@@ -17,7 +17,7 @@ import numpy as np
 from bench.ap_plus.experiments import PERIOD_S
 from bench.ap_plus.workload import ApPlusAudit, ApPlusWorkload
 from bench.benchmark import Progress, Row, TooSlowError
-from bench.portions import object_part
+from bench.parts import object_part
 from index.baselines.ap_plus_tree import ApPlusTree
 from index.baselines.ap_tree import ApTree
 from index.catalogue import MOVING_INDEXES
@@ -144,7 +144,7 @@ class MovingRun:
         while self._tree is not None and self._tree.maintain():
             self._look_at_the_clock()
 
-    def _portions(self, count: int, batch: int, singles: int) -> list[tuple[int, int, int]]:
+    def _chunks(self, count: int, batch: int, singles: int) -> list[tuple[int, int, int]]:
         """Divide so many rows: some one by one, others in batches; each with the size of its batch."""
         first = min(count // 2, singles)
         found = [(row, row + 1, 1) for row in range(first)]
@@ -164,7 +164,7 @@ class MovingRun:
         workload = self._workload
         arriving = workload.arriving(timestamp)
         count = arriving.stop - arriving.start
-        for start, stop, size in self._portions(count, batch, singles):
+        for start, stop, size in self._chunks(count, batch, singles):
             part = slice(arriving.start + start, arriving.start + stop)
             objects = object_part(workload.objects, part.start, part.stop)
             expiry_ms = workload.expiry_ms[part]
@@ -181,7 +181,7 @@ class MovingRun:
         boxes = workload.boxes(rows, timestamp)
         self.audit.place(rows, boxes)
         parameters = workload.parameters
-        for start, stop, size in self._portions(len(rows), parameters.batch, parameters.singles):
+        for start, stop, size in self._chunks(len(rows), parameters.batch, parameters.singles):
             some, places = rows[start:stop], boxes.part(np.arange(start, stop))
             before = self.index.candidate_count
             entered, left = self._timed(

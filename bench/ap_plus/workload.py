@@ -7,7 +7,7 @@ import numpy as np
 from bench.ap_plus.drives import Drives
 from bench.ap_plus.experiments import PERIOD_S, ApPlusParameters
 from bench.datasets import Dataset, sample_keywords
-from bench.portions import keyword_rows
+from bench.parts import keyword_rows
 from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
 
 _STEP_M = 100.0
@@ -110,7 +110,7 @@ class ApPlusAudit:
         chance = np.random.default_rng([workload.parameters.seed, 31])
         self.rows = np.sort(chance.permutation(workload.parameters.subscriptions)[:count])
         self._words = [frozenset(workload.required.row(row).tolist()) for row in self.rows.tolist()]
-        self._told: dict[int, set[int]] = {row + 1: set() for row in self.rows.tolist()}
+        self._reported: dict[int, set[int]] = {row + 1: set() for row in self.rows.tolist()}
         self._boxes: dict[int, tuple[float, ...]] = {}
 
     def place(self, rows: Ints, boxes: Boxes) -> None:
@@ -124,19 +124,19 @@ class ApPlusAudit:
         found = np.flatnonzero(np.isin(clause_ids, self.rows + 1))
         owners = np.searchsorted(offsets, found, side="right") - 1
         for place, owner in zip(found.tolist(), owners.tolist(), strict=True):
-            self._told[int(clause_ids[place])].add(int(object_ids[owner]))
+            self._reported[int(clause_ids[place])].add(int(object_ids[owner]))
 
     def moved(self, rows: Ints, offsets: Ints, object_ids: Ints, *, is_left: bool) -> None:
         """Note what clauses began or ceased to match."""
         for i in np.flatnonzero(np.isin(rows, self.rows)).tolist():
             some = set(object_ids[offsets[i] : offsets[i + 1]].tolist())
-            told = self._told[int(rows[i]) + 1]
+            reported = self._reported[int(rows[i]) + 1]
             if is_left:
-                self.mismatches += not some <= told
-                told -= some
+                self.mismatches += not some <= reported
+                reported -= some
             else:
-                self.mismatches += not some.isdisjoint(told)
-                told |= some
+                self.mismatches += not some.isdisjoint(reported)
+                reported |= some
 
     def compare(self, timestamp: int) -> None:
         """Compare what clauses were told with what they match, of what is alive."""
@@ -161,4 +161,4 @@ class ApPlusAudit:
                 and words <= set(objects.keywords.row(row).tolist())
             }
             self.lists += 1
-            self.mismatches += (self._told[clause] & living) != expected
+            self.mismatches += (self._reported[clause] & living) != expected

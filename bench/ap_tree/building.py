@@ -11,7 +11,7 @@ from bench.ap_tree.variants import Make, learn
 from bench.ap_tree.workload import ApTreeWorkload
 from bench.benchmark import Progress, Row
 from bench.datasets import Dataset
-from bench.portions import object_part
+from bench.parts import object_part
 from index.baselines.ap_tree import ApTree
 from index.contracts import ClauseIndex
 

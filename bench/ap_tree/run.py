@@ -16,7 +16,7 @@ from bench.ap_tree.workload import ApTreeAudit, ApTreeWorkload, draw
 from bench.benchmark import Benchmark, Estimate, Row, silent
 from bench.datasets import source
 from bench.matching import timed
-from bench.portions import object_part
+from bench.parts import object_part
 
 _TRIAL = 2_000
 """Subscriptions of the run that tells how long a large one would take."""

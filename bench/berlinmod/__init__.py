@@ -1,1 +1,1 @@
-"""Three continuous queries of BerlinMOD as a stream, against standing ranges."""
+"""Three continuous queries of BerlinMOD as a stream, against stationary ranges."""

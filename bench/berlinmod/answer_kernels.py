@@ -19,12 +19,12 @@ NEVER = -2
 
 
 @kernel
-def entries(number: Ints, vehicle: Ints, standing: Ints, latest: Steps, places: Ints) -> int:
+def entries(number: Ints, vehicle: Ints, range_numbers: Ints, latest: Steps, places: Ints) -> int:
     """Find where a vehicle is in a range and was not at its event before.
 
     Parameters
     ----------
-    number, vehicle, standing
+    number, vehicle, range_numbers
         Of each pair: the event's number among those of its vehicle, the vehicle, the range.
     latest
         Shape (vehicles, ranges): the event at which a vehicle was last inside; NEVER at first.
@@ -38,20 +38,20 @@ def entries(number: Ints, vehicle: Ints, standing: Ints, latest: Steps, places: 
     """
     count = 0
     for i in range(number.shape[0]):
-        if latest[vehicle[i], standing[i]] != number[i] - 1:
+        if latest[vehicle[i], range_numbers[i]] != number[i] - 1:
             places[count] = i
             count += 1
-        latest[vehicle[i], standing[i]] = number[i]
+        latest[vehicle[i], range_numbers[i]] = number[i]
     return count
 
 
 @kernel
-def first_passages(number: Ints, vehicle: Ints, standing: Ints, latest: Steps, places: Ints) -> int:
+def first_passages(number: Ints, vehicle: Ints, range_numbers: Ints, latest: Steps, places: Ints) -> int:
     """Find where a vehicle is in a range and never was before; see `entries`."""
     count = 0
     for i in range(number.shape[0]):
-        if latest[vehicle[i], standing[i]] == NEVER:
-            latest[vehicle[i], standing[i]] = number[i]
+        if latest[vehicle[i], range_numbers[i]] == NEVER:
+            latest[vehicle[i], range_numbers[i]] = number[i]
             places[count] = i
             count += 1
     return count

@@ -6,23 +6,29 @@ import numpy as np
 
 from bench.berlinmod.experiments import Query
 from bench.berlinmod.queries import Answers
-from bench.berlinmod.workload import Events, Standing
+from bench.berlinmod.workload import Events, StationaryRanges
 from safe_region.oracle_plane import OracleCircle, OraclePolygon, is_within
 
 Box = tuple[float, float, float, float]
 
 
-def sample(events: Events, standing: Standing, audited: int, chance: np.random.Generator) -> list[int]:
+def sample(
+    events: Events, stationary_ranges: StationaryRanges, audited: int, chance: np.random.Generator
+) -> list[int]:
     """Choose ranges: half of them nearest to where some vehicle is, the others from all."""
-    x_m, y_m = standing.specs.ranges.x_m, standing.specs.ranges.y_m
+    x_m, y_m = stationary_ranges.specs.ranges.x_m, stationary_ranges.specs.ranges.y_m
     places = chance.integers(0, len(events.x_m), audited // 2)
     near = [int(np.argmin((x_m - events.x_m[one]) ** 2 + (y_m - events.y_m[one]) ** 2)) for one in places]
-    others = chance.integers(0, len(standing), audited - len(near)).tolist()
+    others = chance.integers(0, len(stationary_ranges), audited - len(near)).tolist()
     return sorted({*near, *others})
 
 
 def mismatches(
-    query: Query, events: Events, standing: Standing, answers: Answers, numbers: list[int]
+    query: Query,
+    events: Events,
+    stationary_ranges: StationaryRanges,
+    answers: Answers,
+    numbers: list[int],
 ) -> int:
     """Return how many of some ranges have other answers than plain Python finds."""
     order = np.lexsort((answers.events, answers.ranges))
@@ -32,7 +38,7 @@ def mismatches(
     stream = list(zip(*(column.tolist() for column in columns), strict=True))
     for number in numbers:
         found = rows[np.searchsorted(ranges, number) : np.searchsorted(ranges, number + 1)]
-        wrong += found.tolist() != expected(query, stream, standing.oracle_range(number))
+        wrong += found.tolist() != expected(query, stream, stationary_ranges.oracle_range(number))
     return wrong
 
 

@@ -54,7 +54,7 @@ class BerlinModParameters(e.BudgetParameters):
 _SIZES = e.Each(e.Over("ranges", (1, 1_000, 100_000, 1_000_000)), e.Over("batch", (1, 1_000)))
 
 
-def _asked(query: Query, what: str) -> e.Experiment:
+def _experiment(query: Query, what: str) -> e.Experiment:
     return e.Experiment(
         query,
         f"BerlinMOD, {query.upper()}",
@@ -86,8 +86,8 @@ BERLINMOD = e.Suite(
     "interest. MobilityFlink's published figures, one range, one task on a machine of 16 cores, stand "
     "beside. Of a sample of the ranges all answers are compared with plain Python's.",
     experiments=(
-        _asked("q3", "each event within a distance of a point"),
-        _asked("q4", "each entry into a region"),
-        _asked("q7", "the first passage of points of interest"),
+        _experiment("q3", "each event within a distance of a point"),
+        _experiment("q4", "each entry into a region"),
+        _experiment("q7", "the first passage of points of interest"),
     ),
 )

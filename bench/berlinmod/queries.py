@@ -21,7 +21,7 @@ from index.batches import Ints
 from index.tables.order_kernels import order_of
 
 PUBLISHED_PER_S: dict[Query, int] = {"q3": 73_796, "q4": 66_403, "q7": 54_386}
-"""Events a second of MobilityFlink, one task on a machine of 16 cores, with one range standing."""
+"""Events a second of MobilityFlink, one task on a machine of 16 cores, with one stationary range."""
 
 
 class Answers(NamedTuple):
@@ -69,13 +69,13 @@ class Answering:
         """Return what is to be told of changes, which come from a batch of events after all before."""
         entered = changes[changes["is_drop"] == 0]
         rows: Ints = entered["object_id"] - 1
-        standing = numbers_of(entered["handle"])
+        range_numbers = numbers_of(entered["handle"])
         if self._query == "q3":
-            return Answers(rows, standing)
+            return Answers(rows, range_numbers)
         order = order_of(rows, np.arange(len(rows)))
-        rows, standing = rows[order], standing[order]
+        rows, range_numbers = rows[order], range_numbers[order]
         number, vehicle = self._events.number[rows], self._events.vehicle[rows]
         places = np.empty(len(rows), dtype=np.int64)
         find = entries if self._query == "q4" else first_passages
-        places = places[: find(number, vehicle, standing, self._latest, places)]
-        return Answers(rows[places], standing[places])
+        places = places[: find(number, vehicle, range_numbers, self._latest, places)]
+        return Answers(rows[places], range_numbers[places])

@@ -1,4 +1,4 @@
-"""Events of vehicles against standing ranges, through the engine.
+"""Events of vehicles against stationary ranges, through the engine.
 
 An event is an object that lives until the next batch; a range is a boolean subscription that stays. What
 is timed is all that a server's engine does with a batch: what was there expires, the events are stored,
@@ -17,7 +17,7 @@ from bench.benchmark import Benchmark, Estimate, Row
 from bench.berlinmod.audit import mismatches, sample
 from bench.berlinmod.experiments import BerlinModParameters
 from bench.berlinmod.queries import PUBLISHED_PER_S, Answering, Answers
-from bench.berlinmod.workload import Scene, Standing, scene, standing
+from bench.berlinmod.workload import Scene, StationaryRanges, scene, stationary_ranges
 from engine import Engine, EngineOptions, Positions
 from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import BOOLEAN
@@ -48,7 +48,7 @@ class Run(NamedTuple):
 
 
 def measure(
-    happens: Scene, ranges: Standing, parameters: BerlinModParameters, audited: Sequence[int] = ()
+    happens: Scene, ranges: StationaryRanges, parameters: BerlinModParameters, audited: Sequence[int] = ()
 ) -> Run:
     """Let events pass, all or as many as the time allows; keep the answers of some ranges."""
     began_s = time.perf_counter()
@@ -87,7 +87,7 @@ def _engine(happens: Scene, parameters: BerlinModParameters) -> Engine:
     return Engine(options, {BOOLEAN: BooleanMatcher})
 
 
-def _subscribe(engine: Engine, ranges: Standing, part: slice) -> None:
+def _subscribe(engine: Engine, ranges: StationaryRanges, part: slice) -> None:
     """Make some ranges known; nothing is there yet that they could match."""
     handles = ranges.handles[part]
     engine.matchers[BOOLEAN].subscribe(handles, ranges.part(part))
@@ -110,19 +110,19 @@ class BerlinModBenchmark(Benchmark[BerlinModParameters]):
         events = min(parameters.events, _TRIAL_EVENTS)
         small = parameters.changed(ranges=_TRIAL_RANGES, events=events, batch=500)
         happens = self._scene(parameters)
-        measure(happens, standing(happens.corners, small), small)
+        measure(happens, stationary_ranges(happens.corners, small), small)
         return lambda _other: 0.0
 
     def measure(self, variant: str, parameters: BerlinModParameters) -> list[Row]:
         """Subscribe all ranges and let events pass."""
         del variant
         happens = self._scene(parameters)
-        stand = standing(happens.corners, parameters)
+        ranges = stationary_ranges(happens.corners, parameters)
         rng = np.random.default_rng([parameters.seed, 59])
-        audited = sample(happens.events, stand, parameters.audited, rng)
-        done = measure(happens, stand, parameters, audited)
+        audited = sample(happens.events, ranges, parameters.audited, rng)
+        done = measure(happens, ranges, parameters, audited)
         events = happens.events.first(done.events)
-        wrong = mismatches(parameters.query, events, stand, done.answers, audited)
+        wrong = mismatches(parameters.query, events, ranges, done.answers, audited)
         return [_row(parameters, done) | {"lists_audited": len(audited), "mismatches": wrong}]
 
 

@@ -1,4 +1,4 @@
-"""The workload of the suite berlinmod: events of vehicles that drive, and ranges that stand.
+"""The workload of the suite berlinmod: events of vehicles that drive, and stationary ranges.
 
 Vehicles are cars of the simulator in its generated city, a position a second, all at the same seconds:
 BerlinMOD's own generator drives through Berlin in the same manner. Ranges lie about corners of streets.
@@ -51,8 +51,8 @@ class Events(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Ranges that stand.
+class StationaryRanges:
+    """Stationary ranges.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def scene(parameters: BerlinModParameters) -> Scene:
     return Scene(events, corners, Square(0.0, 0.0, half_m))
 
 
-def standing(corners: Floats, parameters: BerlinModParameters) -> Standing:
+def stationary_ranges(corners: Floats, parameters: BerlinModParameters) -> StationaryRanges:
     """Draw ranges: circles for Q3 and Q7, regions with six corners for Q4."""
     count, query = parameters.ranges, parameters.query
     chance = np.random.default_rng([parameters.seed, count, 53])
@@ -148,7 +148,7 @@ def standing(corners: Floats, parameters: BerlinModParameters) -> Standing:
     one = np.arange(count + 1, dtype=np.int64)
     required = KeywordLists(one, np.full(count, VEHICLE, dtype=np.int32))
     handles = np.arange(count, dtype=np.int64) + handle_of(BOOLEAN, 0)
-    return Standing(handles, requiring(required, ranges))
+    return StationaryRanges(handles, requiring(required, ranges))
 
 
 def _regions(middles: Floats, size_m: float, chance: np.random.Generator) -> Ranges:

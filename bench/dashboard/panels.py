@@ -56,9 +56,9 @@ def _draw_panel(axis: Any, panel: dict[str, Any], recording: Sequence[Scrape]) -
             axis.plot(times_s, values, label=name, linewidth=1.2)
     axis.set_ylim(bottom=0)
     axis.set_xlabel(f"s   ({panel['fieldConfig']['defaults']['unit']})", fontsize=8)
-    told = [line for line in axis.lines if any(line.get_ydata())] or axis.lines[:_NAMED_MAX]
-    if told:
-        axis.legend(handles=told, fontsize=7, loc="upper left")
+    labelled = [line for line in axis.lines if any(line.get_ydata())] or axis.lines[:_NAMED_MAX]
+    if labelled:
+        axis.legend(handles=labelled, fontsize=7, loc="upper left")
 
 
 def lines(

@@ -70,8 +70,10 @@ def _homes(
     """Return the partitions that have a subscription, or a replica of it."""
     block = sample.subscriptions
     if not isinstance(distribution, Replicated):
-        alone = block.part([row])  # type: ignore[arg-type]
-        return {part for part, told in distribution.place(alone) if not told.is_end.all()}
+        single = block.part([row])  # type: ignore[arg-type]
+        return {
+            part for part, subscriptions in distribution.place(single) if not subscriptions.is_end.all()
+        }
     found = [at for at in words if prefixes[at] or not distribution.uses_prefix]
     if not found:
         return set()

@@ -102,9 +102,9 @@ class FeedFiles:
             "ttl_ms": pa.nulls(count, pa.int64()),
             "payload": pa.nulls(count, pa.binary()),
         }
-        fresh = self.folder / f".{name}"
-        pq.write_table(pa.table(columns, MESSAGES), fresh)
-        fresh.rename(self.folder / "messages" / f"{name}.parquet")
+        temporary = self.folder / f".{name}"
+        pq.write_table(pa.table(columns, MESSAGES), temporary)
+        temporary.rename(self.folder / "messages" / f"{name}.parquet")
 
     def _write_subscriptions(self, start: int, stop: int, name: str) -> None:
         workload, count = self.workload, stop - start

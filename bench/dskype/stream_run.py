@@ -100,7 +100,7 @@ class StreamRun:
         """Fill, let messages come, look at what there is then; return all figures and the audit."""
         try:
             fill_s = self.fill()
-            started_again = self.begun_again() if self._shape.restarts else {}
+            started_again = self.restarted() if self._shape.restarts else {}
             figures = self.go(self._shape.budget_s) | started_again
             if self._shape.paced_s:
                 figures |= self.go_at_pace(figures["messages_per_s"] / 2.0, self._shape.paced_s)
@@ -160,7 +160,7 @@ class StreamRun:
             "latency_s_p99": round(float(np.quantile(took_s, 0.99)), 2),
         }
 
-    def begun_again(self) -> Row:
+    def restarted(self) -> Row:
         """Measure how long it takes to begin again, with engines in memory and without."""
         return {
             "restart_s": self._restart(memory_lost=False),

@@ -24,7 +24,7 @@ from bench.devices import leaving
 from bench.engines import MakeMatcher, subscribe, top_k_engine, top_k_of
 from bench.lamps.experiments import LampsParameters
 from bench.local_matcher import LocalMatcher
-from bench.portions import object_part
+from bench.parts import object_part
 from bench.trajectories import Trajectories
 from engine import CostModel, EngineOptions, Positions
 from engine.top_k.matcher import TopKMatcher

@@ -28,7 +28,7 @@ class _Searches(NamedTuple):
     """What IQF is asked, and among what."""
 
     objects: ObjectBatch
-    asked: Subscriptions
+    queries: Subscriptions
     audit: Audit
 
 
@@ -36,10 +36,10 @@ def _searches(parameters: LampsParameters) -> _Searches:
     data = source(parameters.data)
     rng = np.random.default_rng([parameters.seed, 9])
     objects = data.objects(parameters.objects, 1, rng)
-    asked = subscriptions(data, _SEARCHES, parameters.k_max, parameters.text_similarity, rng)
-    audit = Audit(asked, data.maxdist_m)
+    queries = subscriptions(data, _SEARCHES, parameters.k_max, parameters.text_similarity, rng)
+    audit = Audit(queries, data.maxdist_m)
     audit.publish(objects)
-    return _Searches(objects, asked, audit)
+    return _Searches(objects, queries, audit)
 
 
 class FrequentKeywords(Benchmark[LampsParameters]):
@@ -51,15 +51,15 @@ class FrequentKeywords(Benchmark[LampsParameters]):
         """Build the index, ask once for the audit and for the caches, and once by the clock."""
         del variant
         whole = parameters.changed(frequent_percent=0.0)
-        objects, asked, audit = self.kept("searches", whole, lambda: _searches(whole))
-        count = asked.k + 1
+        objects, queries, audit = self.kept("searches", whole, lambda: _searches(whole))
+        count = queries.k + 1
         unbounded = np.full(len(count), np.inf)
         index = IqfObjectIndex(frequent_percent=parameters.frequent_percent)
         index.insert(objects)
         audit.lists = audit.mismatches = 0
-        audit.compare_found(index.best(asked.interests, asked.x_m, asked.y_m, count, unbounded))
+        audit.compare_found(index.best(queries.interests, queries.x_m, queries.y_m, count, unbounded))
         began = time.perf_counter()
-        index.best(asked.interests, asked.x_m, asked.y_m, count, unbounded)
+        index.best(queries.interests, queries.x_m, queries.y_m, count, unbounded)
         spent = time.perf_counter() - began
         return [
             {

@@ -20,9 +20,9 @@ from bench.match.audits import MatchAudit
 from bench.match.experiments import MatchParameters
 from bench.match.workload import CHUNK, MatchWorkload, prepare
 from bench.matching import timed
+from bench.parts import interest_part, object_part, reach_part
 from bench.peers.subscription_dict import SubscriptionDict
 from bench.peers.subscription_strtree import SubscriptionStrtree
-from bench.portions import interest_part, object_part, reach_part
 from index.batches import Matches, ObjectBatch, ReachBatch
 from index.catalogue import SUBSCRIPTION_INDEXES
 from index.contracts import SubscriptionIndex

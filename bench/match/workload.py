@@ -9,7 +9,7 @@ import numpy as np
 from bench.benchmark import Progress
 from bench.datasets import Dataset, Subscriptions, distinct_subscriptions
 from bench.match.experiments import MatchParameters
-from bench.portions import interest_part, object_part, reach_part
+from bench.parts import interest_part, object_part, reach_part
 from index.baselines.iqf import IqfObjectIndex
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking, ReachBatch
 

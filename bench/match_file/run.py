@@ -15,8 +15,8 @@ from bench.benchmark import Progress
 from bench.errors import BenchError
 from bench.match_file.tables import Clauses, Words, read_objects, read_subscriptions
 from bench.matching import Timed, timed
+from bench.parts import object_part
 from bench.peers.clauses import PEERS
-from bench.portions import object_part
 from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
 from index.catalogue import CLAUSE_INDEXES
 from index.contracts import ClauseIndex

@@ -19,7 +19,7 @@ from index.contracts import InconsistentIndexError
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 from index.tables.slots import Slots
 
-_PORTION = 256
+_CHUNK = 256
 """Objects that the tree is asked for at a time."""
 _ROW_DTYPE = np.dtype(
     [
@@ -78,8 +78,8 @@ class ClauseStrtree(BoxTree):
         words = [frozenset(row.tolist()) for row in keyword_sets(objects.keywords)]
         found: list[int] = []
         offsets = [0]
-        for start in range(0, len(objects), _PORTION):
-            some = slice(start, start + _PORTION)
+        for start in range(0, len(objects), _CHUNK):
+            some = slice(start, start + _CHUNK)
             shapes = shapely.box(boxes.x1_m[some], boxes.y1_m[some], boxes.x2_m[some], boxes.y2_m[some])
             rows, hits = tree.query(shapes)
             ends = np.searchsorted(rows, np.arange(len(shapes) + 1)).tolist()

@@ -29,9 +29,9 @@ from index.contracts import InconsistentIndexError
 from index.naive.kernels import Rows
 from index.naive.layout import OBJECT_DTYPE
 from index.tables import SlotTable
-from index.tables.buckets.rankings import Answers, asked_of, validate
+from index.tables.buckets.rankings import Answers, queries_of, validate
 from index.tables.id_map import IdMap
-from index.tables.matches import boxes_asked, collected
+from index.tables.matches import box_queries, collected
 from index.tables.slots import Slots
 
 _ROOM_MIN = 4
@@ -83,7 +83,7 @@ class InvertedFile:
         answers = Answers(np.minimum(count, len(self)), 0)
         kernels.best(
             self._file(),
-            asked_of(interests, x_m, y_m, bound_m, first_id),
+            queries_of(interests, x_m, y_m, bound_m, first_id),
             answers.arrays,
             self._common,
             self._touched,
@@ -92,7 +92,7 @@ class InvertedFile:
 
     def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
         """For each row, the objects in its box that have all its keywords."""
-        arrays = (self._file(), boxes_asked(required, boxes))
+        arrays = (self._file(), box_queries(required, boxes))
         return collected(
             len(boxes), lambda row, offsets, found: kernels.within(*arrays, row, offsets, found)
         )

@@ -11,8 +11,8 @@ from index.batches import Ints, KeywordIds
 from index.naive.kernels import Rows
 from index.tables.buckets.question_kernels import (
     Answered,
-    Asked,
     Kept,
+    Queries,
     Question,
     close,
     kept_of,
@@ -23,8 +23,7 @@ from index.tables.buckets.question_kernels import (
 from index.tables.id_map_kernels import NO_VALUE, Values, find
 from index.tables.selection_kernels import offer
 from index.tables.slots import Slots
-from index.tables.within_kernels import Asked as AskedWithin
-from index.tables.within_kernels import Wanted, is_wanted, wanted_of
+from index.tables.within_kernels import BoxQueries, Wanted, is_wanted, wanted_of
 from index.tables.within_kernels import keep as keep_id
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length
@@ -148,7 +147,7 @@ def keep(file: File, question: Question, kept: Kept, common: Commons, touched: S
 
 
 @kernel
-def best(file: File, asked: Asked, answered: Answered, common: Commons, touched: Slots) -> None:
+def best(file: File, queries: Queries, answered: Answered, common: Commons, touched: Slots) -> None:
     """Answer a batch of questions.
 
     Parameters
@@ -158,9 +157,9 @@ def best(file: File, asked: Asked, answered: Answered, common: Commons, touched:
     touched
         Room for every object.
     """
-    scratch = scratch_for(asked)
+    scratch = scratch_for(queries)
     for i in range(answered.sizes.shape[0]):
-        question = question_of(asked, i, 0, scratch)
+        question = question_of(queries, i, 0, scratch)
         touched_count = count(file, question, common, touched)
         kept = kept_of(answered, i)
         size = keep(file, question, kept, common, touched[:touched_count])
@@ -181,11 +180,11 @@ def _rarest(file: File, wanted: Wanted) -> int:
 
 
 @kernel
-def within(file: File, asked: AskedWithin, first_row: int, offsets: Ints, found: Ints) -> int:
+def within(file: File, queries: BoxQueries, first_row: int, offsets: Ints, found: Ints) -> int:
     """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
-    for i in range(first_row, asked.x1_m.shape[0]):
+    for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
-        wanted = wanted_of(asked, i)
+        wanted = wanted_of(queries, i)
         one = _rarest(file, wanted)
         if one != NO_VALUE:
             first = file.lists[one]["start"]
@@ -196,4 +195,4 @@ def within(file: File, asked: AskedWithin, first_row: int, offsets: Ints, found:
         offsets[i + 1] = total
         if total > found.shape[0]:
             return i
-    return int(asked.x1_m.shape[0])
+    return int(queries.x1_m.shape[0])

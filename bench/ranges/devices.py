@@ -77,9 +77,9 @@ class AnchoredDevices:
 
     def learn(self, published: Published) -> None:
         """Push what devices must know."""
-        told = np.unique(np.concatenate([published.changes["handle"], published.rebound]))
-        self.traffic.pushes += len(told)
-        self.traffic.say(len(told), published.changes)
+        notified = np.unique(np.concatenate([published.changes["handle"], published.rebound]))
+        self.traffic.pushes += len(notified)
+        self.traffic.count(len(notified), published.changes)
         self._answer(published.pending)
         if len(published.rebound):
             self._report()  # a smaller slack is a smaller region
@@ -101,11 +101,11 @@ class AnchoredDevices:
         away_m = np.hypot(rows["x_m"] - self._x_m[row], rows["y_m"] - self._y_m[row])
         return set(ids[away_m <= self._workload.radius_m].tolist())
 
-    def _answer(self, asked: Ints) -> None:
+    def _answer(self, pending: Ints) -> None:
         """Say where devices are that the server has asked."""
-        self.traffic.location_requests += len(asked)
-        self.traffic.answers += len(asked)
-        self._evaluate(asked - self._workload.handles[0])
+        self.traffic.location_requests += len(pending)
+        self.traffic.answers += len(pending)
+        self._evaluate(pending - self._workload.handles[0])
 
     def _report(self) -> None:
         leaving = np.flatnonzero(self._must_report())
@@ -117,7 +117,7 @@ class AnchoredDevices:
         if len(rows):
             places = self._workload.happens.trajectories.positions(rows + 1, self._second)
             changes = self._engine.evaluate(places._replace(handles=self._workload.handles[rows]))
-            self.traffic.say(len(rows), changes)
+            self.traffic.count(len(rows), changes)
 
     def _must_report(self) -> Bools:
         """Whether each device has left its safe region."""

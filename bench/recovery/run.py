@@ -37,7 +37,7 @@ from server.store.mutations import Recovered
 _TRIAL = 2_000
 """Objects and subscriptions of the run that compiles kernels."""
 _DEVICES_A_STREAM = 1_000
-_DEVICES_A_PORTION = 192
+_DEVICES_A_BATCH = 192
 """As many as a server evaluates together."""
 
 _TAKEN_MAX = 1_000
@@ -63,13 +63,13 @@ def _in_process(work: Callable[..., None], arguments: tuple[Any, ...], progress:
     process.start()
     there.close()
     try:
-        while isinstance(said := here.recv(), tuple):
-            progress(*said)
+        while isinstance(message := here.recv(), tuple):
+            progress(*message)
     except EOFError:
         process.join()
         raise BenchError(f"a process of the benchmark ended with {process.exitcode}") from None
     process.join()
-    row: Row = said
+    row: Row = message
     return row
 
 
@@ -100,7 +100,7 @@ def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: C
     with tempfile.TemporaryDirectory(dir=path.parent) as trial:
         _rehearse(parameters.changed(objects=_TRIAL, subscriptions=_TRIAL), Path(trial) / "store.db")
     gc.collect()
-    before = _resident_bytes()
+    before = _rss_bytes()
     began = time.perf_counter()
     store = SqliteStore(path, frame)
     opened_s = time.perf_counter() - began
@@ -108,7 +108,7 @@ def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: C
     watch = _Watch(store.recover(), parameters, report)
     coordinator.recover(watch.recovered)
     seconds = time.perf_counter() - began
-    resident = _resident_bytes()
+    rss_bytes = _rss_bytes()
     began = time.perf_counter()
     store.commit([], coordinator.matching.now_ms)
     row = {
@@ -118,8 +118,8 @@ def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: C
         "subscriptions_s": round(seconds - opened_s - watch.objects_s, 2),
         "first_commit_ms": round(1e3 * (time.perf_counter() - began), 1),
         "bytes_per_object": round((watch.objects_bytes - before) / parameters.objects),
-        "bytes_per_subscription": round((resident - watch.objects_bytes) / parameters.subscriptions),
-        "resident_mb": round(resident / _MB, 1),
+        "bytes_per_subscription": round((rss_bytes - watch.objects_bytes) / parameters.subscriptions),
+        "resident_mb": round(rss_bytes / _MB, 1),
     }
     workload = RecoveryWorkload(parameters)
     row |= _attached(coordinator, workload, report)
@@ -137,11 +137,13 @@ class _Watch:
         self.objects_bytes = 0
         self.recovered = replace(
             recovered,
-            objects=self._told("objects", recovered.objects, parameters.objects),
-            subscriptions=self._told("subscriptions", recovered.subscriptions, parameters.subscriptions),
+            objects=self._reported("objects", recovered.objects, parameters.objects),
+            subscriptions=self._reported(
+                "subscriptions", recovered.subscriptions, parameters.subscriptions
+            ),
         )
 
-    def _told(self, stage: str, parts: Any, total: int) -> Any:  # noqa: ANN401
+    def _reported(self, stage: str, parts: Any, total: int) -> Any:  # noqa: ANN401
         done = 0
         for part in parts:
             yield part
@@ -149,7 +151,7 @@ class _Watch:
             self._report.send((f"{stage} back", done, total))
         if stage == "objects":
             self.objects_s = time.perf_counter() - self._began
-            self.objects_bytes = _resident_bytes()
+            self.objects_bytes = _rss_bytes()
 
 
 def _rehearse(parameters: RecoveryParameters, path: Path) -> None:
@@ -163,7 +165,7 @@ def _rehearse(parameters: RecoveryParameters, path: Path) -> None:
     store.close()
 
 
-def _resident_bytes() -> int:
+def _rss_bytes() -> int:
     pages = Path("/proc/self/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
@@ -173,18 +175,18 @@ def _attached(coordinator: Coordinator, workload: RecoveryWorkload, report: Conn
     count = min(workload.parameters.attached, workload.parameters.subscriptions)
     streams = [Stream(counters=coordinator.counters) for _ in range(-(-count // _DEVICES_A_STREAM))]
     gc.collect()
-    before = _resident_bytes()
+    before = _rss_bytes()
     began = time.perf_counter()
     acceptor = Acceptor(coordinator)
-    for first in range(0, count, _DEVICES_A_PORTION):
+    for first in range(0, count, _DEVICES_A_BATCH):
         accepted = Accepted()
-        told = set()
-        for row in range(first, min(first + _DEVICES_A_PORTION, count)):
+        notified = set()
+        for row in range(first, min(first + _DEVICES_A_BATCH, count)):
             stream = streams[row // _DEVICES_A_STREAM]
             acceptor.accept(workload.hello(row, stream), None, accepted)
-            told.add(stream)
+            notified.add(stream)
         acceptor.finish(accepted)
-        for stream in told:
+        for stream in notified:
             for device_id, event in coordinator.router.take(stream, _TAKEN_MAX):
                 if isinstance(event, VersionedDelta):
                     coordinator.sessions[device_id].ack(event.version)
@@ -195,7 +197,7 @@ def _attached(coordinator: Coordinator, workload: RecoveryWorkload, report: Conn
     return {
         "attached": count,
         "attached_per_s": round(count / seconds) if count else None,
-        "bytes_more_attached": round((_resident_bytes() - before) / count) if count else None,
+        "bytes_more_attached": round((_rss_bytes() - before) / count) if count else None,
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.datasets import Subscriptions, distinct_subscriptions, keyword_sets, source
-from bench.portions import object_part
+from bench.parts import object_part
 from bench.recovery.experiments import RecoveryParameters
 from engine import EngineOptions
 from index.batches import ObjectBatch

@@ -15,8 +15,8 @@ import numpy as np
 from bench.audits import Audit
 from bench.benchmark import Benchmark, Estimate, Progress, Row, silent
 from bench.datasets import Dataset, distinct_subscriptions, source
+from bench.parts import interest_part, object_part
 from bench.peers.inverted_file import InvertedFile
-from bench.portions import interest_part, object_part
 from bench.retrieve.experiments import RetrieveParameters
 from index.batches import Ints, ObjectBatch, Ranking
 from index.catalogue import OBJECT_INDEXES
@@ -48,24 +48,24 @@ class Retrieve:
     def __init__(self, data: Dataset, parameters: RetrieveParameters) -> None:
         chance = np.random.default_rng([parameters.seed, 23])
         self._parameters = parameters
-        self.asked = distinct_subscriptions(
+        self.queries = distinct_subscriptions(
             data, parameters.searches, parameters.k_max, parameters.text_similarity, chance
         )
         self.large = min(parameters.large_batch, parameters.objects)
         self.small = min(parameters.small_batch, parameters.objects)
-        fresh = self.large + _SMALL_BATCHES * self.small
-        self.objects = data.objects(parameters.objects + fresh, 1, chance)
+        added = self.large + _SMALL_BATCHES * self.small
+        self.objects = data.objects(parameters.objects + added, 1, chance)
         self._maxdist_m = data.maxdist_m
         self._audits: dict[int, Audit] = {}
 
     def rates(self, index: ObjectIndex, objects: int) -> tuple[Row, Ints]:
         """Let objects come and as many others go; return rates, and who went."""
-        fresh = self.large + _SMALL_BATCHES * self.small
-        gone = np.random.default_rng(5).permutation(self.objects.ids[: objects + fresh])[:fresh]
+        added = self.large + _SMALL_BATCHES * self.small
+        gone = np.random.default_rng(5).permutation(self.objects.ids[: objects + added])[:added]
         row: Row = {}
         for name, size, first, stop in (
             ("", self.large, 0, self.large),
-            ("_small", self.small, self.large, fresh),
+            ("_small", self.small, self.large, added),
         ):
             coming = [
                 object_part(self.objects, objects + start, objects + start + size)
@@ -78,7 +78,7 @@ class Retrieve:
             row[f"inserts_per_s{name}"] = round((stop - first) / spent)
         for name, size, first, stop in (
             ("", self.large, 0, self.large),
-            ("_small", self.small, self.large, fresh),
+            ("_small", self.small, self.large, added),
         ):
             began = time.perf_counter()
             for start in range(first, stop, size):
@@ -89,10 +89,10 @@ class Retrieve:
     def answer(self, index: ObjectIndex, extra: int, audit: Audit, until_s: float) -> Row:
         """Ask one by one, and all at once."""
         parameters = self._parameters
-        self.ask(index, extra, len(self.asked.k) - 1, len(self.asked.k))  # loads caches
+        self.ask(index, extra, len(self.queries.k) - 1, len(self.queries.k))  # loads caches
         times_us = []
         deadline = time.perf_counter() + until_s
-        for number in range(min(parameters.singles, len(self.asked.k))):
+        for number in range(min(parameters.singles, len(self.queries.k))):
             began = time.perf_counter()
             self.ask(index, extra, number, number + 1)
             ended = time.perf_counter()
@@ -100,51 +100,51 @@ class Retrieve:
             if ended > deadline and len(times_us) >= _ANSWERED_MIN:
                 break
         affordable = int(1e6 * until_s / float(np.mean(times_us)))
-        asked = min(len(self.asked.k), max(_ANSWERED_MIN, affordable))
+        query_count = min(len(self.queries.k), max(_ANSWERED_MIN, affordable))
         began = time.perf_counter()
-        found = self.ask(index, extra, 0, asked)
+        found = self.ask(index, extra, 0, query_count)
         spent = time.perf_counter() - began
         lists, mismatches = audit.lists, audit.mismatches
-        audited = min(parameters.audited, asked)
-        audit.compare_found(_first(found, audited), self.asked.k[:audited] + extra + 1)
+        audited = min(parameters.audited, query_count)
+        audit.compare_found(_first(found, audited), self.queries.k[:audited] + extra + 1)
         return {
             "us_per_subscription_median": round(float(np.median(times_us)), 2),
             "us_per_subscription_mean": round(float(np.mean(times_us)), 2),
             "us_per_subscription_p99": round(float(np.quantile(times_us, 0.99)), 2),
-            "us_per_subscription_batch": round(1e6 * spent / asked, 2),
+            "us_per_subscription_batch": round(1e6 * spent / query_count, 2),
             "subscriptions_measured": len(times_us),
-            "subscriptions_in_batch": asked,
+            "subscriptions_in_batch": query_count,
             "lists_audited": audit.lists - lists,
             "mismatches": audit.mismatches - mismatches,
         }
 
     def _ask(self, index: ObjectIndex, extra: int, start: int, stop: int) -> Ranking:
-        asked = self.asked
+        queries = self.queries
         return index.best(
-            interest_part(asked.interests, start, stop),
-            asked.x_m[start:stop],
-            asked.y_m[start:stop],
-            asked.k[start:stop] + extra + 1,
+            interest_part(queries.interests, start, stop),
+            queries.x_m[start:stop],
+            queries.y_m[start:stop],
+            queries.k[start:stop] + extra + 1,
             np.full(stop - start, np.inf),
         )
 
     def ask(self, index: ObjectIndex, extra: int, start: int, stop: int) -> Ranking:
         """Look for the best at some of the subscriptions."""
-        asked = self.asked
+        queries = self.queries
         return index.best(
-            interest_part(asked.interests, start, stop),
-            asked.x_m[start:stop],
-            asked.y_m[start:stop],
-            asked.k[start:stop] + extra + 1,
+            interest_part(queries.interests, start, stop),
+            queries.x_m[start:stop],
+            queries.y_m[start:stop],
+            queries.k[start:stop] + extra + 1,
             np.full(stop - start, np.inf),
         )
 
     def audit(self, objects: int, gone: Ints) -> Audit:
         """Return the audit of what is there when so many objects were built."""
         if objects not in self._audits:
-            fresh = self.large + _SMALL_BATCHES * self.small
-            self._audits[objects] = Audit(self.asked, self._maxdist_m)
-            self._audits[objects].publish(object_part(self.objects, 0, objects + fresh))
+            added = self.large + _SMALL_BATCHES * self.small
+            self._audits[objects] = Audit(self.queries, self._maxdist_m)
+            self._audits[objects].publish(object_part(self.objects, 0, objects + added))
             self._audits[objects].remove(gone)
         return self._audits[objects]
 

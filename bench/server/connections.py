@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from bench.benchmark import Progress, Row
 from bench.server import lines as ways
 from bench.server.echo import METHOD, REPLY_BYTES
-from bench.server.lines import Awaited, Channel, in_portions, opened
+from bench.server.lines import Awaited, Channel, in_chunks, opened
 from bench.server.listeners import Listeners, expired
 from bench.server.measures import Rate, closed_loop, paced, pushes
 from bench.server.processes import Process, files_max
@@ -111,7 +111,7 @@ class Connections:
         theirs: list[Rate] = []
         reply = [(REPLY_BYTES, str(round(ours[0].bytes_mean)))]
         async with opened(count, self._echo.address, METHOD, reply, self._connections) as echoing:
-            await in_portions(echoing, _hear_echo)
+            await in_chunks(echoing, _receive_echo)
             for number in range(self._rounds):
                 if number:
                     ours.append(await closed_loop(lines, messages, self._server, self._seconds))
@@ -200,7 +200,7 @@ class Connections:
             await flooding
 
 
-async def _hear_echo(line: Channel) -> None:
+async def _receive_echo(line: Channel) -> None:
     """Connect and exchange a message: thousands of calls that begin at once are cancelled."""
     await line.start()
     await answered([line], lambda _: PING, _ATTACH_S)
@@ -208,7 +208,7 @@ async def _hear_echo(line: Channel) -> None:
 
 async def attach(lines: list[Channel], workload: Workload) -> None:
     """Say hello and subscribe on every line; wait for a welcome and a delta on each."""
-    heard = Awaited()
+    received = Awaited()
     both = [0] * len(lines)
     complete = [asyncio.Event() for _ in lines]
 
@@ -216,7 +216,7 @@ async def attach(lines: list[Channel], workload: Workload) -> None:
         both[number] += 1
         if both[number] == 2:  # noqa: PLR2004 - the welcome and the delta
             complete[number].set()
-        heard.add(1)
+        received.add(1)
         return ()
 
     async def begin(line: Channel) -> None:
@@ -226,18 +226,18 @@ async def attach(lines: list[Channel], workload: Workload) -> None:
         await line.send(workload.subscribe(line.number).SerializeToString())
         await complete[line.number].wait()
 
-    await asyncio.wait_for(in_portions(lines, begin), _ATTACH_S)
+    await asyncio.wait_for(in_chunks(lines, begin), _ATTACH_S)
 
 
 async def answered(lines: list[Channel], message: Callable[[Channel], bytes], within_s: float) -> None:
     """Say something on every line and wait for as many answers."""
-    heard = Awaited()
+    received = Awaited()
 
     def on_message(_number: int, _message: bytes) -> tuple[bytes, ...]:
-        heard.add(1)
+        received.add(1)
         return ()
 
     for line in lines:
         line.on_message = on_message
-    await in_portions(lines, lambda line: line.send(message(line)))
-    await heard.reach(len(lines), within_s)
+    await in_chunks(lines, lambda line: line.send(message(line)))
+    await received.reach(len(lines), within_s)

@@ -128,10 +128,10 @@ class Fleets:
 
     async def _attach(self, lines: list[Channel]) -> None:
         """Say hello and subscribe for all devices; wait for a welcome and a delta of each."""
-        heard = Awaited()
+        received = Awaited()
 
         def on_message(_number: int, message: bytes) -> tuple[bytes, ...]:
-            heard.add(entry_count(message))
+            received.add(entry_count(message))
             return ()
 
         async def attach(line: Channel) -> None:
@@ -144,7 +144,7 @@ class Fleets:
                     await line.send(self._message(part))
 
         await asyncio.gather(*(attach(line) for line in lines))
-        await heard.reach(2 * self._workload.devices, _ATTACH_S)
+        await received.reach(2 * self._workload.devices, _ATTACH_S)
 
 
 def _ping() -> AttachRequest:

@@ -168,7 +168,7 @@ async def opened(
         gc.collect()
 
 
-async def in_portions(lines: Iterable[Channel], act: Callable[[Channel], Any]) -> None:
+async def in_chunks(lines: Iterable[Channel], act: Callable[[Channel], Any]) -> None:
     """Do the same on all lines, some at a time."""
     room = asyncio.Semaphore(_OPENING)
 

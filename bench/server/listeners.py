@@ -42,25 +42,25 @@ class Listeners:
 
     async def audit(self) -> Row:
         """Let the sample report, and compare, when nothing is left of what was pushed."""
-        heard = Awaited()
+        received = Awaited()
         speakers = [line for line in self._lines if line.number < self._workload.reporting]
 
         def on_message(_number: int, _message: bytes) -> tuple[bytes, ...]:
-            heard.add(1)
+            received.add(1)
             return ()
 
         for line in speakers:
             line.on_message = on_message
             await line.send(self._workload.report(line.number, 0).SerializeToString())
-        await heard.reach(len(speakers), _ANSWER_S)
+        await received.reach(len(speakers), _ANSWER_S)
         workload = self._workload
-        audit = Audit(workload.asked, workload.frame.maxdist_m)
+        audit = Audit(workload.subscribed, workload.frame.maxdist_m)
         audit.publish(object_batch(workload))
         for line in self._lines:
             lon_lat = workload.frame.unproject(*workload.place(line.number, 0))
             point = workload.frame.project(*lon_lat)
             if line.number < workload.reporting:
-                shown = _shown(line.tape or [], int(workload.asked.k[line.number]), point)
+                shown = _shown(line.tape or [], int(workload.subscribed.k[line.number]), point)
                 audit.compare_list(line.number + 1, shown, point.x_m, point.y_m)
             else:
                 audit.compare_range(

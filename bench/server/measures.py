@@ -119,14 +119,14 @@ async def paced(
     lines: Sequence[Channel], messages: Sequence[Sequence[bytes]], per_s: float, seconds: float
 ) -> Latencies:
     """Let random lines speak at a given rate; tell how long the answers take."""
-    asked: list[int] = [0] * len(lines)
+    sent_ns: list[int] = [0] * len(lines)
     found = Latencies(seconds=seconds)
     turns = [0] * len(lines)
 
     def on_message(number: int, _message: bytes) -> Sequence[bytes]:
-        if asked[number]:
-            found.ns.append(time.perf_counter_ns() - asked[number])
-            asked[number] = 0
+        if sent_ns[number]:
+            found.ns.append(time.perf_counter_ns() - sent_ns[number])
+            sent_ns[number] = 0
         return ()
 
     for line in lines:
@@ -135,9 +135,9 @@ async def paced(
 
     async def send(count: int) -> None:
         for number in chance.sample(range(len(lines)), min(count, len(lines))):
-            if not asked[number]:
+            if not sent_ns[number]:
                 turns[number] += 1
-                asked[number] = time.perf_counter_ns()
+                sent_ns[number] = time.perf_counter_ns()
                 await lines[number].send(messages[number][turns[number] % len(messages[number])])
 
     await at_pace(send, per_s, seconds)
@@ -255,40 +255,40 @@ async def flooded(
     tuple
         Entries accepted a second until the last pong, and the share of them that was answered by deltas.
     """
-    heard = 0
-    last_heard = asyncio.Event()
+    received = 0
+    last_received = asyncio.Event()
     ended: set[int] = set()
 
     def on_message(number: int, message: bytes) -> Sequence[bytes]:
-        nonlocal heard
-        heard += entry_count(message)
+        nonlocal received
+        received += entry_count(message)
         if message.endswith(_PONG):
             ended.add(number)
             if len(ended) == len(lines):
-                last_heard.set()
+                last_received.set()
         return ()
 
     for line in lines:
         line.on_message = on_message
     began = time.perf_counter()
-    said = 0
+    sent = 0
 
     async def flood(line: Channel) -> None:
-        nonlocal said
+        nonlocal sent
         turn = 0
         mine = messages[line.number]
         while time.perf_counter() - began < seconds:
             await line.send(mine[turn % len(mine)])
             turn += 1
-            said += entries
+            sent += entries
         await line.send(ends[line.number])
 
     await asyncio.gather(*(flood(line) for line in lines))
-    await last_heard.wait()
+    await last_received.wait()
     spent = time.perf_counter() - began
     for line in lines:
         line.on_message = silent
-    return said / spent, (heard - len(lines)) / max(said, 1)
+    return sent / spent, (received - len(lines)) / max(sent, 1)
 
 
 PONG_NUMBER = 2**40 + 7

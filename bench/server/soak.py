@@ -22,7 +22,7 @@ from bench.benchmark import Progress, Row
 from bench.errors import BenchError
 from bench.server import lines as ways
 from bench.server.connections import PING, attach
-from bench.server.lines import Awaited, Channel, in_portions, opened
+from bench.server.lines import Awaited, Channel, in_chunks, opened
 from bench.server.listeners import Listeners, expired
 from bench.server.measures import at_pace
 from bench.server.processes import Process
@@ -130,7 +130,7 @@ class Soak:
                     await lines[number].channel.close()
                     lines[number] = Channel(number, ways.connection(address), ways.ATTACH)
                     lines[number].on_message = self._on_message
-                    await in_portions([lines[number]], self._hello)
+                    await in_chunks([lines[number]], self._hello)
                     self.reconnects += 1
 
             await asyncio.gather(

@@ -48,8 +48,8 @@ class _Attached:
 
     def is_back(self) -> bool:
         """Whether it has heard of the new server, and its result is exact."""
-        is_told = self.counters.deltas > self.deltas
-        return is_told and self.subscription.state is SubscriptionState.EXACT
+        has_delta = self.counters.deltas > self.deltas
+        return has_delta and self.subscription.state is SubscriptionState.EXACT
 
 
 class Storm:
@@ -115,7 +115,7 @@ class Storm:
             nonlocal count
             workload = self._workload
             spec = nearcast.TopK(
-                frozenset(workload.keywords(number)), self._k, float(workload.asked.alpha[number])
+                frozenset(workload.keywords(number)), self._k, float(workload.subscribed.alpha[number])
             )
             lon, lat = workload.frame.unproject(*workload.place(number, 0))
             async with room:
@@ -171,8 +171,8 @@ class Storm:
     def _audited(self, attached: list[_Attached]) -> Row:
         """Compare what a sample of devices shows with the oracle."""
         workload = self._workload
-        asked = replace(workload.asked, k=np.full(workload.devices, self._k, dtype=np.int64))
-        audit = Audit(asked, workload.frame.maxdist_m)
+        subscribed = replace(workload.subscribed, k=np.full(workload.devices, self._k, dtype=np.int64))
+        audit = Audit(subscribed, workload.frame.maxdist_m)
         audit.publish(object_batch(workload))
         for handle in sample(workload.devices, AUDITED, np.random.default_rng(3)).tolist():
             lon_lat = workload.frame.unproject(*workload.place(handle - 1, 0))

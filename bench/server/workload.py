@@ -84,8 +84,8 @@ class Workload:
         self.area = _area(half * _WIDER)
         self.frame = Frame.of(self.area)
         self.objects = data.objects(objects, 1, chance)
-        self.asked = distinct_subscriptions(data, devices, k_max, Similarity.JACCARD, chance)
-        self._words = keyword_sets(self.asked.interests.keywords)
+        self.subscribed = distinct_subscriptions(data, devices, k_max, Similarity.JACCARD, chance)
+        self._words = keyword_sets(self.subscribed.interests.keywords)
         self._turn = chance.uniform(0.0, math.tau, devices)
         self._half = half
         self._pushed = _in_turn(devices, chance)
@@ -99,8 +99,8 @@ class Workload:
         """Return where on the plane a device is at a corner of its round."""
         radius_m = STEP_M / (2.0 * math.sin(math.pi / ROUND))
         angle = float(self._turn[device]) + math.tau * corner / ROUND
-        x_m = float(self.asked.x_m[device]) - self._centre[0] + radius_m * math.cos(angle)
-        y_m = float(self.asked.y_m[device]) - self._centre[1] + radius_m * math.sin(angle)
+        x_m = float(self.subscribed.x_m[device]) - self._centre[0] + radius_m * math.cos(angle)
+        y_m = float(self.subscribed.y_m[device]) - self._centre[1] + radius_m * math.sin(angle)
         return min(max(x_m, -self._half), self._half), min(max(y_m, -self._half), self._half)
 
     def keywords(self, device: int) -> list[str]:
@@ -134,8 +134,8 @@ class Workload:
             spec = subscriptions_pb2.SubscriptionSpec(
                 top_k=subscriptions_pb2.TopK(
                     keywords=self.keywords(device),
-                    k=int(self.asked.k[device]),
-                    alpha=float(self.asked.alpha[device]),
+                    k=int(self.subscribed.k[device]),
+                    alpha=float(self.subscribed.alpha[device]),
                     similarity=subscriptions_pb2.SIMILARITY_JACCARD,
                 )
             )
@@ -213,11 +213,11 @@ class Workload:
         stamp = _STAMP.pack(time.perf_counter_ns()) + bytes(payload)
         objects = []
         for _ in range(count):
-            whom = next(self._pushed) if device is None else device
+            receiver = next(self._pushed) if device is None else device
             objects.append(
                 objects_pb2.NewObject(
-                    position=self._near(whom),
-                    keywords=self.keywords(whom),
+                    position=self._near(receiver),
+                    keywords=self.keywords(receiver),
                     ttl_ms=PUSHED_TTL_MS,
                     payload=stamp,
                 )

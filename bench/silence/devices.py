@@ -79,15 +79,15 @@ class RegionDevices:
     def learn(self, published: Published) -> None:
         """Push what anchored devices must know; ask the others where they are."""
         changes = np.concatenate([published.left, published.changes])
-        told = np.unique(np.concatenate([changes["handle"], published.rebound]))
-        self.traffic.pushes += len(told)
-        self.traffic.say(len(told), changes)
-        asked = published.pending
-        self.traffic.location_requests += len(asked)
-        self.traffic.answers += len(asked)
-        if len(asked):
-            self.traffic.say(len(asked), self.engine.evaluate(self._positions(asked)))
-        if len(told):
+        notified = np.unique(np.concatenate([changes["handle"], published.rebound]))
+        self.traffic.pushes += len(notified)
+        self.traffic.count(len(notified), changes)
+        pending = published.pending
+        self.traffic.location_requests += len(pending)
+        self.traffic.answers += len(pending)
+        if len(pending):
+            self.traffic.count(len(pending), self.engine.evaluate(self._positions(pending)))
+        if len(notified):
             self._report()  # a lower reach is a smaller region
 
     def is_sure(self, second: int) -> bool:
@@ -108,7 +108,7 @@ class RegionDevices:
         reporting = leaving(self.engine, self._handles, self._x_m, self._y_m, self._k_max)
         self.traffic.reports += len(reporting)
         if len(reporting):
-            self.traffic.say(len(reporting), self.engine.evaluate(self._positions(reporting)))
+            self.traffic.count(len(reporting), self.engine.evaluate(self._positions(reporting)))
 
     def _positions(self, handles: Ints) -> Positions:
         """Where devices say that they are, and how they move."""

@@ -56,7 +56,7 @@ TRAFFIC = {
 _LIFETIMES = (
     *("asr", "lsr", "set-constant"),
     *(f"anchored-{extra}" for extra in (0, 2, 5, 10, 20)),
-    *("anchored-cost", "anchored-cost-ahead", "anchored-10-unthinned", "anchored-cost-ahead-unthinned"),
+    *("anchored-cost", "anchored-cost-ahead", "anchored-10-unpruned", "anchored-cost-ahead-unpruned"),
     *("periodic-1", "periodic-5", "periodic-30"),
 )
 
@@ -92,7 +92,7 @@ SILENCE = e.Suite(
         ),
     ),
     about="Variants: asr, lsr, set-constant (speaks only when the result set changes), anchored-0 to "
-    "anchored-20 (b), anchored-cost and anchored-cost-ahead (b by cost), the same unthinned (what others "
+    "anchored-20 (b), anchored-cost and anchored-cost-ahead (b by cost), the same unpruned (what others "
     "beat is held, too), and with windows of seconds or of a count in place of lifetimes, periodic-1 to "
     "periodic-30 (a position every so many seconds; stale_share says how often what is shown is wrong). "
     "Bytes are those of messages; payloads aside.",

@@ -32,7 +32,7 @@ class Traffic:
     stale: int = 0
     """Device-seconds with a result that is not the true one."""
 
-    def say(self, deltas: int, changes: Rows) -> None:
+    def count(self, deltas: int, changes: Rows) -> None:
         """Count deltas and the changes in them."""
         drops = int(changes["is_drop"].sum())
         self.deltas += deltas

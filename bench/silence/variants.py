@@ -54,7 +54,7 @@ class Variant(NamedTuple):
         Makes the matcher from options whose indexes are set.
     devices
         Makes the devices, whose subscriptions are anchored where they begin.
-    thins
+    prunes
         Whether what others beat everywhere and outlive is left out.
     window
         What ends objects, where each counts for the same time.
@@ -69,7 +69,7 @@ class Variant(NamedTuple):
     devices: Callable[[Engine, SilenceWorkload], Devices] = RegionDevices
     is_slow: bool = False
     costs: CostModel = CostModel()
-    thins: bool = True
+    prunes: bool = True
     window: Window = Window.LIFETIMES
 
     def make(self, data: Dataset) -> Engine:
@@ -81,7 +81,7 @@ class Variant(NamedTuple):
                 OBJECT_INDEXES[DEFAULT_OBJECT_INDEX],
                 lambda: SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX](square),
                 self.costs,
-                thins=self.thins,
+                prunes=self.prunes,
             ),
             self.matcher,
         )
@@ -101,8 +101,8 @@ VARIANTS: dict[str, Variant] = {
         *(Variant(f"anchored-{extra}", buffer_extra=extra) for extra in (0, 2, 5, 10, 20)),
         Variant("anchored-cost", buffer_extra=None, costs=CostModel(ahead=0.0)),
         Variant("anchored-cost-ahead", buffer_extra=None),
-        Variant("anchored-10-unthinned", buffer_extra=10, thins=False),
-        Variant("anchored-cost-ahead-unthinned", buffer_extra=None, thins=False),
+        Variant("anchored-10-unpruned", buffer_extra=10, prunes=False),
+        Variant("anchored-cost-ahead-unpruned", buffer_extra=None, prunes=False),
         Variant("anchored-cost-ahead-seconds", buffer_extra=None, window=Window.SECONDS),
         Variant("anchored-cost-ahead-count", buffer_extra=None, window=Window.COUNT),
         *map(_periodic, (1, 5, 30)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.datasets import Dataset, Subscriptions, distinct_subscriptions
-from bench.portions import interest_part, object_part
+from bench.parts import interest_part, object_part
 from bench.silence.experiments import SilenceParameters
 from bench.trajectories import Trajectories
 from index.batches import Floats, Ints, ObjectBatch

@@ -20,9 +20,9 @@ from bench.datasets import source
 from bench.skype.experiments import SkypeParameters
 from bench.skype.workload import SkypeAudit, SkypeWorkload
 from engine import Engine, EngineOptions, Positions
-from engine.contracts import STANDING
-from engine.options import StandingPolicy
-from engine.standing.matcher import StandingMatcher, StandingSpecs
+from engine.contracts import STATIONARY
+from engine.options import StationaryPolicy
+from engine.stationary.matcher import StationaryMatcher, StationarySpecs
 from index.baselines.igpt import Igpt
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.contracts import SubscriptionIndex
@@ -40,22 +40,22 @@ class System(NamedTuple):
     """What is measured."""
 
     subscriptions: str
-    policy: StandingPolicy
+    policy: StationaryPolicy
     messages: str
 
 
 SYSTEMS = {
-    "ours": System("sq-plus-tree", StandingPolicy.COST, "iqf-plus"),
-    "igpt-cskyband": System("igpt", StandingPolicy.CSKYBAND, "iqf-plus"),
-    "igpt-skyband": System("igpt", StandingPolicy.SKYBAND, "iqf-plus"),
-    "igpt-kmax": System("igpt", StandingPolicy.KMAX, "iqf-plus"),
-    "ipt-cskyband": System("ipt", StandingPolicy.CSKYBAND, "iqf-plus"),
-    "ciq-cskyband": System("ciq", StandingPolicy.CSKYBAND, "iqf-plus"),
-    "ciq-kmax": System("ciq", StandingPolicy.KMAX, "iqf-plus"),
-    "igpt-cost": System("igpt", StandingPolicy.COST, "iqf-plus"),
-    "sq-plus-tree-cskyband": System("sq-plus-tree", StandingPolicy.CSKYBAND, "iqf-plus"),
-    "igpt-cskyband-iq-tree": System("igpt", StandingPolicy.CSKYBAND, "iq-tree"),
-    "igpt-cskyband-ir-tree": System("igpt", StandingPolicy.CSKYBAND, "ir-tree"),
+    "ours": System("sq-plus-tree", StationaryPolicy.COST, "iqf-plus"),
+    "igpt-cskyband": System("igpt", StationaryPolicy.CSKYBAND, "iqf-plus"),
+    "igpt-skyband": System("igpt", StationaryPolicy.SKYBAND, "iqf-plus"),
+    "igpt-kmax": System("igpt", StationaryPolicy.KMAX, "iqf-plus"),
+    "ipt-cskyband": System("ipt", StationaryPolicy.CSKYBAND, "iqf-plus"),
+    "ciq-cskyband": System("ciq", StationaryPolicy.CSKYBAND, "iqf-plus"),
+    "ciq-kmax": System("ciq", StationaryPolicy.KMAX, "iqf-plus"),
+    "igpt-cost": System("igpt", StationaryPolicy.COST, "iqf-plus"),
+    "sq-plus-tree-cskyband": System("sq-plus-tree", StationaryPolicy.CSKYBAND, "iqf-plus"),
+    "igpt-cskyband-iq-tree": System("igpt", StationaryPolicy.CSKYBAND, "iq-tree"),
+    "igpt-cskyband-ir-tree": System("igpt", StationaryPolicy.CSKYBAND, "ir-tree"),
 }
 """By name: what finds subscriptions, and how much is held."""
 
@@ -93,18 +93,18 @@ class SkypeRun:
                 object_index=OBJECT_INDEXES["iqf-plus"],
                 subscription_index=make,
                 weighted_index=make,
-                standing=system.policy,
-                standing_share=workload.parameters.share,
-                standing_factor=workload.parameters.factor,
+                stationary=system.policy,
+                stationary_share=workload.parameters.share,
+                stationary_factor=workload.parameters.factor,
                 maxdist_m=workload.maxdist_m,
             ),
-            {STANDING: StandingMatcher},
+            {STATIONARY: StationaryMatcher},
         )
-        self.matcher = cast("StandingMatcher", self.engine.matchers[STANDING])
+        self.matcher = cast("StationaryMatcher", self.engine.matchers[STATIONARY])
         began_s = time.perf_counter()
         self._fill()
         self.build_s = time.perf_counter() - began_s
-        self.refills_begun = self.matcher.refills
+        self.refills_before = self.matcher.refills
 
     def _fill(self) -> None:
         workload, engine, parameters = self.workload, self.engine, self.workload.parameters
@@ -117,11 +117,11 @@ class SkypeRun:
             self._progress("window filled", stop, parameters.window)
         count = len(workload.handles)
         k = np.full(count, parameters.k, dtype=np.int64)
-        self.matcher.subscribe(workload.handles, StandingSpecs(workload.interests, k))
+        self.matcher.subscribe(workload.handles, StationarySpecs(workload.interests, k))
         for start in range(0, count, _FILL):
             part = slice(start, min(start + _FILL, count))
             positions = Positions(workload.handles[part], workload.x_m[part], workload.y_m[part])
-            self.audit.tell(engine.evaluate(positions))
+            self.audit.record(engine.evaluate(positions))
             self._progress("buffers filled", part.stop, count)
         if self._system.messages != "iqf-plus":
             self._take_other_message_index()
@@ -144,23 +144,23 @@ class SkypeRun:
         workload = self.workload
         first = workload.parameters.window
         gone = 0
-        for start, stop, now_ms in workload.portions():
+        for start, stop, now_ms in workload.chunks():
             began_s = time.perf_counter()
-            told = [
+            emitted = [
                 self.engine.publish(workload.part(start, stop), workload.expiry_ms[start:stop]).changes
             ]
             published_s = time.perf_counter()
-            due = self.engine.advance(now_ms, on_changes=told.append)
+            due = self.engine.advance(now_ms, on_changes=emitted.append)
             expired_s = time.perf_counter()
             self.arriving_s += published_s - began_s
             self.expiring_s += expired_s - published_s
             self.arrived += stop - start
             self.expired += len(due)
-            self.changes += sum(map(len, told))
-            self.audit.tell(told[0])
+            self.changes += sum(map(len, emitted))
+            self.audit.record(emitted[0])
             self.audit.forget(gone, gone + len(due))
-            for changes in told[1:]:
-                self.audit.tell(changes)
+            for changes in emitted[1:]:
+                self.audit.record(changes)
             gone += len(due)
             self._progress("messages", stop - first, workload.parameters.messages)
             if self.arriving_s + self.expiring_s > budget_s:
@@ -189,7 +189,7 @@ class SkypeRun:
             "us_per_message": round(amp_us + emp_us, 1),
             "messages_per_s": round(arrived / (self.arriving_s + self.expiring_s)),
             "changes_per_message": round(self.changes / arrived, 1),
-            "refills_per_message": round((self.matcher.refills - self.refills_begun) / arrived, 3),
+            "refills_per_message": round((self.matcher.refills - self.refills_before) / arrived, 3),
             "buffer_size": round(float(rows["entry_count"].sum()) / max(1, len(self.matcher)), 1),
             "bytes_per_subscription": round(index_bytes / parameters.subscriptions, 1),
             "memory_mb": round(self.engine.memory_bytes() / 1e6, 1),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bench.datasets import ALPHA_MAX, ALPHA_MIN, Dataset, sample_keywords, text_weight_all
-from bench.portions import keyword_rows, object_part
+from bench.parts import keyword_rows, object_part
 from bench.skype.experiments import SkypeParameters
-from engine.contracts import STANDING, Rows, handle_of
+from engine.contracts import STATIONARY, Rows, handle_of
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from safe_region import oracle
 from safe_region.idf import IdfTable
@@ -43,7 +43,7 @@ class SkypeWorkload:
         self.created_ms, self.expiry_ms = self._times(chance, total)
         self.weights = self._weights()
         count = parameters.subscriptions
-        self.handles: Ints = handle_of(STANDING, 1) + np.arange(count, dtype=np.int64)
+        self.handles: Ints = handle_of(STATIONARY, 1) + np.arange(count, dtype=np.int64)
         rows = chance.integers(0, parameters.window, count)
         self.x_m: Floats = self.messages.x_m[rows]
         self.y_m: Floats = self.messages.y_m[rows]
@@ -91,7 +91,7 @@ class SkypeWorkload:
         """Return consecutive messages."""
         return object_part(self.messages, start, stop)
 
-    def portions(self) -> list[tuple[int, int, int]]:
+    def chunks(self) -> list[tuple[int, int, int]]:
         """Return which messages come together after the window is full, and the time then."""
         parameters = self.parameters
         first, total = parameters.window, parameters.window + parameters.messages
@@ -117,36 +117,36 @@ class SkypeAudit:
         rows = chance.choice(count, min(workload.parameters.audited, count), replace=False)
         self.rows: Ints = np.sort(rows).astype(np.int64)
         self._workload = workload
-        self._told: dict[int, set[int]] = {
+        self._reported: dict[int, set[int]] = {
             handle: set() for handle in workload.handles[self.rows].tolist()
         }
 
-    def tell(self, changes: Rows) -> None:
+    def record(self, changes: Rows) -> None:
         """Take note of changes."""
         mine = changes[np.isin(changes["handle"], self._workload.handles[self.rows])]
         for handle, object_id, is_drop in zip(
             mine["handle"].tolist(), mine["object_id"].tolist(), mine["is_drop"].tolist(), strict=True
         ):
-            told = self._told[handle]
-            (told.discard if is_drop else told.add)(object_id)
+            reported = self._reported[handle]
+            (reported.discard if is_drop else reported.add)(object_id)
 
     def forget(self, start: int, stop: int) -> None:
         """Take note of what expires, of which nobody is told."""
         gone = set(range(start + 1, stop + 1))
-        for told in self._told.values():
-            told.difference_update(gone)
+        for reported in self._reported.values():
+            reported.difference_update(gone)
 
     def compare(self, held: dict[int, set[int]], start: int, stop: int) -> None:
         """Compare what is held of the sample, and what was told, when these messages are alive."""
         words = self._workload.messages.keywords
         low, high = words.offsets[start], words.offsets[stop]
         owners = np.repeat(np.arange(start, stop), np.diff(words.offsets[start : stop + 1]))
-        for row, handle in zip(self.rows.tolist(), self._told, strict=True):
+        for row, handle in zip(self.rows.tolist(), self._reported, strict=True):
             wanted = self._words(self._workload.interests.keywords, row)
             having = np.unique(owners[np.isin(words.ids[low:high], list(map(int, wanted)))])
             expected = self._expected(row, wanted, having)
             self.lists += 1
-            self.mismatches += not held[handle] == self._told[handle] == expected
+            self.mismatches += not held[handle] == self._reported[handle] == expected
 
     def _expected(self, row: int, wanted: frozenset[str], having: Ints) -> set[int]:
         workload, messages = self._workload, self._workload.messages
@@ -161,7 +161,7 @@ class SkypeAudit:
             )
             for one in having.tolist()
         ]
-        asked = oracle.OracleSubscription(
+        query = oracle.OracleSubscription(
             wanted,
             workload.parameters.k,
             float(workload.alpha[row]),
@@ -169,7 +169,7 @@ class SkypeAudit:
             lambda word: float(workload.weights[int(word)]),
         )
         x_m, y_m = float(workload.x_m[row]), float(workload.y_m[row])
-        found = oracle.top_k(asked, x_m, y_m, workload.maxdist_m, candidates, _SHOWN)
+        found = oracle.top_k(query, x_m, y_m, workload.maxdist_m, candidates, _SHOWN)
         return {match.object_id for match in found}
 
     @staticmethod

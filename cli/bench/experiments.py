@@ -131,7 +131,7 @@ class _Results:
             pictures.draw(plots, self._plot)
         for path in filter(None, (self._json_path, self._plot)):
             click.echo(str(path))
-        failures = [f"{one.experiment}: {said}" for one in found for said in one.failures]
+        failures = [f"{one.experiment}: {message}" for one in found for message in one.failures]
         for failure in failures:
             click.echo(failure, err=True)
         lists, mismatches = sum(one.lists for one in found), sum(one.mismatches for one in found)

@@ -54,9 +54,9 @@ def describe(
                 found.append((one, figures(one, session)))
             report("figures", len(simulations), len(simulations))
             drawn = draw_plots(*found[0], target, *found[1:])
-        for one, told in found:
+        for one, figures_of_one in found:
             _show_tables(one)
-            _show_classes(told)
+            _show_classes(figures_of_one)
         click.echo("   ".join(str(path) for path in drawn))
         _show_rate(simulations[0])
 

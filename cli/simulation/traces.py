@@ -73,7 +73,7 @@ def traces(
             found = simulate_traces(
                 files, chosen, folder, report, master=spark.master, settings=spark.settings
             )
-    for line in told(found):
+    for line in report_lines(found):
         click.echo(line)
     if (warning := dropped(found)) is not None:
         click.echo(f"warning: {warning}", err=True)
@@ -93,7 +93,7 @@ def dropped(report: TraceReport) -> str | None:
     )
 
 
-def told(report: TraceReport) -> list[str]:
+def report_lines(report: TraceReport) -> list[str]:
     """Return what became of traces, in lines for people."""
     lines = [f"{report.points} points read"]
     lines += [f"  {count} {text}" for text, count in report.verdicts.items()]

@@ -90,7 +90,7 @@ def demo(
             subscriptions_per_device=10,
             # Only the top-k ones may have replicas.
             boolean_share=0.4 if mechanism in _WHOLE else 0.0,
-            standing_share=1.0,
+            stationary_share=1.0,
             window_share=0.0,
         )
     shutil.rmtree(out, ignore_errors=True)

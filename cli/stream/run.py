@@ -166,7 +166,7 @@ def run(
     metrics_host: str,
     **given: Any,  # noqa: ANN401
 ) -> None:
-    """Keep results of standing subscriptions exact over a stream of messages, on Spark.
+    """Keep results of stationary subscriptions exact over a stream of messages, on Spark.
 
     Reads files of two feeds, writes how results change, a folder a batch. Stopped or killed and started
     again with the same folders, it goes on where it was: nothing is lost, nothing is there twice.
@@ -203,13 +203,15 @@ def run(
                 lines(batch)
 
             compiling = _compiling(stack)
-            listener = Listener(noted, compiling, lines.rebalanced, watch.look, _say, metrics.follow)
+            listener = Listener(
+                noted, compiling, lines.rebalanced, watch.look, _print_line, metrics.follow
+            )
             error = serve(parameters, started, stop.is_set, listener)
     if error is not None:
         raise click.ClickException(cause_of(error))
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     click.echo(text, err=True)
 
 
@@ -291,7 +293,7 @@ class BatchLines:
         parts += [f"{batch.counts.get(name, 0):,} {name}" for name in ("entered", "left")]
         parts += [
             f"{count:,} {name}"
-            for name in ("begun", "ended", "retracted", "duplicates", "expired", "unknown")
+            for name in ("started", "ended", "retracted", "duplicates", "expired", "unknown")
             if (count := batch.counts.get(name, 0))
         ]
         parts += [f"{batch.refused:,} refused"] if batch.refused else []

@@ -119,7 +119,7 @@ def _place(table: Table, keyword: int) -> int:
 
 
 @leaf
-def is_asked_for(table: Table, words: KeywordIds) -> bool:
+def matches_clause(table: Table, words: KeywordIds) -> bool:
     """Whether an object with these keywords matches a clause."""
     b0 = b1 = b2 = b3 = b4 = b5 = b6 = out = np.uint64(0)
     for i in range(words.shape[0]):

@@ -159,8 +159,8 @@ class MovingFinder:
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:  # noqa: ARG002
         """Give clauses new boxes; return what is in one of them and not the same in both."""
         entered, left = self._index.move(clauses.astype(np.int64), boxes, same)
-        begun, ceased = self._candidates(entered), self._candidates(left)
-        return np.concatenate([ceased[0], begun[0]]), np.concatenate([ceased[1], begun[1]])
+        started, ceased = self._candidates(entered), self._candidates(left)
+        return np.concatenate([ceased[0], started[0]]), np.concatenate([ceased[1], started[1]])
 
     def place(self, clauses: Slots, boxes: Boxes) -> None:
         """Give clauses new boxes."""

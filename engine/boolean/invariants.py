@@ -41,8 +41,8 @@ def check_boolean(tables: BooleanTables, matches_max: int) -> None:
     known = tables.known(tables.objects.table.used())
     found = tables.find(tables.places(awake)).of(awake)
     for name, pairs in (("finder says who is", known), ("object index says what is", found)):
-        said = set(zip(pairs.rows.tolist(), pairs.objects.tolist(), strict=True))
-        if said - doubtful != expected:
+        claimed = set(zip(pairs.rows.tolist(), pairs.objects.tolist(), strict=True))
+        if claimed - doubtful != expected:
             raise InconsistentIndexError(f"the {name} concerned, and it is not so")
     for slot in awake.tolist():
         _check_held(tables, matches_max, slot, found.part(found.rows == slot))
@@ -59,12 +59,12 @@ def _expected(tables: BooleanTables, awake: Slots) -> tuple[set[tuple[int, int]]
         first_id = tables.objects.windows.first_ids[tables.subscriptions.rows["window"][one]]
         for slot, words in items:
             does_count = tables.objects.table.rows["id"][slot] >= first_id
-            if does_count and _is_asked_for(tables, one, words):
+            if does_count and _matches_expression(tables, one, words):
                 found[_is_in_range(tables, one, slot)].add((one, slot))
     return found[True], found[None]
 
 
-def _is_asked_for(tables: BooleanTables, slot: int, words: set[int]) -> bool:
+def _matches_expression(tables: BooleanTables, slot: int, words: set[int]) -> bool:
     """Whether an object with these keywords matches the expression of a subscription."""
     return any(
         words >= set(required.tolist()) and not words & set(excluded.tolist())

@@ -176,11 +176,11 @@ class BooleanMatcher:
         if not len(affected.rows):
             return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
         self._evaluation.count(affected, 1)
-        affected, begun = self._told_at_once(affected)
+        affected, newly_pending = self._without_pending(affected)
         owners = np.unique(affected.rows).astype(np.int32)
         much = owners[self._evaluation.are_much(owners)]
         if not len(much):
-            return Published(self._changes(affected, Pairs.nothing()), nobody, begun)
+            return Published(self._changes(affected, Pairs.nothing()), nobody, newly_pending)
         rows = self.subscriptions.rows
         bounds = rows[["slack_m", "too_many"]][much]
         before = self._evaluation.held_of(much).without(affected)
@@ -189,35 +189,35 @@ class BooleanMatcher:
         entered = affected.part(~np.isin(affected.rows, much))
         changed = rows["id"][much[rows[["slack_m", "too_many"]][much] != bounds]]
         changes = self._changes(joined(entered, held.without(before)), before.without(held))
-        return Published(changes, changed, begun)
+        return Published(changes, changed, newly_pending)
 
-    def _told_at_once(self, affected: Pairs) -> tuple[Pairs, Ints]:
+    def _without_pending(self, affected: Pairs) -> tuple[Pairs, Ints]:
         """Return what the devices need not be asked about, and who is to be asked now."""
-        is_asked = self.subscriptions.rows["region"][affected.rows] == NEAREST
-        if not is_asked.any():
+        is_nearest = self.subscriptions.rows["region"][affected.rows] == NEAREST
+        if not is_nearest.any():
             return affected, np.empty(0, dtype=np.int64)
-        begun = self.tables.pending.note(affected.part(is_asked))
-        ids: Ints = self.subscriptions.rows["id"][begun]
-        return affected.part(~is_asked), ids
+        newly_pending = self.tables.pending.note(affected.part(is_nearest))
+        ids: Ints = self.subscriptions.rows["id"][newly_pending]
+        return affected.part(~is_nearest), ids
 
-    def remove(self, slots: Slots, *, tell: bool) -> Rows:
+    def remove(self, slots: Slots, *, notify: bool) -> Rows:
         """Take objects out of what is held. Others take their place when who has too many is settled."""
-        return self._take_out(self.tables.retracted(slots), tell=tell)
+        return self._take_out(self.tables.retracted(slots), notify=notify)
 
-    def leave(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+    def leave(self, slots: Slots, window: int, *, notify: bool) -> Rows:
         """Take objects out of what is held of subscriptions of a window, as `remove` does."""
         affected = self.tables.known(slots)
         is_theirs = self.subscriptions.rows["window"][affected.rows] == window
-        return self._take_out(affected.part(is_theirs), tell=tell)
+        return self._take_out(affected.part(is_theirs), notify=notify)
 
-    def _take_out(self, affected: Pairs, *, tell: bool) -> Rows:
+    def _take_out(self, affected: Pairs, *, notify: bool) -> Rows:
         is_capped = self.subscriptions.rows["too_many"][affected.rows] == 1
         left, capped = affected.part(~is_capped), affected.part(is_capped)
         self._evaluation.count(left, -1)
         left = left.part(~self.tables.pending.are_in(left))
         capped = capped.part(self.tables.capped.are_held(capped))
         self._evaluation.count(capped, -1)
-        if not tell:  # devices know what expires: they report when a tenth of what they hold has
+        if not notify:  # devices know what expires: they report when a tenth of what they hold has
             return np.empty(0, dtype=CHANGE_DTYPE)
         self.tables.capped.went(capped)
         return self._changes(Pairs.nothing(), joined(left, capped))

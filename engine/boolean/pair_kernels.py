@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.areas import AreaArrays
-from engine.boolean.expression_kernels import Clauses, fill_table, is_asked_for, new_table
+from engine.boolean.expression_kernels import Clauses, fill_table, matches_clause, new_table
 from engine.boolean.layout import CIRCLE, NOTHING, POLYGON
 from engine.layout import POINT
 from index.batches import Floats, Ints, KeywordIds
@@ -270,7 +270,7 @@ def measure_found(
         marks[slot] = first_mark + row
         if not is_plain:
             start = item["keyword_start"]
-            if not is_asked_for(table, objects.pool[start : start + item["keyword_count"]]):
+            if not matches_clause(table, objects.pool[start : start + item["keyword_count"]]):
                 continue
         distance_m[i], nearest_m[i] = _measured(
             clauses,

@@ -28,11 +28,11 @@ class Pending:
 
     def note(self, pairs: Pairs) -> Slots:
         """Note pairs of a slot and an object; return the slots that nothing pended for before."""
-        begun = [slot for slot in dict.fromkeys(pairs.rows.tolist()) if slot not in self._ids]
+        newly_pending = [slot for slot in dict.fromkeys(pairs.rows.tolist()) if slot not in self._ids]
         ids = self._objects.table.rows["id"][pairs.objects].tolist()
         for slot, object_id in zip(pairs.rows.tolist(), ids, strict=True):
             self._ids.setdefault(slot, set()).add(object_id)
-        return np.array(begun, dtype=np.int32)
+        return np.array(newly_pending, dtype=np.int32)
 
     def forget(self, slots: Slots) -> None:
         """Note that nothing pends for subscriptions any more."""

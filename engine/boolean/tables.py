@@ -161,8 +161,8 @@ class BooleanTables:
         )
         rows = owners[which]
         ceased = self._matching(before, rows, objects)
-        begun = self._matching(now, rows, objects)
-        return begun.without(ceased).of(slots), ceased.without(begun).of(slots)
+        started = self._matching(now, rows, objects)
+        return started.without(ceased).of(slots), ceased.without(started).of(slots)
 
     def place(self, slots: Slots) -> None:
         """Let the finder know where ranges are now."""

@@ -23,7 +23,7 @@ Slots = npt.NDArray[np.int32]
 
 
 @leaf
-def tell(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
+def emit(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
     """Write a change; return where the next goes."""
     changes[at]["handle"] = handle
     changes[at]["object_id"] = object_id
@@ -38,16 +38,16 @@ def remove_objects(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slo
 
     With no room in `changes` nothing is told.
     """
-    told = 0
+    emitted = 0
     for i in range(gone.shape[0]):
         slot = gone[i]
         while objects[slot]["first_holding"] != NO_HOLDING:
             place = objects[slot]["first_holding"]
             if changes.shape[0]:
                 handle = subscriptions[holdings[place]["owner"]]["id"]
-                told = tell(changes, told, handle, objects[slot]["id"], 0.0, 1)
+                emitted = emit(changes, emitted, handle, objects[slot]["id"], 0.0, 1)
             release(objects, subscriptions, holdings, place)
-    return told
+    return emitted
 
 
 @kernel
@@ -55,7 +55,7 @@ def release_in_window(
     objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slots, window: int, changes: Rows
 ) -> int:
     """Take objects out of the buffers of subscriptions of one window; tell as `remove_objects` does."""
-    told = 0
+    emitted = 0
     for i in range(gone.shape[0]):
         slot = gone[i]
         place = objects[slot]["first_holding"]
@@ -65,10 +65,10 @@ def release_in_window(
             if subscriptions[owner]["window"] == window:
                 if changes.shape[0]:
                     handle = subscriptions[owner]["id"]
-                    told = tell(changes, told, handle, objects[slot]["id"], 0.0, 1)
+                    emitted = emit(changes, emitted, handle, objects[slot]["id"], 0.0, 1)
                 release(objects, subscriptions, holdings, place)
             place = following
-    return told
+    return emitted
 
 
 @kernel
@@ -104,7 +104,7 @@ def _place_of(objects: Rows, holdings: Rows, start: int, end: int, object_id: in
 
 @leaf
 def _release_others(
-    objects: Rows, subscriptions: Rows, holdings: Rows, slot: int, best: Ints, changes: Rows, told: int
+    objects: Rows, subscriptions: Rows, holdings: Rows, slot: int, best: Ints, changes: Rows, emitted: int
 ) -> int:
     """Take out of a buffer what is not among the best."""
     start = subscriptions[slot]["buffer_start"]
@@ -116,9 +116,9 @@ def _release_others(
                 is_best = True
                 break
         if not is_best:
-            told = tell(changes, told, subscriptions[slot]["id"], object_id, 0.0, 1)
+            emitted = emit(changes, emitted, subscriptions[slot]["id"], object_id, 0.0, 1)
             release(objects, subscriptions, holdings, place)
-    return told
+    return emitted
 
 
 @leaf
@@ -129,7 +129,7 @@ def _remember(row: Row, learned: Row) -> None:
     row["arrivals"] = learned["arrivals"]
     row["held_s"] = learned["held_s"]
     row["ample_m"] = learned["ample_m"]
-    row["is_thinned"] = learned["is_thinned"]
+    row["is_pruned"] = learned["is_pruned"]
 
 
 @kernel
@@ -149,7 +149,7 @@ def settle(
     `learned` are copies of their rows, as the choice has left them. O(k + b) squared a subscription,
     which for small numbers beats a hash.
     """
-    told = 0
+    emitted = 0
     for i in range(slots.shape[0]):
         slot = slots[i]
         row = subscriptions[slot]
@@ -161,7 +161,7 @@ def settle(
         row["is_awake"] = 1
         begin, end = chosen.offsets[i], chosen.offsets[i + 1]
         best = chosen.ids[begin:end]
-        told = _release_others(objects, subscriptions, holdings, slot, best, changes, told)
+        emitted = _release_others(objects, subscriptions, holdings, slot, best, changes, emitted)
         start = row["buffer_start"]
         kept_end = start + row["buffer_count"]
         for j in range(begin, end):
@@ -171,8 +171,8 @@ def settle(
             else:
                 object_slot = find(id_keys, id_values, chosen.ids[j])
                 hold(objects, subscriptions, holdings, slot, object_slot, chosen.r_m[j])
-                told = tell(changes, told, row["id"], chosen.ids[j], chosen.r_m[j], 0)
-    return told
+                emitted = emit(changes, emitted, row["id"], chosen.ids[j], chosen.r_m[j], 0)
+    return emitted
 
 
 @kernel
@@ -201,7 +201,7 @@ def admit(
     tuple of int
         How many changes were told, and how many subscriptions are in `moved`: their reach is lower.
     """
-    told = 0
+    emitted = 0
     moved_count = 0
     begin = 0
     while begin < slots.shape[0]:
@@ -218,16 +218,16 @@ def admit(
             )  # fmt: skip
             moved[moved_count] = slot
             moved_count += 1
-            told = _drop_beyond(objects, subscriptions, holdings, slot, changes, told)
+            emitted = _drop_beyond(objects, subscriptions, holdings, slot, changes, emitted)
         for i in range(begin, end):
             r_m = share_of(subscriptions[slot], pool, objects[new_slots[i]], object_pool, squares)
             if _is_below(objects[new_slots[i]], subscriptions[slot], r_m):
                 hold(objects, subscriptions, holdings, slot, new_slots[i], r_m)
                 subscriptions[slot]["arrivals"] += 1
                 object_id = objects[new_slots[i]]["id"]
-                told = tell(changes, told, subscriptions[slot]["id"], object_id, r_m, 0)
+                emitted = emit(changes, emitted, subscriptions[slot]["id"], object_id, r_m, 0)
         begin = end
-    return told, moved_count
+    return emitted, moved_count
 
 
 @leaf
@@ -274,13 +274,13 @@ def _lower_reach(
 
 @leaf
 def _drop_beyond(
-    objects: Rows, subscriptions: Rows, holdings: Rows, slot: int, changes: Rows, told: int
+    objects: Rows, subscriptions: Rows, holdings: Rows, slot: int, changes: Rows, emitted: int
 ) -> int:
     """Drop what the lowered reach leaves out."""
     start = subscriptions[slot]["buffer_start"]
     for place in range(start + subscriptions[slot]["buffer_count"] - 1, start - 1, -1):
         item = objects[holdings[place]["object"]]
         if not _is_below(item, subscriptions[slot], holdings[place]["r_m"]):
-            told = tell(changes, told, subscriptions[slot]["id"], item["id"], 0.0, 1)
+            emitted = emit(changes, emitted, subscriptions[slot]["id"], item["id"], 0.0, 1)
             release(objects, subscriptions, holdings, place)
-    return told
+    return emitted

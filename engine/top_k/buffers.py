@@ -1,4 +1,4 @@
-"""Room for buffers: stretches of holdings, given back by size.
+"""Room for buffers: spans of holdings, given back by size.
 
 Operations: take and give back O(1) a stretch, fit O(its holdings).
 """

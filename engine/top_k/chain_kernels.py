@@ -1,6 +1,6 @@
 """Chains of holdings: the result index.
 
-A buffer is a stretch of holdings, `buffer_count` of them in use, in no particular order. The holdings of
+A buffer is a span of holdings, `buffer_count` of them in use, in no particular order. The holdings of
 one object are chained, from `objects[...]["first_holding"]`. Operations O(1).
 """
 

@@ -202,7 +202,7 @@ class Evaluation:
         self._tables.buffers.take(rows, woken, rooms[is_woken])
         self._tables.buffers.fit(self._objects.table.rows, rows, others, rooms[~is_woken])
         changes = np.empty(int(rows["buffer_count"][slots].sum()) + len(chosen.ids), dtype=CHANGE_DTYPE)
-        told = buffer_kernels.settle(
+        emitted = buffer_kernels.settle(
             self._objects.table.rows,
             self._objects.table.ids.keys,
             self._objects.table.ids.values,
@@ -214,7 +214,7 @@ class Evaluation:
             changes,
         )
         self._index(woken, others)
-        return changes[:told]
+        return changes[:emitted]
 
     def restore(self, slots: Slots) -> Rows:
         """Let what is below the reach of subscriptions into their buffers, but for what k beat.
@@ -229,7 +229,7 @@ class Evaluation:
         needed = rows["buffer_count"][slots] + np.diff(found.offsets)
         rooms = np.maximum(rows["buffer_room"][slots], needed).astype(np.int32)
         buffers.fit(table.rows, rows, slots, rooms)
-        told = np.empty(len(found.ids), dtype=CHANGE_DTYPE)
+        emitted = np.empty(len(found.ids), dtype=CHANGE_DTYPE)
         count = prune_kernels.restore(
             table.rows,
             table.ids.keys,
@@ -241,9 +241,9 @@ class Evaluation:
             found.offsets,
             found.ids,
             found.r_m,
-            told,
+            emitted,
         )
-        return np.concatenate([*changes, told[:count]])
+        return np.concatenate([*changes, emitted[:count]])
 
     def _below(self, slots: Slots) -> Ranking:
         """Return all objects below the reaches of subscriptions, at their anchors."""
@@ -322,8 +322,8 @@ class Evaluation:
             Known.of(most),
             chosen,
         )
-        if self._options.thins:
-            held = prune_kernels.thin(
+        if self._options.prunes:
+            held = prune_kernels.prune(
                 self._objects.table.rows,
                 self._objects.table.ids.keys,
                 self._objects.table.ids.values,

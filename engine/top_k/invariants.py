@@ -134,7 +134,7 @@ def _check_buffer(tables: TopKTables, slot: int) -> None:
             for one in expected
             if one not in held and _is_needless(tables, slot, one, expected[one], held)
         ]
-        if needless and not row["is_thinned"]:
+        if needless and not row["is_pruned"]:
             raise InconsistentIndexError(
                 f"subscription {handle} has forgotten that it left something out"
             )

@@ -63,7 +63,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("similarity", np.int8),
         ("region", np.int8),
         ("is_awake", np.int8),
-        ("is_thinned", np.int8),  # whether something below the reach is not held, since k beat it
+        ("is_pruned", np.int8),  # whether something below the reach is not held, since k beat it
         ("index", np.int8),  # number of the subscription index that it is in, hence of its weights
     ],
     align=True,

@@ -4,7 +4,7 @@ Operations (batches; costs per item beyond those of the two indexes): publish O(
 O(holders), evaluate O((k + b)^2).
 
 Plan: `tables` is what there is, `evaluation` anchors subscriptions, what is here lets objects and
-subscriptions come and go. Both are rows; buffers are stretches of holdings, chained by object, which is
+subscriptions come and go. Both are rows; buffers are spans of holdings, chained by object, which is
 the result index. The object index says what is best at a place, the subscription index who is affected by
 an object. In the mode ELLIPSE (Lamps) a new object pends until the device's position is known: the next
 `evaluate` decides.
@@ -101,7 +101,7 @@ class TopKMatcher:
                 "held_s": np.zeros(len(handles), dtype=np.float32),
                 "ample_m": np.full(len(handles), np.inf, dtype=np.float32),
                 "is_awake": np.zeros(len(handles), dtype=np.int8),
-                "is_thinned": np.zeros(len(handles), dtype=np.int8),
+                "is_pruned": np.zeros(len(handles), dtype=np.int8),
                 "index": np.zeros(len(handles), dtype=np.int8),
                 "buffer_count": np.zeros(len(handles), dtype=np.int32),
                 "buffer_room": np.zeros(len(handles), dtype=np.int32),
@@ -170,13 +170,13 @@ class TopKMatcher:
         array of CHANGE_DTYPE
             What enters and leaves buffers, grouped by subscription.
         """
-        asked = self.are_pending(positions.handles) if self.tables.pending.count else None
-        if asked is None or not asked.any():
+        is_pending = self.are_pending(positions.handles) if self.tables.pending.count else None
+        if is_pending is None or not is_pending.any():
             return self._evaluation.anchor(positions, cast("list[Choice] | None", retrieved))
-        slots = self.subscriptions.slots(positions.handles[asked])
+        slots = self.subscriptions.slots(positions.handles[is_pending])
         waiting = self.tables.pending.take(self.subscriptions.rows, slots)
-        located = self._evaluation.locate(positions.part(asked), *waiting)
-        return np.concatenate([located, self._evaluation.anchor(positions.part(~asked))])
+        located = self._evaluation.locate(positions.part(is_pending), *waiting)
+        return np.concatenate([located, self._evaluation.anchor(positions.part(~is_pending))])
 
     def refill(self) -> Rows:
         """Let what was left out into the buffers that may need it now; devices ask for the rest."""
@@ -242,25 +242,25 @@ class TopKMatcher:
         )
         rows, owners = rows[counts], owners[counts]
         is_ellipse = self.subscriptions.rows["region"][owners] == ELLIPSE
-        begun: Ints = np.empty(0, dtype=np.int64)
+        newly_pending: Ints = np.empty(0, dtype=np.int64)
         if is_ellipse.any():
-            begun = self._ask_first(owners[is_ellipse], objects.ids[rows[is_ellipse]])
+            newly_pending = self._ask_first(owners[is_ellipse], objects.ids[rows[is_ellipse]])
             rows, owners = rows[~is_ellipse], owners[~is_ellipse]
         changes, lowered = self._admit(*self._needed(owners, slots[rows]))
-        return Published(changes, lowered, begun)
+        return Published(changes, lowered, newly_pending)
 
     def _ask_first(self, owners: Slots, object_ids: Ints) -> Ints:
         """Let objects pend for subscriptions in the mode ELLIPSE; return whose device is to be asked."""
-        begun = self.tables.pending.note(self.subscriptions.rows, owners, object_ids)
-        handles: Ints = self.subscriptions.rows["id"][begun]
+        newly_pending = self.tables.pending.note(self.subscriptions.rows, owners, object_ids)
+        handles: Ints = self.subscriptions.rows["id"][newly_pending]
         return handles
 
     def _needed(self, owners: Slots, new_slots: Slots) -> tuple[Slots, Slots]:
         """Return which anchored subscriptions need which new objects."""
-        if not self._options.thins:
+        if not self._options.prunes:
             return owners, new_slots
         kept = np.empty(len(owners), dtype=np.bool_)
-        prune_kernels.unbeaten(
+        prune_kernels.undominated(
             self._objects.table.rows,
             self._objects.table.pool,
             self.subscriptions.rows,
@@ -284,7 +284,7 @@ class TopKMatcher:
         changes = np.empty(len(owners) + int(rows["buffer_count"][touched].sum()), dtype=CHANGE_DTYPE)
         moved = np.empty(len(touched), dtype=np.int32)
         room = int((rows["k"][touched] + rows["extra"][touched]).max()) + 1
-        told, moved_count = buffer_kernels.admit(
+        emitted, moved_count = buffer_kernels.admit(
             self._objects.table.rows,
             self._objects.table.pool,
             rows,
@@ -302,31 +302,29 @@ class TopKMatcher:
         if moved_count:
             lowered = moved[:moved_count]
             self.tables.indexes.move(self.tables.reaches(lowered), rows["index"][lowered])
-        return changes[:told], rows["id"][moved[:moved_count]]
+        return changes[:emitted], rows["id"][moved[:moved_count]]
 
-    def remove(self, slots: Slots, *, tell: bool) -> Rows:
+    def remove(self, slots: Slots, *, notify: bool) -> Rows:
         """Take objects out of all buffers, which are in the table still; return that, if it is told."""
         holdings, objects = self.buffers.holdings, self._objects.table.rows
-        count = buffer_kernels.count_holders(objects, holdings, slots) if tell else 0
-        if count and self._options.thins:
+        count = buffer_kernels.count_holders(objects, holdings, slots) if notify else 0
+        if count and self._options.prunes:
             short = np.empty(count, dtype=np.int32)
-            found = prune_kernels.thinned_holders(
-                objects, self.subscriptions.rows, holdings, slots, short
-            )
+            found = prune_kernels.pruned_holders(objects, self.subscriptions.rows, holdings, slots, short)
             self._short += [short[:found]] if found else []
         changes = np.empty(count, dtype=CHANGE_DTYPE)
         buffer_kernels.remove_objects(objects, self.subscriptions.rows, holdings, slots, changes)
         return changes[np.argsort(changes["handle"], kind="stable")]
 
-    def leave(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+    def leave(self, slots: Slots, window: int, *, notify: bool) -> Rows:
         """Take objects out of the buffers of subscriptions of a window; return that, if it is told."""
         holdings, objects = self.buffers.holdings, self._objects.table.rows
-        count = buffer_kernels.count_holders(objects, holdings, slots) if tell else 0
+        count = buffer_kernels.count_holders(objects, holdings, slots) if notify else 0
         changes = np.empty(count, dtype=CHANGE_DTYPE)
-        told = buffer_kernels.release_in_window(
+        emitted = buffer_kernels.release_in_window(
             objects, self.subscriptions.rows, holdings, slots, window, changes
         )
-        return changes[:told][np.argsort(changes["handle"][:told], kind="stable")]
+        return changes[:emitted][np.argsort(changes["handle"][:emitted], kind="stable")]
 
     # -- for tests and operators -----------------------------------------------------------------
 

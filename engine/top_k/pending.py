@@ -38,9 +38,11 @@ class Pending:
         """Add pairs; return the subscriptions for which nothing waited before, each once."""
         self.count += len(owners)
         self.pairs = longer(self.pairs, max(self.end, self.count))
-        begun = np.empty(len(owners), dtype=np.int32)
-        count = kernels.note(subscriptions, self.pairs, self._free, self._ends, owners, object_ids, begun)
-        return begun[:count]
+        newly_pending = np.empty(len(owners), dtype=np.int32)
+        count = kernels.note(
+            subscriptions, self.pairs, self._free, self._ends, owners, object_ids, newly_pending
+        )
+        return newly_pending[:count]
 
     def take(self, subscriptions: Rows, slots: Slots) -> tuple[Ints, Ints]:
         """Remove what waits for these subscriptions; return offsets and ids, each row's objects."""

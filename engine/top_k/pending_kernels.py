@@ -21,15 +21,15 @@ def note(
     ends: Ints,
     owners: Slots,
     object_ids: Ints,
-    begun: Slots,
+    newly_pending: Slots,
 ) -> int:
-    """Chain objects; return how many are in `begun`: the owners for whom nothing waited before."""
+    """Chain objects; return how many are in `newly_pending`: owners for whom nothing waited before."""
     count = 0
     for i in range(owners.shape[0]):
         place = take_rows(pairs["next"], free, 0, ends, 0, 1)
         first = subscriptions[owners[i]]["first_pending"]
         if first == NO_PENDING:
-            begun[count] = owners[i]
+            newly_pending[count] = owners[i]
             count += 1
         pairs[place]["object_id"] = object_ids[i]
         pairs[place]["next"] = first

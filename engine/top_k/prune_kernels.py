@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from engine.layout import NO_WINDOW
 from engine.share_kernels import share_of
-from engine.top_k.buffer_kernels import tell
+from engine.top_k.buffer_kernels import emit
 from engine.top_k.chain_kernels import hold
 from engine.top_k.choice_kernels import STRICT, Chosen
 from engine.top_k.layout import ELLIPSE, Row, Rows
@@ -49,7 +49,7 @@ def _outlives(window: int, durations: Ints, item: Row, other: Row) -> bool:
 
 
 @leaf
-def _beats(window: int, durations: Ints, item: Row, r_m: float, other: Row, other_r_m: float) -> bool:
+def _dominates(window: int, durations: Ints, item: Row, r_m: float, other: Row, other_r_m: float) -> bool:
     """Whether an object is better than another everywhere, for as long as that counts."""
     if r_m >= other_r_m or not _outlives(window, durations, item, other):
         return False
@@ -58,7 +58,7 @@ def _beats(window: int, durations: Ints, item: Row, r_m: float, other: Row, othe
 
 
 @kernel
-def thin(
+def prune(
     objects: Rows,
     id_keys: Ints,
     id_values: Values,
@@ -69,7 +69,7 @@ def thin(
 ) -> int:
     """Leave out of chosen buffers what k others in them beat; return how many objects are left in all.
 
-    `rows` are copies of those of subscriptions, where `is_thinned` is set; `slots` is room for a slot for
+    `rows` are copies of those of subscriptions, where `is_pruned` is set; `slots` is room for a slot for
     each object. The best come first, and what beats another comes before it.
     """
     end = 0
@@ -78,18 +78,18 @@ def thin(
         row = rows[i]
         last = chosen.offsets[i + 1]
         begin = end
-        row["is_thinned"] = 0
+        row["is_pruned"] = 0
         for j in range(first, last):
             slot = find(id_keys, id_values, chosen.ids[j])
-            beaten = 0
+            dominators = 0
             if end - begin >= row["k"] and row["region"] != ELLIPSE:
                 for other in range(begin, end):
                     item = objects[slots[other]]
-                    beaten += _beats(
+                    dominators += _dominates(
                         row["window"], durations, item, chosen.r_m[other], objects[slot], chosen.r_m[j]
                     )
-            if beaten >= row["k"]:
-                row["is_thinned"] = 1
+            if dominators >= row["k"]:
+                row["is_pruned"] = 1
                 continue
             chosen.ids[end] = chosen.ids[j]
             chosen.r_m[end] = chosen.r_m[j]
@@ -101,7 +101,7 @@ def thin(
 
 
 @kernel
-def unbeaten(
+def undominated(
     objects: Rows,
     object_pool: KeywordIds,
     subscriptions: Rows,
@@ -122,14 +122,14 @@ def unbeaten(
         if row["buffer_count"] < row["k"]:
             continue
         r_m = share_of(row, pool, item, object_pool, squares)
-        beaten = 0
+        dominators = 0
         for place in range(start, start + row["buffer_count"]):
             held = holdings[place]
             other = objects[held["object"]]
-            beaten += _beats(row["window"], durations, other, held["r_m"], item, r_m)
-        if beaten >= row["k"]:
+            dominators += _dominates(row["window"], durations, other, held["r_m"], item, r_m)
+        if dominators >= row["k"]:
             kept[i] = False
-            row["is_thinned"] = 1
+            row["is_pruned"] = 1
 
 
 @kernel
@@ -151,32 +151,34 @@ def restore(
     Row i has objects below its reach at `offsets[i] : offsets[i + 1]`, the best first; for those that it
     does not hold there is room.
     """
-    told = 0
+    emitted = 0
     for i in range(owners.shape[0]):
         row = subscriptions[owners[i]]
-        row["is_thinned"] = 0
+        row["is_pruned"] = 0
         for j in range(offsets[i], offsets[i + 1]):
             slot = find(id_keys, id_values, ids[j])
             start = row["buffer_start"]
-            beaten = 0
+            dominators = 0
             is_held = False
             for place in range(start, start + row["buffer_count"]):
                 held = holdings[place]
                 other = objects[held["object"]]
                 is_held |= held["object"] == slot
-                beaten += _beats(row["window"], durations, other, held["r_m"], objects[slot], shares[j])
+                dominators += _dominates(
+                    row["window"], durations, other, held["r_m"], objects[slot], shares[j]
+                )
             if is_held:
                 continue
-            if beaten >= row["k"]:
-                row["is_thinned"] = 1
+            if dominators >= row["k"]:
+                row["is_pruned"] = 1
                 continue
             hold(objects, subscriptions, holdings, owners[i], slot, shares[j])
-            told = tell(changes, told, row["id"], ids[j], shares[j], 0)
-    return told
+            emitted = emit(changes, emitted, row["id"], ids[j], shares[j], 0)
+    return emitted
 
 
 @kernel
-def thinned_holders(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slots, found: Slots) -> int:
+def pruned_holders(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slots, found: Slots) -> int:
     """Write which subscriptions hold one of these objects and not all below their reach; return how many.
 
     Each may be written several times.
@@ -186,7 +188,7 @@ def thinned_holders(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Sl
         place = objects[gone[i]]["first_holding"]
         while place >= 0:
             owner = holdings[place]["owner"]
-            if subscriptions[owner]["is_thinned"]:
+            if subscriptions[owner]["is_pruned"]:
                 found[count] = owner
                 count += 1
             place = holdings[place]["next"]

@@ -103,7 +103,7 @@ BEGIN = "0-0"
 """Before the first id."""
 
 
-class Stretch(NamedTuple):
+class Span(NamedTuple):
     """Entries of a stream: behind one id, up to another."""
 
     server: str
@@ -115,7 +115,7 @@ class Stretch(NamedTuple):
         return f"{self.server}/{self.stream}#{self.after}..{self.upto}"
 
     @classmethod
-    def parse(cls, text: str) -> Stretch:
+    def parse(cls, text: str) -> Span:
         """Read what `str` has written."""
         where, _, ids = text.partition("#")
         server, _, stream = where.rpartition("/")

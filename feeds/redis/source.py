@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from feeds.redis.address import BEGIN, Credentials, RedisAddress, Stretch
+from feeds.redis.address import BEGIN, Credentials, RedisAddress, Span
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS, SOURCE
 
@@ -47,7 +47,7 @@ class RedisSource(DataSource):
 class _Part(InputPartition):
     """What a task reads."""
 
-    stretch: Stretch
+    span: Span
 
 
 class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -97,7 +97,7 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return what tasks are to read."""
         begin = {**self.initialOffset(), **start}
         return [
-            _Part(Stretch(self._address.server, name, begin[name], upto))
+            _Part(Span(self._address.server, name, begin[name], upto))
             for name, upto in end.items()
             if upto != begin[name]
         ]
@@ -105,10 +105,10 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of entries."""
         streams = self._streams()
-        stretch = cast("_Part", partition).stretch
+        span = cast("_Part", partition).span
         try:
-            for batch in streams.read(stretch):
-                yield batch.append_column(_SOURCE, pa.repeat(str(stretch), len(batch)))
+            for batch in streams.read(span):
+                yield batch.append_column(_SOURCE, pa.repeat(str(span), len(batch)))
         finally:
             streams.close()
 

@@ -16,7 +16,7 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import BusyLoadingError, ConnectionError, RedisError, ResponseError, TimeoutError  # noqa: A004
 from redis.retry import Retry
 
-from feeds.redis.address import BEGIN, Credentials, RedisAddress, Stretch
+from feeds.redis.address import BEGIN, Credentials, RedisAddress, Span
 from feeds.redis.entries import ARROW, ROWS_MAX, packed, rows_of
 
 _RETRIES = 40
@@ -118,11 +118,11 @@ class Streams:
         last = cast("list[Any]", self._redis.xrevrange(stream, count=1))
         return last[0][0].decode() if last else after
 
-    def read(self, stretch: Stretch) -> Iterator[pa.RecordBatch]:
+    def read(self, span: Span) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a stretch, an entry at a time. O(rows)."""
-        after = stretch.after
-        while after != stretch.upto:
-            found = self._redis.xrange(stretch.stream, f"({after}", stretch.upto, count=_AT_ONCE)
+        after = span.after
+        while after != span.upto:
+            found = self._redis.xrange(span.stream, f"({after}", span.upto, count=_AT_ONCE)
             entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", found)
             if not entries:
                 return
@@ -142,7 +142,7 @@ class Streams:
         parts = []
         for stream in self.address.names:
             missing = count // self.address.streams
-            for rows in self.read(Stretch(self.address.server, stream, BEGIN, "+")):
+            for rows in self.read(Span(self.address.server, stream, BEGIN, "+")):
                 parts.append(rows.slice(0, missing))
                 missing -= len(parts[-1])
                 if not missing:

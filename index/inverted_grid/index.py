@@ -24,7 +24,7 @@ from index.inverted_grid.layout import (
     PENDING_FULL,
     RUNS_FULL,
     SCANNED,
-    STRETCHES,
+    SPANS,
     Grid,
     Numbers,
 )
@@ -69,7 +69,7 @@ class InvertedGrid:
             np.zeros(_WORDS_MIN, dtype=np.int32),
             np.zeros(_NODES_MIN, dtype=NODE_DTYPE),
             np.zeros(_NODES_MIN, dtype=np.int32),
-            np.full(STRETCHES, NOTHING, dtype=np.int32),
+            np.full(SPANS, NOTHING, dtype=np.int32),
             new_runs(ENTRY_DTYPE, _RUNS_MIN),
             self._table.rows,
             self._table.pool,

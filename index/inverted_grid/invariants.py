@@ -40,18 +40,18 @@ def check_grid(grid: Grid, table: SlotTable) -> None:
     slots = table.used()
     firsts = np.array([keyword_of(grid, slot, 0) for slot in slots.tolist()], dtype=np.int64)
     runs: list[tuple[int, int]] = []
-    stretches: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     roots = np.flatnonzero(grid.roots)
     if set(roots.tolist()) != set(firsts.tolist()):
         raise InconsistentIndexError("there are lists of keywords without clauses, or the reverse")
     for word in roots.tolist():
         root = int(grid.roots[word]) - 1
-        stretches.append((root, 0))
+        spans.append((root, 0))
         if grid.parents[root] != NO_NODE:
             raise InconsistentIndexError(f"the list of keyword {word} has a parent")
-        _check_node(grid, root, set(slots[firsts == word].tolist()), 1, runs, stretches)
+        _check_node(grid, root, set(slots[firsts == word].tolist()), 1, runs, spans)
     check_runs(grid.entries, runs)
-    _check_stretches(grid, stretches)
+    _check_spans(grid, spans)
 
 
 def _check_words(grid: Grid, table: SlotTable) -> None:
@@ -72,7 +72,7 @@ def _check_node(
     slots: set[int],
     depth: int,
     runs: list[tuple[int, int]],
-    stretches: list[tuple[int, int]],
+    spans: list[tuple[int, int]],
 ) -> None:
     """Verify that a node has exactly these clauses below it, at its leaves."""
     node = grid.nodes[number]
@@ -82,12 +82,12 @@ def _check_node(
         _check_leaf(grid, number, slots, runs)
         return
     first, size_class = int(node["first"]), int(node["size_class"])
-    stretches.append((first, size_class))
+    spans.append((first, size_class))
     children = list(range(first, first + (1 << size_class)))
     expected: dict[int, set[int]] = {child: set() for child in children}
     if node["kept"] != NO_NODE:
         expected[int(node["kept"])] = set()
-        stretches.append((int(node["kept"]), 0))
+        spans.append((int(node["kept"]), 0))
     for slot in slots:
         for child in _homes(grid, number, slot, depth):
             if child not in expected:
@@ -97,7 +97,7 @@ def _check_node(
     for child, held in expected.items():
         if grid.parents[child] != number:
             raise InconsistentIndexError(f"node {child} has lost its parent")
-        _check_node(grid, child, held, deeper, runs, stretches)
+        _check_node(grid, child, held, deeper, runs, spans)
 
 
 def _homes(grid: Grid, number: int, slot: int, depth: int) -> Iterator[int]:
@@ -151,9 +151,9 @@ def _check_leaf(grid: Grid, number: int, slots: set[int], runs: list[tuple[int, 
             raise InconsistentIndexError(f"an entry of slot {slot} has other rows")
 
 
-def _check_stretches(grid: Grid, stretches: list[tuple[int, int]]) -> None:
+def _check_spans(grid: Grid, spans: list[tuple[int, int]]) -> None:
     """Verify that nodes, used and free, are all there are, none of them twice."""
-    found = list(stretches)
+    found = list(spans)
     for size_class, head in enumerate(grid.free_nodes.tolist()):
         first = head
         while first != NOTHING:

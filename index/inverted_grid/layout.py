@@ -108,7 +108,7 @@ CLAUSES = 5
 """In meta: clauses there are."""
 META_COUNT = 6
 
-STRETCHES = 16
+SPANS = 16
 """Chains of free stretches of nodes: one for each power of two."""
 
 

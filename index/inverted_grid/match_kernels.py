@@ -72,7 +72,7 @@ class Searched(NamedTuple):
     and, in the upper half, the object's in the block."""
 
 
-class Asked(NamedTuple):
+class Batch(NamedTuple):
     """Objects: a row for each."""
 
     x1_m: Floats
@@ -91,14 +91,14 @@ def _short_of(grid: Searched, needed: int) -> int:
 
 
 @leaf
-def _fill_item(grid: Searched, asked: Asked, i: int, item: Any) -> None:  # noqa: ANN401 - a row
+def _fill_item(grid: Searched, batch: Batch, i: int, item: Any) -> None:  # noqa: ANN401 - a row
     """Note what is known of an object."""
-    begin, end = int(asked.keyword_offsets[i]), int(asked.keyword_offsets[i + 1])
-    x1, y1 = column_step(grid.frame, asked.x1_m[i]), row_step(grid.frame, asked.y1_m[i])
-    x2, y2 = column_step(grid.frame, asked.x2_m[i]), row_step(grid.frame, asked.y2_m[i])
+    begin, end = int(batch.keyword_offsets[i]), int(batch.keyword_offsets[i + 1])
+    x1, y1 = column_step(grid.frame, batch.x1_m[i]), row_step(grid.frame, batch.y1_m[i])
+    x2, y2 = column_step(grid.frame, batch.x2_m[i]), row_step(grid.frame, batch.y2_m[i])
     signature = 0
     for at in range(begin, end):
-        signature |= 1 << bit_of(asked.keyword_ids[at])
+        signature |= 1 << bit_of(batch.keyword_ids[at])
     item["begin"] = begin
     item["end"] = end
     item["x1"] = x1
@@ -111,24 +111,24 @@ def _fill_item(grid: Searched, asked: Asked, i: int, item: Any) -> None:  # noqa
     item["y_inner"] = inner_window(window_of(y1, y2))
     item["missing"] = ~signature
     item["found"] = 0
-    item["is_area"] = asked.x1_m[i] < asked.x2_m[i] or asked.y1_m[i] < asked.y2_m[i]
+    item["is_area"] = batch.x1_m[i] < batch.x2_m[i] or batch.y1_m[i] < batch.y2_m[i]
 
 
 @leaf
-def _begin(grid: Searched, asked: Asked, row: int, count: int) -> int:
+def _begin(grid: Searched, batch: Batch, row: int, count: int) -> int:
     """List the roots of all keywords of some objects; return the end of the list, or WORK_SHORT."""
     lists = grid.lists
     room = lists.shape[0] // 3
     known = grid.roots.shape[0]
-    needed = int(asked.keyword_offsets[row + count] - asked.keyword_offsets[row])
+    needed = int(batch.keyword_offsets[row + count] - batch.keyword_offsets[row])
     if needed > room:
         return _short_of(grid, needed)
     end = 0
     for number in range(count):
         item = grid.items[number]
-        _fill_item(grid, asked, row + number, item)
+        _fill_item(grid, batch, row + number, item)
         for at in range(item["begin"], item["end"]):
-            word = asked.keyword_ids[at]
+            word = batch.keyword_ids[at]
             if word < known and grid.roots[word] != 0:
                 root = int(grid.roots[word]) - 1
                 prefetch(grid.nodes, root)
@@ -163,7 +163,7 @@ def _list_cells(grid: Searched, number: int, item: Any, upper: int, end: int) ->
 def _list_buckets(
     grid: Searched,
     number: int,
-    asked: Asked,
+    batch: Batch,
     item: Any,  # noqa: ANN401
     upper: int,
     end: int,
@@ -176,7 +176,7 @@ def _list_buckets(
         return _short_of(grid, needed)
     begin = end
     for at in range(item["begin"], item["end"]):
-        child = first + bucket_of(asked.keyword_ids[at], size_class)
+        child = first + bucket_of(batch.keyword_ids[at], size_class)
         is_new = True
         for i in range(begin, end):
             is_new &= grid.lists[i] != upper | child
@@ -195,7 +195,7 @@ def _ask_for_leaf(grid: Searched, start: int, count: int) -> None:
 
 
 @leaf
-def _descend(grid: Searched, asked: Asked, end: int) -> int:
+def _descend(grid: Searched, batch: Batch, end: int) -> int:
     """List the leaves below all nodes that are listed; return the end of that list, or WORK_SHORT."""
     nodes, lists = grid.nodes, grid.lists
     room = int(lists.shape[0]) // 3
@@ -220,7 +220,7 @@ def _descend(grid: Searched, asked: Asked, end: int) -> int:
         if node["kind"] == PLACE:
             end = _list_cells(grid, number, item, upper, end)
         else:
-            end = _list_buckets(grid, number, asked, item, upper, end)
+            end = _list_buckets(grid, number, batch, item, upper, end)
         if end < 0:
             return end
         if node["kept"] != NO_NODE:
@@ -304,32 +304,32 @@ def _ask_for_clauses(grid: Searched, begin: int, end: int) -> None:
 
 
 @leaf
-def _has_all(grid: Searched, clause: Any, asked: Asked, item: Any) -> bool:  # noqa: ANN401
+def _has_all(grid: Searched, clause: Any, batch: Batch, item: Any) -> bool:  # noqa: ANN401
     """Whether an object has all keywords of a clause, of which it has one: both increase."""
     at = int(item["begin"])
     start, count = int(clause["keyword_start"]), int(clause["keyword_count"])
     for i in range(start, start + count if count > 1 else start):
         keyword = grid.pool[i]
-        while at < item["end"] and asked.keyword_ids[at] < keyword:
+        while at < item["end"] and batch.keyword_ids[at] < keyword:
             at += 1
-        if at == item["end"] or asked.keyword_ids[at] != keyword:
+        if at == item["end"] or batch.keyword_ids[at] != keyword:
             return False
     return True
 
 
 @leaf
-def _meets(clause: Any, asked: Asked, i: int) -> bool:  # noqa: ANN401
+def _meets(clause: Any, batch: Batch, i: int) -> bool:  # noqa: ANN401
     """Whether the box of a clause meets an object's."""
     return bool(
-        (asked.x1_m[i] <= clause["x2_m"])
-        & (asked.x2_m[i] >= clause["x1_m"])
-        & (asked.y1_m[i] <= clause["y2_m"])
-        & (asked.y2_m[i] >= clause["y1_m"])
+        (batch.x1_m[i] <= clause["x2_m"])
+        & (batch.x2_m[i] >= clause["x1_m"])
+        & (batch.y1_m[i] <= clause["y2_m"])
+        & (batch.y2_m[i] >= clause["y1_m"])
     )
 
 
 @leaf
-def _verify(grid: Searched, asked: Asked, row: int, begin: int, end: int) -> int:
+def _verify(grid: Searched, batch: Batch, row: int, begin: int, end: int) -> int:
     """Keep of the clauses listed those that match, and count them; return the end of the list."""
     lists = grid.lists
     for at in range(begin, end):
@@ -340,8 +340,8 @@ def _verify(grid: Searched, asked: Asked, row: int, begin: int, end: int) -> int
     for at in range(begin, end):
         number = lists[at] >> _ITEM_BITS
         clause = grid.clauses[lists[at] & _PLACE_MASK]
-        is_met = lists[at] & _CERTAIN != 0 or _meets(clause, asked, row + number)
-        if is_met and _has_all(grid, clause, asked, grid.items[number]):
+        is_met = lists[at] & _CERTAIN != 0 or _meets(clause, batch, row + number)
+        if is_met and _has_all(grid, clause, batch, grid.items[number]):
             lists[kept] = lists[at]
             grid.items[number]["found"] += 1
             kept += 1
@@ -349,21 +349,21 @@ def _verify(grid: Searched, asked: Asked, row: int, begin: int, end: int) -> int
 
 
 @leaf
-def _list_passed(grid: Searched, asked: Asked, row: int, count: int) -> int:
+def _list_passed(grid: Searched, batch: Batch, row: int, count: int) -> int:
     """List what has to be verified for some objects; return the end of the list, or WORK_SHORT."""
-    end = _begin(grid, asked, row, count)
+    end = _begin(grid, batch, row, count)
     if end >= 0:
-        end = _descend(grid, asked, end)
+        end = _descend(grid, batch, end)
     if end >= 0:
         end = _scan(grid, end)
     return end
 
 
 @leaf
-def _match_block(grid: Searched, asked: Asked, row: int, count: int, offsets: Ints, found: Ints) -> int:
+def _match_block(grid: Searched, batch: Batch, row: int, count: int, offsets: Ints, found: Ints) -> int:
     """Match some objects; return 0, or a negative status."""
     lists = grid.lists
-    end = _list_passed(grid, asked, row, count)
+    end = _list_passed(grid, batch, row, count)
     if end < 0:
         return end
     begin = 2 * (lists.shape[0] // 3)
@@ -373,7 +373,7 @@ def _match_block(grid: Searched, asked: Asked, row: int, count: int, offsets: In
         return FOUND_SHORT
     _ask_for_clauses(grid, begin, end)
     grid.meta[CANDIDATES] += end - begin
-    end = _verify(grid, asked, row, begin, end)
+    end = _verify(grid, batch, row, begin, end)
     for number in range(count):
         item = grid.items[number]
         item["at"] = total
@@ -410,7 +410,7 @@ def match(
 ) -> int:
     """Write the clauses that match each object as CSR, from a row on.
 
-    The arrays of a `Searched` and an `Asked` come one by one: a kernel takes twice as long to be given
+    The arrays of a `Searched` and an `Batch` come one by one: a kernel takes twice as long to be given
     arrays in a tuple, and for one object that is longer than to match it.
 
     Returns
@@ -420,12 +420,12 @@ def match(
         `meta[NEEDED]` says how long it must be.
     """
     grid = Searched(roots, nodes, parents, entries, clauses, pool, frame, meta, items, lists)
-    asked = Asked(x1_m, y1_m, x2_m, y2_m, keyword_offsets, keyword_ids)
+    batch = Batch(x1_m, y1_m, x2_m, y2_m, keyword_offsets, keyword_ids)
     status = 0
-    while row < asked.x1_m.shape[0]:
-        count = min(BLOCK if status == 0 else 1, asked.x1_m.shape[0] - row)
+    while row < batch.x1_m.shape[0]:
+        count = min(BLOCK if status == 0 else 1, batch.x1_m.shape[0] - row)
         candidates, scanned = int(meta[CANDIDATES]), int(meta[SCANNED])
-        status = _match_block(grid, asked, row, count, offsets, found)
+        status = _match_block(grid, batch, row, count, offsets, found)
         if status == 0:
             row += count
             continue
@@ -433,4 +433,4 @@ def match(
         meta[SCANNED] = scanned
         if status == FOUND_SHORT or count == 1 or meta[NEEDED] <= _LISTS_MAX:
             return row * 2 + int(status == WORK_SHORT)
-    return int(asked.x1_m.shape[0]) * 2
+    return int(batch.x1_m.shape[0]) * 2

@@ -28,7 +28,7 @@ from index.inverted_grid.layout import (
     WORK_FULL,
     Grid,
 )
-from index.inverted_grid.step_kernels import column_step, row_step, stretch_of
+from index.inverted_grid.step_kernels import column_step, row_step, span_of
 from index.tables.free_kernels import NOTHING, give_back_rows, take_rows
 from index.tables.run_kernels import NO_RUN, RUN_LEAST, free_run, has_run, is_wasteful, moved_run
 from safe_region.jit import leaf
@@ -76,8 +76,8 @@ def set_entry(grid: Grid, place: int, slot: int) -> None:
     clause = grid.clauses[slot]
     entry = grid.entries.records[place]
     frame = grid.frame
-    entry["x"] = stretch_of(column_step(frame, clause["x1_m"]), column_step(frame, clause["x2_m"]))
-    entry["y"] = stretch_of(row_step(frame, clause["y1_m"]), row_step(frame, clause["y2_m"]))
+    entry["x"] = span_of(column_step(frame, clause["x1_m"]), column_step(frame, clause["x2_m"]))
+    entry["y"] = span_of(row_step(frame, clause["y1_m"]), row_step(frame, clause["y2_m"]))
     entry["signature"] = signature_without_first(grid, slot)
     entry["slot"] = slot
 

@@ -42,7 +42,7 @@ def row_step(frame: Floats, y_m: float) -> int:
 
 
 @leaf
-def stretch_of(first: int, last: int) -> int:
+def span_of(first: int, last: int) -> int:
     """Return a stretch."""
     return first | ((STEP_MAX - last) << _HALF_BITS)
 
@@ -63,12 +63,12 @@ def inner_window(window: int) -> int:
 
 
 @leaf
-def first_of(stretch: int) -> int:
+def first_of(span: int) -> int:
     """Return the first step of a stretch."""
-    return int(stretch) & STEP_MAX
+    return int(span) & STEP_MAX
 
 
 @leaf
-def last_of(stretch: int) -> int:
+def last_of(span: int) -> int:
     """Return the last step of a stretch."""
-    return STEP_MAX - (int(stretch) >> _HALF_BITS)
+    return STEP_MAX - (int(span) >> _HALF_BITS)

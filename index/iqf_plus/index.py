@@ -45,7 +45,7 @@ from index.iqf_plus.layout import ENTRY_DTYPE, LIST_DTYPE, NODE_DTYPE, Lists, Ob
 from index.iqf_plus.within_kernels import within
 from index.tables import SlotTable, within_kernels
 from index.tables.buckets.layout import OBJECT_DTYPE
-from index.tables.buckets.question_kernels import Asked
+from index.tables.buckets.question_kernels import Queries
 from index.tables.buckets.rankings import Answers
 from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed
@@ -121,14 +121,16 @@ class IqfPlusObjectIndex(ObjectTable):
     def _leave(self, slots: Slots) -> None:
         kernels.remove(self._lists, self._objects(), slots)
 
-    def _fill_best(self, asked: Asked, answers: Answers) -> None:
-        kernels.best(self._lists, self._objects(), asked, answers.arrays, answers.frontier)
+    def _fill_best(self, queries: Queries, answers: Answers) -> None:
+        kernels.best(self._lists, self._objects(), queries, answers.arrays, answers.frontier)
 
     def _node_end(self) -> int:
         return int(self._lists.meta[node_kernels.NODE_END])
 
-    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
-        return within(self._lists, self._objects(), asked, row, offsets, found)
+    def _fill_within(
+        self, queries: within_kernels.BoxQueries, row: int, offsets: Ints, found: Ints
+    ) -> int:
+        return within(self._lists, self._objects(), queries, row, offsets, found)
 
     def _objects(self) -> Objects:
         return Objects(self._table.rows, self._table.pool)

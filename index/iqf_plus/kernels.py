@@ -25,7 +25,7 @@ from index.iqf_plus.node_kernels import DONE, rounded
 from index.iqf_plus.search_kernels import retrieve
 from index.tables.buckets.question_kernels import (
     Answered,
-    Asked,
+    Queries,
     Scratch,
     close,
     kept_of,
@@ -171,18 +171,18 @@ def _plan(lists: Lists, words: KeywordIds, long: Ints, scratch: Scratch) -> None
 def best(
     lists: Lists,
     objects: Objects,
-    asked: Asked,
+    queries: Queries,
     answered: Answered,
     frontier: Heap,
 ) -> None:
     """Answer a batch of questions."""
-    scratch = scratch_for(asked)
+    scratch = scratch_for(queries)
     long = np.empty_like(scratch.order)
     squares = np.empty_like(scratch.largest)
     for i in range(answered.sizes.shape[0]):
-        words = words_of(asked, i)
+        words = words_of(queries, i)
         _plan(lists, words, long, scratch)
-        question = question_of(asked, i, words.shape[0], scratch)
+        question = question_of(queries, i, words.shape[0], scratch)
         for rank in range(words.shape[0]):
             squares[rank] = question.squares[scratch.order[rank]]
         kept = kept_of(answered, i)

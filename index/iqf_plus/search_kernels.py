@@ -185,7 +185,7 @@ def _look(
 
 
 @leaf
-def _look_alone(
+def _look_single(
     question: Question,
     order: Ints,
     long: Ints,
@@ -205,8 +205,8 @@ def _look_alone(
                 if not long[later]:
                     most += squares[later]
             number = number_of(lists, int(question.words[order[rank]]))
-            alone = Sought(rank, NONE, most, long, squares)
-            size = _look(question, alone, number, 0, lists, objects, frontier, kept, size)
+            single = Sought(rank, NONE, most, long, squares)
+            size = _look(question, single, number, 0, lists, objects, frontier, kept, size)
     return size
 
 
@@ -250,4 +250,4 @@ def retrieve(
                 number = number_of(lists, pair_key(word, other))
                 size = _look(question, pair, number, 0, lists, objects, frontier, kept, size)
                 most -= squares[second]
-    return _look_alone(question, order, long, squares, lists, objects, frontier, kept, size)
+    return _look_single(question, order, long, squares, lists, objects, frontier, kept, size)

@@ -30,7 +30,7 @@ from index.iqf_plus.list_kernels import (
 from index.iqf_plus.mark_kernels import mark_bit
 from index.iqf_plus.node_kernels import INNER, STACK_MAX
 from index.tables.quad_kernels import NO_NODE
-from index.tables.within_kernels import Asked, Wanted, has_all, holds_point, keep, wanted_of
+from index.tables.within_kernels import BoxQueries, Wanted, has_all, holds_point, keep, wanted_of
 from safe_region.jit import kernel, leaf
 
 _PAIR = 2
@@ -208,13 +208,13 @@ def _look(
 
 @kernel
 def within(
-    lists: Lists, objects: Objects, asked: Asked, first_row: int, offsets: Ints, found: Ints
+    lists: Lists, objects: Objects, queries: BoxQueries, first_row: int, offsets: Ints, found: Ints
 ) -> int:
     """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
     stack = np.empty(STACK_MAX, dtype=np.int32)
-    for i in range(first_row, asked.x1_m.shape[0]):
+    for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
-        wanted = wanted_of(asked, i)
+        wanted = wanted_of(queries, i)
         if wanted.words.shape[0] > 0 and wanted.words[0] >= 0:
             narrow = _narrow_list(lists, wanted)
             total = _look(lists, narrow, objects, wanted, stack, found, total)
@@ -222,4 +222,4 @@ def within(
         offsets[i + 1] = total
         if total > found.shape[0]:
             return i
-    return int(asked.x1_m.shape[0])
+    return int(queries.x1_m.shape[0])

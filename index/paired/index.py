@@ -160,8 +160,8 @@ class PairedIndex:
         owners = np.empty(kernels.STRIPS_MAX * count, dtype=np.int64)
         strip_count = kernels.cut(changes, strips, owners)
         owners = owners[:strip_count]
-        asked = Boxes(*(edge[:strip_count] for edge in strips))
-        found = self._objects.within(self._boxes.keyword_lists(slots[owners // 2]), asked)
+        strip_boxes = Boxes(*(edge[:strip_count] for edge in strips))
+        found = self._objects.within(self._boxes.keyword_lists(slots[owners // 2]), strip_boxes)
         self._looked_at += len(found.ids)
         table = self._live.table
         now = np.array([self._live.now_ms], dtype=np.int64)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from index.batches import Boxes, Ints, KeywordLists, Matches
-from index.tables.within_kernels import Asked
+from index.tables.within_kernels import BoxQueries
 
 _ROOM_MIN = 64
 _ROOM_A_ROW = 4
@@ -33,9 +33,9 @@ def collected(row_count: int, fill: Fill) -> Matches:
     return Matches(offsets, found[: offsets[-1]])
 
 
-def boxes_asked(required: KeywordLists, boxes: Boxes) -> Asked:
+def box_queries(required: KeywordLists, boxes: Boxes) -> BoxQueries:
     """Arrays of a batch of boxes with keywords, as kernels take them."""
-    return Asked(required.offsets, required.ids, boxes.x1_m, boxes.y1_m, boxes.x2_m, boxes.y2_m)
+    return BoxQueries(required.offsets, required.ids, boxes.x1_m, boxes.y1_m, boxes.x2_m, boxes.y2_m)
 
 
 def without(these: Matches, those: Matches) -> Matches:

@@ -12,8 +12,8 @@ import numpy as np
 from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
 from index.tables import within_kernels
 from index.tables.buckets import question_kernels
-from index.tables.buckets.rankings import Answers, asked_of, validate
-from index.tables.matches import boxes_asked, collected
+from index.tables.buckets.rankings import Answers, queries_of, validate
+from index.tables.matches import box_queries, collected
 from index.tables.slots import Slots, SlotTable
 
 
@@ -53,9 +53,9 @@ class PlaceTable(ABC):
 
     def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
         """For each row, the objects in its box that have all its keywords."""
-        asked = boxes_asked(required, boxes)
+        queries = box_queries(required, boxes)
         return collected(
-            len(boxes), lambda row, offsets, found: self._fill_within(asked, row, offsets, found)
+            len(boxes), lambda row, offsets, found: self._fill_within(queries, row, offsets, found)
         )
 
     @abstractmethod
@@ -63,7 +63,9 @@ class PlaceTable(ABC):
         """Enter new rows of the table into the structure."""
 
     @abstractmethod
-    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
+    def _fill_within(
+        self, queries: within_kernels.BoxQueries, row: int, offsets: Ints, found: Ints
+    ) -> int:
         """Fill in what lies in boxes, from a row on; see `index.tables.matches.Fill`."""
 
 
@@ -94,7 +96,7 @@ class ObjectTable(PlaceTable):
     ) -> Ranking:
         """For each interest at its position, the `count` objects of least (length, id)."""
         answers = Answers(np.minimum(count, len(self)), self._node_end())
-        self._fill_best(asked_of(interests, x_m, y_m, bound_m, first_id), answers)
+        self._fill_best(queries_of(interests, x_m, y_m, bound_m, first_id), answers)
         return answers.ranking()
 
     @abstractmethod
@@ -102,7 +104,7 @@ class ObjectTable(PlaceTable):
         """Take rows out of the structure that are still in the table."""
 
     @abstractmethod
-    def _fill_best(self, asked: question_kernels.Asked, answers: Answers) -> None:
+    def _fill_best(self, queries: question_kernels.Queries, answers: Answers) -> None:
         """Fill in the best objects of each question."""
 
     @abstractmethod

@@ -63,12 +63,12 @@ class SlotTable:
         count = len(ids)
         reused = min(count, self._free_count)
         holes = self._free[self._free_count - reused : self._free_count][::-1]
-        fresh = np.arange(self.end, self.end + count - reused, dtype=np.int32)
-        slots = np.concatenate([holes, fresh])
+        added = np.arange(self.end, self.end + count - reused, dtype=np.int32)
+        slots = np.concatenate([holes, added])
         self.ids.insert(ids, slots)
         self._free_count -= reused
-        self._reserve(self.end + len(fresh), self._pool_end + len(keywords.ids))
-        self.end += len(fresh)
+        self._reserve(self.end + len(added), self._pool_end + len(keywords.ids))
+        self.end += len(added)
         rows = self.rows
         rows["id"][slots] = ids
         for name, values in columns.items():

@@ -13,7 +13,7 @@ from index.batches import Floats, Ints, KeywordIds
 from safe_region.jit import array_leaf, leaf
 
 
-class Asked(NamedTuple):
+class BoxQueries(NamedTuple):
     """Required keywords and closed boxes: a row for each."""
 
     keyword_offsets: Ints
@@ -35,10 +35,10 @@ class Wanted(NamedTuple):
 
 
 @array_leaf
-def wanted_of(asked: Asked, i: int) -> Wanted:
+def wanted_of(queries: BoxQueries, i: int) -> Wanted:
     """Return what a row asks for."""
-    words = asked.keyword_ids[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
-    return Wanted(words, asked.x1_m[i], asked.y1_m[i], asked.x2_m[i], asked.y2_m[i])
+    words = queries.keyword_ids[queries.keyword_offsets[i] : queries.keyword_offsets[i + 1]]
+    return Wanted(words, queries.x1_m[i], queries.y1_m[i], queries.x2_m[i], queries.y2_m[i])
 
 
 @leaf

@@ -23,7 +23,7 @@ class Clock:
         """Called when time has leaped ahead: whatever waits for an instant may be late."""
         self._offset_ms = 0
         self._latest_ms = 0
-        self._told_offset_ms = 0
+        self._emitted_offset_ms = 0
 
     def adjust(self, server_ms: int, *, is_virtual: bool) -> None:
         """Take over the time of a welcome."""
@@ -47,11 +47,11 @@ class Clock:
         return self._latest_ms if self.is_virtual else steady_clock_ms()
 
     def _reach(self, server_ms: int) -> None:
-        has_leaped = self._offset_ms >= self._told_offset_ms + LEAP_MS
+        has_leaped = self._offset_ms >= self._emitted_offset_ms + LEAP_MS
         if self.is_virtual:
             has_leaped = server_ms > self._latest_ms
         self._latest_ms = max(self._latest_ms, server_ms)
-        if has_leaped or self._offset_ms < self._told_offset_ms:
-            self._told_offset_ms = self._offset_ms
+        if has_leaped or self._offset_ms < self._emitted_offset_ms:
+            self._emitted_offset_ms = self._offset_ms
         if has_leaped:
             self.on_leap()

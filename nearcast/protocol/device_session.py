@@ -245,10 +245,10 @@ class DeviceSession:
 
     def _receive_locate(self, locate: device_service_pb2.Locate) -> None:
         """Say where the device is, unless that is under way: then it comes after the question."""
-        asked = [self.subscriptions.get(number) for number in locate.subscription_ids]
+        requested = [self.subscriptions.get(number) for number in locate.subscription_ids]
         found = [
             one
-            for one in asked
+            for one in requested
             if one is not None and not one.waits_for_position and (one.is_changing or not one.is_waiting)
         ]
         if found:

@@ -37,7 +37,7 @@ class DwellTimers:
         self._region = region
         self._positions: deque[tuple[int, Point]] = deque(maxlen=POSITIONS_MAX)
         self._since: dict[int, int] = {}
-        self._told_ms = 0
+        self._emitted_ms = 0
         """Whose time was over by then has been told."""
 
     def move(self, now_ms: int, point: Point, objects: Mapping[int, LiveObject]) -> None:
@@ -59,11 +59,11 @@ class DwellTimers:
         self._since = {one: since_ms for one, since_ms in self._since.items() if one in buffer}
         for one in added:
             if one in buffer and one not in self._since:
-                begun_ms = self._begun_ms(one)
-                if begun_ms is not None:
-                    self._since[one] = max(objects[one].created_ms, begun_ms)
+                started_ms = self._started_ms(one)
+                if started_ms is not None:
+                    self._since[one] = max(objects[one].created_ms, started_ms)
 
-    def _begun_ms(self, object_id: int) -> int | None:
+    def _started_ms(self, object_id: int) -> int | None:
         """Return when the first position was given since which an object matches; None if it does not."""
         found = None
         for given_ms, point in reversed(self._positions):
@@ -85,10 +85,10 @@ class DwellTimers:
     def next_ms(self) -> int:
         """Return when the next object has matched for long enough, that was not told yet; 0 for never."""
         ends = (since_ms + self._dwell_ms for since_ms in self._since.values())
-        return min((end_ms for end_ms in ends if end_ms > self._told_ms), default=0)
+        return min((end_ms for end_ms in ends if end_ms > self._emitted_ms), default=0)
 
     def pass_time(self, now_ms: int) -> bool:
         """Say what time it is; return whether some object has matched for long enough by it."""
         next_ms = self.next_ms()
-        self._told_ms = max(self._told_ms, now_ms)
+        self._emitted_ms = max(self._emitted_ms, now_ms)
         return 0 < next_ms <= now_ms

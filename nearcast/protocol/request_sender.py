@@ -73,7 +73,7 @@ class RequestSender:
             epoch=self._sequence.epoch,
             take_over=take_over,
         )
-        self._say(Request(hello=hello))
+        self._send_request(Request(hello=hello))
 
     def subscribe(self, subscription: Subscription) -> None:
         """Ask for a subscription, or for the spec that it is on its way to."""
@@ -90,12 +90,12 @@ class RequestSender:
             margin_m=margin_m,
             name=subscription.name,
         )
-        self._say(Request(subscribe=subscribe))
+        self._send_request(Request(subscribe=subscribe))
 
     def unsubscribe(self, subscription_id: int) -> None:
         """End a subscription."""
         unsubscribe = device_service_pb2.Unsubscribe(subscription_id=subscription_id)
-        self._say(Request(unsubscribe=unsubscribe))
+        self._send_request(Request(unsubscribe=unsubscribe))
 
     def report(
         self,
@@ -119,24 +119,24 @@ class RequestSender:
             margin_m=margin_m,
             version=self._sequence.acknowledged(),
         )
-        self._say(Request(report=report))
+        self._send_request(Request(report=report))
 
     def ack(self) -> None:
         """Tell what has been applied."""
-        self._say(Request(ack=device_service_pb2.Ack(version=self._sequence.acknowledged())))
+        self._send_request(Request(ack=device_service_pb2.Ack(version=self._sequence.acknowledged())))
 
     def ping(self) -> int:
         """Ask for a sign of life; return the number of the answer."""
         self._ping_number += 1
         ping = device_service_pb2.Ping(number=self._ping_number, version=self._sequence.acknowledged())
-        self._say(Request(ping=ping))
+        self._send_request(Request(ping=ping))
         return self._ping_number
 
     def _shown(self) -> tuple[SharedLocation, float]:
         shared = self._location.shared(self.frame)
         return shared, min(shared.margin_m, self.margin_m_max)
 
-    def _say(self, request: Request) -> None:
+    def _send_request(self, request: Request) -> None:
         self.sent_ms = self._clock.steady_ms()
         self._counters.bytes_sent += request.ByteSize()
         self._send(request)

@@ -129,9 +129,9 @@ class Subscription(ChangingSpec):
         if host.is_responsive and host.is_online:
             return SubscriptionState.CATCHING_UP
         window = self.spec.window
-        is_told = window is not None and window.count is not None
-        is_told |= self.spec.region is RegionMode.STANDING
-        is_covered = self._known and not is_told and self._evaluate().exact
+        is_refilled = window is not None and window.count is not None
+        is_refilled |= self.spec.region is RegionMode.STATIONARY
+        is_covered = self._known and not is_refilled and self._evaluate().exact
         return SubscriptionState.OFFLINE if is_covered else SubscriptionState.OFFLINE_STALE
 
     def _state_in_sync(self) -> SubscriptionState:
@@ -190,9 +190,9 @@ class Subscription(ChangingSpec):
         self._watchers.add(watcher)
         try:
             while True:
-                is_told = isinstance(self.spec, TopK) if reordered is None else reordered
+                is_reordered_wanted = isinstance(self.spec, TopK) if reordered is None else reordered
                 for change in watcher.difference([item for _, item in self._found()]):
-                    if is_told or change.kind is not ChangeKind.REORDERED:
+                    if is_reordered_wanted or change.kind is not ChangeKind.REORDERED:
                         yield change
                 if self.error is not None:
                     return

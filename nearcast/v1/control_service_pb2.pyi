@@ -37,7 +37,7 @@ class Verdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VERDICT_OUT_OF_WINDOW: _ClassVar[Verdict]
     VERDICT_PENDING: _ClassVar[Verdict]
     VERDICT_BEYOND_REACH: _ClassVar[Verdict]
-    VERDICT_BEATEN: _ClassVar[Verdict]
+    VERDICT_DOMINATED: _ClassVar[Verdict]
     VERDICT_NOT_AMONG_K: _ClassVar[Verdict]
     VERDICT_OUT_OF_RANGE: _ClassVar[Verdict]
     VERDICT_TOO_MANY: _ClassVar[Verdict]
@@ -60,7 +60,7 @@ VERDICT_NO_CLAUSE: Verdict
 VERDICT_OUT_OF_WINDOW: Verdict
 VERDICT_PENDING: Verdict
 VERDICT_BEYOND_REACH: Verdict
-VERDICT_BEATEN: Verdict
+VERDICT_DOMINATED: Verdict
 VERDICT_NOT_AMONG_K: Verdict
 VERDICT_OUT_OF_RANGE: Verdict
 VERDICT_TOO_MANY: Verdict

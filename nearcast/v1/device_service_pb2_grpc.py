@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class DeviceServiceStub:
-    """For devices: standing subscriptions, and single searches.
+    """For devices: continuous subscriptions, and single searches.
     """
 
     def __init__(self, channel):
@@ -58,7 +58,7 @@ class DeviceServiceStub:
 
 
 class DeviceServiceServicer:
-    """For devices: standing subscriptions, and single searches.
+    """For devices: continuous subscriptions, and single searches.
     """
 
     def Attach(self, request_iterator, context):
@@ -137,7 +137,7 @@ def add_DeviceServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DeviceService:
-    """For devices: standing subscriptions, and single searches.
+    """For devices: continuous subscriptions, and single searches.
     """
 
     @staticmethod

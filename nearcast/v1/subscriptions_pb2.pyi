@@ -23,7 +23,7 @@ class RegionMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REGION_MODE_ANCHORED: _ClassVar[RegionMode]
     REGION_MODE_ELLIPSE: _ClassVar[RegionMode]
     REGION_MODE_NEAREST: _ClassVar[RegionMode]
-    REGION_MODE_STANDING: _ClassVar[RegionMode]
+    REGION_MODE_STATIONARY: _ClassVar[RegionMode]
 
 class Cause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -53,7 +53,7 @@ REGION_MODE_UNSPECIFIED: RegionMode
 REGION_MODE_ANCHORED: RegionMode
 REGION_MODE_ELLIPSE: RegionMode
 REGION_MODE_NEAREST: RegionMode
-REGION_MODE_STANDING: RegionMode
+REGION_MODE_STATIONARY: RegionMode
 CAUSE_UNSPECIFIED: Cause
 CAUSE_SUBSCRIBED: Cause
 CAUSE_REPORTED: Cause

@@ -94,7 +94,7 @@ class _Compilation:
         # Most of the work is with what functions pass on, so what has wide arguments comes first.
         for one in sorted(missing, key=lambda one: len(str(one.signature)), reverse=True):
             self._files.setdefault(one.module, []).append(one)
-        self._begun: set[str] = set()
+        self._started: set[str] = set()
         self._lock = threading.Lock()
         self._interrupted = False
 
@@ -136,11 +136,13 @@ class _Compilation:
         with self._lock:
             left = [name for name, kernels in self._files.items() if kernels]
             if module not in left:
-                fresh = [name for name in left if name not in self._begun]
+                unstarted = [name for name in left if name not in self._started]
                 module = (
-                    fresh[0] if fresh else max(left, key=lambda name: len(self._files[name]), default="")
+                    unstarted[0]
+                    if unstarted
+                    else max(left, key=lambda name: len(self._files[name]), default="")
                 )
-            self._begun.add(module)
+            self._started.add(module)
             return self._files[module].pop(0) if module else None
 
     def _give_up(self, process: subprocess.Popen[bytes], answer: bytes) -> None:

@@ -132,7 +132,7 @@ class Leaf:
         self._options = {**_OPTIONS, "_nrt": counts}
 
     def __call__(self, *arguments: object, **named: object) -> Any:  # noqa: ANN401, D102
-        called = self._alone if _Mode.missing is None else self.py_func
+        called = self._standalone if _Mode.missing is None else self.py_func
         return called(*arguments, **named)
 
     @property
@@ -145,7 +145,7 @@ class Leaf:
         return _CalledLeaf(self.py_func, targetoptions=self._options, pipeline_class=LeafCompiler)
 
     @functools.cached_property
-    def _alone(self) -> CPUDispatcher:
+    def _standalone(self) -> CPUDispatcher:
         return CPUDispatcher(self.py_func, targetoptions=self._options)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from server.bridge.portion import described
+from server.bridge.chunk import described
 from server.counters import Counters, Feed
 from server.errors import RefusalError, StoreError
 
@@ -42,7 +42,7 @@ class Attempts:
         if not self._is_failing:
             self._is_failing = True
             self._counters.bridge_failing[self._feed] += 1
-        _log.warning("%s has failed, is tried again in %g s: %s", self._name, pause_s, _said(error))
+        _log.warning("%s has failed, is tried again in %g s: %s", self._name, pause_s, _reason_of(error))
         await asyncio.sleep(pause_s)
 
     def succeeded(self) -> None:
@@ -55,7 +55,7 @@ class Attempts:
         _log.info("%s goes on", self._name)
 
 
-def _said(error: BaseException) -> str:
+def _reason_of(error: BaseException) -> str:
     """Return what may be in a log of an error."""
     if isinstance(error, RefusalError):
         return error.reason.name

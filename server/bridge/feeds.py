@@ -19,11 +19,11 @@ from feeds.redis.address import BEGIN, is_redis
 from feeds.redis.entries import read_rows
 from feeds.redis.streams import Streams
 from feeds.schemas import KEYS, MESSAGES
-from server.bridge.folder import TakenFolder
-from server.bridge.portion import ROWS_MAX, Portion
+from server.bridge.chunk import ROWS_MAX, Chunk
+from server.bridge.folder import FolderSourceFeed
 
 
-class Taken(Protocol):
+class SourceFeed(Protocol):
     """A feed that is read."""
 
     streams: tuple[str, ...]
@@ -32,10 +32,10 @@ class Taken(Protocol):
         """Return the offset before everything."""
         ...
 
-    def next(self, stream: str, after: str, wait_s: float) -> Iterator[Portion]:
+    def next(self, stream: str, after: str, wait_s: float) -> Iterator[Chunk]:
         """Yield what comes behind an offset; wait a while if there is nothing.
 
-        What cannot be read is a portion, too: it is passed over. Whatever is raised may be tried again.
+        What cannot be read is a chunk, too: it is passed over. Whatever is raised may be tried again.
         """
         ...
 
@@ -44,7 +44,7 @@ class Taken(Protocol):
         ...
 
 
-class Given(Protocol):
+class SinkFeed(Protocol):
     """A feed that is written."""
 
     def put(self, first: int, last: int, rows: pa.Table) -> None:
@@ -52,7 +52,7 @@ class Given(Protocol):
         ...
 
 
-class TakenRedis:
+class RedisSourceFeed:
     """A feed in Redis; offsets are ids of entries."""
 
     def __init__(self, address: RedisAddress) -> None:
@@ -63,7 +63,7 @@ class TakenRedis:
         """Return what comes before every id."""
         return BEGIN
 
-    def next(self, stream: str, after: str, wait_s: float) -> Iterator[Portion]:
+    def next(self, stream: str, after: str, wait_s: float) -> Iterator[Chunk]:
         """Yield the rows of the next entries, those of small ones together."""
         waiting: list[dict[str, Any]] = []
         for entry_id, fields in self._streams.wait(stream, after, wait_s):
@@ -71,27 +71,27 @@ class TakenRedis:
                 rows = read_rows(fields, MESSAGES)
             except UnreadableError as error:
                 if waiting:
-                    yield Portion(after, waiting)
+                    yield Chunk(after, waiting)
                     waiting = []
-                said = f"entry {entry_id} of {stream} is passed over: {error}"
-                yield Portion(entry_id, [], said)
+                reason = f"entry {entry_id} of {stream} is passed over: {error}"
+                yield Chunk(entry_id, [], reason)
                 after = entry_id
                 continue
             for start in range(0, rows.num_rows, ROWS_MAX):
                 if len(waiting) >= ROWS_MAX:
-                    yield Portion(after, waiting)
+                    yield Chunk(after, waiting)
                     waiting = []
                 waiting += rows.slice(start, ROWS_MAX).to_pylist()
             after = entry_id
         if waiting:
-            yield Portion(after, waiting)
+            yield Chunk(after, waiting)
 
     def close(self) -> None:
         """Close the connections."""
         self._streams.close()
 
 
-class GivenFolder:
+class FolderSinkFeed:
     """A file for each group of rows, named by their numbers."""
 
     def __init__(self, folder: Path) -> None:
@@ -101,12 +101,12 @@ class GivenFolder:
         """Write a file, whole or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
         name = f"{first:016d}-{last:016d}.parquet"
-        fresh = self._folder / f".{name}"
-        pq.write_table(rows, fresh)
-        fresh.rename(self._folder / name)
+        temporary = self._folder / f".{name}"
+        pq.write_table(rows, temporary)
+        temporary.rename(self._folder / name)
 
 
-class GivenRedis:
+class RedisSinkFeed:
     """Entries whose ids are the numbers of their last rows."""
 
     def __init__(self, address: RedisAddress) -> None:
@@ -120,7 +120,7 @@ class GivenRedis:
                 self._streams.put(name, f"{last}-0", batch)
 
 
-def taken(text: str) -> Taken:
+def open_source(text: str) -> SourceFeed:
     """Return a feed that is read.
 
     Raises
@@ -129,12 +129,12 @@ def taken(text: str) -> Taken:
         If a folder is not there.
     """
     if is_redis(text):
-        return TakenRedis(RedisAddress.parse(text))
+        return RedisSourceFeed(RedisAddress.parse(text))
     if not Path(text).is_dir():
-        raise FileNotFoundError(f"inlet is {text}, must be a folder that is there, or redis://...")
-    return TakenFolder(Path(text))
+        raise FileNotFoundError(f"source is {text}, must be a folder that is there, or redis://...")
+    return FolderSourceFeed(Path(text))
 
 
-def given(text: str) -> Given:
+def open_sink(text: str) -> SinkFeed:
     """Return a feed that is written."""
-    return GivenRedis(RedisAddress.parse(text)) if is_redis(text) else GivenFolder(Path(text))
+    return RedisSinkFeed(RedisAddress.parse(text)) if is_redis(text) else FolderSinkFeed(Path(text))

@@ -40,8 +40,8 @@ class FileReader:
         self._socket: socket.socket | None = None
         self._is_closed = False
 
-    def portions(self, file: BinaryIO) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a Parquet file, as `parquet_file.portions` does.
+    def chunks(self, file: BinaryIO) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a Parquet file, as `parquet_file.chunks` does.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class FileReader:
                 raise UnreadableError(data[:_REASON_BYTES_MAX].decode("utf-8", "replace"))
         except (EOFError, OSError) as error:
             if self._is_closed:  # it is none of the file
-                raise InterruptedError(errno.EINTR, "the inlet ends") from None
+                raise InterruptedError(errno.EINTR, "the source ends") from None
             if isinstance(error, TimeoutError):
                 raise UnreadableError(f"its reader has not answered for {_FRAME_S:g} s") from None
             raise UnreadableError("it has ended the process that reads files") from None

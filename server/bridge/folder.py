@@ -20,8 +20,8 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from feeds.bounds import UnreadableError
+from server.bridge.chunk import ROWS_MAX, Chunk, described, shown
 from server.bridge.file_reader import FileReader
-from server.bridge.portion import ROWS_MAX, Portion, described, shown
 
 _FILES = "files"
 """The only stream of a folder."""
@@ -37,7 +37,7 @@ _PASSING = frozenset(
 """Errors of the system that are none of the file, which is tried again."""
 
 
-class TakenFolder:
+class FolderSourceFeed:
     """Files of a folder.
 
     Parameters
@@ -62,7 +62,7 @@ class TakenFolder:
         stream: str,  # noqa: ARG002
         after: str,
         wait_s: float,  # noqa: ARG002 - the caller looks again
-    ) -> Iterator[Portion]:
+    ) -> Iterator[Chunk]:
         """Yield the rows of the next file: all but its last ones with the offset before it."""
         name = self._first(after)
         if name is None:
@@ -70,7 +70,7 @@ class TakenFolder:
         try:
             with _opened(self._folder / name) as file:
                 name.encode()  # it will be the offset
-                yield from _portions(self._reader.portions(file), after, name)
+                yield from _chunks(self._reader.chunks(file), after, name)
         except FileNotFoundError:
             pass  # it has gone since the folder was looked through
         except UnreadableError as error:
@@ -100,27 +100,27 @@ class TakenFolder:
         )
         return min(names, default=None)
 
-    def _set_aside(self, name: str, after: str, reason: str) -> Portion:
+    def _set_aside(self, name: str, after: str, reason: str) -> Chunk:
         """Rename a file that cannot be read; pass it over for good if that is not possible."""
         path = self._folder / name
         try:
-            fresh = _renamed(path)
+            new_path = _renamed(path)
         except OSError as error:
             self._passed_over.add(name)
-            said = f"file {shown(name)} is passed over, not set aside ({described(error)}): {reason}"
-            return Portion(name if _is_text(name) else after, [], said)
-        return Portion(after, [], f"file {shown(name)} is set aside as {shown(fresh.name)}: {reason}")
+            message = f"file {shown(name)} is passed over, not set aside ({described(error)}): {reason}"
+            return Chunk(name if _is_text(name) else after, [], message)
+        return Chunk(after, [], f"file {shown(name)} is set aside as {shown(new_path.name)}: {reason}")
 
 
-def _portions(batches: Iterator[pa.RecordBatch], after: str, name: str) -> Iterator[Portion]:
-    """Yield portions of a file, the last one with its name as the offset."""
+def _chunks(batches: Iterator[pa.RecordBatch], after: str, name: str) -> Iterator[Chunk]:
+    """Yield chunks of a file, the last one with its name as the offset."""
     last: pa.RecordBatch | None = None
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS_MAX):
             if last is not None:
-                yield Portion(after, last.to_pylist())
+                yield Chunk(after, last.to_pylist())
             last = batch.slice(start, ROWS_MAX)
-    yield Portion(name, [] if last is None else last.to_pylist())
+    yield Chunk(name, [] if last is None else last.to_pylist())
 
 
 @contextmanager
@@ -150,13 +150,13 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 def _renamed(path: Path) -> Path:
     """Rename a file to a name that nothing has; return that."""
     for number in count(1):
-        fresh = path.with_name(f"{path.name}{_REFUSED}{'' if number == 1 else f'-{number}'}")
+        new_path = path.with_name(f"{path.name}{_REFUSED}{'' if number == 1 else f'-{number}'}")
         if number > _NAMES_MAX:
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(fresh))
-        if not os.path.lexists(fresh):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(new_path))
+        if not os.path.lexists(new_path):
             break
-    path.rename(fresh)
-    return fresh
+    path.rename(new_path)
+    return new_path
 
 
 def _is_text(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The rows of a Parquet file of messages, a portion at a time, in bounded memory.
+"""The rows of a Parquet file of messages, a chunk at a time, in bounded memory.
 
 What is wrong with a file is found before its first row is taken: it is read through once, and its rows
 are made in a second go. Each value is checked as Arrow checks it (`validate(full=True)`): what is no text
@@ -36,7 +36,7 @@ _TAIL_BYTES = 8
 _BUFFER_BYTES = 1024 * 1024
 
 
-def portions(file: BinaryIO) -> Iterator[pa.RecordBatch]:
+def chunks(file: BinaryIO) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, up to `ROWS_AT_ONCE` at a time, with the columns of `MESSAGES`.
 
     Raises

@@ -13,8 +13,8 @@ import socket
 import struct
 
 from feeds.bounds import UnreadableError
-from server.bridge.parquet_file import portions
-from server.bridge.portion import described
+from server.bridge.chunk import described
+from server.bridge.parquet_file import chunks
 
 HEAD = struct.Struct("<cI")
 ROWS, ERROR, DONE = b"R", b"E", b"D"
@@ -39,7 +39,7 @@ def main(descriptor: int) -> None:
                 return
             with os.fdopen(files[0], "rb") as file:
                 try:
-                    for rows in portions(file):
+                    for rows in chunks(file):
                         _send(parent, ROWS, rows.serialize().to_pybytes())
                 except UnreadableError as error:
                     _send(parent, ERROR, str(error).encode())

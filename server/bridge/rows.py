@@ -17,13 +17,13 @@ from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject
 
-KEY = "inlet/"
-"""Begins the keys of objects of the inlet."""
+KEY = "source/"
+"""Begins the keys of objects of the source."""
 
 _ACTIONS = (PUBLISH, RETRACT, EXPIRE)
 
 
-class Judged(NamedTuple):
+class ValidatedRows(NamedTuple):
     """What rows come to.
 
     Parameters
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
     first: str
 
 
-class Judge:
+class RowValidator:
     """Decides about rows.
 
     Parameters
@@ -53,7 +53,9 @@ class Judge:
     def __init__(self, limits: Limits, frame: Frame) -> None:
         self._limits, self._frame = limits, frame
 
-    def judged(self, rows: Sequence[Mapping[str, Any]], stream: str, offset: str, now_ms: int) -> Judged:
+    def validated(
+        self, rows: Sequence[Mapping[str, Any]], stream: str, offset: str, now_ms: int
+    ) -> ValidatedRows:
         """Return what rows come to at a time. O(rows)."""
         objects: list[NewObject] = []
         gone: list[str] = []
@@ -64,7 +66,7 @@ class Judge:
             except RefusalError as error:
                 first = first or f"{error.field} must be {error.limit}"
                 refused += 1
-        return Judged(c.TakeIn(tuple(objects), tuple(gone), stream, offset), refused, first)
+        return ValidatedRows(c.TakeIn(tuple(objects), tuple(gone), stream, offset), refused, first)
 
     def _add(
         self, row: Mapping[str, Any], objects: list[NewObject], gone: list[str], now_ms: int

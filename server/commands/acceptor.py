@@ -100,8 +100,8 @@ class Acceptor:
             for (_, answer), found in zip(accepted.searches, results, strict=True):
                 if answer is not None and not answer.done():
                     answer.set_result((found, now_ms))
-        for say in accepted.later:
-            say()
+        for send in accepted.later:
+            send()
 
     def _inspect(self, command: c.Inspect, answer: Answer | None) -> None:
         """Answer what is asked about one thing, behind all that came before."""
@@ -239,5 +239,5 @@ def require_covered(needs_exact: bool, margin_m: float) -> None:  # noqa: FBT001
         margin_m == 0.0 or not needs_exact,
         "margin_m",
         margin_m,
-        "0 for a subscription in the mode ELLIPSE, NEAREST or STANDING",
+        "0 for a subscription in the mode ELLIPSE, NEAREST or STATIONARY",
     )

@@ -87,7 +87,7 @@ class Costs:
         if isinstance(command, c.Report):  # nearly always
             return self._report(command)
         found = self._published(command)
-        return self._asked(command) if found is None else found
+        return self._device_cost_us(command) if found is None else found
 
     def _published(self, command: c.Command) -> float | None:
         """Return what a command about objects may cost; None if it is no such command."""
@@ -101,7 +101,7 @@ class Costs:
             case _:
                 return None
 
-    def _asked(self, command: c.Command) -> float:
+    def _device_cost_us(self, command: c.Command) -> float:
         """Return what a command of a device, or a question, may cost."""
         match command:
             case c.Hello():

@@ -22,7 +22,7 @@ class Touches(NamedTuple):
     object_ids: frozenset[int] = frozenset()
     device_ids: frozenset[str] = frozenset()
     """Devices whose session or subscriptions it changes."""
-    begun: frozenset[tuple[str, int | str]] = frozenset()
+    started: frozenset[tuple[str, int | str]] = frozenset()
     """Subscriptions that it begins and that are not there yet: device, and number or name."""
     everything: bool = False
     """Whether it must be the last of its batch."""
@@ -41,11 +41,11 @@ class Touched:
 
     __slots__ = (
         "_beginning_ids",
-        "_begun",
         "_device_ids",
         "_keys",
         "_new_window",
         "_object_ids",
+        "_started",
         "everything",
     )
 
@@ -53,7 +53,7 @@ class Touched:
         self._keys: set[str] = set()
         self._object_ids: set[int] = set()
         self._device_ids: set[str] = set()
-        self._begun: set[tuple[str, int | str]] = set()
+        self._started: set[tuple[str, int | str]] = set()
         self._beginning_ids: set[str] = set()
         self._new_window = False
         self.everything = False
@@ -63,8 +63,8 @@ class Touched:
         self._keys |= touches.keys
         self._object_ids |= touches.object_ids
         self._device_ids |= touches.device_ids
-        self._begun |= touches.begun
-        self._beginning_ids.update(device_id for device_id, _ in touches.begun)
+        self._started |= touches.started
+        self._beginning_ids.update(device_id for device_id, _ in touches.started)
         self._new_window |= touches.new_window
         self.everything |= touches.everything
 
@@ -79,8 +79,8 @@ class Touched:
             and self._object_ids.isdisjoint(touches.object_ids)
             and self._device_ids.isdisjoint(touches.device_ids)
             and self._beginning_ids.isdisjoint(touches.device_ids)
-            and self._begun.isdisjoint(touches.begun)
-            and self._device_ids.isdisjoint(device_id for device_id, _ in touches.begun)
+            and self._started.isdisjoint(touches.started)
+            and self._device_ids.isdisjoint(device_id for device_id, _ in touches.started)
             and not (self._new_window and touches.new_window)
         )
 
@@ -88,7 +88,7 @@ class Touched:
 class Publication(NamedTuple):
     """What a publish command comes to; those of a batch are carried out together."""
 
-    fresh: Sequence[LiveObject]
+    created: Sequence[LiveObject]
     replaced: Sequence[int]
     """For each of them, the id of the object in whose place it comes; 0 for none."""
     ids: list[int]
@@ -99,18 +99,18 @@ def slices(
     publications: Iterable[Publication], count_max: int
 ) -> Iterator[tuple[list[LiveObject], list[int]]]:
     """Yield the objects of publications, in order, so many at a time, and the ids of those replaced."""
-    fresh: list[LiveObject] = []
+    created: list[LiveObject] = []
     replaced: list[int] = []
     for publication in publications:
-        for item, old_id in zip(publication.fresh, publication.replaced, strict=True):
-            fresh.append(item)
+        for item, old_id in zip(publication.created, publication.replaced, strict=True):
+            created.append(item)
             if old_id:
                 replaced.append(old_id)
-            if len(fresh) >= count_max:
-                yield fresh, replaced
-                fresh, replaced = [], []
-    if fresh:
-        yield fresh, replaced
+            if len(created) >= count_max:
+                yield created, replaced
+                created, replaced = [], []
+    if created:
+        yield created, replaced
 
 
 class Later:

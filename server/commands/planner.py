@@ -32,8 +32,8 @@ from server.principal import ANYBODY, Principal
 from server.rules import require_room
 from server.session import Session
 from server.store.mutations import (
+    DeleteSent,
     DeleteSubscription,
-    DeleteTold,
     PutIdf,
     PutSubscription,
     SetTime,
@@ -106,7 +106,7 @@ class Planner:
     def give_back(self, decisions: Sequence[Decision]) -> None:
         """Give back the ids of objects that are not published after all: ids are without gaps."""
         plans = (one for one in decisions if isinstance(one, Plan) and one.publication is not None)
-        ids = [item.object_id for one in plans if one.publication for item in one.publication.fresh]
+        ids = [item.object_id for one in plans if one.publication for item in one.publication.created]
         if ids:
             self._coordinator.give_back_object_ids(min(ids))
 
@@ -135,7 +135,7 @@ class Planner:
                 return self._plan_idf(command)
             case c.Forget() | c.ForgetDevice():
                 return plan_forget(self._coordinator, command)
-            case c.Told() | c.Sync():
+            case c.SinkSent() | c.Sync():
                 return self._plan_barrier(command)
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
@@ -151,10 +151,10 @@ class Planner:
             Touches(everything=True),
         )
 
-    def _plan_barrier(self, command: c.Told | c.Sync) -> Plan:
+    def _plan_barrier(self, command: c.SinkSent | c.Sync) -> Plan:
         """Plan what comes after all that was accepted before it; with Sync, everything is settled."""
-        if isinstance(command, c.Told):
-            return Plan(lambda _: self._coordinator.matching.now_ms, (DeleteTold(command.number),))
+        if isinstance(command, c.SinkSent):
+            return Plan(lambda _: self._coordinator.matching.now_ms, (DeleteSent(command.number),))
 
         def apply(_batch: EvaluationBatch) -> int:
             self._coordinator.settle()
@@ -319,7 +319,7 @@ def _named(command: c.DurableCommand) -> Touches:
     if isinstance(command, c.Subscribe):
         device_id = command.device_id
         named = {(device_id, command.name)} if command.name else set()
-        return Touches(begun=frozenset({(device_id, command.subscription_id), *named}))
+        return Touches(started=frozenset({(device_id, command.subscription_id), *named}))
     if isinstance(command, c.DeviceCommand):
         return _device(command)
     return Touches(keys=frozenset(command.keys)) if isinstance(command, c.Retract) else _NOTHING

@@ -13,7 +13,7 @@ from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject
 from server.principal import NOBODY, Principal
 from server.rules import require_room
-from server.store.mutations import DeleteObject, Mutation, PutObject, SetInlet
+from server.store.mutations import DeleteObject, Mutation, PutObject, SetSourceOffset
 
 _TO_COME = 0
 """Stands for an id that is not given yet: first all objects of a request must be allowed."""
@@ -43,10 +43,10 @@ class PublicationPlanner:
             If it is refused; nothing has changed.
         """
         coordinator = self._coordinator
-        self._require_outlet()
+        self._require_sink()
         now_ms = coordinator.matching.now_ms
         ids: list[int] = []
-        fresh: list[LiveObject] = []
+        created: list[LiveObject] = []
         known_ids: list[int] = []
         wanted: list[tuple[int, NewObject, int]] = []
         principal = command.principal
@@ -66,45 +66,45 @@ class PublicationPlanner:
         self._require_bytes(principal, [new for _, new, _ in wanted], replaced)
         for place, new, _ in wanted:
             item = self._accepted(new, now_ms, principal.owner)
-            fresh.append(item)
+            created.append(item)
             ids[place] = item.object_id
         mutations: list[Mutation] = [DeleteObject(old_id) for old_id in replaced if old_id]
-        mutations += [PutObject(item) for item in fresh]
+        mutations += [PutObject(item) for item in created]
         keys = frozenset(new.key for new in checked if new.key)
         return Plan(
             lambda _: ids,
             tuple(mutations),
             Touches(keys, frozenset(known_ids)),
-            Publication(fresh, replaced, ids),
+            Publication(created, replaced, ids),
         )
 
     def take_in(self, command: c.TakeIn) -> Plan:
-        """Decide what taking objects of the inlet will do."""
+        """Decide what taking objects of the source will do."""
         coordinator = self._coordinator
-        self._require_outlet()
+        self._require_sink()
         now_ms = coordinator.matching.now_ms
         gone = frozenset(command.gone)
         new = {one.key: one for one in reversed(command.objects) if one.key not in gone}
         known = coordinator.keys.of(NOBODY)
-        fresh = [self._accepted(one, now_ms) for one in reversed(new.values()) if one.key not in known]
+        created = [self._accepted(one, now_ms) for one in reversed(new.values()) if one.key not in known]
         ids = [known[key] for key in sorted(gone & known.keys())]
         mutations: list[Mutation] = [DeleteObject(one) for one in ids]
-        mutations += [PutObject(item) for item in fresh]
-        mutations.append(SetInlet(command.stream, command.offset))
+        mutations += [PutObject(item) for item in created]
+        mutations.append(SetSourceOffset(command.stream, command.offset))
         touches = Touches(gone | new.keys(), frozenset(ids))
         return Plan(
             lambda _: coordinator.retract(ids) if ids else None,
             tuple(mutations),
             touches,
-            Publication(fresh, [0] * len(fresh), []),
+            Publication(created, [0] * len(created), []),
         )
 
-    def _require_outlet(self) -> None:
-        """Refuse what the outlet would have to tell, while too much waits there."""
-        waiting, limit = self._coordinator.counters.outlet_waiting, self._coordinator.limits.outlet_max
+    def _require_sink(self) -> None:
+        """Refuse what the sink would have to write, while too much waits there."""
+        waiting, limit = self._coordinator.counters.sink_waiting, self._coordinator.limits.sink_max
         if waiting >= limit:
-            said = f"{waiting} changes wait"
-            raise RefusalError(Reason.TOO_MANY, "outlet", said, f"below {limit}; try again later")
+            value = f"{waiting} changes wait"
+            raise RefusalError(Reason.TOO_MANY, "sink", value, f"below {limit}; try again later")
 
     def _require_room(self, principal: Principal, more: int) -> None:
         """Refuse objects beyond the quotas of their publisher or its tenant."""

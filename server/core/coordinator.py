@@ -85,7 +85,7 @@ class Coordinator:
         self.sessions = self.router.sessions
         self.counters = self.router.counters
         self.late_mutations: deque[Mutation] = deque()
-        """What must be on disk some day: expired objects, and when devices were heard of last."""
+        """What must be on disk some day: expired objects, and when devices were last seen."""
         self.leases = Leases(lease_ms)
         self.outboxes: set[Outbox] = set()
         """Those of all streams."""
@@ -172,16 +172,16 @@ class Coordinator:
 
     # -- objects ---------------------------------------------------------------------------------
 
-    def publish(self, fresh: Sequence[LiveObject], replaced: Sequence[int]) -> None:
+    def publish(self, created: Sequence[LiveObject], replaced: Sequence[int]) -> None:
         """Add objects in place of those replaced."""
         for old_id in replaced:
             self._forget_key(self.matching.objects[old_id])
-        self.counters.objects_published += len(fresh)
+        self.counters.objects_published += len(created)
         self.counters.objects_gone += len(replaced)
-        for item in fresh:
+        for item in created:
             if item.key:
                 self.keys.put(item.owner, item.key, item.object_id)
-        self._route(self.matching.publish(fresh, replaced))
+        self._route(self.matching.publish(created, replaced))
         if self.matching.located:
             self._ask_for_locations()
 
@@ -389,14 +389,14 @@ class Coordinator:
 
         Those that are away say it in their next hello.
         """
-        asked: dict[str, list[int]] = {}
+        requested: dict[str, list[int]] = {}
         for handle in self.matching.located:
             session, subscription_id = self.router.owner(handle)
             if session.is_attached:
                 self.location_requests.ask(handle, self.clock.real_ms)
-                asked.setdefault(session.device_id, []).append(subscription_id)
+                requested.setdefault(session.device_id, []).append(subscription_id)
         self.matching.located = []
-        for device_id, numbers in asked.items():
+        for device_id, numbers in requested.items():
             self.sessions[device_id].enqueue(Locate(tuple(numbers)))
 
     def detach_silent(self) -> None:

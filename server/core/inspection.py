@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import inspection as engine
-from engine.contracts import STANDING, TOP_K, kind_of
+from engine.contracts import STATIONARY, TOP_K, kind_of
 from safe_region.scoring import length
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
@@ -42,7 +42,7 @@ class Verdict(IntEnum):
     OUT_OF_WINDOW = 7
     PENDING = 8
     BEYOND_REACH = 9
-    BEATEN = 10
+    DOMINATED = 10
     NOT_AMONG_K = 11
     OUT_OF_RANGE = 12
     TOO_MANY = 13
@@ -256,10 +256,10 @@ class Inspector:
         is_awake = bool(self._engine.are_awake(handles)[0])
         anchor, place, bound = (0.0, 0.0), (0.0, 0.0), None
         if is_awake:
-            said = self._engine.bounds(handles)
-            anchor = (float(said.x_m[0]), float(said.y_m[0]))
+            bounds = self._engine.bounds(handles)
+            anchor = (float(bounds.x_m[0]), float(bounds.y_m[0]))
             place = self._matching.frame.unproject(*anchor)
-            bound = self._matching.bound(handle, float(said.bound_m[0]), int(said.bound_id[0]))
+            bound = self._matching.bound(handle, float(bounds.bound_m[0]), int(bounds.bound_id[0]))
         is_pending = bool(self._engine.are_pending(handles)[0])
         name, spec = self._coordinator.router.name_of(handle), self._matching.spec(handle)
         return InspectedSubscription(
@@ -312,11 +312,11 @@ class Inspector:
     @staticmethod
     def _why_not_held(found: InspectedSubscription, handle: int, judgement: Judgement) -> Verdict:
         """Say why an object that qualifies is not held by a top-k subscription."""
-        if kind_of(handle) == STANDING:
+        if kind_of(handle) == STATIONARY:
             return Verdict.NOT_AMONG_K
         reach = found.bound
         if isinstance(reach, Reach) and kind_of(handle) == TOP_K:
             is_below = (judgement.length_m, judgement.object_id) < (reach.length_m, reach.object_id)
             if is_below:
-                return Verdict.PENDING if found.is_pending else Verdict.BEATEN
+                return Verdict.PENDING if found.is_pending else Verdict.DOMINATED
         return Verdict.BEYOND_REACH

@@ -15,25 +15,25 @@ class LocationRequests:
 
     def __init__(self) -> None:
         self._latest = 0
-        self._asked: dict[int, tuple[int, int]] = {}  # handle -> number of the question, when
+        self._requested: dict[int, tuple[int, int]] = {}  # handle -> number of the question, when
         self._waiting: list[tuple[int, Callable[[], None]]] = []  # number of a question, who waits
 
     def ask(self, handle: int, now_ms: int) -> None:
         """Note that the device of a subscription was asked."""
         self._latest += 1
-        self._asked[handle] = (self._latest, now_ms)
+        self._requested[handle] = (self._latest, now_ms)
 
     def answered(self, handles: Iterable[int]) -> None:
         """Note that nobody waits for the devices of these subscriptions any more."""
         for handle in handles:
-            self._asked.pop(handle, None)
+            self._requested.pop(handle, None)
         if self._waiting:
-            oldest = next((number for number, _ in self._asked.values()), self._latest + 1)
+            oldest = next((number for number, _ in self._requested.values()), self._latest + 1)
             self._end_waiting(oldest)
 
     def when_answered(self, done: Callable[[], None]) -> None:
         """Call something when all that have been asked have answered, or are given up."""
-        if self._asked:
+        if self._requested:
             self._waiting.append((self._latest, done))
         else:
             done()
@@ -50,10 +50,10 @@ class LocationRequests:
 
     def late(self, before_ms: int) -> int | None:
         """Return the subscription asked longest ago, if that was before this time."""
-        for handle, (_, since_ms) in self._asked.items():
+        for handle, (_, since_ms) in self._requested.items():
             return handle if since_ms < before_ms else None
         return None
 
     def since_ms(self, handle: int) -> int:
         """Return when the device of a subscription was asked."""
-        return self._asked[handle][1]
+        return self._requested[handle][1]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import Engine, EngineOptions
-from engine.contracts import BOOLEAN, STANDING, Bounds, Rows, handle_of, kind_of
+from engine.contracts import BOOLEAN, STATIONARY, Bounds, Rows, handle_of, kind_of
 from engine.engine import Part
 from engine.weights import SLOTS
 from index.batches import Ints, KeywordLists, ObjectBatch
@@ -92,7 +92,7 @@ class MatchingService:
     def advance(self, now_ms: int) -> tuple[list[RemovedObject], list[Delta]]:
         """Set the time; return what expired, of which nobody is told: both sides know the expiry.
 
-        But of subscriptions that stand it is told what takes its place, or that nothing does.
+        But of stationary subscriptions it is told what takes its place, or that nothing does.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class MatchingService:
         Of what expires or leaves a window, or of what is to be settled.
         """
         times = [self.engine.next_settle_ms()]
-        if len(self.engine.matchers[STANDING]):
+        if len(self.engine.matchers[STATIONARY]):
             times.append(self.engine.objects.next_due_ms())
         return min((one for one in times if one is not None), default=None)
 

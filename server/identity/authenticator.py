@@ -1,4 +1,4 @@
-"""The door: who is it that begins a call? Asked once a call, of nothing but its token."""
+"""Authentication: who is it that begins a call? Asked once a call, of nothing but its token."""
 
 from __future__ import annotations
 

@@ -112,13 +112,13 @@ class Issuer:
             Others, or in place of these.
         """
         now_s = int(time.time())
-        said: dict[str, object] = {
+        issued: dict[str, object] = {
             "sub": name,
             "roles": [role.value for role in roles],
             "aud": audience,
             "iat": now_s,
             "exp": int(now_s + ttl_s),
         }
-        said |= {"tenant": tenant} if tenant else {}
-        said |= {"iss": issuer} if issuer else {}
-        return jwt.encode(said | claims, self._key, _ALGORITHM, {"kid": self._key_id})
+        issued |= {"tenant": tenant} if tenant else {}
+        issued |= {"iss": issuer} if issuer else {}
+        return jwt.encode(issued | claims, self._key, _ALGORITHM, {"kid": self._key_id})

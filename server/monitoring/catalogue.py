@@ -41,10 +41,10 @@ COUNTERS = {
     "objects_published": Metric("Objects accepted, replacements included."),
     "objects_gone": Metric("Objects that expired, were taken back or were replaced."),
     "requests_unparsable": Metric("Requests that are no message of their type."),
-    "inlet_refused": Metric("Rows of the inlet that are no objects that the server accepts."),
-    "inlet_unreadable": Metric("Files and entries of the inlet that were set aside or passed over."),
-    "bridge_failures": Metric("Attempts to read the inlet or to write the outlet that failed.", "feed"),
-    "devices_forgotten": Metric("Devices that were not heard of for too long."),
+    "source_refused": Metric("Rows of the source that are no objects that the server accepts."),
+    "source_unreadable": Metric("Files and entries of the source that were set aside or passed over."),
+    "bridge_failures": Metric("Attempts to read the source or to write the sink that failed.", "feed"),
+    "devices_forgotten": Metric("Devices that were not seen for too long."),
     "devices_deleted": Metric("Devices of which all that was kept was deleted on request."),
     "parked": Metric("Devices that were parked.", "reason"),
     "rejected": Metric("Commands and calls that were refused.", "reason"),
@@ -60,8 +60,8 @@ GAUGES = {
     "commands_waiting": Metric("Commands that were read and not yet carried out."),
     "events_waiting": Metric("Events in outboxes."),
     "late_mutations_waiting": Metric("Rows to be written that nobody waits for."),
-    "outlet_waiting": Metric("Changes of objects that wait to be told at the outlet."),
-    "bridge_failing": Metric("Streams of the inlet, and the outlet, that are tried again.", "feed"),
+    "sink_waiting": Metric("Changes of objects that wait to be written to the sink."),
+    "bridge_failing": Metric("Streams of the source, and the sink, that are tried again.", "feed"),
     "memory_bytes": Metric("Size of the engine's arrays.", "part"),
     "store_bytes": Metric("Size of the store on disk.", "file"),
     "kernels_compiled": Metric("Kernels that had to be compiled before the server could serve."),
@@ -89,4 +89,4 @@ MEASURES = {
 """Distributions since the server began, by the name in `Status`."""
 
 SILENCE = "silence_ms"
-SILENCE_HELP = "How long ago attached devices were heard of; a distribution of now."
+SILENCE_HELP = "How long ago attached devices were last seen; a distribution of now."

@@ -38,14 +38,14 @@ def _log_end(kind: type[BaseException], error: BaseException, trace: TracebackTy
     logging.getLogger(__name__).critical("the server ends", exc_info=(kind, error, trace))
 
 
-def said(record: logging.LogRecord) -> str:
+def record_text(record: logging.LogRecord) -> str:
     """Return the message of an entry, but for what may be of a caller."""
     message = record.getMessage()
     is_ours = record.name.partition(".")[0] in _OURS
     return message if is_ours else message.partition("\n")[0]
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return what of an error may be in a log: its type, its message if that is harmless."""
     name = type(error).__name__
     return f"{name}: {error}" if isinstance(error, _HARMLESS) else name
@@ -65,7 +65,7 @@ class TextFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         """Return the line."""
-        record.message = said(record)
+        record.message = record_text(record)
         return super().formatMessage(record)
 
     def formatException(self, ei: object) -> str:  # noqa: N802 - logging's
@@ -73,7 +73,7 @@ class TextFormatter(logging.Formatter):
         error = ei[1] if isinstance(ei, tuple) else None
         if not isinstance(error, BaseException):
             return ""
-        return "\n".join([told(error), *(f"  {place}" for place in places(error))])
+        return "\n".join([error_text(error), *(f"  {place}" for place in places(error))])
 
 
 class JsonFormatter(logging.Formatter):
@@ -86,9 +86,9 @@ class JsonFormatter(logging.Formatter):
             "time": time,
             "level": record.levelname,
             "logger": record.name,
-            "message": said(record),
+            "message": record_text(record),
         }
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
-            found |= {"error": told(error), "places": places(error)}
+            found |= {"error": error_text(error), "places": places(error)}
         return json.dumps(found, ensure_ascii=False)

@@ -162,7 +162,7 @@ class MetricsPort:
             return _message("431 Request Header Fields Too Large", {}, b"")
         except BadRequestError as error:
             return _message(error.status, {}, b"")
-        return _told(scrape, _Families(*await self._reading()))
+        return _rendered(scrape, _Families(*await self._reading()))
 
     async def _reading(self) -> tuple[float, Reading | None]:
         """Return how long the server's loop took to be read, and what it says."""
@@ -173,8 +173,8 @@ class MetricsPort:
 
         coroutine = read()
         try:
-            asked = asyncio.run_coroutine_threadsafe(coroutine, self._server_loop)
-            return await asyncio.wait_for(asyncio.wrap_future(asked), _ANSWER_S)
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._server_loop)
+            return await asyncio.wait_for(asyncio.wrap_future(future), _ANSWER_S)
         except TimeoutError:
             _log.warning("the event loop has not answered a scrape for %g s", _ANSWER_S)
         except RuntimeError:  # it is closed
@@ -182,7 +182,7 @@ class MetricsPort:
         return _ANSWER_S, None
 
 
-def _told(scrape: Scrape, families: _Families) -> bytes:
+def _rendered(scrape: Scrape, families: _Families) -> bytes:
     """Return the answer to a scrape."""
     registry = CollectorRegistry()
     registry.register(families)

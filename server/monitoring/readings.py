@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.contracts import BOOLEAN, STANDING, TOP_K
+from engine.contracts import BOOLEAN, STATIONARY, TOP_K
 from safe_region.jit.dispatchers import Kernel
 from server.counters import Feed
 from server.distribution import Classes, Distribution
@@ -23,7 +23,7 @@ from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 
-KINDS = {TOP_K: "TOP_K", BOOLEAN: "BOOLEAN", STANDING: "STANDING"}
+KINDS = {TOP_K: "TOP_K", BOOLEAN: "BOOLEAN", STATIONARY: "STATIONARY"}
 """Kinds of subscriptions, as the engine keeps them apart."""
 
 _SESSIONS_MAX = 10_000
@@ -116,7 +116,7 @@ class Readings:
             "commands_waiting": loop.waiting_count,
             "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
             "late_mutations_waiting": len(coordinator.late_mutations),
-            "outlet_waiting": coordinator.counters.outlet_waiting,
+            "sink_waiting": coordinator.counters.sink_waiting,
             **{f"bridge_failing.{one.name}": coordinator.counters.bridge_failing[one] for one in Feed},
             "memory_bytes.OBJECTS": engine.objects.memory_bytes(),
             "memory_bytes.OBJECT_INDEX": engine.objects.index.memory_bytes(),
@@ -129,7 +129,7 @@ class Readings:
         }
 
     def _silence(self) -> Classes:
-        """Return how long ago devices were heard of that are attached."""
+        """Return how long ago devices were last seen that are attached."""
         found = Distribution(*_SILENCE_BITS)
         sessions = self._coordinator.sessions.made()
         step = 1 + len(sessions) // _SESSIONS_MAX

@@ -1,6 +1,6 @@
 """Batches of what needs no disk: reports, hellos, searches, acks and pings.
 
-They are carried out in portions. While one is evaluated, on this thread, objects are looked up for the
+They are carried out in chunks. While one is evaluated, on this thread, objects are looked up for the
 next one, on another; in between, streams are read and written, and those who are answered first speak
 again first. So neither core waits for the other, however many devices speak at once.
 """
@@ -19,18 +19,18 @@ from server.commands.costs import Costs
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.errors import RefusalError
-from server.measures import Stretches, timed
+from server.measures import SliceTimer, timed
 from server.runtime.charges import Charges
 from server.runtime.command_queue import CommandQueue, Entry
 
-_PORTION = 192
-_PORTION_US = 5_000.0
-"""Commands in a portion, at most, and what they may cost: so long is the event loop held up."""
+_CHUNK = 192
+_CHUNK_US = 5_000.0
+"""Commands in a chunk, at most, and what they may cost: so long is the event loop held up."""
 
 RUN_US = 50_000.0
 """What is carried out before commands that need the disk have their turn."""
 
-_PORTION_MIN = 24
+_CHUNK_MIN = 24
 """Evaluations that take two milliseconds: fewer are not worth the quarter of one that beginning costs.
 
 They wait for others, or are looked up on this thread."""
@@ -39,7 +39,7 @@ _ANY_TIME = (c.Ack, c.Ping)
 """Commands that may come behind another one of their device that is under way."""
 
 
-class _Portion(NamedTuple):
+class _Chunk(NamedTuple):
     """Commands that were accepted; what they ask for is being looked up, if that is enough."""
 
     accepted: Accepted
@@ -82,27 +82,27 @@ class Batcher:
     async def run(self) -> None:
         """Carry out what waits and what arrives meanwhile, until others should have their turn.
 
-        Of a flood, in which reports give way to later ones, two portions at most: reading comes first.
+        Of a flood, in which reports give way to later ones, two chunks at most: reading comes first.
         """
         counters, count_max = self._coordinator.counters, self._coordinator.limits.batch_max
         superseded, waiting = counters.reports_superseded, self._queue.volatile_count
         if not waiting:
             return
-        # Half of them, if that is enough, so that there is a portion to follow.
-        portion = self._begin(waiting if waiting < 2 * _PORTION_MIN else waiting // 2)
-        begun, cost_us = 0, 0.0
-        while portion is not None:
-            begun += len(portion.entries)
-            cost_us += sum(entry.cost_us for entry in portion.entries)
-            retrieved = None if portion.retrieving is None else await portion.retrieving
+        # Half of them, if that is enough, so that there is a chunk to follow.
+        chunk = self._begin(waiting if waiting < 2 * _CHUNK_MIN else waiting // 2)
+        started, cost_us = 0, 0.0
+        while chunk is not None:
+            started += len(chunk.entries)
+            cost_us += sum(entry.cost_us for entry in chunk.entries)
+            retrieved = None if chunk.retrieving is None else await chunk.retrieving
             if counters.reports_superseded > superseded:
-                count_max = min(waiting, 2 * _PORTION)
-            following = self._follow(portion, count_max - begun) if cost_us < RUN_US else None
-            stretches = Stretches(counters.measures.slice_us)
-            self._acceptor.finish(portion.accepted, retrieved)
-            stretches.pause()
-            self._charges.carried_out(portion.entries, stretches.total_us, self._costs.evaluation)
-            portion = following
+                count_max = min(waiting, 2 * _CHUNK)
+            following = self._follow(chunk, count_max - started) if cost_us < RUN_US else None
+            slice_timer = SliceTimer(counters.measures.slice_us)
+            self._acceptor.finish(chunk.accepted, retrieved)
+            slice_timer.pause()
+            self._charges.carried_out(chunk.entries, slice_timer.total_us, self._costs.evaluation)
+            chunk = following
 
     def accept(self, entries: Iterable[Entry], accepted: Accepted) -> None:
         """Accept commands; tell those who are refused."""
@@ -135,15 +135,15 @@ class Batcher:
         """End the thread."""
         self._kernels.shutdown()
 
-    def _follow(self, portion: _Portion, count_max: int) -> _Portion | None:
-        """Begin the portion after one, if that has left this thread time and enough waits."""
+    def _follow(self, chunk: _Chunk, count_max: int) -> _Chunk | None:
+        """Begin the chunk after one, if that has left this thread time and enough waits."""
         count = min(count_max, self._queue.volatile_count)
-        if portion.retrieving is None or count < _PORTION_MIN:
+        if chunk.retrieving is None or count < _CHUNK_MIN:
             return None
-        return self._begin(count, portion.device_ids)
+        return self._begin(count, chunk.device_ids)
 
-    def _begin(self, count: int, under_way: set[str] | None = None) -> _Portion | None:
-        """Take a portion, and let objects be looked up for it.
+    def _begin(self, count: int, under_way: set[str] | None = None) -> _Chunk | None:
+        """Take a chunk, and let objects be looked up for it.
 
         A device of which another command is under way comes later.
         """
@@ -153,8 +153,8 @@ class Batcher:
             def is_ready(entry: Entry) -> bool:
                 return _ordered_id(entry) not in under_way
 
-        stretches = Stretches(self._coordinator.counters.measures.slice_us)
-        entries = self._queue.take_volatile(min(count, _PORTION), _PORTION_US, is_ready)
+        slice_timer = SliceTimer(self._coordinator.counters.measures.slice_us)
+        entries = self._queue.take_volatile(min(count, _CHUNK), _CHUNK_US, is_ready)
         if not entries:
             return None
         device_ids = {_ordered_id(entry) for entry in entries} - {""}
@@ -163,13 +163,13 @@ class Batcher:
         if accepted.evaluation.arrivals:
             self._coordinator.matching.resume(accepted.evaluation)
         self._on_taken()
-        stretches.pause()
+        slice_timer.pause()
         retrieving = None
-        if len(accepted.evaluation) >= _PORTION_MIN:
+        if len(accepted.evaluation) >= _CHUNK_MIN:
             retrieving = asyncio.get_running_loop().run_in_executor(
                 self._kernels, self._retrieve, accepted.evaluation
             )
-        return _Portion(accepted, entries, device_ids, retrieving)
+        return _Chunk(accepted, entries, device_ids, retrieving)
 
 
 def _ordered_id(entry: Entry) -> str:

@@ -24,7 +24,7 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
-from server.measures import Stretches, timed
+from server.measures import SliceTimer, timed
 from server.model import LiveObject
 from server.object_traces import ObjectTraces
 from server.runtime.batcher import Batcher
@@ -302,7 +302,7 @@ class CommandLoop:
         forgotten_count = coordinator.counters.devices_forgotten
         if forgotten_count > self._forgotten_count:
             count = forgotten_count - self._forgotten_count
-            _log.info("%d devices have not been heard of for long and are forgotten", count)
+            _log.info("%d devices have not been seen for long and are forgotten", count)
             self._forgotten_count = forgotten_count
         now_ms = coordinator.matching.now_ms
         if now_ms >= self._retention.due_ms:
@@ -323,7 +323,7 @@ class CommandLoop:
         taken = self._queue.take_durable(self.coordinator.limits.batch_max, _BATCH_US)
         if not taken:
             return
-        stretches = Stretches(self.coordinator.counters.measures.slice_us)
+        slice_timer = SliceTimer(self.coordinator.counters.measures.slice_us)
         entries, decisions, later = self._planned(taken)
         if later:
             self._queue.put_back(later)
@@ -331,7 +331,7 @@ class CommandLoop:
         if self.traces is not None:
             self.traces.begin_commit()
         mutations = [one for plan in decisions if isinstance(plan, Plan) for one in plan.mutations]
-        stretches.pause()
+        slice_timer.pause()
         if mutations:
             try:
                 await self._commit(mutations)
@@ -340,9 +340,9 @@ class CommandLoop:
                 self.gc_control.suspect()
                 self._planner.give_back(decisions)
                 decisions = [_unless_durable(plan) for plan in decisions]
-        await self._apply(entries, decisions, stretches)
+        await self._apply(entries, decisions, slice_timer)
         factor = self._costs.factor_of([entry.command for entry in entries])
-        self.charges.carried_out(entries, stretches.total_us, factor)
+        self.charges.carried_out(entries, slice_timer.total_us, factor)
         self._queue.done(entries)
 
     def _planned(self, taken: Sequence[Entry]) -> tuple[list[Entry], list[Decision], list[Entry]]:
@@ -353,7 +353,7 @@ class CommandLoop:
         return entries, [plan for plan in found if not isinstance(plan, Later)], later
 
     async def _apply(
-        self, entries: Sequence[Entry], decisions: Sequence[Decision], stretches: Stretches
+        self, entries: Sequence[Entry], decisions: Sequence[Decision], slice_timer: SliceTimer
     ) -> None:
         """Apply plans, which are on disk, and what needed no disk; answer.
 
@@ -361,11 +361,11 @@ class CommandLoop:
         before anything is evaluated. What touches everything, the last of its batch, comes behind all of
         it.
         """
-        stretches.resume()
+        slice_timer.resume()
         decided = list(zip(entries, decisions, strict=True))
         if self.traces is not None:
             for entry, plan in decided:
-                self.traces.committed(entry.command, _fresh(plan))
+                self.traces.committed(entry.command, _created(plan))
         publications: list[Publication] = []
         replies: list[tuple[Entry, object]] = []
         for entry, plan in decided:
@@ -373,14 +373,14 @@ class CommandLoop:
                 replies.append((entry, plan.apply(EvaluationBatch())))
                 publications.append(plan.publication)
         if publications:
-            await self._publish(publications, stretches)
+            await self._publish(publications, slice_timer)
         for entry, reply in replies:
             _answer(entry, reply)
         for number, some in enumerate(_slices_of(decided)):
             if number or publications:
-                await self._let_others_go_on(stretches)
+                await self._let_others_go_on(slice_timer)
             self._carry_out(some)
-        stretches.pause()
+        slice_timer.pause()
 
     def _carry_out(self, decided: Sequence[tuple[Entry, Decision]]) -> None:
         """Apply some plans, then accept what needs no disk; evaluate what both ask for, and answer.
@@ -399,20 +399,20 @@ class CommandLoop:
         for entry, reply in replies:
             _answer(entry, reply)
 
-    async def _let_others_go_on(self, stretches: Stretches) -> None:
+    async def _let_others_go_on(self, slice_timer: SliceTimer) -> None:
         """Carry out what needs no disk between two slices of what does."""
-        stretches.pause()
+        slice_timer.pause()
         await asyncio.sleep(0)
         await self._batcher.run()
-        stretches.resume()
+        slice_timer.resume()
 
-    async def _publish(self, publications: Sequence[Publication], stretches: Stretches) -> None:
+    async def _publish(self, publications: Sequence[Publication], slice_timer: SliceTimer) -> None:
         """Carry out publications in slices, between which what needs no disk goes on."""
         count_max = max(1, int(_SLICE_US / self._costs.object_us))
-        for i, (fresh, replaced) in enumerate(slices(publications, count_max)):
+        for i, (created, replaced) in enumerate(slices(publications, count_max)):
             if i:
-                await self._let_others_go_on(stretches)
-            self.coordinator.publish(fresh, replaced)
+                await self._let_others_go_on(slice_timer)
+            self.coordinator.publish(created, replaced)
         if self.traces is not None:
             self.traces.matched()
 
@@ -456,7 +456,7 @@ class CommandLoop:
         finally:
             self._arrived.set()
         self._committed_ms, self._until_ms = now_ms, until_ms
-        coordinator.counters.outlet_waiting = self._store.untold_count
+        coordinator.counters.sink_waiting = self._store.unsent_count
 
     def _write(self, mutations: list[Mutation], now_ms: int, until_ms: int) -> None:
         """Commit mutations: in the thread of the store."""
@@ -466,10 +466,10 @@ class CommandLoop:
             self._store.commit(mutations, now_ms, until_ms)
 
 
-def _fresh(plan: Decision) -> Sequence[LiveObject]:
+def _created(plan: Decision) -> Sequence[LiveObject]:
     """Return the objects that a plan publishes."""
     publication = _publication(plan)
-    return () if publication is None else publication.fresh
+    return () if publication is None else publication.created
 
 
 def _unless_durable(plan: Decision) -> Decision:

@@ -33,7 +33,7 @@ class Retention:
     Parameters
     ----------
     store
-        Where it stands when devices were heard of last.
+        Where it stands when devices were last seen.
     days
         How long devices are remembered; 0 for ever.
     """

@@ -94,7 +94,7 @@ class Turns(Generic[_Item]):
         self._count += 1
         flow = self._flows.get(item.account)
         if flow is None:
-            flow = self._begun(item)
+            flow = self._start_flow(item)
         self._caller_count += not flow.items
         flow.items.append(item)
 
@@ -105,7 +105,7 @@ class Turns(Generic[_Item]):
             item.is_taken = False
             flow = self._flows.get(item.account)
             if flow is None:
-                flow = self._begun(item)
+                flow = self._start_flow(item)
             self._caller_count += not flow.items
             flow.items.appendleft(item)
             for one in (flow, flow.tenant):
@@ -176,7 +176,7 @@ class Turns(Generic[_Item]):
                 self._end(flow)
         return None
 
-    def _begun(self, item: _Item) -> _Flow[_Item]:
+    def _start_flow(self, item: _Item) -> _Flow[_Item]:
         """Let a caller take turns."""
         tenant = self._tenants.get(item.tenant) or _Tenant(item.tenant)
         flow = self._flows[item.account] = _Flow(item.account, tenant)

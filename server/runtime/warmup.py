@@ -32,7 +32,7 @@ from server.model import Boolean, Cause, Clause, LiveObject, Place, Spec, TopK, 
 
 _OBJECTS = 200
 _WORDS = tuple(f"word{number}" for number in range(6))
-_ALONE = ("alone",)
+_UNSHARED = ("alone",)
 """Words of one object at first: its subscription has no reach, and leaves out what that object beats."""
 _STEP_DEG = 1e-6
 _LATER_MS = 1_000
@@ -142,7 +142,7 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
         return LiveObject(number, here.lon, here.lat, point, words, 0, expiry_ms, b"", "")
 
     last = item(2 * _OBJECTS)
-    beaten = last._replace(object_id=last.object_id + 1, keywords=(*_ALONE, *last.keywords))
+    dominated = last._replace(object_id=last.object_id + 1, keywords=(*_UNSHARED, *last.keywords))
 
     def batch(places: dict[int, Place]) -> EvaluationBatch:
         found = EvaluationBatch()
@@ -155,12 +155,14 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
         TopK(_WORDS[:2], 2, 0.5, window=Window(duration_ms=_LATER_MS)),
         TopK(_WORDS[:2], 2, 0.5, window=Window(count=20)),
         TopK(_WORDS[:2], 2, 0.5, Similarity.TFIDF),
-        TopK(_WORDS[:2], 2, 0.5, region=RegionMode.STANDING, window=Window(duration_ms=_LATER_MS)),
-        TopK(_ALONE, 1, 0.5),
+        TopK(_WORDS[:2], 2, 0.5, region=RegionMode.STATIONARY, window=Window(duration_ms=_LATER_MS)),
+        TopK(_UNSHARED, 1, 0.5),
         *_boolean_specs(lon, lat),
     )
     first, second, *others = (matching.subscribe(spec) for spec in specs)
-    matching.publish([*(item(number) for number in range(1, _OBJECTS)), last._replace(keywords=_ALONE)])
+    matching.publish(
+        [*(item(number) for number in range(1, _OBJECTS)), last._replace(keywords=_UNSHARED)]
+    )
     matching.evaluate(batch(dict.fromkeys((first, second, *others), place(1))))
     matching.begin_weights(1, IdfTable({_WORDS[0]: 2.0}))
     while matching.is_reweighing:
@@ -169,7 +171,7 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
     matching.evaluate(moved, matching.retrieve(moved))
     matching.publish([item(50 + number)._replace(object_id=_OBJECTS + number) for number in range(40)])
     matching.evaluate(batch(dict.fromkeys((first, second, *others), place(51))))
-    matching.publish([beaten])
+    matching.publish([dominated])
     matching.retract([*range(_OBJECTS, _OBJECTS + 40), last.object_id])
     matching.search([SearchRequest(spec, lon, lat) for spec in specs])
     for handle in (first, *others):

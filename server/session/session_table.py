@@ -1,6 +1,6 @@
 """The sessions of all devices. Those that came back from the store are rows until somebody asks for one.
 
-A `Session` takes 0.6 kB; a device that is parked and has not been heard of since the start takes
+A `Session` takes 0.6 kB; a device that is parked and has not been seen since the start takes
 an entry in a dictionary. Look-up O(1); O(subscriptions of the device) when a row becomes a session.
 """
 

@@ -19,10 +19,10 @@ from server.errors import StoreError
 from server.store import files, losses, opening, reading, schema
 from server.store.areas import decoded_area
 from server.store.checksums import (
-    heard_checksum,
     idf_checksum,
+    last_seen_checksum,
     object_checksum,
-    outlet_checksum,
+    sink_checksum,
     subscription_checksum,
 )
 
@@ -32,7 +32,7 @@ Progress = Callable[[str, int, int], None]
 _SLICE = 10_000
 _PROBLEMS_MAX = 100
 """Named; a file that has more is beyond naming."""
-_HEARD = "SELECT DISTINCT device_id, heard_ms, heard_checksum FROM subscriptions"
+_LAST_SEEN = "SELECT DISTINCT device_id, last_seen_ms, last_seen_checksum FROM subscriptions"
 
 
 def check(path: Path, progress: Progress) -> list[str]:
@@ -86,9 +86,9 @@ def problems(database: sqlite3.Connection, path: str, progress: Progress) -> lis
 
 def file_problems(database: sqlite3.Connection) -> Iterator[str]:
     """Return what is wrong with the file, whatever its rows are."""
-    for (said,) in database.execute(f"PRAGMA integrity_check({_PROBLEMS_MAX})"):
-        if said != "ok":
-            yield f"the file is damaged: {said}"
+    for (problem,) in database.execute(f"PRAGMA integrity_check({_PROBLEMS_MAX})"):
+        if problem != "ok":
+            yield f"the file is damaged: {problem}"
 
 
 def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterator[str]:
@@ -119,11 +119,11 @@ def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterato
         _SubscriptionRules(),
         progress,
     )
-    yield from _rows(database, "outlet", reading.OUTLET, outlet_checksum, _outlet_wrong, progress)
+    yield from _rows(database, "sink", reading.SINK, sink_checksum, _sink_wrong, progress)
     yield from _rows(database, "idf", reading.IDF, idf_checksum, _idf_wrong, progress)
-    for device_id, heard_ms, checksum in database.execute(_HEARD):
-        if heard_checksum(device_id, heard_ms) != checksum or heard_ms > time_ms:
-            yield f"when device {device_id!r} was heard of last is not what was written"
+    for device_id, last_seen_ms, checksum in database.execute(_LAST_SEEN):
+        if last_seen_checksum(device_id, last_seen_ms) != checksum or last_seen_ms > time_ms:
+            yield f"when device {device_id!r} was last seen is not what was written"
 
 
 def _rows(
@@ -239,15 +239,15 @@ class _SubscriptionRules:
         return None if name.isprintable() else f"has the name {name!r}, which is not printable"
 
 
-def _outlet_wrong(
-    number: int, action: str, object_id: int, _time_ms: int, said: str, _payload: bytes
+def _sink_wrong(
+    number: int, action: str, object_id: int, _time_ms: int, about: str, _payload: bytes
 ) -> str | None:
     if number < 1 or object_id < 1:
         return f"has the number {number} and the object {object_id}, not both above 0"
-    if bool(said) != (action == "publish"):
-        return f"says {said!r} of an object that it was told to {action}"
-    if said and not reading.is_json(said):
-        return f"says {said!r}, which is no JSON"
+    if bool(about) != (action == "publish"):
+        return f"says {about!r} of an object that it was told to {action}"
+    if about and not reading.is_json(about):
+        return f"says {about!r}, which is no JSON"
     return None
 
 

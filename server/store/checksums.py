@@ -7,7 +7,7 @@ from zlib import crc32
 
 _OBJECT = struct.Struct("<qddqq")
 _GENERATION = struct.Struct("<q")
-_OUTLET = struct.Struct("<qqq")
+_SINK = struct.Struct("<qqq")
 _SUBSCRIPTION = struct.Struct("<qq")
 
 
@@ -46,14 +46,14 @@ def idf_checksum(generation: int, weights: bytes) -> int:
     return crc32(weights, crc32(_GENERATION.pack(generation)))
 
 
-def outlet_checksum(
-    number: int, action: str, object_id: int, time_ms: int, said: str, payload: bytes
+def sink_checksum(
+    number: int, action: str, object_id: int, time_ms: int, about: str, payload: bytes
 ) -> int:
-    """Return that of something to be told at the outlet."""
-    numbers = _OUTLET.pack(number, object_id, time_ms)
-    return crc32(payload, crc32(f"{action}\0{said}".encode(), crc32(numbers)))
+    """Return that of something to be written to the sink."""
+    numbers = _SINK.pack(number, object_id, time_ms)
+    return crc32(payload, crc32(f"{action}\0{about}".encode(), crc32(numbers)))
 
 
-def heard_checksum(device_id: str, heard_ms: int) -> int:
-    """Return that of when a device was heard of last."""
-    return crc32(f"{device_id}\0{heard_ms}".encode())
+def last_seen_checksum(device_id: str, last_seen_ms: int) -> int:
+    """Return that of when a device was last seen."""
+    return crc32(f"{device_id}\0{last_seen_ms}".encode())

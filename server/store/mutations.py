@@ -29,7 +29,7 @@ class DeleteObject:
 
 @dataclass(frozen=True, slots=True)
 class PutSubscription:
-    """A standing subscription."""
+    """A subscription."""
 
     device_id: str
     subscription_id: int
@@ -57,7 +57,7 @@ class DeleteDevice:
 
 @dataclass(frozen=True, slots=True)
 class SetLastSeen:
-    """A device was heard of last at the time of the commit; written only if that is news."""
+    """A device was last seen at the time of the commit; written only if that is news."""
 
     device_id: str
 
@@ -78,16 +78,16 @@ class PutIdf:
 
 
 @dataclass(frozen=True, slots=True)
-class SetInlet:
-    """A stream of the inlet was taken up to an offset."""
+class SetSourceOffset:
+    """A stream of the source was taken up to an offset."""
 
     stream: str
     offset: str
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteTold:
-    """What has happened, up to a number, was told at the outlet."""
+class DeleteSent:
+    """What has happened, up to a number, was written to the sink."""
 
     number: int
 
@@ -101,20 +101,20 @@ Mutation = (
     | SetLastSeen
     | SetTime
     | PutIdf
-    | SetInlet
-    | DeleteTold
+    | SetSourceOffset
+    | DeleteSent
 )
 
 
 class Happened(NamedTuple):
-    """Something that is to be told at the outlet."""
+    """Something that is to be written to the sink."""
 
     number: int
     """From 1 on, without gaps, in the order in which it happened."""
     action: str
     object_id: int
     time_ms: int
-    said: str
+    about: str
     """Of what was published, JSON: lon, lat, keywords, ttl_ms."""
     payload: bytes
 
@@ -164,7 +164,7 @@ class Recovered:
     time_ms: int
     next_object_id: int
     idf: PutIdf | None
-    inlets: Mapping[str, str]
-    """Up to where streams of the inlet were taken."""
+    source_offsets: Mapping[str, str]
+    """Up to where streams of the source were taken."""
     objects: Iterator[ObjectColumns]
     subscriptions: Iterator[SubscriptionColumns]

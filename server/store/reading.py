@@ -21,11 +21,11 @@ from server.errors import StoreError
 from server.store import schema
 from server.store.areas import decoded_area
 from server.store.checksums import (
-    heard_checksum,
     idf_checksum,
+    last_seen_checksum,
     meta_checksum,
     object_checksum,
-    outlet_checksum,
+    sink_checksum,
     subscription_checksum,
 )
 from server.store.mutations import Happened, ObjectColumns, PutIdf, SubscriptionColumns
@@ -42,26 +42,26 @@ SUBSCRIPTIONS = (
     "ORDER BY device_id, subscription_id"
 )
 _SUBSCRIPTIONS_SEEN = (
-    "SELECT checksum, device_id, subscription_id, kind, spec, name, heard_ms, heard_checksum "
+    "SELECT checksum, device_id, subscription_id, kind, spec, name, last_seen_ms, last_seen_checksum "
     "FROM subscriptions ORDER BY device_id, subscription_id"
 )
 IDF = "SELECT checksum, generation, weights FROM idf ORDER BY generation"
-OUTLET = "SELECT checksum, number, action, object_id, time_ms, said, payload FROM outlet ORDER BY number"
+SINK = "SELECT checksum, number, action, object_id, time_ms, about, payload FROM sink ORDER BY number"
 _EXPIRY = 6
 """Column of OBJECTS."""
 _OVERDUE = (
     # Beside max() SQLite gives the checksum of the row that has it.
-    "SELECT device_id, max(heard_ms) AS latest_ms, heard_checksum FROM subscriptions "
+    "SELECT device_id, max(last_seen_ms) AS latest_ms, last_seen_checksum FROM subscriptions "
     "GROUP BY device_id HAVING latest_ms < ? LIMIT ?"
 )
 
 _LAST_SEEN = (
-    "SELECT max(heard_ms), heard_checksum FROM subscriptions WHERE device_id = ? GROUP BY device_id"
+    "SELECT max(last_seen_ms), last_seen_checksum FROM subscriptions "
+    "WHERE device_id = ? GROUP BY device_id"
 )
 
 _SETTINGS = (
-    "SELECT name, value, checksum FROM meta "
-    "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'outlet')"
+    "SELECT name, value, checksum FROM meta WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'sink')"
 )
 
 _KEYS = {"subscriptions": itemgetter(1, 2)}
@@ -137,8 +137,8 @@ def idf(database: sqlite3.Connection) -> PutIdf | None:
     return found
 
 
-def inlets(database: sqlite3.Connection) -> dict[str, str]:
-    """Read up to where streams of the inlet were taken.
+def source_offsets(database: sqlite3.Connection) -> dict[str, str]:
+    """Read up to where streams of the source were taken.
 
     Raises
     ------
@@ -147,14 +147,14 @@ def inlets(database: sqlite3.Connection) -> dict[str, str]:
     """
     require_settings(database)  # a name that is damaged is not looked for
     return {
-        name.removeprefix(schema.META_INLET): value
+        name.removeprefix(schema.META_SOURCE): value
         for name, value, _ in database.execute(_SETTINGS)
-        if name.startswith(schema.META_INLET)
+        if name.startswith(schema.META_SOURCE)
     }
 
 
 def happened(database: sqlite3.Connection, path: str, count_max: int) -> list[Happened]:
-    """Read what is to be told at the outlet next.
+    """Read what is to be written to the sink next.
 
     Raises
     ------
@@ -162,8 +162,8 @@ def happened(database: sqlite3.Connection, path: str, count_max: int) -> list[Ha
         If it is not what was written.
     """
     with damage_named(path):
-        rows = database.execute(f"{OUTLET} LIMIT ?", (count_max,)).fetchall()
-        verified(rows, "outlet", outlet_checksum)
+        rows = database.execute(f"{SINK} LIMIT ?", (count_max,)).fetchall()
+        verified(rows, "sink", sink_checksum)
     return [Happened(*row[1:]) for row in rows]
 
 
@@ -192,7 +192,7 @@ def subscriptions(database: sqlite3.Connection, path: str) -> Iterator[Subscript
 
 
 def overdue(database: sqlite3.Connection, path: str, before_ms: int, count_max: int) -> list[str]:
-    """Return devices that were not heard of since a time, some of them if there are many. O(rows).
+    """Return devices that were not seen since a time, some of them if there are many. O(rows).
 
     Raises
     ------
@@ -201,9 +201,9 @@ def overdue(database: sqlite3.Connection, path: str, before_ms: int, count_max: 
     """
     with damage_named(path):
         rows = database.execute(_OVERDUE, (before_ms, count_max)).fetchall()
-        for device_id, heard_ms, checksum in rows:
-            if heard_checksum(device_id, heard_ms) != checksum:
-                raise Damage(f"when device {device_id!r} was heard of is not what was written")
+        for device_id, last_seen_ms, checksum in rows:
+            if last_seen_checksum(device_id, last_seen_ms) != checksum:
+                raise Damage(f"when device {device_id!r} was last seen is not what was written")
     return [device_id for device_id, _, _ in rows]
 
 
@@ -220,8 +220,8 @@ def last_seen_ms(database: sqlite3.Connection, path: str, device_id: str) -> int
         if row is None:
             return None
         seen_ms, checksum = row
-        if heard_checksum(device_id, seen_ms) != checksum:
-            raise Damage(f"when device {device_id!r} was heard of is not what was written")
+        if last_seen_checksum(device_id, seen_ms) != checksum:
+            raise Damage(f"when device {device_id!r} was last seen is not what was written")
     return int(seen_ms)
 
 
@@ -264,19 +264,19 @@ def require_ascending(table: str, keys: list[Any]) -> None:
 
 def _require_seen(devices: Sequence[str], seen_ms: Sequence[int], checksums: Sequence[int]) -> None:
     """Verify when devices were seen."""
-    found = list(map(heard_checksum, devices, seen_ms))
+    found = list(map(last_seen_checksum, devices, seen_ms))
     if found != list(checksums):
         wrong = next(i for i, one in enumerate(found) if one != checksums[i])
-        raise Damage(f"when device {devices[wrong]!r} was heard of is not what was written")
+        raise Damage(f"when device {devices[wrong]!r} was last seen is not what was written")
 
 
-def require_outlet(database: sqlite3.Connection, latest: int) -> None:
-    """Verify that everything is there that is to be told at the outlet, up to the latest number."""
+def require_sink(database: sqlite3.Connection, latest: int) -> None:
+    """Verify that everything is there that is to be written to the sink, up to the latest number."""
     numbers: list[int] = []
-    for rows in slices(database, "outlet", OUTLET, outlet_checksum):
+    for rows in slices(database, "sink", SINK, sink_checksum):
         numbers += [row[1] for row in rows]
     if numbers and numbers != list(range(numbers[0], latest + 1)):
-        raise Damage(f"outlet has {len(numbers)} rows, not all of {numbers[0]} to {latest}")
+        raise Damage(f"sink has {len(numbers)} rows, not all of {numbers[0]} to {latest}")
 
 
 def verified(

@@ -6,20 +6,20 @@ import json
 
 from server.model import LiveObject
 from server.store.areas import encoded_area
-from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
+from server.store.checksums import last_seen_checksum, object_checksum, subscription_checksum
 from server.store.mutations import DeleteObject, Happened, PutObject, PutSubscription
 
 _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def happened(number: int, one: PutObject | DeleteObject, time_ms: int) -> Happened:
-    """Return what is emitted at the outlet about an object."""
+    """Return what is emitted at the sink about an object."""
     if isinstance(one, DeleteObject):
         action = "expire" if one.has_expired else "retract"
         return Happened(number, action, one.object_id, time_ms, "", b"")
     item = one.item
-    said = _encoded([item.lon, item.lat, item.keywords, item.expiry_ms - item.created_ms])
-    return Happened(number, "publish", item.object_id, item.created_ms, said, item.payload)
+    about = _encoded([item.lon, item.lat, item.keywords, item.expiry_ms - item.created_ms])
+    return Happened(number, "publish", item.object_id, item.created_ms, about, item.payload)
 
 
 def object_values(item: LiveObject) -> tuple[object, ...]:
@@ -27,12 +27,12 @@ def object_values(item: LiveObject) -> tuple[object, ...]:
     words = _encoded(item.keywords)
     times = (item.created_ms, item.expiry_ms)
     place = (item.lon, item.lat)
-    said = (*place, words, *times, item.payload, item.key, encoded_area(item.area), item.owner)
-    return (item.object_id, object_checksum(item.object_id, *said), *said)
+    values = (*place, words, *times, item.payload, item.key, encoded_area(item.area), item.owner)
+    return (item.object_id, object_checksum(item.object_id, *values), *values)
 
 
 def subscription_values(put: PutSubscription, time_ms: int) -> tuple[object, ...]:
     """Return the row of a subscription whose device was seen at a time."""
-    said = (put.device_id, put.subscription_id, put.kind, put.spec, put.name)
-    heard = (time_ms, heard_checksum(put.device_id, time_ms))
-    return (*said[:2], subscription_checksum(*said), *said[2:], *heard)
+    values = (put.device_id, put.subscription_id, put.kind, put.spec, put.name)
+    last_seen = (time_ms, last_seen_checksum(put.device_id, time_ms))
+    return (*values[:2], subscription_checksum(*values), *values[2:], *last_seen)

@@ -20,11 +20,11 @@ from safe_region.frame import Frame
 from server.errors import StoreError
 from server.store import checking, files, opening, reading, schema
 from server.store.checksums import (
-    heard_checksum,
     idf_checksum,
+    last_seen_checksum,
     meta_checksum,
     object_checksum,
-    outlet_checksum,
+    sink_checksum,
     subscription_checksum,
 )
 from server.store.losses import Losses, look
@@ -60,13 +60,15 @@ _TABLES = (
     ),
     _Table("idf", "checksum, generation, weights", "generation", idf_checksum),
     _Table(
-        "outlet",
-        "checksum, number, action, object_id, time_ms, said, payload",
+        "sink",
+        "checksum, number, action, object_id, time_ms, about, payload",
         "number",
-        outlet_checksum,
+        sink_checksum,
     ),
 )
-_SUBSCRIPTIONS = "checksum, device_id, subscription_id, kind, spec, name, heard_ms, heard_checksum"
+_SUBSCRIPTIONS = (
+    "checksum, device_id, subscription_id, kind, spec, name, last_seen_ms, last_seen_checksum"
+)
 
 
 def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
@@ -193,11 +195,12 @@ def _intact_subscriptions(damaged: sqlite3.Connection, now_ms: int) -> Iterator[
     for order in ("", "DESC"):
         try:
             for row in damaged.execute(query.format(order)):
-                *said, heard_ms, heard = row
-                if not _is_intact(tuple(said), "subscriptions", subscription_checksum):
+                *values, last_seen_ms, checksum = row
+                if not _is_intact(tuple(values), "subscriptions", subscription_checksum):
                     continue
-                if heard_checksum(row[1], heard_ms) != heard:  # seen at an unknown time: take the latest
-                    row = (*said, now_ms, heard_checksum(row[1], now_ms))  # noqa: PLW2901
+                # Seen at an unknown time: take the latest.
+                if last_seen_checksum(row[1], last_seen_ms) != checksum:
+                    row = (*values, now_ms, last_seen_checksum(row[1], now_ms))  # noqa: PLW2901
                 yield row
         except sqlite3.Error:
             continue

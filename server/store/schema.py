@@ -51,8 +51,8 @@ CREATE TABLE subscriptions (
     kind INTEGER NOT NULL,
     spec TEXT NOT NULL CHECK (json_valid(spec)),  -- only its kind knows more of it
     name TEXT NOT NULL,         -- unique among those of the device; empty for none
-    heard_ms INTEGER NOT NULL,  -- when the device was last seen, coarsely
-    heard_checksum INTEGER NOT NULL,  -- of device_id and heard_ms
+    last_seen_ms INTEGER NOT NULL,  -- when the device was last seen, coarsely
+    last_seen_checksum INTEGER NOT NULL,  -- of device_id and last_seen_ms
     PRIMARY KEY (device_id, subscription_id)
 ) WITHOUT ROWID
 """
@@ -65,14 +65,14 @@ CREATE TABLE idf (
 )
 """
 
-_OUTLET = """
-CREATE TABLE outlet (
+_SINK = """
+CREATE TABLE sink (
     number INTEGER PRIMARY KEY,
     checksum INTEGER NOT NULL,  -- of all other columns
     action TEXT NOT NULL,
     object_id INTEGER NOT NULL,
     time_ms INTEGER NOT NULL,
-    said TEXT NOT NULL,         -- JSON [lon, lat, keywords, ttl_ms] of what was published; else empty
+    about TEXT NOT NULL,        -- JSON [lon, lat, keywords, ttl_ms] of what was published; else empty
     payload BLOB NOT NULL
 )
 """
@@ -101,7 +101,7 @@ CREATE = (
     *(_OBJECTS, *totals("objects")),
     *(_SUBSCRIPTIONS, *totals("subscriptions")),
     *(_IDF, *totals("idf")),
-    *(_OUTLET, *totals("outlet")),
+    *(_SINK, *totals("sink")),
 )
 """Makes a store of this version."""
 
@@ -124,7 +124,7 @@ META_STORE = "store_id"
 """Which store it is: drawn when it is made, 32 hexadecimal digits."""
 META_COMMITS = "commit_count"
 """How many commits there were; each adds one. Absent before the first."""
-META_OUTLET = "outlet_number"
-"""The number of what was last to be told at the outlet; absent if nothing was."""
-META_INLET = "inlet/"
-"""Begins the settings that say up to where streams of the inlet were taken."""
+META_SINK = "sink_number"
+"""The number of what was last to be written to the sink; absent if nothing was."""
+META_SOURCE = "source/"
+"""Begins the settings that say up to where streams of the source were taken."""

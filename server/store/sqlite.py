@@ -24,23 +24,23 @@ from server.errors import StoreError
 from server.store import files, log_frames, opening, reading, rows, schema
 from server.store import mark as marks
 from server.store.checksums import (
-    heard_checksum,
     idf_checksum,
-    outlet_checksum,
+    last_seen_checksum,
+    sink_checksum,
 )
 from server.store.mutations import (
     DeleteDevice,
     DeleteObject,
+    DeleteSent,
     DeleteSubscription,
-    DeleteTold,
     Happened,
     Mutation,
     PutIdf,
     PutObject,
     PutSubscription,
     Recovered,
-    SetInlet,
     SetLastSeen,
+    SetSourceOffset,
     SetTime,
     SubscriptionColumns,
 )
@@ -50,8 +50,8 @@ from server.store.upkeep import Upkeep
 
 _log = logging.getLogger(__name__)
 
-_HEARD_STEP_MS = 3_600_000
-"""When a device was heard of is written an hour late at most: it is weighed against days."""
+_LAST_SEEN_STEP_MS = 3_600_000
+"""When a device was last seen is written an hour late at most: it is weighed against days."""
 
 _FREE_SHARE = 4
 """Pages are given back while more than one in so many is free; the others will be needed again."""
@@ -61,15 +61,16 @@ _GIVEN_BACK = 64
 
 _DELETE_IDF = "DELETE FROM idf"
 _PUT_IDF = "INSERT INTO idf VALUES (?, ?, ?)"
-_PUT_OUTLET = "INSERT INTO outlet VALUES (?, ?, ?, ?, ?, ?, ?)"
-_DELETE_TOLD = "DELETE FROM outlet WHERE number <= ?"
+_PUT_CHANGE = "INSERT INTO sink VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DELETE_SENT = "DELETE FROM sink WHERE number <= ?"
 _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
 _PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_SUBSCRIPTION = "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?"
 _PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_DEVICE = "DELETE FROM subscriptions WHERE device_id = ?"
-_SET_HEARD = (
-    "UPDATE subscriptions SET heard_ms = ?, heard_checksum = ? WHERE device_id = ? AND heard_ms < ?"
+_SET_LAST_SEEN = (
+    "UPDATE subscriptions SET last_seen_ms = ?, last_seen_checksum = ? "
+    "WHERE device_id = ? AND last_seen_ms < ?"
 )
 
 
@@ -83,8 +84,8 @@ class SqliteStore:
     frame
         The service area. A new store takes it over, an existing one must agree.
 
-    tells
-        Whether what happens to objects is kept until it was told at the outlet.
+    has_sink
+        Whether what happens to objects is kept until it was written to the sink.
     accept_loss
         Whether to go on with what is intact of a store that is damaged; what is lost is logged.
 
@@ -95,14 +96,14 @@ class SqliteStore:
     """
 
     def __init__(
-        self, path: Path | str, frame: Frame, *, tells: bool = False, accept_loss: bool = False
+        self, path: Path | str, frame: Frame, *, has_sink: bool = False, accept_loss: bool = False
     ) -> None:
         self.path = str(path)
         if self.path != opening.MEMORY:
             self.path = files.resolved(path)
-        self._tells = tells
+        self._has_sink = has_sink
         self._erases_pages = False
-        self._told_number = self._number = self._time_ms = 0
+        self._sent_number = self._number = self._time_ms = 0
         self._upkeep: Upkeep | None = None
         self._writing = threading.Lock()
         self._is_new = False
@@ -136,9 +137,9 @@ class SqliteStore:
         self._commit_count = opening.number(database, self.path, schema.META_COMMITS)
         self._next_object_id = opening.number(database, self.path, schema.META_NEXT_ID)
         self._time_ms = opening.number(database, self.path, schema.META_TIME)
-        self._number = opening.number(database, self.path, schema.META_OUTLET)
-        (first,) = database.execute("SELECT min(number) FROM outlet").fetchone()
-        self._told_number = self._number if first is None else first - 1
+        self._number = opening.number(database, self.path, schema.META_SINK)
+        (first,) = database.execute("SELECT min(number) FROM sink").fetchone()
+        self._sent_number = self._number if first is None else first - 1
 
     def _begin_beside(self, opened: contextlib.ExitStack, *, was_killed: bool) -> None:
         """Begin what goes on beside commits: the mark, and the care of the log."""
@@ -164,8 +165,8 @@ class SqliteStore:
             time_ms = int(opening.meta(self._database, self.path, schema.META_TIME))
             next_object_id = int(opening.meta(self._database, self.path, schema.META_NEXT_ID))
             idf = reading.idf(self._database)
-            reading.require_outlet(self._database, self._number)
-            inlets = reading.inlets(self._database)
+            reading.require_sink(self._database, self._number)
+            source_offsets = reading.source_offsets(self._database)
         self._stop_tree_check()
         if self.path != opening.MEMORY:
             self._trees = TreeCheck(self.path)
@@ -173,7 +174,7 @@ class SqliteStore:
             time_ms,
             next_object_id,
             idf,
-            inlets,
+            source_offsets,
             reading.objects(self._database, self.path, time_ms),
             self._subscriptions(),
         )
@@ -185,7 +186,7 @@ class SqliteStore:
             self._trees.require()
 
     def overdue(self, before_ms: int, count_max: int) -> list[str]:
-        """Return devices last heard of before a time, or some of them. O(subscriptions), beside commits.
+        """Return devices last seen before a time, or some of them. O(subscriptions), beside commits.
 
         Raises
         ------
@@ -213,12 +214,12 @@ class SqliteStore:
             return reading.last_seen_ms(database, self.path, device_id)
 
     @property
-    def untold_count(self) -> int:
-        """How much is to be told at the outlet."""
-        return self._number - self._told_number
+    def unsent_count(self) -> int:
+        """How much is to be written to the sink."""
+        return self._number - self._sent_number
 
-    def untold(self, count_max: int) -> list[Happened]:
-        """Return what is to be told next at the outlet, beside commits.
+    def unsent(self, count_max: int) -> list[Happened]:
+        """Return what is to be told next at the sink, beside commits.
 
         Raises
         ------
@@ -239,7 +240,7 @@ class SqliteStore:
         StoreError
             If they could not be written; none is.
         """
-        numbers = self._number, self._told_number, self._commit_count, self._next_object_id
+        numbers = self._number, self._sent_number, self._commit_count, self._next_object_id
         try:
             with self._writing:
                 log_bytes = 0 if self._upkeep is None else self._upkeep.log_bytes()
@@ -249,7 +250,7 @@ class SqliteStore:
                     self._give_back_pages()
                     self._database.execute("COMMIT")
                 except BaseException:
-                    self._number, self._told_number, self._commit_count, self._next_object_id = numbers
+                    self._number, self._sent_number, self._commit_count, self._next_object_id = numbers
                     # A failed COMMIT of a full disk leaves the transaction open or has rolled it back.
                     with contextlib.suppress(sqlite3.Error):
                         self._database.execute("ROLLBACK")
@@ -288,14 +289,14 @@ class SqliteStore:
             values = (one.generation, idf_checksum(one.generation, packed), packed)
             self._database.execute(_PUT_IDF, values)
         self._write_subscriptions(of, time_ms)
-        for inlet in of[SetInlet]:
-            opening.put_meta(self._database, f"{schema.META_INLET}{inlet.stream}", inlet.offset)
-        for told in of[DeleteTold]:
-            found = self._database.execute(_DELETE_TOLD, (told.number,))
-            _require_deleted("outlet", found.rowcount, told.number - self._told_number)
-            self._told_number = told.number
-        if self._tells:
-            self._keep_for_the_outlet(mutations, time_ms)
+        for source in of[SetSourceOffset]:
+            opening.put_meta(self._database, f"{schema.META_SOURCE}{source.stream}", source.offset)
+        for sent in of[DeleteSent]:
+            found = self._database.execute(_DELETE_SENT, (sent.number,))
+            _require_deleted("sink", found.rowcount, sent.number - self._sent_number)
+            self._sent_number = sent.number
+        if self._has_sink:
+            self._keep_for_sink(mutations, time_ms)
         opening.put_meta(self._database, schema.META_TIME, str(latest))
         opening.put_meta(self._database, schema.META_COMMITS, str(self._commit_count))
 
@@ -319,20 +320,21 @@ class SqliteStore:
         write = self._database.executemany
         ended = of[DeleteSubscription]
         forgotten = of[DeleteDevice]
-        standing = of[PutSubscription]
-        heard = of[SetLastSeen]
+        subscribed = of[PutSubscription]
+        last_seen = of[SetLastSeen]
         if ended:
             found = write(_DELETE_SUBSCRIPTION, [(one.device_id, one.subscription_id) for one in ended])
             _require_deleted("subscriptions", found.rowcount, len(ended))
         if forgotten:
             write(_DELETE_DEVICE, [(one.device_id,) for one in forgotten])
-        if standing:
-            write(_PUT_SUBSCRIPTION, [rows.subscription_values(one, time_ms) for one in standing])
-        if heard:
-            before_ms = time_ms - _HEARD_STEP_MS
-            devices = [one.device_id for one in heard]
+        if subscribed:
+            write(_PUT_SUBSCRIPTION, [rows.subscription_values(one, time_ms) for one in subscribed])
+        if last_seen:
+            before_ms = time_ms - _LAST_SEEN_STEP_MS
+            devices = [one.device_id for one in last_seen]
             write(
-                _SET_HEARD, [(time_ms, heard_checksum(one, time_ms), one, before_ms) for one in devices]
+                _SET_LAST_SEEN,
+                [(time_ms, last_seen_checksum(one, time_ms), one, before_ms) for one in devices],
             )
 
     def _erase_pages(self, are_whole: bool) -> None:  # noqa: FBT001
@@ -344,17 +346,17 @@ class SqliteStore:
             self._database.execute(f"PRAGMA secure_delete={'ON' if are_whole else 'FAST'}")
             self._erases_pages = are_whole
 
-    def _keep_for_the_outlet(self, mutations: Sequence[Mutation], time_ms: int) -> None:
+    def _keep_for_sink(self, mutations: Sequence[Mutation], time_ms: int) -> None:
         """Keep what happens to objects, in order, until it was told."""
-        told: list[tuple[object, ...]] = []
+        changes: list[tuple[object, ...]] = []
         for one in mutations:
             if isinstance(one, PutObject | DeleteObject):
-                happened = rows.happened(self._number + len(told) + 1, one, time_ms)
-                told.append((happened.number, outlet_checksum(*happened), *happened[1:]))
-        if told:
-            self._database.executemany(_PUT_OUTLET, told)
-            opening.put_meta(self._database, schema.META_OUTLET, str(told[-1][0]))
-            self._number += len(told)
+                happened = rows.happened(self._number + len(changes) + 1, one, time_ms)
+                changes.append((happened.number, sink_checksum(*happened), *happened[1:]))
+        if changes:
+            self._database.executemany(_PUT_CHANGE, changes)
+            opening.put_meta(self._database, schema.META_SINK, str(changes[-1][0]))
+            self._number += len(changes)
 
     def _give_back_pages(self) -> None:
         (free,) = self._database.execute("PRAGMA freelist_count").fetchone()

@@ -16,8 +16,8 @@ from server.monitoring.readings import Readings, Usage
 from server.principal import DEFAULT_TENANT
 from server.runtime.command_loop import CommandLoop
 from server.transport.admission import Admission, Context
+from server.transport.authentication import principal
 from server.transport.device_service import DeviceServicer
-from server.transport.door import principal
 from server.transport.inspections import inspect_from, inspect_message
 
 

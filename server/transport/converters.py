@@ -48,14 +48,14 @@ def position_from(message: geometry_pb2.Position, field: str, *, present: bool) 
 
 def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
     """Read an object that a publisher posts."""
-    said = (tuple(message.keywords), message.ttl_ms, message.payload, message.key)
+    fields = (tuple(message.keywords), message.ttl_ms, message.payload, message.key)
     if message.HasField("area"):
         if message.HasField("position"):
             limit = "absent: the object has an area"
             raise RefusalError(Reason.INVALID_FIELD, f"{field}.position", "present", limit)
-        return NewObject(0.0, 0.0, *said, area_from(message.area, f"{field}.area"))
+        return NewObject(0.0, 0.0, *fields, area_from(message.area, f"{field}.area"))
     lon, lat = position_from(message.position, f"{field}.position", present=message.HasField("position"))
-    return NewObject(lon, lat, *said)
+    return NewObject(lon, lat, *fields)
 
 
 def objects_from(

@@ -21,7 +21,7 @@ from server.runtime.lifecycle import ServerState
 from server.session import GoAway, Outbox, RefusedCommand, Rejection, VersionedDelta
 from server.transport import converters
 from server.transport.admission import Admission, Context
-from server.transport.door import principal
+from server.transport.authentication import principal
 from server.transport.event_encoder import EventEncoder
 from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
@@ -212,17 +212,17 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if account.is_limited:
                 await _slow_down(account, framing.count(request))
             self._coordinator.clock.read()
-            for number, (device_id, said) in enumerate(framing.entries(request), 1):
+            for number, (device_id, own_request) in enumerate(framing.entries(request), 1):
                 if number % _ENTRIES_AT_ONCE == 0:
                     await asyncio.sleep(0)
                 if not is_admitted:
-                    await self._admit(sender, context, device_id, said)
+                    await self._admit(sender, context, device_id, own_request)
                     is_admitted = True
                 command: c.DeviceCommand | None
-                if said is None:
+                if own_request is None:
                     command = c.Detach(outbox, device_id)
                 else:
-                    command = self._command(outbox, device_id, said)
+                    command = self._command(outbox, device_id, own_request)
                 if command is not None and not self._command_loop.try_enqueue(command):
                     await self._command_loop.enqueue(command)
             await sender.room()

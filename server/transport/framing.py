@@ -94,8 +94,8 @@ class FleetFraming:
     def entries(self, request: device_service_pb2.AttachFleetRequest) -> Iterable[Entry]:
         """Yield what each device says."""
         for entry in request.entries:
-            said = entry.request if entry.HasField("request") else None
-            yield self._caller.qualified(entry.device_id), said
+            own_request = entry.request if entry.HasField("request") else None
+            yield self._caller.qualified(entry.device_id), own_request
 
     def messages(self, events: Events) -> Iterator[tuple[Events, bytes]]:
         """Yield messages with as many events as are written in a few milliseconds."""

@@ -112,14 +112,14 @@ def _subscription(found: i.InspectedSubscription) -> pb.InspectedSubscription:
         else:
             message.slack.CopyFrom(delta.slack)
     if found.judgement is not None:
-        said = found.judgement
+        judgement = found.judgement
         message.judgement.CopyFrom(
             pb.Judgement(
-                object_id=said.object_id,
-                verdict=cast("pb.Verdict", int(said.verdict)),
-                rank=said.rank,
-                length_m=said.length_m,
-                r_m=said.r_m,
+                object_id=judgement.object_id,
+                verdict=cast("pb.Verdict", int(judgement.verdict)),
+                rank=judgement.rank,
+                length_m=judgement.length_m,
+                r_m=judgement.r_m,
             )
         )
     return message

@@ -23,10 +23,10 @@ from server.monitoring.readings import Readings
 from server.runtime.command_loop import CommandLoop
 from server.runtime.gc_control import GcControl
 from server.transport.admission import Admission
+from server.transport.authentication import SERVICES, AuthenticationInterceptor
 from server.transport.control_service import ControlServicer
 from server.transport.credentials import credentials_of
 from server.transport.device_service import DeviceServicer, device_handler
-from server.transport.door import SERVICES, Door
 from server.transport.parsing import Parsing
 from server.transport.publisher_service import PublisherServicer
 
@@ -131,7 +131,7 @@ class Listener:
         admission = Admission(command_loop)
         interceptors = (
             _Beginnings(command_loop.gc_control),
-            Door(authenticator, admission),
+            AuthenticationInterceptor(authenticator, admission),
             Parsing(admission, limits),
         )
         self._server = grpc.aio.server(
@@ -160,7 +160,7 @@ class Listener:
             If the address cannot be listened on.
         """
         address = f"{host}:{port}"
-        await self._say(health_pb2.HealthCheckResponse.NOT_SERVING)
+        await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
         try:
             if tls is None:
                 bound = self._server.add_insecure_port(address)
@@ -174,7 +174,7 @@ class Listener:
     async def serve(self) -> None:
         """Let health say SERVING, and streams begin that wait for it."""
         self._devices.serve()
-        await self._say(health_pb2.HealthCheckResponse.SERVING)
+        await self._set_health(health_pb2.HealthCheckResponse.SERVING)
 
     async def drain(self, grace_s: float) -> None:
         """Let health say NOT_SERVING, tell clients to go, end streams; wait for them, but not for ever.
@@ -195,6 +195,6 @@ class Listener:
         """Stop listening; break off what is under way when the grace is over."""
         await self._server.stop(grace_s)
 
-    async def _say(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+    async def _set_health(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
         for name in ("", *SERVICES):
             await self._health.set(name, status)

@@ -25,7 +25,7 @@ from server.limits import Limits
 from server.quotas import UNLIMITED, Account
 from server.transport.admission import Admission, Context
 from server.transport.answers import Answers
-from server.transport.door import OPEN, SERVICES, principal
+from server.transport.authentication import OPEN, SERVICES, principal
 from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
 from server.transport.wire_walk import (

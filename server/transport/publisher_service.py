@@ -15,7 +15,7 @@ from server.principal import Principal
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
 from server.transport.admission import Admission, Context
-from server.transport.door import principal
+from server.transport.authentication import principal
 from server.transport.expiry import ending
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
 from server.transport.status import error_message, go_away_message
@@ -135,13 +135,13 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         self, message: publisher_service_pb2.PublishRequest, caller: Principal
     ) -> tuple[NewObject, ...]:
         """Read the objects of a request; between two portions of them others have their turn."""
-        portions = converters.objects_from(message, self._command_loop.coordinator.limits)
+        chunks = converters.objects_from(message, self._command_loop.coordinator.limits)
         with self._admission.charging(caller.account):
-            found = next(portions)
+            found = next(chunks)
         while len(found) < len(message.objects):
             await asyncio.sleep(0)
             with self._admission.charging(caller.account):
-                found += next(portions)
+                found += next(chunks)
         return tuple(found)
 
     async def _message(

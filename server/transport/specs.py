@@ -80,7 +80,7 @@ def _window_from(message: subscriptions_pb2.SubscriptionSpec) -> Window:
 def _top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     spec = message.top_k
     similarity = choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
-    region = _region_from(message, RegionMode.ANCHORED, RegionMode.ELLIPSE, RegionMode.STANDING)
+    region = _region_from(message, RegionMode.ANCHORED, RegionMode.ELLIPSE, RegionMode.STATIONARY)
     window, words = _window_from(message), tuple(spec.keywords)
     return TopK(words, spec.k, spec.alpha, similarity, region, window, spec.distance_scale_m)
 

@@ -183,11 +183,11 @@ def joints(found: DataFrame, period_s: float, turns: Turns) -> DataFrame:
         *(F.lag(name).over(order).alias(f"here_{name.removeprefix('last_')}") for name in names),
     ).where(F.col("here_tick").isNotNull())
 
-    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield judged_joints(batch, period_s, turns)
 
-    return pairs.mapInArrow(judge, FAULTS)
+    return pairs.mapInArrow(check, FAULTS)
 
 
 def judged_joints(batch: pa.RecordBatch, period_s: float, turns: Turns) -> pa.RecordBatch:

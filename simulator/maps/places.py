@@ -38,7 +38,7 @@ _VALUE_KEYS = (*KIND_KEYS, "cuisine", "sport", "brand", "clothes")
 _FLAGS = ("takeaway", "delivery", "organic", "drive_through", "second_hand", "outdoor_seating")
 """Keys that are keywords themselves where their value says so; so are the diets (`diet:vegan`)."""
 
-_SAYS_SO = frozenset({"yes", "only"})
+_YES = frozenset({"yes", "only"})
 
 
 class PlaceText(NamedTuple):
@@ -87,7 +87,7 @@ def keywords(tags: Mapping[str, str]) -> tuple[str, ...]:
         found.update(dict.fromkeys(words(tags.get(key, ""))))
     for key, value in tags.items():
         flag = key.removeprefix("diet:")
-        if value in _SAYS_SO and (flag != key or key in _FLAGS):
+        if value in _YES and (flag != key or key in _FLAGS):
             found.update(dict.fromkeys(words(flag)))
     found.update(dict.fromkeys(words(tags.get("name", ""))))
     return tuple(sorted(list(found)[:KEYWORDS_MAX]))

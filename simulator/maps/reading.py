@@ -172,9 +172,9 @@ def _points(
         raise MapError(f"{path} has no places: no shop, restaurant, sight or the like with a position")
     found = near_roads(points, network, frame)
     if not found.places:
-        whose = "its roads" if source is path else f"the roads of {path}"
+        roads_text = "its roads" if source is path else f"the roads of {path}"
         raise MapError(
-            f"{source} has no places near {whose}: all {len(points.places)} are more than "
+            f"{source} has no places near {roads_text}: all {len(points.places)} are more than "
             f"{ROAD_M_MAX:g} m from the largest connected part"
         )
     return found

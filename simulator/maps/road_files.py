@@ -119,11 +119,11 @@ def _bends(path: Path, lengths: Floats, straight: Floats) -> Floats:
         If the lengths as a whole do not fit the positions of the nodes.
     """
     bends = np.ones(len(lengths))
-    is_told = ~np.isnan(lengths) & (straight > 0.0)
-    if not is_told.any():
+    is_given = ~np.isnan(lengths) & (straight > 0.0)
+    if not is_given.any():
         return bends
     with np.errstate(over="ignore"):
-        ratios = np.minimum(lengths[is_told] / straight[is_told], BEND_MAX)
+        ratios = np.minimum(lengths[is_given] / straight[is_given], BEND_MAX)
     median = float(np.median(ratios))
     low, high = MEDIAN_BEND_RANGE
     if not low <= median <= high:
@@ -131,5 +131,5 @@ def _bends(path: Path, lengths: Floats, straight: Floats) -> Floats:
             f"{path}: its lengths are {median:.3g} times the distance of the nodes (median), must be "
             f"within {low:g}..{high:g}: one of the two has another unit"
         )
-    bends[is_told] = np.maximum(1.0, ratios)
+    bends[is_given] = np.maximum(1.0, ratios)
     return bends

@@ -69,9 +69,9 @@ class Destinations:
 
 
 def _nearest(graph: Graph, nodes: Ints, lons: Floats, lats: Floats) -> Ints:
-    stretch = np.cos(np.radians(graph.lats.mean()))
-    corners = shapely.points(np.column_stack([graph.lons[nodes] * stretch, graph.lats[nodes]]))
-    spots = shapely.points(np.column_stack([lons * stretch, lats]))
+    lon_scale = np.cos(np.radians(graph.lats.mean()))
+    corners = shapely.points(np.column_stack([graph.lons[nodes] * lon_scale, graph.lats[nodes]]))
+    spots = shapely.points(np.column_stack([lons * lon_scale, lats]))
     places, found = shapely.STRtree(np.asarray(corners)).query_nearest(spots)
     # Of several that are equally near, the first.
     order = np.lexsort((found, places))

@@ -32,7 +32,7 @@ class Parameters(BaseModel):
             super().__init__(**given)
         except ValidationError as error:
             fields = type(self).model_fields
-            raise ParameterError("; ".join(_told(one, fields) for one in error.errors())) from None
+            raise ParameterError("; ".join(_message(one, fields) for one in error.errors())) from None
 
     def changed(self, **values: Any) -> Self:  # noqa: ANN401
         """Return the same with other values."""
@@ -52,7 +52,7 @@ def bounds(field: Any) -> tuple[float | None, float | None]:  # noqa: ANN401
     return found.get("ge"), found.get("le")
 
 
-def _told(error: ErrorDetails, fields: dict[str, Any]) -> str:
+def _message(error: ErrorDetails, fields: dict[str, Any]) -> str:
     """Say what is wrong with a value."""
     if not error["loc"]:  # said by a rule about several values
         return str(error["ctx"]["error"]) if "ctx" in error else error["msg"]

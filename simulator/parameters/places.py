@@ -51,7 +51,7 @@ class PlaceParameters(Parameters):
 
     @field_validator("name")
     @classmethod
-    def _say_something(cls, name: str | None) -> str | None:
+    def _require_text(cls, name: str | None) -> str | None:
         if name is not None and not name.strip():
             raise ValueError("must be some text")
         return name

@@ -38,12 +38,12 @@ class SubscriptionParameters(Parameters):
     window_count: int | None = Field(
         None, ge=1, le=100_000_000, description="Objects of all windows; else they differ."
     )
-    standing_share: float = Field(
+    stationary_share: float = Field(
         0.2,
         ge=0,
         le=1,
-        description="Share of the top-k subscriptions that stand at a place, the others move with their "
-        "devices.",
+        description="Share of top-k subscriptions that are stationary, at a place; the others move with "
+        "their devices.",
     )
     subscription_keywords_min: int = Field(
         1, ge=1, le=16, description="Least keywords of a subscription."

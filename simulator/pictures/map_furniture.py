@@ -100,7 +100,7 @@ def draw_legend(
             Line2D([], [], color=map_style.RANGE, linewidth=1.0, label="ranges that stay (boolean)")
         )
     if has_places:
-        handles.append(_mark(map_style.STANDING, "D", "subscriptions that stand (top-k)"))
+        handles.append(_mark(map_style.STATIONARY, "D", "stationary subscriptions (top-k)"))
     if highlighted is not None:
         handles.append(Line2D([], [], color=map_style.PATH, linewidth=2.2, label=highlighted))
         handles.append(

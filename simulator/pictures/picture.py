@@ -120,9 +120,9 @@ def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) 
             ranges, facecolors="none", edgecolors=map_style.RANGE, linewidths=0.9, alpha=0.6, zorder=5.5
         )
     )
-    places = standing_places(simulation.subscriptions)
+    places = stationary_places(simulation.subscriptions)
     axes.plot(
-        *places.T, "D", color=map_style.STANDING, markersize=6.0, markeredgecolor="white", zorder=5.6
+        *places.T, "D", color=map_style.STATIONARY, markersize=6.0, markeredgecolor="white", zorder=5.6
     )
     if highlight is not None:
         _draw_highlight(axes, highlight, _PATH_PT)
@@ -273,7 +273,7 @@ def fixed_ranges(subscriptions: pa.Table, frame: Frame) -> list[npt.NDArray[np.f
     return outlines[:: max(1, -(-len(outlines) // RANGES_MAX))]
 
 
-def standing_places(subscriptions: pa.Table) -> npt.NDArray[np.float64]:
+def stationary_places(subscriptions: pa.Table) -> npt.NDArray[np.float64]:
     """Return where subscriptions stand, (lon, lat) a row; of many only some."""
     places = [place for place in subscriptions["place"].to_pylist() if place is not None]
     shown = places[:: max(1, -(-len(places) // PLACES_MAX))]

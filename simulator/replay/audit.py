@@ -82,15 +82,15 @@ class Audit:
         UndecidedError
             If it depends on an instant that is not known well enough.
         """
-        said = [self._expected(subscription, place, moment) for moment in self._moments]
-        expected = said[-1]
+        candidates = [self._expected(subscription, place, moment) for moment in self._moments]
+        expected = candidates[-1]
         found = subscription.results()
         if subscription.state is SubscriptionState.TOO_MANY:
             if {match.object.id for match in found} <= {one.object_id for one, _ in expected}:
                 return None
-        elif any(_is_same(one, found) for one in said):
+        elif any(_is_same(one, found) for one in candidates):
             return None
-        if any(_ids(one) != _ids(expected) for one in said):
+        if any(_ids(one) != _ids(expected) for one in candidates):
             raise UndecidedError
         ids = tuple(match.object.id for match in found)
         return Mismatch(place.device_id, subscription.id, self._tick, _ids(expected), ids)
@@ -131,7 +131,7 @@ def expected_list(
     if isinstance(spec, Boolean):
         wanted = oracle_range(spec, frame)._replace(window=window)
         return [(one, 0.0) for one in oracle.matching(wanted, x_m, y_m, objects, now_ms)]
-    asked = oracle.OracleSubscription(
+    query = oracle.OracleSubscription(
         _normalised(spec.keywords),
         spec.k,
         spec.alpha,
@@ -140,8 +140,8 @@ def expected_list(
         window,
         spec.distance_scale_m,
     )
-    best = oracle.top_k(asked, x_m, y_m, frame.maxdist_m, objects, now_ms)
-    return [(one, oracle.score(asked, one.length_m, frame.maxdist_m)) for one in best]
+    best = oracle.top_k(query, x_m, y_m, frame.maxdist_m, objects, now_ms)
+    return [(one, oracle.score(query, one.length_m, frame.maxdist_m)) for one in best]
 
 
 def oracle_window(spec: Spec, latest_id: int) -> oracle.OracleWindow:

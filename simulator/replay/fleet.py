@@ -36,7 +36,7 @@ class Audited(NamedTuple):
 
 
 class ReplayedDevices:
-    """Devices by name, each on one of several streams. A subscription that stands has one of its own.
+    """Devices by name, each on one of several streams. A stationary subscription has one of its own.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class ReplayedDevices:
         self._devices: dict[str, Device] = {}
         self._places: dict[str, Place] = {}
         self._subscriptions: dict[str, list[Subscription]] = {}
-        self._standing: list[Audited] = []
-        self._standing_devices: list[Device] = []
+        self._stationary: list[Audited] = []
+        self._stationary_devices: list[Device] = []
         self._watchers: list[asyncio.Task[None]] = []
         self.seen_id = 0
         """The latest object of the ticks before: of what is newer the time is taken."""
@@ -101,18 +101,18 @@ class ReplayedDevices:
         for device_id, found in self._subscriptions.items():
             for one in found:
                 yield Audited(self._places[device_id], one)
-        yield from self._standing
+        yield from self._stationary
 
     def counters(self) -> Counters:
         """Return what devices have done and received, all together. O(devices)."""
-        everybody = (*self._devices.values(), *self._standing_devices)
+        everybody = (*self._devices.values(), *self._stationary_devices)
         return sum((device.counters for device in everybody), Counters())
 
     async def finish(self) -> None:
         """Note the numbers of the run, and take no more times."""
         report = self._report
         report.counters = self.counters()
-        report.reports_of_standing = sum(one.counters.reports for one in self._standing_devices)
+        report.reports_of_stationary = sum(one.counters.reports for one in self._stationary_devices)
         for device_id, found in self._subscriptions.items():
             if found and all(map(_is_fixed, found)):
                 report.fixed_devices += 1
@@ -132,13 +132,13 @@ class ReplayedDevices:
             *(device.subscribe(row.spec(self._region)) for row in rows if row.place is None)
         )
         self._subscriptions[device_id] = found
-        standing = [(row, row.place) for row in rows if row.place is not None]
-        for row, (lon, lat) in standing:
+        stationary = [(row, row.place) for row in rows if row.place is not None]
+        for row, (lon, lat) in stationary:
             await self._stand(stream, row, lon, lat)
         report = self._report
         report.devices += 1
         report.subscriptions += len(rows)
-        report.standing_subscriptions += len(standing)
+        report.stationary_subscriptions += len(stationary)
         report.boolean_subscriptions += sum(isinstance(one.spec, Boolean) for one in found)
         self._watchers += [asyncio.create_task(self._watch(one)) for one in found]
 
@@ -146,9 +146,9 @@ class ReplayedDevices:
         """Subscribe where a subscription stands: on a device of its own, which stays there."""
         device_id = f"{row.device_id}-place-{row.subscription_id}"
         device = await stream.attach(device_id, lon=lon, lat=lat)
-        self._standing_devices.append(device)
+        self._stationary_devices.append(device)
         subscription = await device.subscribe(row.spec(self._region))
-        self._standing.append(Audited(Place(device.id, lon, lat), subscription))
+        self._stationary.append(Audited(Place(device.id, lon, lat), subscription))
         self._watchers.append(asyncio.create_task(self._watch(subscription)))
 
     async def _watch(self, subscription: Subscription) -> None:

@@ -17,7 +17,7 @@ from simulator.replay.published_objects import Published
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TickChanges:
     """What the publishing process did at a tick, in this order."""
 
     retracted: Sequence[int] = ()
@@ -38,33 +38,33 @@ class Leader:
 
     lines: Sequence[Connection] = ()
 
-    async def tell(self, told: Told) -> None:
+    async def send(self, changes: TickChanges) -> None:
         """Let the others know what was done at a tick."""
         for number, line in enumerate(self.lines, 1):
             try:
-                line.send(told)
+                line.send(changes)
             except OSError:
-                await self._hear(number, line)  # perhaps it has said why it is gone
+                await self._receive(number, line)  # perhaps it has said why it is gone
 
     async def done(self, tick: int) -> None:
         """Wait until a tick is done everywhere."""
         for number, line in enumerate(self.lines, 1):
-            heard = await self._hear(number, line)
-            if heard != tick:
-                raise ReplayError(f"process {number + 1} is at tick {heard}, must be at {tick}")
+            reply = await self._receive(number, line)
+            if reply != tick:
+                raise ReplayError(f"process {number + 1} is at tick {reply}, must be at {tick}")
 
     async def reports(self) -> list[Any]:
         """Wait for what each of the others has found."""
-        return [await self._hear(number, line) for number, line in enumerate(self.lines, 1)]
+        return [await self._receive(number, line) for number, line in enumerate(self.lines, 1)]
 
-    async def _hear(self, number: int, line: Connection) -> Any:  # noqa: ANN401
+    async def _receive(self, number: int, line: Connection) -> Any:  # noqa: ANN401
         try:
-            heard = await _received(line)
+            reply = await _received(line)
         except (EOFError, OSError):
-            heard = Failure("it has ended before its time")
-        if isinstance(heard, Failure):
-            raise ReplayError(f"process {number + 1} of {len(self.lines) + 1}: {heard.text}")
-        return heard
+            reply = Failure("it has ended before its time")
+        if isinstance(reply, Failure):
+            raise ReplayError(f"process {number + 1} of {len(self.lines) + 1}: {reply.text}")
+        return reply
 
 
 @dataclass(slots=True)
@@ -73,13 +73,13 @@ class Follower:
 
     line: Connection
 
-    async def told(self) -> Told:
+    async def receive(self) -> TickChanges:
         """Wait until the publishing process has done its part of a tick."""
         try:
-            told: Told = await _received(self.line)
+            changes: TickChanges = await _received(self.line)
         except (EOFError, OSError):
             raise ReplayError("the process that publishes has ended before its time") from None
-        return told
+        return changes
 
     async def done(self, tick: int) -> None:
         """Say that a tick is done."""

@@ -48,22 +48,22 @@ class PublishedObjects:
     """Of each id its key, when its row publishes it, and how much later it may have been created."""
     _expiries: list[tuple[int, int]] = field(default_factory=list)
 
-    def published(self, told: Published) -> None:
+    def published(self, batch: Published) -> None:
         """Note objects that the server has accepted, replacements included. O(log objects) each."""
-        self.latest_id = max(self.latest_id, *told.ids) if told.ids else self.latest_id
-        for row, object_id in zip(told.rows, told.ids, strict=True):
+        self.latest_id = max(self.latest_id, *batch.ids) if batch.ids else self.latest_id
+        for row, object_id in zip(batch.rows, batch.ids, strict=True):
             replaced = self._id_of_key.get(row.object_key)
             if replaced is not None:
                 self._forget(replaced)
             self._id_of_key[row.object_key] = object_id
-            self._keys[object_id] = (row.object_key, row.publish_ms, told.until_ms - told.since_ms)
+            self._keys[object_id] = (row.object_key, row.publish_ms, batch.until_ms - batch.since_ms)
             x_m, y_m = self.frame.project(row.lon, row.lat)
             keywords = frozenset(normalised_keyword(keyword) for keyword in row.keywords)
-            created_ms = told.since_ms
+            created_ms = batch.since_ms
             self.objects[object_id] = oracle.OracleObject(
                 object_id, x_m, y_m, keywords, created_ms, created_ms + row.ttl_ms
             )
-            heapq.heappush(self._expiries, (told.until_ms + row.ttl_ms, object_id))
+            heapq.heappush(self._expiries, (batch.until_ms + row.ttl_ms, object_id))
 
     def live_id(self, row: ObjectRow, now_ms: int) -> int | None:
         """Return the id of what was published for a row, if it is surely alive then."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from nearcast import Client
-from simulator.replay.lockstep import Told
+from simulator.replay.lockstep import TickChanges
 from simulator.replay.published_objects import Published, PublishedObjects
 from simulator.replay.recording import Recording
 from simulator.replay.schedule import Schedule
@@ -55,7 +55,7 @@ class Publishing:
         self._now_ms = now_ms
         self._doubt_ms = doubt_ms
 
-    async def tick(self, tick: int) -> Told:
+    async def tick(self, tick: int) -> TickChanges:
         """Take back and publish what is due.
 
         Raises
@@ -70,7 +70,7 @@ class Publishing:
         if self._weights is not None:
             generation = await self._client.set_idf(self._weights)
             self._weights = None
-        return Told(retracted, published, generation)
+        return TickChanges(retracted, published, generation)
 
     async def _retract(self, rows: Sequence[ObjectRow]) -> list[int]:
         until_ms = self._now_ms() + self._doubt_ms
@@ -85,9 +85,9 @@ class Publishing:
         payload = STAMP.pack(time.perf_counter_ns())
         since_ms = self._now_ms()
         ids = await self._publisher.publish([row.geo_object(payload) for row in rows])
-        told = Published(rows, ids, since_ms, self._now_ms() + self._doubt_ms)
-        self._published.published(told)
-        return told
+        batch = Published(rows, ids, since_ms, self._now_ms() + self._doubt_ms)
+        self._published.published(batch)
+        return batch
 
 
 def _distinct_chunks(rows: Sequence[ObjectRow]) -> list[list[ObjectRow]]:

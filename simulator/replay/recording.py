@@ -26,7 +26,7 @@ from simulator.tables import SORT_KEYS, check_table, read_table, slice_name
 from simulator.workload.rows import Fix, ObjectRow, SubscriptionRow, subscription_rows
 from simulator.world import read_world
 
-_PORTION_ROWS = 8_192
+_BATCH_ROWS = 8_192
 """Objects that are read at once, of each file."""
 
 _REPLAYED = ("trajectories", "objects", "subscriptions", "idf")
@@ -135,7 +135,7 @@ class Recording:
     def _object_rows(self, path: Path) -> Iterator[ObjectRow]:
         names = list(ObjectRow._fields)
         with _readable(path), pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_PORTION_ROWS, columns=names):
+            for batch in file.iter_batches(_BATCH_ROWS, columns=names):
                 columns = (batch.column(name).to_pylist() for name in names)
                 yield from map(ObjectRow._make, zip(*columns, strict=True))
 

@@ -18,7 +18,7 @@ from nearcast import Boolean
 from safe_region.frame import Frame
 from simulator.replay.audit import Audit, UndecidedError
 from simulator.replay.fleet import Audited, ReplayedDevices
-from simulator.replay.lockstep import Follower, Leader, Told
+from simulator.replay.lockstep import Follower, Leader, TickChanges
 from simulator.replay.options import ReplayError, ReplayOptions
 from simulator.replay.pace import Pace
 from simulator.replay.published_objects import PublishedObjects
@@ -172,17 +172,17 @@ class Replay:
         """Let time pass; take back and publish, or hear from the process that does so what it did."""
         if isinstance(self._lockstep, Leader):
             await self._pass_time()
-            told = await self._publishing.tick(tick)
-            self.report.objects_published += sum(len(one.ids) for one in told.published)
-            self.report.objects_retracted += len(told.retracted)
-            await self._lockstep.tell(told)
+            changes = await self._publishing.tick(tick)
+            self.report.objects_published += sum(len(one.ids) for one in changes.published)
+            self.report.objects_retracted += len(changes.retracted)
+            await self._lockstep.send(changes)
         else:
-            told = await self._lockstep.told()
+            changes = await self._lockstep.receive()
             await self._pass_time()
-            self._published.retracted(told.retracted)
-            for one in told.published:
+            self._published.retracted(changes.retracted)
+            for one in changes.published:
                 self._published.published(one)
-        self._note_weights(told)
+        self._note_weights(changes)
 
     async def _pass_time(self) -> None:
         if self._options.clock.is_real:
@@ -191,9 +191,9 @@ class Replay:
             self._published.pass_time(self._now_ms())
             await self._client.advance_clock(self._now_ms())
 
-    def _note_weights(self, told: Told) -> None:
-        if told.idf_generation is not None:
-            self._published.tables[told.idf_generation] = self._recording.idf_table()
+    def _note_weights(self, changes: TickChanges) -> None:
+        if changes.idf_generation is not None:
+            self._published.tables[changes.idf_generation] = self._recording.idf_table()
 
     async def _audit(self, tick: int) -> None:
         """Compare the lists of this audit's sample. In real time in portions, each when all is quiet."""
@@ -230,7 +230,7 @@ class Replay:
         report.audited_boolean += isinstance(subscription.spec, Boolean)
         report.audited_windows += subscription.spec.window is not None
         report.audited_weighed += subscription.idf_generation > 0
-        report.audited_standing += subscription.spec.region is nearcast.RegionMode.STANDING
+        report.audited_stationary += subscription.spec.region is nearcast.RegionMode.STATIONARY
         if mismatch is not None:
             report.add_mismatch(mismatch)
 

@@ -16,8 +16,8 @@ _SUMS = (
     "devices",
     "subscriptions",
     "boolean_subscriptions",
-    "standing_subscriptions",
-    "reports_of_standing",
+    "stationary_subscriptions",
+    "reports_of_stationary",
     "fixed_devices",
     "reports_of_fixed",
     "objects_published",
@@ -27,7 +27,7 @@ _SUMS = (
     "held",
     "audited",
     "audited_boolean",
-    "audited_standing",
+    "audited_stationary",
     "audited_weighed",
     "audited_windows",
     "undecided",
@@ -43,9 +43,9 @@ class ReplayReport:
     """Those of the trajectories."""
     subscriptions: int = 0
     boolean_subscriptions: int = 0
-    standing_subscriptions: int = 0
+    stationary_subscriptions: int = 0
     """So many top-k subscriptions stand at a place, each on a device of its own there."""
-    reports_of_standing: int = 0
+    reports_of_stationary: int = 0
     """How often those devices spoke."""
     fixed_devices: int = 0
     """Devices all of whose subscriptions have a range that is fixed in place."""
@@ -73,8 +73,8 @@ class ReplayReport:
     audited: int = 0
     audited_boolean: int = 0
     """So many of them lists of boolean subscriptions."""
-    audited_standing: int = 0
-    """So many of them lists of top-k subscriptions that stand at a place."""
+    audited_stationary: int = 0
+    """So many of them lists of top-k subscriptions that are stationary, at a place."""
     audited_weighed: int = 0
     """So many of them lists of top-k subscriptions by weights of keywords."""
     audited_windows: int = 0
@@ -138,7 +138,7 @@ class ReplayReport:
             "devices": self.devices,
             "subscriptions": self.subscriptions,
             "boolean_subscriptions": self.boolean_subscriptions,
-            "standing_subscriptions": self.standing_subscriptions,
+            "stationary_subscriptions": self.stationary_subscriptions,
             "simulated_s": self.simulated_s,
             "elapsed_s": round(self.elapsed_s, 1),
             "late_ms_max": round(self.late_ms_max, 1),
@@ -151,7 +151,7 @@ class ReplayReport:
             "reports_per_device_hour": round(self.reports_per_device_hour, 1),
             "devices_of_fixed_ranges": self.fixed_devices,
             "reports_of_fixed_ranges": self.reports_of_fixed,
-            "reports_of_standing": self.reports_of_standing,
+            "reports_of_stationary": self.reports_of_stationary,
             "objects_held_mean": round(self.objects_held_mean, 1),
             "anchors_ahead_percent": round(100.0 * self.anchors_ahead_share, 1),
             "deltas": counters.deltas,
@@ -162,7 +162,7 @@ class ReplayReport:
             "publish_to_device_p99_ms": round(self.latency_ms(0.99), 2),
             "audited_lists": self.audited,
             "audited_boolean_lists": self.audited_boolean,
-            "audited_standing_lists": self.audited_standing,
+            "audited_stationary_lists": self.audited_stationary,
             "audited_lists_by_tfidf": self.audited_weighed,
             "audited_lists_with_windows": self.audited_windows,
             "undecided_lists": self.undecided,

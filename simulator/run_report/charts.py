@@ -225,8 +225,8 @@ def _latency(report: ReplayReport) -> Chart:
                 va="top",
             )
 
-    told = " and ".join(f"p{100.0 * share:g} {value_ms:.1f} ms" for share, value_ms in marks)
-    text = f"Real time from a publication to the change of a list, of {total:,}: {told}."
+    percentiles = " and ".join(f"p{100.0 * share:g} {value_ms:.1f} ms" for share, value_ms in marks)
+    text = f"Real time from a publication to the change of a list, of {total:,}: {percentiles}."
     return _drawn("latency", "Latency", text, draw)
 
 

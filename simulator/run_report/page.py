@@ -24,7 +24,7 @@ OBJECTS_SHOWN_MAX = 4_000
 MISMATCHES_SHOWN_MAX = 50
 
 _TEMPLATE = Path(__file__).with_name("page.html.jinja")
-_PORTION_ROWS = 65_536
+_BATCH_ROWS = 65_536
 
 
 def write_page(folder: Path, replayed: Replayed, out_html: Path) -> None:
@@ -89,7 +89,7 @@ def _object_places(folder: Path) -> npt.NDArray[np.float64]:
     found: list[npt.NDArray[np.float64]] = [np.empty((0, 2))]
     for path in sorted((folder / "objects").glob("*.parquet")):
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_PORTION_ROWS, columns=["lon", "lat"]):
+            for batch in file.iter_batches(_BATCH_ROWS, columns=["lon", "lat"]):
                 columns = [batch.column(name).to_numpy() for name in ("lon", "lat")]
                 found.append(np.column_stack(columns)[::step])
     return np.concatenate(found)

@@ -13,7 +13,7 @@ from safe_region.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
 from simulator import schemas
 from simulator.parameters.traces import TraceOptions
 from simulator.traces.batches import Longs, by_group
-from simulator.traces.cleaning_kernels import judge
+from simulator.traces.cleaning_kernels import classify
 from simulator.traces.points import KEYS, ORDER, POINTS, Verdict
 
 
@@ -85,7 +85,7 @@ def clean(table: pa.Table, offsets: Longs, frame: Frame, options: TraceOptions) 
     """
     verdicts = table["verdict"].to_numpy().astype(np.int8)
     lons, lats = (table[name].fill_null(0.0).to_numpy() for name in ("lon", "lat"))
-    pieces, steps_ms = judge(
+    pieces, steps_ms = classify(
         offsets,
         table["t_ms"].fill_null(0).to_numpy(),
         (lons - frame.lon0_deg) * frame.x_m_per_deg,

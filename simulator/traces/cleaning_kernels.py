@@ -18,7 +18,7 @@ from safe_region.jit import kernel, leaf
 
 RUN = 3
 
-KEPT, DUPLICATE, BACK, JUMP, ALONE = 0, 5, 6, 7, 8
+KEPT, DUPLICATE, BACK, JUMP, ISOLATED = 0, 5, 6, 7, 8
 """As in `points.Verdict`."""
 
 Floats = npt.NDArray[np.float64]
@@ -187,7 +187,7 @@ def _finish(
     while first <= i < end:
         if verdicts[i] == KEPT:
             if counts[pieces[i]] < points_min:
-                verdicts[i] = ALONE
+                verdicts[i] = ISOLATED
             else:
                 if pieces[i] != previous:
                     previous = pieces[i]
@@ -201,7 +201,7 @@ def _finish(
 
 
 @kernel
-def judge(
+def classify(
     offsets: Longs,
     ts_ms: Longs,
     xs_m: Floats,

@@ -65,7 +65,7 @@ class Verdict(IntEnum):
     """Earlier than one before."""
     JUMP = 7
     """Farther from the one before than anybody gets in that time."""
-    ALONE = 8
+    ISOLATED = 8
     """In a piece with too few points."""
 
     @property

@@ -26,7 +26,7 @@ from simulator.traces.trace_run import TraceReport, TraceRun
 
 TASKS_PER_CORE = 2
 
-_TOLD = re.compile(r"simulator\.traces\.errors\.TraceError: (.*)")
+_TRACE_ERROR = re.compile(r"simulator\.traces\.errors\.TraceError: (.*)")
 """What a worker said, in the error that Spark makes of it."""
 
 
@@ -116,8 +116,8 @@ def _named(paths: Sequence[Path]) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        told = str(error)
-        found = _TOLD.search(told)
+        message = str(error)
+        found = _TRACE_ERROR.search(message)
         if found is not None:
             raise TraceError(found[1].strip()) from None
         damage = damage_of(paths)

@@ -118,8 +118,8 @@ def checked_area(found: Survey, paths: Sequence[Path], parameters: TraceParamete
     if not found.points:
         raise TraceError(f"{shown}: no points")
     if not found.timed:
-        asked = " of the time asked for" if parameters.begin or parameters.end else " with a time"
-        raise TraceError(f"{shown}: of {found.points} points there is none{asked}")
+        condition = " of the time asked for" if parameters.begin or parameters.end else " with a time"
+        raise TraceError(f"{shown}: of {found.points} points there is none{condition}")
     if found.area is None:
         (west, east), (south, north) = found.lons, found.lats
         raise TraceError(

@@ -176,9 +176,9 @@ class TraceRun:
         counts = {Verdict(row["verdict"]).text: row["count"] for row in found}
         known = {one.text: counts[one.text] for one in Verdict if one.text in counts}
         if Verdict.KEPT.text not in known:
-            told = ", ".join(f"{count} {text}" for text, count in known.items())
+            listed = ", ".join(f"{count} {text}" for text, count in known.items())
             where = f"; the map's area is {tuple(area)}" if Verdict.OUTSIDE.text in known else ""
-            raise TraceError(f"{_shown(self._paths)}: no points are left: {told}{where}")
+            raise TraceError(f"{_shown(self._paths)}: no points are left: {listed}{where}")
         return known
 
     def _clock(self, points: DataFrame) -> tuple[int, int]:

@@ -52,7 +52,7 @@ class SubscriptionRow(NamedTuple):
         Those of the mode ELLIPSE have no window, and compare texts without weights.
         """
         if self.place is not None:
-            region = RegionMode.STANDING
+            region = RegionMode.STATIONARY
         if self.expression is None:
             similarity = Similarity[str(self.similarity).upper()]
             if similarity is Similarity.TFIDF and region is RegionMode.ELLIPSE:

@@ -81,7 +81,7 @@ def subscriptions(
         draw("excluded").alias("excluded"),
     )
     is_boolean = F.col("is_boolean")
-    is_standing = ~is_boolean & (draw("standing") < parameters.standing_share)
+    is_stationary = ~is_boolean & (draw("standing") < parameters.stationary_share)
     return drawn.select(
         F.format_string("device-%06d", F.floor(row / per_device)).alias("device_id"),
         (row % per_device + 1).cast("int").alias("subscription_id"),
@@ -92,7 +92,7 @@ def subscriptions(
         F.when(~is_boolean & (draw("weighed") < parameters.tfidf_share), "tfidf")
         .when(~is_boolean, parameters.similarity)
         .alias("similarity"),
-        F.when(is_standing, F.array("lon", "lat")).alias("place"),
+        F.when(is_stationary, F.array("lon", "lat")).alias("place"),
         F.when(is_boolean, _expression(parameters)).alias("expression"),
         *_range(frame, parameters),
         *_window(draw("window"), draw("length"), parameters),
@@ -164,10 +164,10 @@ def _range(frame: Frame, parameters: SimulationParameters) -> tuple[Column, ...]
     radius_m = F.least(side_m / math.sqrt(math.pi), F.lit(RANGE_M_MAX))
     lon, lat = F.col("lon"), F.col("lat")
     # As wide as high, or so many times; the logarithm of that is uniform.
-    stretch = F.pow(F.lit(parameters.range_aspect_max), F.col("aspect") - F.lit(0.5))
+    aspect = F.pow(F.lit(parameters.range_aspect_max), F.col("aspect") - F.lit(0.5))
     width, height = (
-        F.least(side_m * stretch, F.lit(side_m_max)),
-        F.least(side_m / stretch, F.lit(side_m_max)),
+        F.least(side_m * aspect, F.lit(side_m_max)),
+        F.least(side_m / aspect, F.lit(side_m_max)),
     )
     half_lon, half_lat = width / (2.0 * frame.x_m_per_deg), height / (2.0 * frame.y_m_per_deg)
     is_boolean, shape = F.col("is_boolean"), F.col("shape")

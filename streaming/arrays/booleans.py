@@ -16,7 +16,7 @@ from nearcast.errors import RefusedError
 from nearcast.expressions import CLAUSES_MAX, clauses_of
 from safe_region.frame import Frame
 from streaming.arrays.blocks import Marks
-from streaming.arrays.judge import Bools, Judge
+from streaming.arrays.validator import Bools, Validator
 
 MARKS_MAX = 2 * CLAUSES_MAX
 CLAUSE_KEYWORDS_MAX = 16
@@ -38,15 +38,15 @@ class FoundRanges(NamedTuple):
 
 
 def read_ranges(
-    radii: pa.Array, bounds: pa.Array, judge: Judge, wanted: Bools, frame: Frame
+    radii: pa.Array, bounds: pa.Array, validator: Validator, wanted: Bools, frame: Frame
 ) -> FoundRanges:
     """Read the ranges of some rows: a circle or a rectangle."""
     radius_m = np.asarray(radii.to_numpy(zero_copy_only=False), dtype=np.float64)
     has_bounds: Bools = bounds.is_valid().to_numpy(zero_copy_only=False)
     has_radius = ~np.isnan(radius_m)
-    judge.require(~wanted | (has_radius ^ has_bounds), "either radius_m or bounds must be there")
+    validator.require(~wanted | (has_radius ^ has_bounds), "either radius_m or bounds must be there")
     in_limits = (radius_m > 0.0) & (radius_m <= RANGE_M_MAX)
-    judge.require(
+    validator.require(
         ~(wanted & has_radius) | in_limits, f"radius_m must be above 0, at most {RANGE_M_MAX:g}"
     )
     is_box = wanted & has_bounds
@@ -56,7 +56,7 @@ def read_ranges(
     for row, given in zip(rows.tolist(), bounds.take(pa.array(rows)).to_pylist(), strict=True):
         corners[row], right[row] = _corners(given, frame)
     limit = f"west, south, east, north in degrees, at most {2 * RANGE_M_MAX:g} m from side to side"
-    judge.require(right, f"bounds must be {limit}")
+    validator.require(right, f"bounds must be {limit}")
     is_circle = wanted & has_radius
     columns = [column.copy() for column in corners.T]
     return FoundRanges(is_circle, is_box, np.where(is_circle, radius_m, 0.0), *columns)
@@ -78,15 +78,15 @@ def _corners(given: list[float | None], frame: Frame) -> tuple[tuple[float, ...]
 
 
 def marked_keywords(
-    expressions: pa.Array, keywords: pa.Array, judge: Judge, wanted: Bools
+    expressions: pa.Array, keywords: pa.Array, validator: Validator, wanted: Bools
 ) -> tuple[pa.Array, Marks]:
     """Return keyword lists, of some rows those of their clauses, and the marks of all keywords."""
     lists = keywords.to_pylist()
     marks = [[0] * len(one or ()) for one in lists]
-    for row in np.flatnonzero(wanted & judge.is_good).tolist():
-        said, found = _clauses(expressions[row].as_py())
+    for row in np.flatnonzero(wanted & validator.is_good).tolist():
+        reason, found = _clauses(expressions[row].as_py())
         if found is None:
-            judge.refuse(row, said)
+            validator.refuse(row, reason)
         lists[row], marks[row] = ([one for one, _ in found or ()], [one for _, one in found or ()])
     flat = [one for row in marks for one in row]
     return pa.array(lists, keywords.type), np.array(flat, dtype=np.int16)

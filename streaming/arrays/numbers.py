@@ -39,14 +39,14 @@ class Numbers:
         is_new = ~self._ids.present(high)
         rows = np.flatnonzero(is_new)
         _, first = np.unique(high[rows], return_index=True)
-        fresh = rows[np.sort(first)]
+        new_rows = rows[np.sort(first)]
         count = len(self)
-        self._high = longer(self._high, count + len(fresh))
-        self._low = longer(self._low, count + len(fresh))
-        self._high[count : count + len(fresh)] = high[fresh]
-        self._low[count : count + len(fresh)] = low[fresh]
-        self._ids.insert(high[fresh], np.arange(count, count + len(fresh), dtype=np.int32))
+        self._high = longer(self._high, count + len(new_rows))
+        self._low = longer(self._low, count + len(new_rows))
+        self._high[count : count + len(new_rows)] = high[new_rows]
+        self._low[count : count + len(new_rows)] = low[new_rows]
+        self._ids.insert(high[new_rows], np.arange(count, count + len(new_rows), dtype=np.int32))
         numbers = self._ids.find(high)
         if not np.array_equal(self._low[numbers], low):
             raise DigestError("two keywords have digests that begin alike")
-        return numbers, fresh
+        return numbers, new_rows

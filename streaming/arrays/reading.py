@@ -22,7 +22,7 @@ from safe_region.keywords import normalised_keyword
 from safe_region.scoring import Similarity, text_weight
 from streaming.arrays.blocks import FOR_EVER_MS, Marks, Messages, Subscriptions, digests
 from streaming.arrays.booleans import MARKS_MAX, marked_keywords, read_ranges
-from streaming.arrays.judge import Bools, Judge, Refusals
+from streaming.arrays.validator import Bools, Refusals, Validator
 
 OBJECT_KEYWORDS_MAX = 64
 SUBSCRIPTION_KEYWORDS_MAX = 16
@@ -71,7 +71,7 @@ class _Words:
 
 def _read_words(
     column: pa.ListArray,
-    judge: Judge,
+    validator: Validator,
     wanted: Bools,
     count_max: int,
     weigh: Weigh,
@@ -84,7 +84,7 @@ def _read_words(
     counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     if marks is None:
         limit = f"1 to {count_max} keywords"
-        judge.require(~wanted | ((counts >= 1) & (counts <= count_max)), f"keywords must be {limit}")
+        validator.require(~wanted | ((counts >= 1) & (counts <= count_max)), f"keywords must be {limit}")
         marks = np.zeros(len(column.flatten()), dtype=np.int16)
     encoded = column.flatten().dictionary_encode()
     numbers = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
@@ -96,8 +96,8 @@ def _read_words(
     is_right = np.ones(len(counts), dtype=np.bool_)
     is_right[owners[found < 0]] = False
     length = f"1 to {KEYWORD_LENGTH_MAX} printable characters"
-    judge.require(~wanted | is_right, f"each of keywords must be {length}")
-    kept = (judge.is_good & wanted)[owners]
+    validator.require(~wanted | is_right, f"each of keywords must be {length}")
+    kept = (validator.is_good & wanted)[owners]
     most = max(1, len(known))
     triples = np.unique((owners[kept] * MARKS_MAX + marks[kept]) * most + found[kept])
     marked, words = np.divmod(triples, most)
@@ -123,41 +123,43 @@ def _number_of(keyword: str, known: dict[str, int]) -> int:
     return known.setdefault(word, len(known))
 
 
-def _positions(batch: pa.RecordBatch, judge: Judge, wanted: Bools, frame: Frame) -> tuple[Floats, Floats]:
+def _positions(
+    batch: pa.RecordBatch, validator: Validator, wanted: Bools, frame: Frame
+) -> tuple[Floats, Floats]:
     """Return plane metres; 0 of rows that are not wanted."""
     lon, lat = _floats(batch["lon"]), _floats(batch["lat"])
     area = frame.area
     inside = (lon >= area.lon_min) & (lon <= area.lon_max) & (lat >= area.lat_min) & (lat <= area.lat_max)
-    judge.require(~wanted | inside, f"lon, lat must be in the area {','.join(map(str, area))}")
-    kept = judge.is_good & wanted
+    validator.require(~wanted | inside, f"lon, lat must be in the area {','.join(map(str, area))}")
+    kept = validator.is_good & wanted
     x_m = np.where(kept, (lon - frame.lon0_deg) * frame.x_m_per_deg, 0.0)
     y_m = np.where(kept, (lat - frame.lat0_deg) * frame.y_m_per_deg, 0.0)
     return x_m, y_m
 
 
 def _identified(
-    batch: pa.RecordBatch, judge: Judge, actions: tuple[str, ...], name: str, id_max: int
+    batch: pa.RecordBatch, validator: Validator, actions: tuple[str, ...], name: str, id_max: int
 ) -> Ints:
     """Judge actions, numbers and times; return the numbers."""
     action = _texts(batch["action"])
-    judge.require(np.isin(action.astype(str), actions), f"action must be {' or '.join(actions)}")
+    validator.require(np.isin(action.astype(str), actions), f"action must be {' or '.join(actions)}")
     ids, time_ms = _numbers(batch[name]), _numbers(batch["time_ms"])
-    judge.require((ids >= 0) & (ids <= id_max), f"{name} must be 0 to {id_max}")
+    validator.require((ids >= 0) & (ids <= id_max), f"{name} must be 0 to {id_max}")
     in_time = (time_ms >= 0) & (time_ms <= TIME_MS_MAX)
-    judge.require(in_time, f"time_ms must be 0 to {TIME_MS_MAX}")
+    validator.require(in_time, f"time_ms must be 0 to {TIME_MS_MAX}")
     return ids
 
 
 def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Messages, Refusals]:
     """Read messages (`feeds.schemas.MESSAGES`)."""
-    judge = Judge(len(batch))
-    ids = _identified(batch, judge, (PUBLISH, RETRACT, EXPIRE), "object_id", OBJECT_ID_MAX)
+    validator = Validator(len(batch))
+    ids = _identified(batch, validator, (PUBLISH, RETRACT, EXPIRE), "object_id", OBJECT_ID_MAX)
     time_ms = _numbers(batch["time_ms"])
     is_published = _texts(batch["action"]) == PUBLISH
-    x_m, y_m = _positions(batch, judge, is_published, frame)
+    x_m, y_m = _positions(batch, validator, is_published, frame)
     ttl_ms = pc.fill_null(batch["ttl_ms"], FOR_EVER_MS).to_numpy(zero_copy_only=False)
-    judge.require(~is_published | (ttl_ms > 0), "ttl_ms must be above 0, or null")
-    words = _read_words(batch["keywords"], judge, is_published, OBJECT_KEYWORDS_MAX, weigh)
+    validator.require(~is_published | (ttl_ms > 0), "ttl_ms must be above 0, or null")
+    words = _read_words(batch["keywords"], validator, is_published, OBJECT_KEYWORDS_MAX, weigh)
     expiry_ms = np.where(ttl_ms < FOR_EVER_MS - TIME_MS_MAX, time_ms + ttl_ms, FOR_EVER_MS)
     block = Messages(
         *_columns(words),
@@ -170,31 +172,31 @@ def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Me
     )
     # Lifetimes are known: that one has ended is no news.
     is_news = _texts(batch["action"]) != EXPIRE
-    return block.part(np.flatnonzero(judge.is_good & is_news)), judge.refusals()
+    return block.part(np.flatnonzero(validator.is_good & is_news)), validator.refusals()
 
 
 def read_subscriptions(
     batch: pa.RecordBatch, frame: Frame, weigh: Weigh, kinds: Sequence[str] = (TOP_K, BOOLEAN)
 ) -> tuple[Subscriptions, Refusals]:
     """Read subscriptions (`feeds.schemas.SUBSCRIPTIONS`), of some kinds."""
-    judge = Judge(len(batch))
-    ids = _identified(batch, judge, (SUBSCRIBE, END), "subscription_id", ID_MAX)
+    validator = Validator(len(batch))
+    ids = _identified(batch, validator, (SUBSCRIBE, END), "subscription_id", ID_MAX)
     begins = _texts(batch["action"]) == SUBSCRIBE
     kind = _texts(batch["kind"])
-    judge.require(~begins | np.isin(kind.astype(str), kinds), f"kind must be {' or '.join(kinds)}")
+    validator.require(~begins | np.isin(kind.astype(str), kinds), f"kind must be {' or '.join(kinds)}")
     ranks, selects = begins & (kind == TOP_K), begins & (kind == BOOLEAN)
     k = _numbers(batch["k"].cast(pa.int64()))
-    judge.require(~ranks | ((k >= 1) & (k <= K_MAX)), f"k must be 1 to {K_MAX}")
+    validator.require(~ranks | ((k >= 1) & (k <= K_MAX)), f"k must be 1 to {K_MAX}")
     alpha = _floats(batch["alpha"])
     in_range = (alpha >= ALPHA_MIN) & (alpha <= ALPHA_MAX)
-    judge.require(~ranks | in_range, f"alpha must be {ALPHA_MIN} to {ALPHA_MAX}")
+    validator.require(~ranks | in_range, f"alpha must be {ALPHA_MIN} to {ALPHA_MAX}")
     names = _texts(batch["similarity"])
     similarity = np.array([SIMILARITIES.get(name, 0) for name in names], dtype=np.int8)
-    judge.require(~ranks | (similarity > 0), f"similarity must be one of {', '.join(SIMILARITIES)}")
-    found = read_ranges(batch["radius_m"], batch["bounds"], judge, selects, frame)
-    x_m, y_m = _positions(batch, judge, ranks | found.is_circle, frame)
-    words = _read_words(batch["keywords"], judge, ranks, SUBSCRIPTION_KEYWORDS_MAX, weigh)
-    kept = judge.is_good & ranks
+    validator.require(~ranks | (similarity > 0), f"similarity must be one of {', '.join(SIMILARITIES)}")
+    found = read_ranges(batch["radius_m"], batch["bounds"], validator, selects, frame)
+    x_m, y_m = _positions(batch, validator, ranks | found.is_circle, frame)
+    words = _read_words(batch["keywords"], validator, ranks, SUBSCRIPTION_KEYWORDS_MAX, weigh)
+    kept = validator.is_good & ranks
     weights = [
         text_weight(one, frame.maxdist_m) if good else 0.0 for one, good in zip(alpha, kept, strict=True)
     ]
@@ -215,10 +217,10 @@ def read_subscriptions(
         "y2_m": found.y2_m,
     }
     if selects.any():
-        column, marks = marked_keywords(batch["expression"], batch["keywords"], judge, selects)
-        words = _read_words(column, judge, begins, 0, weigh, marks)
+        column, marks = marked_keywords(batch["expression"], batch["keywords"], validator, selects)
+        words = _read_words(column, validator, begins, 0, weigh, marks)
     block = Subscriptions(*_columns(words), marks=words.marks, **own)
-    return block.part(np.flatnonzero(judge.is_good)), judge.refusals()
+    return block.part(np.flatnonzero(validator.is_good)), validator.refusals()
 
 
 def _columns(words: _Words) -> tuple[Ints, KeywordIds, Ints, Ints, Floats]:

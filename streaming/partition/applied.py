@@ -23,7 +23,7 @@ class Counts(NamedTuple):
     """Messages that were alive, or came in this batch."""
     unknown: int = 0
     """What was to be taken back, and was not there yet."""
-    begun: int = 0
+    started: int = 0
     ended: int = 0
     evaluated: int = 0
     """Subscriptions that replicas may have passed over."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from engine import Engine
 from engine.change_kernels import net
-from engine.contracts import CHANGE_DTYPE, STANDING, Rows, kinds_of, numbers_of
-from engine.standing.matcher import StandingMatcher
+from engine.contracts import CHANGE_DTYPE, STATIONARY, Rows, kinds_of, numbers_of
+from engine.stationary.matcher import StationaryMatcher
 from index.batches import Floats, Ints
 from index.tables.order_kernels import order_of
 from streaming.arrays.changes import Changes
@@ -23,7 +23,7 @@ _SAME_SCORE = 1e-12
 """Scores that are no farther from each other are the same, whatever order their sums were taken in."""
 _NOTHING = np.empty(0, dtype=np.int64)
 
-Tell = Callable[[Rows], None]
+Emit = Callable[[Rows], None]
 """Is told of changes, one after the other."""
 
 
@@ -42,18 +42,18 @@ class News:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._matcher: StandingMatcher = engine.matchers[STANDING]  # type: ignore[assignment]
+        self._matcher: StationaryMatcher = engine.matchers[STATIONARY]  # type: ignore[assignment]
         self._rows: list[Rows] = [np.empty(0, dtype=CHANGE_DTYPE)]
         self._scores: list[Floats] = [np.empty(0)]
         """Of what enters, and of what subscriptions have that end; NaN of what leaves otherwise."""
 
-    def tell(self, rows: Rows) -> None:
+    def emit(self, rows: Rows) -> None:
         """Take changes, while what enters is there."""
         scores = self._scores_of(rows, np.flatnonzero(rows["is_drop"] == 0))
         self._rows.append(rows)
         self._scores.append(np.where(rows["is_drop"] == 1, np.nan, scores))
 
-    def tell_ended(self, handles: Ints) -> None:
+    def emit_ended(self, handles: Ints) -> None:
         """Take note that subscriptions lose what they have, before they end."""
         found = [self._engine.held(int(handle)) for handle in handles]
         counts = [len(held) for held, _ in found]
@@ -82,7 +82,7 @@ class News:
     def _scores_of(self, rows: Rows, which: Ints) -> Floats:
         """Return the scores of some rows; 0 of the others, and of what only matches."""
         scores = np.zeros(len(rows))
-        which = which[kinds_of(rows["handle"][which]) == STANDING]
+        which = which[kinds_of(rows["handle"][which]) == STATIONARY]
         if len(which):
             objects, subscriptions = self._engine.objects.table, self._matcher.subscriptions
             scores_of(

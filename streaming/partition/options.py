@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine import EngineOptions
-from engine.options import StandingPolicy
+from engine.options import StationaryPolicy
 from index.catalogue import (
     DEFAULT_CLAUSE_INDEX,
     DEFAULT_OBJECT_INDEX,
@@ -50,7 +50,7 @@ def engine_options(
     subscription_index: str = DEFAULT_SUBSCRIPTION_INDEX,
     clause_index: str = DEFAULT_CLAUSE_INDEX,
     object_index: str = DEFAULT_OBJECT_INDEX,
-    policy: StandingPolicy = StandingPolicy.COST,
+    policy: StationaryPolicy = StationaryPolicy.COST,
 ) -> EngineOptions:
     """Return options for a partition."""
     return EngineOptions(
@@ -60,6 +60,6 @@ def engine_options(
         clause_index=MakeIndex("clause_index", clause_index, square),
         moving_index=None,
         matches_max=_EVERYTHING,
-        standing=policy,
+        stationary=policy,
         maxdist_m=maxdist_m,
     )

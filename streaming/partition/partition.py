@@ -21,8 +21,8 @@ import numpy as np
 
 from engine import Engine, EngineOptions, Positions
 from engine.boolean.matcher import BooleanMatcher
-from engine.contracts import BOOLEAN, STANDING, handle_of
-from engine.standing.matcher import StandingMatcher, StandingSpecs
+from engine.contracts import BOOLEAN, STATIONARY, handle_of
+from engine.stationary.matcher import StationaryMatcher, StationarySpecs
 from engine.windows import Lasts
 from index.batches import InterestBatch, Ints, KeywordIds, ObjectBatch
 from streaming.arrays.blocks import EARLY, Messages, Subscriptions
@@ -31,7 +31,7 @@ from streaming.partition.applied import Applied, Counts, Done, Found
 from streaming.partition.booleans import boolean_specs
 from streaming.partition.candidates import Candidates
 from streaming.partition.early import EarlyRetractions
-from streaming.partition.news import News, Tell, nobody
+from streaming.partition.news import Emit, News, nobody
 from streaming.partition.window import Arrived, Window, WindowSize
 
 _MESSAGES_MAX = 1_000
@@ -59,13 +59,13 @@ class Partition:
         self, options: EngineOptions, window: WindowSize, candidates: Candidates | None = None
     ) -> None:
         self.candidates = candidates
-        self.engine = Engine(options, {STANDING: StandingMatcher, BOOLEAN: BooleanMatcher})
+        self.engine = Engine(options, {STATIONARY: StationaryMatcher, BOOLEAN: BooleanMatcher})
         self.numbers = Numbers()
         self.window = Window(window)
         self.early = EarlyRetractions(window)
         self.now_ms = 0
         """Time: the engine's clock has its own in a window of so many messages."""
-        self.matcher: StandingMatcher = self.engine.matchers[STANDING]  # type: ignore[assignment]
+        self.matcher: StationaryMatcher = self.engine.matchers[STATIONARY]  # type: ignore[assignment]
         self.booleans: BooleanMatcher = self.engine.matchers[BOOLEAN]  # type: ignore[assignment]
 
     @property
@@ -133,23 +133,23 @@ class Partition:
         news = News(self.engine)
         evaluated, refilled_before = 0, self.matcher.refills
         # First of all: scores of what stays may be others under the same number.
-        begun = None if subscriptions is None else self._end(subscriptions, news)
-        if self.candidates is None and begun is not None:
-            self._begin(begun.log, np.flatnonzero(begun.log.is_end == 0), news.tell)
-        published = None if messages is None else self._take(messages, found, news.tell)
+        started = None if subscriptions is None else self._end(subscriptions, news)
+        if self.candidates is None and started is not None:
+            self._begin(started.log, np.flatnonzero(started.log.is_end == 0), news.emit)
+        published = None if messages is None else self._take(messages, found, news.emit)
         if self.candidates is not None:
             # Behind the messages: replicas do not know them yet, but the window has the messages.
-            if begun is not None:
-                self._begin(begun.log, np.flatnonzero(begun.log.is_end == 0), news.tell)
-            evaluated = self._evaluate_passed_over(self.candidates, news.tell, everybody=found is None)
-        counts = [one.counts for one in (begun, published) if one is not None]
+            if started is not None:
+                self._begin(started.log, np.flatnonzero(started.log.is_end == 0), news.emit)
+            evaluated = self._evaluate_passed_over(self.candidates, news.emit, everybody=found is None)
+        counts = [one.counts for one in (started, published) if one is not None]
         refilled = self.matcher.refills - refilled_before
         counts.append(Counts(evaluated=evaluated, refilled=refilled))
         return Applied(
             news.net(),
             Counts(*map(sum, zip(Counts(), *counts, strict=True))),
             None if published is None else published.log,
-            None if begun is None else begun.log,
+            None if started is None else started.log,
         )
 
     # -- subscriptions ---------------------------------------------------------------------------
@@ -158,63 +158,63 @@ class Partition:
         """Let subscriptions end, also those that others are to replace; return which end and begin."""
         last = _last_of_each(block.subscription_id, block.time_ms)
         known = np.zeros(len(last), dtype=np.bool_)
-        for kind, matcher in ((STANDING, self.matcher), (BOOLEAN, self.booleans)):
+        for kind, matcher in ((STATIONARY, self.matcher), (BOOLEAN, self.booleans)):
             handles = handle_of(kind, 0) + block.subscription_id[last]
             here = matcher.subscriptions.ids.present(handles)
             if here.any():
-                news.tell_ended(handles[here])
+                news.emit_ended(handles[here])
                 self.engine.unsubscribe(handles[here])
             known |= here
         is_end = block.is_end[last] == 1
         ended = is_end & known
-        counts = Counts(begun=int(np.count_nonzero(~is_end)), ended=int(np.count_nonzero(ended)))
+        counts = Counts(started=int(np.count_nonzero(~is_end)), ended=int(np.count_nonzero(ended)))
         return Done(counts, block.part(last[~is_end | ended]))
 
-    def _begin(self, block: Subscriptions, rows: Ints, tell: Tell) -> None:
+    def _begin(self, block: Subscriptions, rows: Ints, emit: Emit) -> None:
         words = self._words(block)
         is_boolean = block.is_boolean[rows] == 1
-        for part in _portions(rows[~is_boolean], _EVALUATED_MAX):
-            handles = handle_of(STANDING, 0) + block.subscription_id[part]
+        for part in _chunks(rows[~is_boolean], _EVALUATED_MAX):
+            handles = handle_of(STATIONARY, 0) + block.subscription_id[part]
             keywords = block.sorted_lists(words, part)
             interests = InterestBatch(block.weight_m[part], block.similarity[part], keywords)
-            specs = StandingSpecs(interests, block.k[part])
+            specs = StationarySpecs(interests, block.k[part])
             self.matcher.subscribe(handles, specs)
-            tell(self.engine.evaluate(Positions(handles, block.x_m[part], block.y_m[part])))
-        for part in _portions(rows[is_boolean], _EVALUATED_MAX):
+            emit(self.engine.evaluate(Positions(handles, block.x_m[part], block.y_m[part])))
+        for part in _chunks(rows[is_boolean], _EVALUATED_MAX):
             handles = handle_of(BOOLEAN, 0) + block.subscription_id[part]
             self.booleans.subscribe(handles, boolean_specs(block, part, words, Lasts.none(len(part))))
-            tell(self.engine.evaluate(Positions(handles, block.x_m[part], block.y_m[part])))
+            emit(self.engine.evaluate(Positions(handles, block.x_m[part], block.y_m[part])))
 
-    def _evaluate_passed_over(self, candidates: Candidates, tell: Tell, *, everybody: bool) -> int:
+    def _evaluate_passed_over(self, candidates: Candidates, emit: Emit, *, everybody: bool) -> int:
         """Evaluate anew who may have been passed over, with what has just come; return how many."""
         rows = self.matcher.subscriptions.rows
         handles = candidates.take_raised()
         if everybody:
             handles = rows["id"][self.matcher.subscriptions.used()]
         handles = handles[self.matcher.subscriptions.ids.present(handles)]
-        for part in _portions(handles, _EVALUATED_MAX):
+        for part in _chunks(handles, _EVALUATED_MAX):
             own = rows[self.matcher.subscriptions.slots(part)]
-            tell(self.engine.evaluate(Positions(part, own["x_m"].copy(), own["y_m"].copy())))
+            emit(self.engine.evaluate(Positions(part, own["x_m"].copy(), own["y_m"].copy())))
         candidates.take_raised()
         return len(handles)
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _take(self, given: Messages, found: Found | None, tell: Tell) -> Done[Messages]:
+    def _take(self, given: Messages, found: Found | None, emit: Emit) -> Done[Messages]:
         """Let time go on, what is taken back go, and messages come."""
         expiry_ms = self.window.size.expiry_ms(given.time_ms, given.expiry_ms.copy())
         marks, time_ms = given.is_retraction.copy(), given.time_ms.copy()
         block = replace(given, time_ms=time_ms, expiry_ms=expiry_ms, is_retraction=marks)
         self.now_ms = max(self.now_ms, int(block.time_ms.max()))
         if self.window.size.count:
-            self._remove(self.window.due(self.now_ms), tell)
+            self._remove(self.window.due(self.now_ms), emit)
         else:
-            self.engine.advance(self.now_ms, on_changes=tell, tell=True)
+            self.engine.advance(self.now_ms, on_changes=emit, notify=True)
         retractions = np.flatnonzero(block.is_retraction != 0)
         retractions = retractions[_last_of_each(block.object_id[retractions], block.time_ms[retractions])]
         retracted = block.object_id[retractions]
         is_known = self.window.are_known(retracted)
-        alive = self._remove(retracted[is_known], tell)
+        alive = self._remove(retracted[is_known], emit)
 
         coming = np.flatnonzero(block.is_retraction == 0)
         order = coming[np.lexsort((block.object_id[coming], block.time_ms[coming]))]
@@ -225,7 +225,7 @@ class Partition:
         is_alive = is_kept & arrived.is_inside & (block.expiry_ms[new] > self.now_ms)
         if self.candidates is not None:
             self.candidates.give(*(found or Found(_NOTHING, _NOTHING)))
-        self._publish(block, new[is_alive], arrived._replace(ends=arrived.ends[is_alive]), tell)
+        self._publish(block, new[is_alive], arrived._replace(ends=arrived.ends[is_alive]), emit)
         undone = int(np.count_nonzero(~is_kept))
         is_early = ~is_known & ~np.isin(retracted, ids)
         counts = Counts(
@@ -242,62 +242,62 @@ class Partition:
 
     def _remember(self, block: Messages, retractions: Ints) -> Ints:
         """Remember retractions whose messages may come, as of now; return those to be logged."""
-        fresh = retractions[~self.early.are_there(block.object_id[retractions])]
-        block.time_ms[fresh] = self.now_ms
-        self.early.add(block.object_id[fresh], block.time_ms[fresh])
+        new_rows = retractions[~self.early.are_there(block.object_id[retractions])]
+        block.time_ms[new_rows] = self.now_ms
+        self.early.add(block.object_id[new_rows], block.time_ms[new_rows])
         self.early.forget(self.window.first_key(self.now_ms))
-        fresh = fresh[self.early.are_there(block.object_id[fresh])]
-        block.is_retraction[fresh] = EARLY
-        return fresh
+        new_rows = new_rows[self.early.are_there(block.object_id[new_rows])]
+        block.is_retraction[new_rows] = EARLY
+        return new_rows
 
     def _arrive(self, block: Messages, rows: Ints) -> Arrived:
         """Let messages that are new take their places, in the order of (time, id)."""
         columns = (block.object_id[rows], block.time_ms[rows], block.expiry_ms[rows])
         return self.window.arrive(*columns, self.now_ms)
 
-    def _publish(self, block: Messages, rows: Ints, arrived: Arrived, tell: Tell) -> None:
+    def _publish(self, block: Messages, rows: Ints, arrived: Arrived, emit: Emit) -> None:
         """Publish messages that are alive; what is behind the window goes meanwhile.
 
         In a window of so many messages as many go as come, portion by portion, so that buffers are not
         built anew for want of what comes next.
         """
         words = self._words(block)
-        portions = list(_portions(np.arange(len(rows)), _MESSAGES_MAX))
-        for number, part in enumerate(portions):
-            gone = len(arrived.left_ranks) * (number + 1) // len(portions)
+        chunks = list(_chunks(np.arange(len(rows)), _MESSAGES_MAX))
+        for number, part in enumerate(chunks):
+            gone = len(arrived.left_ranks) * (number + 1) // len(chunks)
             if gone:
-                self._leave(min(int(arrived.left_ranks[gone - 1]), arrived.clock), tell)
+                self._leave(min(int(arrived.left_ranks[gone - 1]), arrived.clock), emit)
             part = part[np.argsort(block.object_id[rows[part]])]  # noqa: PLW2901 - as candidates want it
             which = rows[part]
             keywords = block.sorted_lists(words, which)
             objects = ObjectBatch(block.object_id[which], block.x_m[which], block.y_m[which], keywords)
             published = self.engine.publish(objects, arrived.ends[part], None, block.time_ms[which])
-            tell(published.changes)
+            emit(published.changes)
         if self.window.size.count:
-            self._leave(arrived.clock, tell)
-            self._remove(arrived.left_ids, tell)
+            self._leave(arrived.clock, emit)
+            self._remove(arrived.left_ids, emit)
 
-    def _leave(self, rank: int, tell: Tell) -> None:
+    def _leave(self, rank: int, emit: Emit) -> None:
         """Let the engine's clock go on, in a window of so many messages."""
         if rank > self.engine.now_ms:
-            self.engine.advance(rank, on_changes=tell, tell=True)
+            self.engine.advance(rank, on_changes=emit, notify=True)
 
-    def _remove(self, object_ids: Ints, tell: Tell) -> Ints:
+    def _remove(self, object_ids: Ints, emit: Emit) -> Ints:
         """Remove what is alive of some messages; return it."""
         alive = object_ids[self.engine.objects.table.ids.present(object_ids)]
         if len(alive):
-            tell(self.engine.remove(alive))
+            emit(self.engine.remove(alive))
         return alive
 
     def _words(self, block: Messages | Subscriptions) -> KeywordIds:
         """Return a number for each word of a block."""
         first = len(self.numbers)
-        numbers, fresh = self.numbers.take(block.high, block.low)
-        self.engine.objects.weights.put_all(first, block.square[fresh])
+        numbers, new_rows = self.numbers.take(block.high, block.low)
+        self.engine.objects.weights.put_all(first, block.square[new_rows])
         return numbers[block.words]
 
 
-def _portions(rows: Ints, count_max: int) -> Iterator[Ints]:
+def _chunks(rows: Ints, count_max: int) -> Iterator[Ints]:
     """Yield rows in portions."""
     for start in range(0, len(rows), count_max):
         yield rows[start : start + count_max]

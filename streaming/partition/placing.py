@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.standing.matcher import StandingMatcher
+from engine.stationary.matcher import StationaryMatcher
 from index.batches import Ints, KeywordIds
 from index.tables.growth import longer
 from index.tables.id_map import IdMap
@@ -64,7 +64,7 @@ class Placer:
         self,
         owner: int,
         version: int,
-        matcher: StandingMatcher,
+        matcher: StationaryMatcher,
         numbers: Numbers,
         changed: Ints,
         started: Ints,
@@ -111,7 +111,7 @@ class Placer:
             self._sent[partition] = version
 
     def _place(
-        self, matcher: StandingMatcher, numbers: Numbers, handles: Ints, started: Ints
+        self, matcher: StationaryMatcher, numbers: Numbers, handles: Ints, started: Ints
     ) -> tuple[Placements, Ints]:
         """Decide where some subscriptions have replicas; return that, and where they had some before."""
         table = matcher.subscriptions
@@ -150,10 +150,10 @@ class Placer:
         count = int(np.count_nonzero(is_new))
         first = len(self._placed) + len(self._free)
         reused, self._free = self._free[:count], self._free[count:]
-        fresh = np.concatenate([reused, np.arange(first, first + count - len(reused))])
-        self._placed.insert(handles[is_new], fresh.astype(np.int32))
+        added = np.concatenate([reused, np.arange(first, first + count - len(reused))])
+        self._placed.insert(handles[is_new], added.astype(np.int32))
         self._masks = longer(self._masks, first + count)
-        self._masks[fresh] = 0
+        self._masks[added] = 0
         return self._placed.find(handles)
 
     def _forget(self, handles: Ints) -> tuple[Ints, Ints]:
@@ -165,7 +165,7 @@ class Placer:
         self.replica_count -= int(np.bitwise_count(before).sum())
         return known, before
 
-    def _needed(self, matcher: StandingMatcher, numbers: Numbers, slots: Slots) -> Ints:
+    def _needed(self, matcher: StationaryMatcher, numbers: Numbers, slots: Slots) -> Ints:
         """Return where replicas are needed, a bit for each partition."""
         rows, keywords = matcher.subscriptions.rows[slots], matcher.subscriptions.keyword_lists(slots)
         if not len(slots):
@@ -194,8 +194,8 @@ class Placer:
 
     def _learn(self, numbers: Numbers) -> None:
         """Look up the partitions of keywords that are new."""
-        fresh = np.arange(self._parts.shape[1], len(numbers), dtype=np.int32)
-        parts, rank = self._mechanism.look_up(numbers.digests(fresh)[0])
+        added = np.arange(self._parts.shape[1], len(numbers), dtype=np.int32)
+        parts, rank = self._mechanism.look_up(numbers.digests(added)[0])
         self._parts = np.concatenate([self._parts, parts], axis=1)
         self._rank = np.concatenate([self._rank, rank])
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine import EngineOptions
-from engine.contracts import STANDING, handle_of
+from engine.contracts import STATIONARY, handle_of
 from streaming.distribution import Sample
 from streaming.partition.partition import Partition
 from streaming.partition.window import WindowSize
@@ -39,5 +39,5 @@ def with_reaches(sample: Sample, options: EngineOptions, share: float) -> Sample
     partition.apply(None, messages)
     partition.apply(replace(subscriptions, k=fewer), None)
     table = partition.matcher.subscriptions
-    slots = table.slots(handle_of(STANDING, 0) + subscriptions.subscription_id)
+    slots = table.slots(handle_of(STATIONARY, 0) + subscriptions.subscription_id)
     return replace(sample, reach_m=table.rows["reach_m"][slots])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contracts import STANDING, handle_of
+from engine.contracts import STATIONARY, handle_of
 from engine.subscription_indexes import SubscriptionIndexes, index_numbers
 from engine.weights import Weights
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, ReachBatch
@@ -128,16 +128,16 @@ class Replicas:
         moved = np.flatnonzero(stays)
         if len(moved):
             self._indexes.move(_reaches(block, moved), index_numbers(block.similarity[moved], _SLOT))
-        fresh = np.flatnonzero(is_here & ~stays)
-        if len(fresh):
-            numbers = index_numbers(block.similarity[fresh], _SLOT)
-            self._ids.insert(block.handle[fresh], numbers.astype(np.int32))
-            self._indexes.insert(_reaches(block, fresh), self._interests(block, fresh), numbers)
+        added = np.flatnonzero(is_here & ~stays)
+        if len(added):
+            numbers = index_numbers(block.similarity[added], _SLOT)
+            self._ids.insert(block.handle[added], numbers.astype(np.int32))
+            self._indexes.insert(_reaches(block, added), self._interests(block, added), numbers)
 
     def _forget(self, owner: int, owners: int) -> None:
         """Forget the subscriptions of an owner, which is known by their numbers."""
         handles = self._ids.keys[self._ids.keys != NO_KEY]
-        mine = handles[(handles - handle_of(STANDING, 0)) % owners == owner]
+        mine = handles[(handles - handle_of(STATIONARY, 0)) % owners == owner]
         if len(mine):
             self._indexes.remove(mine, self._ids.remove(mine).astype(np.int8))
 
@@ -157,8 +157,8 @@ class Replicas:
 
     def _lists(self, block: Block, rows: Ints) -> KeywordLists:
         first = len(self._numbers)
-        numbers, fresh = self._numbers.take(block.high, block.low)
-        self._weights.put_all(first, block.square[fresh])
+        numbers, added = self._numbers.take(block.high, block.low)
+        self._weights.put_all(first, block.square[added])
         return block.sorted_lists(numbers[block.words], rows)
 
     def check(self) -> None:

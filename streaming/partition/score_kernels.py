@@ -1,4 +1,4 @@
-"""Scores of pairs of an object and a subscription that stands. O(1) a pair."""
+"""Scores of pairs of an object and a stationary subscription. O(1) a pair."""
 
 from __future__ import annotations
 

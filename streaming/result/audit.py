@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from feeds.redis import RedisAddress
-from feeds.redis.address import Stretch, is_redis
+from feeds.redis.address import Span, is_redis
 from feeds.redis.streams import Streams
 from feeds.schemas import BOOLEAN, EXPIRE, FEEDS, KEYS, RETRACT, SUBSCRIBE
 from feeds.storage import Stored, Where, open_resolved
@@ -254,7 +254,7 @@ def _table(where: str, feed: str, columns: list[str] | None = None) -> pa.Table:
     """Return what lies in a file, or in a stretch of a stream."""
     schema = FEEDS[feed]
     if is_redis(where):
-        found = _of_redis(Stretch.parse(where), feed)
+        found = _of_redis(Span.parse(where), feed)
     else:
         system, path = open_resolved(where)
         if path.endswith(".parquet"):
@@ -265,11 +265,11 @@ def _table(where: str, feed: str, columns: list[str] | None = None) -> pa.Table:
     return found if columns is None else found.select(columns)
 
 
-def _of_redis(stretch: Stretch, feed: str) -> pa.Table:
-    address = RedisAddress(stretch.server, stretch.stream.rpartition(":")[0])
+def _of_redis(span: Span, feed: str) -> pa.Table:
+    address = RedisAddress(span.server, span.stream.rpartition(":")[0])
     streams = Streams(address, FEEDS[feed], KEYS[feed])
     try:
-        return pa.Table.from_batches(streams.read(stretch), FEEDS[feed])
+        return pa.Table.from_batches(streams.read(span), FEEDS[feed])
     finally:
         streams.close()
 

@@ -31,7 +31,7 @@ from streaming.claim import Claim
 from streaming.feedback.exchange import Exchange
 from streaming.result import manifest
 from streaming.result.manifest import folder_of, manifest_of
-from streaming.result.updates import tell_batch, tell_changes
+from streaming.result.updates import append_batch, append_changes
 from streaming.tasks.processor import CHANGES, COUNTS
 from streaming.tasks.routing import FEEDBACK, READ, REFUSED
 
@@ -40,7 +40,7 @@ CHANGES_DDL = "partition int, object_id long, entered array<long>, scores array<
 _OWN = frozenset(
     {
         "apply_us",
-        "begun",
+        "started",
         "block_bytes",
         "ended",
         "entered",
@@ -133,7 +133,7 @@ class Sink(NamedTuple):
         finally:
             kept.unpersist()
         if self.updates is not None:
-            tell_batch(about, self.updates, number)
+            append_batch(about, self.updates, number)
         self.claim.require()
         complete.create(json.dumps(about).encode() + b"\n")
         if self.exchange is not None:
@@ -169,7 +169,7 @@ class Sink(NamedTuple):
             feedback_files = self.exchange.write(rows, own)
         if self.updates is not None:
             described("sends changes to Redis")
-            tell_changes(changes, self.updates, number)
+            append_changes(changes, self.updates, number)
         loads = [load for _, load in sorted(loads_us.items())]
         about = {
             "batch": number,

@@ -22,17 +22,17 @@ from streaming.arrays.changes import ROWS, from_bytes
 
 _OBJECTS_MAX = 5_000
 """Rows of an entry: a megabyte or so, where an object changes as many results as usual."""
-_TOLD_DDL = "entries int"
+_WRITTEN_DDL = "entries int"
 _BATCH = pa.schema([("batch", pa.int64()), ("about", pa.string())])
 
 
-def tell_changes(changes: DataFrame, where: RedisAddress, number: int) -> None:
+def append_changes(changes: DataFrame, where: RedisAddress, number: int) -> None:
     """Append the changes of a batch, which are rows of the operator's answers."""
     # A task that is repeated finds its entries there.
-    changes.mapInArrow(_teller(where, number), _TOLD_DDL).agg(F.sum("entries")).collect()
+    changes.mapInArrow(_appender(where, number), _WRITTEN_DDL).agg(F.sum("entries")).collect()
 
 
-def tell_batch(about: dict[str, Any], where: RedisAddress, number: int) -> None:
+def append_batch(about: dict[str, Any], where: RedisAddress, number: int) -> None:
     """Append that a batch is complete."""
     rows = pa.RecordBatch.from_pylist([{"batch": number, "about": json.dumps(about)}], _BATCH)
     streams = Streams(where, _BATCH, "batch")
@@ -40,22 +40,22 @@ def tell_batch(about: dict[str, Any], where: RedisAddress, number: int) -> None:
     streams.close()
 
 
-def _teller(
+def _appender(
     where: RedisAddress, number: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     credentials = Credentials.of_environment()  # the driver's, for tasks
 
-    def tell(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def append(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         streams = Streams(where, ROWS, "object_id", credentials=credentials)
-        told = Counter[int]()
+        written = Counter[int]()
         for batch in batches:
             for partition, block in zip(batch["partition"].to_pylist(), batch["block"], strict=True):
                 rows = from_bytes(block.as_py())
                 for start in range(0, len(rows), _OBJECTS_MAX):
-                    entry_id = f"{number + 1}-{told[partition]}"
+                    entry_id = f"{number + 1}-{written[partition]}"
                     streams.put(f"{where.feed}:{partition}", entry_id, rows.slice(start, _OBJECTS_MAX))
-                    told[partition] += 1
+                    written[partition] += 1
         streams.close()
-        yield pa.record_batch([pa.array([told.total()], pa.int32())], names=["entries"])
+        yield pa.record_batch([pa.array([written.total()], pa.int32())], names=["entries"])
 
-    return tell
+    return append

@@ -50,7 +50,7 @@ class LoggedMessages(NamedTuple):
     """Where the window begins behind the batch: what is earlier is behind it. It is not kept."""
 
 
-class Begun(NamedTuple):
+class InitialState(NamedTuple):
     """What a partition begins with that others have put aside."""
 
     head: Head
@@ -85,14 +85,14 @@ class Log:
             [Subscriptions.unpack(bytes(value[0])) for _, value in _sorted(self._subscriptions)],
         )
 
-    def begin(self, begun: Begun) -> Head:
+    def begin(self, initial: InitialState) -> Head:
         """Take what others have put aside; before anything else. Return the numbers."""
-        for version, one in enumerate(begun.messages):
+        for version, one in enumerate(initial.messages):
             self._keep(version, one)
-        for version, block in enumerate(begun.subscriptions):
+        for version, block in enumerate(initial.subscriptions):
             self._subscriptions.updateValue((version,), (block,))
-        version = max(len(begun.messages), len(begun.subscriptions))
-        head = begun.head._replace(version=version)
+        version = max(len(initial.messages), len(initial.subscriptions))
+        head = initial.head._replace(version=version)
         self._head.update(tuple(head))
         return head
 
@@ -130,7 +130,7 @@ class Log:
         alive = compacted([Subscriptions.unpack(bytes(value[0])) for _, value in kept])
         for old, _ in kept:
             self._subscriptions.removeKey((old,))
-        blocks = [one.pack() for one in portions(alive)]
+        blocks = [one.pack() for one in chunks(alive)]
         # Versions of before, of which there are none any more, in the order of what they have.
         for number, block in enumerate(blocks):
             self._subscriptions.updateValue((version - len(blocks) + 1 + number,), (block,))
@@ -145,7 +145,7 @@ def compacted(blocks: Sequence[Subscriptions]) -> Subscriptions:
     return joined.part(rows[joined.is_end[rows] == 0]).lean()
 
 
-def portions(alive: Subscriptions) -> Iterator[Subscriptions]:
+def chunks(alive: Subscriptions) -> Iterator[Subscriptions]:
     """Yield subscriptions in blocks that are not too large for a row of Spark."""
     for start in range(0, len(alive), _BLOCK_ROWS):
         yield alive.part(np.arange(start, min(start + _BLOCK_ROWS, len(alive)))).lean()

@@ -1,7 +1,7 @@
 """The stateful operator: one partition, its log in Spark's state, its engine in memory beside.
 
 State is what cannot be had again (`log`). The engine, much larger, follows from it. It lies in memory
-(`resident`), with the version it has come to, what made it so, and what was said to that. So a batch that
+(`shared`), with the version it has come to, what made it so, and what was said to that. So a batch that
 Spark gives out again, after a fault, finds the engine one version behind and goes on; or already there,
 and the answer with it; or gone, and builds it anew from the log.
 """
@@ -22,7 +22,7 @@ import numpy as np
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from engine.contracts import STANDING, handle_of
+from engine.contracts import STATIONARY, handle_of
 from feeds.hosts.slots import on_all_slots
 from index.tables.growth import rooms_of
 from streaming.arrays.blocks import Messages, Subscriptions
@@ -34,10 +34,10 @@ from streaming.partition.partition import Partition
 from streaming.partition.placing import Placer
 from streaming.plan import Plan
 from streaming.tasks.log import Head, Log, LoggedMessages
-from streaming.tasks.moved import begun
+from streaming.tasks.rebalanced_state import initial_state
 from streaming.tasks.replicating import FoundBlock
-from streaming.tasks.resident import LostError, Note, Resident
 from streaming.tasks.routing import FEEDBACK, FOUND, MESSAGES, READ, REBALANCED, REFUSED, SUBSCRIPTIONS
+from streaming.tasks.shared_arrays import LostError, Note, SharedArrays
 
 CHANGES, COUNTS = "changes", "counts"
 
@@ -133,7 +133,7 @@ class PartitionProcessor(StatefulProcessor):
         partition = self._plan.keys.index(key[0])
         head = self._log.head()
         if head is None:
-            head = self._log.begin(begun(self._plan, partition)) if self._plan.moved else Head()
+            head = self._log.begin(initial_state(self._plan, partition)) if self._plan.moved else Head()
         # Tasks that are repeated may bring the same blocks in another order.
         blocks = sorted((row.kind, bytes(row.block)) for row in rows if row.kind != REBALANCED)
         if not blocks:
@@ -154,35 +154,35 @@ class PartitionProcessor(StatefulProcessor):
         for kind, block in [one for one in blocks if one[0] != FOUND]:
             digest.update(f"{kind} {len(block)} ".encode())
             digest.update(block)
-        resident = Resident(self._plan.folder(self._memory) / str(partition))
-        with resident.locked(), rooms_of(resident.room):
-            note = resident.note()
+        shared = SharedArrays(self._plan.folder(self._memory) / str(partition))
+        with shared.locked(), rooms_of(shared.room):
+            note = shared.note()
             if note is not None and (note.version, note.digest) == (head.version + 1, digest.digest()):
                 return _Answer.unpack(note.answer)
             arrived = _unpacked(blocks)
-            resident.require_free(_growth_bytes(*arrived))
-            state = self._resident(resident, note, head)
+            shared.require_free(_growth_bytes(*arrived))
+            state = self._kept_state(shared, note, head)
             is_rebuilt = state is None
-            state = self._restored(head, resident) if state is None else state
+            state = self._restored(head, shared) if state is None else state
             answer = _applied(partition, state, head, blocks, *arrived)
             if state.placer is not None:
                 answer.rows.extend(_feedback(partition, state, state.placer, answer))
             memory = {
                 "rebuilt": int(is_rebuilt and head.version > 0),
-                "index_bytes": resident.occupied_bytes,
+                "index_bytes": shared.occupied_bytes,
                 "block_bytes": sum(len(block) for _, block in blocks),
                 "now_ms": answer.head.now_ms,
             }
             answer.rows.append(_counted(partition, _gauges(partition, state, blocks) | memory))
-            resident.keep(state, Note(head.version + 1, digest.digest(), answer.pack()))
+            shared.keep(state, Note(head.version + 1, digest.digest(), answer.pack()))
             return answer
 
-    def _resident(self, resident: Resident, note: Note | None, head: Head) -> _State | None:
+    def _kept_state(self, shared: SharedArrays, note: Note | None, head: Head) -> _State | None:
         """Return the partition as it was behind the last batch, if that is in memory."""
         if note is not None and note.version == head.version:
             with suppress(LostError):
-                return cast("_State", resident.take())
-        resident.discard()
+                return cast("_State", shared.take())
+        shared.discard()
         return None
 
     def _new(self) -> _State:
@@ -199,11 +199,11 @@ class PartitionProcessor(StatefulProcessor):
             Placer(mechanism),
         )
 
-    def _restored(self, head: Head, resident: Resident) -> _State:
+    def _restored(self, head: Head, shared: SharedArrays) -> _State:
         """Build a partition from the log."""
         state = self._new()
         messages, subscriptions = self._log.blocks()
-        resident.require_free(_growth_bytes(messages, subscriptions))
+        shared.require_free(_growth_bytes(messages, subscriptions))
         state.partition.restore(head.now_ms, head.next_number, messages, subscriptions)
         return state
 
@@ -253,7 +253,7 @@ def _feedback(partition: int, state: _State, placer: Placer, answer: _Answer) ->
     started = np.empty(0, dtype=np.int64)
     if answer.subscriptions is not None:
         block = Subscriptions.unpack(answer.subscriptions)
-        started = handle_of(STANDING, 0) + block.subscription_id[block.is_end == 0]
+        started = handle_of(STATIONARY, 0) + block.subscription_id[block.is_end == 0]
     sent = placer.feedback(
         partition, answer.head.version, state.partition.matcher, state.partition.numbers, changed, started
     )

@@ -1,7 +1,7 @@
 """The stateful operator of replicas: messages and feedback in, whom messages may concern out, for owners.
 
 State is the feedback that owners have sent (`ReplicaLog`), from which the replicas follow. They lie in
-memory beside (`resident`), with the version they have come to. Within a batch feedback, which is of the
+memory beside (`shared`), with the version they have come to. Within a batch feedback, which is of the
 batch before, is applied first. What is not for replicas goes through.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from engine.contracts import STANDING, handle_of
+from engine.contracts import STATIONARY, handle_of
 from index.batches import Ints
 from index.tables.growth import rooms_of
 from streaming.arrays.blocks import Messages, pack, unpack
@@ -25,8 +25,8 @@ from streaming.partition.applied import Found
 from streaming.partition.replicas import NOBODY, Feedback, OwnerVersion, Replicas
 from streaming.plan import Plan
 from streaming.tasks.replica_log import ReplicaLog
-from streaming.tasks.resident import LostError, Note, Resident
 from streaming.tasks.routing import FEEDBACK, FOUND, SPREAD
+from streaming.tasks.shared_arrays import LostError, Note, SharedArrays
 
 
 class ReplicaProcessor(StatefulProcessor):
@@ -76,32 +76,32 @@ class ReplicaProcessor(StatefulProcessor):
     def _matched(
         self, partition: int, feedback: Sequence[bytes], messages: Sequence[Messages]
     ) -> Iterator[Row]:
-        resident = Resident(self._plan.folder(self._memory) / f"replicas-{partition}")
+        shared = SharedArrays(self._plan.folder(self._memory) / f"replicas-{partition}")
         version, digest = self._log.version(), _digest(feedback)
-        with resident.locked(), rooms_of(resident.room):
-            replicas = self._taken(resident, partition, version, digest)
+        with shared.locked(), rooms_of(shared.room):
+            replicas = self._taken(shared, partition, version, digest)
             for block in feedback:
                 replicas.apply(Feedback.unpack(block), self._plan.partitions)
             found = list(self._found(replicas, Messages.join(messages))) if messages else []
             version += bool(feedback)
-            resident.keep(replicas, Note(version, digest, b""))
+            shared.keep(replicas, Note(version, digest, b""))
         if feedback:
             self._log.append(version, feedback, replicas, self._plan.partitions)
         for owner, pairs in found:
             yield Row(key=self._plan.keys[owner], kind=FOUND, block=pairs.pack())
 
-    def _taken(self, resident: Resident, partition: int, version: int, digest: bytes) -> Replicas:
+    def _taken(self, shared: SharedArrays, partition: int, version: int, digest: bytes) -> Replicas:
         """Return the replicas as they were behind the last batch: from memory, or else from the log.
 
         Those that have applied this batch's feedback already may apply it again.
         """
-        note = resident.note()
+        note = shared.note()
         if note is not None and (
             note.version == version or (note.version, note.digest) == (version + 1, digest)
         ):
             with suppress(LostError):
-                return cast("Replicas", resident.take())
-        resident.discard()
+                return cast("Replicas", shared.take())
+        shared.discard()
         replicas = Replicas(partition, self._plan.engine_options().weighted_index)
         for block in self._log.feedback():
             replicas.apply(block, self._plan.partitions)
@@ -112,7 +112,7 @@ class ReplicaProcessor(StatefulProcessor):
         owner_count = self._plan.partitions
         matches = replicas.match(block)
         objects = np.repeat(block.object_id, np.diff(matches.offsets))
-        owners = (matches.ids - handle_of(STANDING, 0)) % owner_count
+        owners = (matches.ids - handle_of(STATIONARY, 0)) % owner_count
         for owner in range(owner_count):
             mine = owners == owner
             last_seen = replicas.versions.get(owner, NOBODY)

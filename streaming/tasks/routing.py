@@ -19,8 +19,8 @@ from feeds.schemas import BOOLEAN, SOURCE, TOP_K
 from feeds.storage import open_resolved
 from safe_region.idf import IdfTable
 from streaming.arrays.blocks import Messages
-from streaming.arrays.judge import Refusals
 from streaming.arrays.reading import read_messages, read_subscriptions
+from streaming.arrays.validator import Refusals
 from streaming.distribution import Distribution, has_replicas
 from streaming.distribution.keywords import Replicated
 from streaming.plan import Plan

@@ -11,7 +11,7 @@ from bench.berlinmod.audit import expected, mismatches
 from bench.berlinmod.experiments import BerlinModParameters
 from bench.berlinmod.queries import PUBLISHED_PER_S, Answering, Answers
 from bench.berlinmod.run import measure
-from bench.berlinmod.workload import Events, scene, standing
+from bench.berlinmod.workload import Events, scene, stationary_ranges
 from engine.contracts import BOOLEAN, CHANGE_DTYPE, handle_of
 from safe_region.oracle_plane import OracleCircle
 
@@ -30,7 +30,7 @@ def happens():
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers_are_those_of_plain_python_whatever_the_batch(happens, query):
     asked = SMALL.changed(query=query)
-    stand = standing(happens.corners, asked)
+    stand = stationary_ranges(happens.corners, asked)
     counts = set()
     for batch in (1, 7, 1_500):
         done = measure(happens, stand, asked.changed(batch=batch), EVERYBODY)
@@ -42,7 +42,7 @@ def test_answers_are_those_of_plain_python_whatever_the_batch(happens, query):
 
 
 def test_the_audit_notices_what_is_missing_and_what_is_too_much(happens):
-    stand = standing(happens.corners, SMALL)
+    stand = stationary_ranges(happens.corners, SMALL)
     found = measure(happens, stand, SMALL, EVERYBODY).answers
     less = Answers(found.events[1:], found.ranges[1:])
     more = Answers(np.append(found.events, 0), np.append(found.ranges, found.ranges[0]))

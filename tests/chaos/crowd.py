@@ -44,7 +44,7 @@ _STEP_DEG = 0.004
 _SUBSCRIPTIONS_MAX = 3
 
 _ASKED_SHARE = 0.2
-_STANDING_SHARE = 0.1
+_STATIONARY_SHARE = 0.1
 _WINDOW_SHARE = 0.3
 _WINDOWS = (Last(seconds=2.0), Last(seconds=20.0), Last(count=5), Last(count=50))
 _BOOLEAN_SHARE = 0.25
@@ -185,15 +185,18 @@ class Crowd:
         else:
             region = self._region(member.habit, is_asked=is_asked)
             spec = TopK(words, chance.randint(1, 10), chance.choice((0.3, 0.7, 0.95)), region=region)
-        if spec.region in {RegionMode.ANCHORED, RegionMode.STANDING} and chance.random() < _WINDOW_SHARE:
+        if (
+            spec.region in {RegionMode.ANCHORED, RegionMode.STATIONARY}
+            and chance.random() < _WINDOW_SHARE
+        ):
             spec = replace(spec, window=chance.choice(_WINDOWS))
         subscription = await member.device.subscribe(spec)
         member.specs[subscription.id] = spec
 
     def _region(self, habit: Habit, *, is_asked: bool) -> RegionMode:
         """Draw the mode of a top-k subscription; one that stands needs to know exactly where."""
-        if habit.stays or (habit.is_exact and self.chance.random() < _STANDING_SHARE):
-            return RegionMode.STANDING
+        if habit.stays or (habit.is_exact and self.chance.random() < _STATIONARY_SHARE):
+            return RegionMode.STATIONARY
         return RegionMode.ELLIPSE if is_asked else RegionMode.ANCHORED
 
     def _boolean(self, member: Member, words: frozenset[str], *, is_asked: bool) -> Boolean:

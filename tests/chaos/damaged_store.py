@@ -24,14 +24,14 @@ from server.store import SqliteStore
 from server.store.mutations import (
     DeleteDevice,
     DeleteObject,
+    DeleteSent,
     DeleteSubscription,
-    DeleteTold,
     Mutation,
     PutIdf,
     PutObject,
     PutSubscription,
-    SetInlet,
     SetLastSeen,
+    SetSourceOffset,
     SetTime,
 )
 
@@ -42,7 +42,7 @@ Files = dict[str, bytes]
 
 _EXPIRY_MS = 10**13
 _HOURS_MS = 7_200_000
-_TABLES = ("objects", "subscriptions", "idf", "outlet", "meta")
+_TABLES = ("objects", "subscriptions", "idf", "sink", "meta")
 _WORDS = ("ice", "tea é", "茶", "live music", 'quo"te')
 _SPEC = '{"top_k":{"k":%d,"keywords":["tea %s"]}}'
 
@@ -56,7 +56,7 @@ class Model:
     objects: dict[int, tuple[bytes, str]] = field(default_factory=dict)
     subscriptions: dict[tuple[str, int], str] = field(default_factory=dict)
     pending: list[int] = field(default_factory=list)
-    """Objects of what is to be told at the outlet."""
+    """Objects of what is to be written to the sink."""
 
 
 @dataclass
@@ -89,7 +89,7 @@ def build(folder: Path, seed: int) -> Evidence:
     """Write the store."""
     rng = random.Random(seed)
     path = folder / "built.db"
-    store, model = SqliteStore(path, FRAME, tells=True), Model()
+    store, model = SqliteStore(path, FRAME, has_sink=True), Model()
     marks, earlier_rows = [], []
     for _ in range(25):
         _commit(store, model, rng, 14, may_forget=True)
@@ -97,7 +97,7 @@ def build(folder: Path, seed: int) -> Evidence:
     store.close()
     early = _files(path)
     early.pop("-wal", None)
-    store = SqliteStore(path, FRAME, tells=True)
+    store = SqliteStore(path, FRAME, has_sink=True)
     for _ in range(15):
         _commit(store, model, rng, 10)
     middle = _files(path)
@@ -117,7 +117,7 @@ def build(folder: Path, seed: int) -> Evidence:
 
 
 def _another(path: Path, rng: random.Random) -> Files:
-    store, model = SqliteStore(path, FRAME, tells=True), Model()
+    store, model = SqliteStore(path, FRAME, has_sink=True), Model()
     for _ in range(90):
         _commit(store, model, rng, 5)
     found = _files(path)
@@ -142,7 +142,7 @@ def rows_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 def _require_model(rows: dict[str, list[tuple[Any, ...]]], model: Model) -> None:
     assert {row[0]: (row[7], row[8]) for row in rows["objects"]} == model.objects
     assert {(row[0], row[1]): row[5] for row in rows["subscriptions"]} == model.subscriptions
-    assert [row[3] for row in rows["outlet"]] == model.pending
+    assert [row[3] for row in rows["sink"]] == model.pending
 
 
 # -- commits -------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _commit(
     may_forget: bool = False,
     is_one: bool = False,
 ) -> None:
-    """Commit what happens to objects and devices, and at times, unless it is to be one, to the outlet.
+    """Commit what happens to objects and devices, and at times, unless it is to be one, to the sink.
 
     A device that is deleted takes the log with it.
     """
@@ -174,13 +174,13 @@ def _commit(
             PutIdf(rng.randrange(1, 99), IdfTable({word: rng.uniform(0.1, 3) for word in _WORDS}))
         )
     if rng.random() < 0.5:
-        rows.append(SetInlet(f"stream{rng.randrange(3)}", str(rng.randrange(10**9))))
+        rows.append(SetSourceOffset(f"stream{rng.randrange(3)}", str(rng.randrange(10**9))))
     if rng.random() < 0.5:
         rows.append(SetTime(model.time_ms + rng.randrange(999)))
     store.commit(rows, model.time_ms)
     if not is_one and rng.random() < 0.5 and len(model.pending) > 40:
         count = rng.randrange(1, len(model.pending))
-        store.commit([DeleteTold(store._told_number + count)], model.time_ms)
+        store.commit([DeleteSent(store._sent_number + count)], model.time_ms)
         del model.pending[:count]
     if store._upkeep._running is not None:
         store._upkeep._running.result()
@@ -255,7 +255,7 @@ def start(folder: Path, files: Files) -> Outcome:
     for suffix, data in files.items():
         Path(f"{path}{suffix}").write_bytes(data)
     try:
-        store = SqliteStore(path, FRAME, tells=True)
+        store = SqliteStore(path, FRAME, has_sink=True)
     except StoreError as error:
         return Outcome(str(error), {})
     try:

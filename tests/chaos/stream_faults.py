@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from feeds.redis.address import BEGIN, Stretch
+from feeds.redis.address import BEGIN, Span
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS
 from streaming.distribution import MECHANISMS
@@ -205,7 +205,7 @@ class RedisJob(StreamJob):
 
     def has_read_all(self) -> bool:
         """Whether the last entry of each stream was read."""
-        read = {one.stream: one.upto for one in map(Stretch.parse, self.read())}
+        read = {one.stream: one.upto for one in map(Span.parse, self.read())}
         messages = self._streams["messages"]
         return all(
             messages.upto(BEGIN, name, None) == read.get(name, BEGIN) for name in messages.address.names

@@ -25,7 +25,7 @@ async def test_nothing_is_lost_and_every_list_is_right(tmp_path):
             assert tally.lists > before.lists
             assert tally.commands > before.commands
             before = tally
-        assert {RegionMode.ANCHORED, RegionMode.STANDING} <= world.modes
+        assert {RegionMode.ANCHORED, RegionMode.STATIONARY} <= world.modes
         assert world.load.deleted >= len(FAULTS)
 
 

@@ -8,16 +8,16 @@ from tests.support.servers import serving
 
 
 async def test_who_has_what_a_demo_makes_is_let_in_and_nobody_else(tmp_path):
-    door = secured(tmp_path / "door")
-    given = dict(flag.removeprefix("--").split("=", 1) for flag in door.flags)
+    credentials = secured(tmp_path / "credentials")
+    given = dict(flag.removeprefix("--").split("=", 1) for flag in credentials.flags)
     settings = {name.replace("-", "_"): value for name, value in given.items()}
     store = str(tmp_path / "city.db")
     settings |= {"area": "14,35,15,36", "store": store, "port": 0, "virtual_time": "true"}
     async with serving(load_settings(settings)) as server:
         target = f"127.0.0.1:{server.port}"
-        async with nearcast.connect(target, token=door.token, tls=door.tls) as client:
+        async with nearcast.connect(target, token=credentials.token, tls=credentials.tls) as client:
             assert (await client.status()).state is ServerState.SERVING
-        async with nearcast.connect(target, tls=door.tls) as client:
+        async with nearcast.connect(target, tls=credentials.tls) as client:
             with pytest.raises(nearcast.RefusedError):
                 await client.status()
-    assert (tmp_path / "door" / "key.pem").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "credentials" / "key.pem").stat().st_mode & 0o077 == 0

@@ -87,8 +87,8 @@ def wrong(*arguments, environment=None) -> str:
             "Error: --host is '0.0.0.0', must be of this machine without TLS and tokens: give --tls-",
         ),
         (
-            [AREA, "--inlet=redis://nowhere"],
-            "Error: --inlet: address is redis://nowhere, must be like redis://",
+            [AREA, "--source=redis://nowhere"],
+            "Error: --source: address is redis://nowhere, must be like redis://",
         ),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_wrong_variable():
         "http://u:geheim@h/0/f?x=geheim",
     ],
 )
-@pytest.mark.parametrize("flag", ["--inlet", "--outlet"])
+@pytest.mark.parametrize("flag", ["--source", "--sink"])
 def test_what_may_be_a_password_is_not_shown(flag, address):
     said = wrong(AREA, f"{flag}={address}")
     assert said.startswith(f"Error: {flag}")

@@ -19,7 +19,7 @@ _AREA = "--area=12,55,12.2,55.1"
 _PATIENCE_S = 120.0
 
 
-def an_inlet(folder: Path) -> int:
+def a_source(folder: Path) -> int:
     """Fill a folder with bad files between two good ones; return how many are bad."""
     folder.mkdir()
     write_rows(folder / "a.parquet", [row(1)])
@@ -41,21 +41,21 @@ async def _status(process: Process, objects: int) -> nearcast.ServerStatus:
 
 
 def test_bad_files_are_set_aside_and_the_server_serves(tmp_path: Path) -> None:
-    inlet = tmp_path / "in"
-    bad = an_inlet(inlet)
-    options = (_AREA, "--port=0", "--create", f"--store={tmp_path / 's.db'}", f"--inlet={inlet}")
+    source = tmp_path / "in"
+    bad = a_source(source)
+    options = (_AREA, "--port=0", "--create", f"--store={tmp_path / 's.db'}", f"--source={source}")
     process = Process(*options)
     status = asyncio.run(_status(process, 2))
-    assert status.counters["inlet_unreadable"] == bad
-    assert status.counters["inlet_refused"] == 0
-    assert status.gauges["bridge_failing.INLET"] == 0
+    assert status.counters["source_unreadable"] == bad
+    assert status.counters["source_refused"] == 0
+    assert status.gauges["bridge_failing.SOURCE"] == 0
     assert process.signal(signal.SIGTERM) == 0
     lines = process.said.splitlines()
     assert len([line for line in lines if " is set aside as " in line]) == bad
     assert not [line for line in lines if line.startswith(FORGED) or PRIVATE in line]
-    assert len(list(inlet.glob("*.refused"))) == bad
+    assert len(list(source.glob("*.refused"))) == bad
     # The next start finds nothing of it any more, and goes on.
-    write_rows(inlet / "f.parquet", [row(4)])
+    write_rows(source / "f.parquet", [row(4)])
     process = Process(*options)
-    assert asyncio.run(_status(process, 3)).counters["inlet_unreadable"] == 0
+    assert asyncio.run(_status(process, 3)).counters["source_unreadable"] == 0
     assert process.signal(signal.SIGTERM) == 0

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from engine.boolean.layout import CIRCLE, POLYGON, RECTANGLE, BooleanSpecs, Ranges
-from engine.contracts import BOOLEAN, STANDING, TOP_K
+from engine.contracts import BOOLEAN, STATIONARY, TOP_K
 from engine.polygons import Rings
-from engine.standing.matcher import StandingSpecs
+from engine.stationary.matcher import StationarySpecs
 from engine.top_k.layout import BY_COST
 from engine.top_k.matcher import TopKSpecs
 from index.batches import ObjectBatch
@@ -295,17 +295,19 @@ def _rectangle(box):
     return OracleRectangle(box.x1_m, box.y1_m, box.x2_m, box.y2_m)
 
 
-class Standing(TopK):
+class Stationary(TopK):
     """The k best where the device is, kept right by the server."""
 
     def draw(self, dice):
-        return TopKAsk(dice.interest(), dice.random.randint(1, 4), RegionMode.STANDING, 0)
+        return TopKAsk(dice.interest(), dice.random.randint(1, 4), RegionMode.STATIONARY, 0)
 
     def specs(self, asked):
-        return StandingSpecs(interest_batch([one.interest for one in asked]), ids(one.k for one in asked))
+        return StationarySpecs(
+            interest_batch([one.interest for one in asked]), ids(one.k for one in asked)
+        )
 
     def needs_exact_position(self, asked):  # noqa: ARG002
         return True
 
 
-KINDS: dict[int, Kind] = {TOP_K: TopK(), BOOLEAN: Boolean(), STANDING: Standing()}
+KINDS: dict[int, Kind] = {TOP_K: TopK(), BOOLEAN: Boolean(), STATIONARY: Stationary()}

@@ -271,7 +271,7 @@ SEEN = {
         *(
             "lists compared, ANCHORED",
             "lists compared, ELLIPSE",
-            "lists compared, STANDING",
+            "lists compared, STATIONARY",
             "lists compared, with a window",
         ),
         "lists compared, with weights",
@@ -288,7 +288,7 @@ SEEN = {
     ),
     "crowd": (
         *("ranges compared, EXACT", "ranges compared, TOO_MANY"),
-        *("lists compared, ANCHORED", "lists compared, ELLIPSE", "lists compared, STANDING"),
+        *("lists compared, ANCHORED", "lists compared, ELLIPSE", "lists compared, STATIONARY"),
         *("publications that share a commit", "publications matched as one batch"),
         *("devices that share a commit", "refusals in the middle of a batch"),
         *("reports answered during a commit", "reports superseded"),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine import Engine, EngineOptions, Positions
-from engine.contracts import STANDING, TOP_K, handle_of
-from engine.standing.matcher import StandingSpecs
+from engine.contracts import STATIONARY, TOP_K, handle_of
+from engine.stationary.matcher import StationarySpecs
 from engine.top_k.matcher import TopKSpecs
 from index.baselines.sq_tree import SqTree
 from index.baselines.sq_tree.layout import NODE_END, ROOT
@@ -55,7 +55,7 @@ def subscribed(engine, chance, kind):
     similarity = np.ones(len(handles), dtype=np.int8)
     interests = InterestBatch(weight_m, similarity, keyword_lists(chance, len(handles)))
     k = np.full(len(handles), 2, dtype=np.int64)
-    specs = StandingSpecs(interests, k)
+    specs = StationarySpecs(interests, k)
     if kind == TOP_K:
         specs = TopKSpecs(interests, k, np.full(len(handles), RegionMode.ANCHORED, dtype=np.int64))
     matcher = engine.matchers[kind]
@@ -69,7 +69,7 @@ def nodes(tree):
     return arrays.nodes[: arrays.meta[NODE_END]]
 
 
-@pytest.mark.parametrize("kind", [TOP_K, STANDING])
+@pytest.mark.parametrize("kind", [TOP_K, STATIONARY])
 def test_a_tree_planted_after_objects_is_that_which_has_matched_them(engine, kind):
     chance = np.random.default_rng(5)
     batches = published(engine, chance)

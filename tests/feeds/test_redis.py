@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from feeds.redis import AddressError, RedisAddress
-from feeds.redis.address import BEGIN, Stretch, is_redis
+from feeds.redis.address import BEGIN, Span, is_redis
 from feeds.redis.entries import ARROW, JSON, packed, rows_of
 from feeds.redis.streams import Streams, connected
 from feeds.schemas import KEYS, MESSAGES
@@ -24,8 +24,8 @@ def test_an_address_is_read_and_written() -> None:
     assert str(address) == text
     assert address.names == ("messages:0", "messages:1", "messages:2", "messages:3")
     assert RedisAddress.parse("redis://host/0/one").streams == 1
-    stretch = Stretch(address.server, "messages:1", "0-0", "17-3")
-    assert Stretch.parse(str(stretch)) == stretch
+    span = Span(address.server, "messages:1", "0-0", "17-3")
+    assert Span.parse(str(span)) == span
     assert is_redis(text)
     assert not is_redis("/folder/redis")
 
@@ -61,7 +61,7 @@ def _rows(streams: Streams) -> list[dict[str, Any]]:
     found = []
     for name in streams.address.names:
         upto = streams.upto(BEGIN, name, None)
-        for rows in streams.read(Stretch(streams.address.server, name, BEGIN, upto)):
+        for rows in streams.read(Span(streams.address.server, name, BEGIN, upto)):
             found += rows.to_pylist()
     return found
 

@@ -184,8 +184,8 @@ def command_of(message: object, caller: Principal) -> c.Command:  # noqa: PLR091
     """Read the command of a call."""
     match message:
         case publisher_service_pb2.PublishRequest():
-            portions = converters.objects_from(message, LIMITS)
-            return c.Publish(tuple(chain.from_iterable(portions)), caller)
+            chunks = converters.objects_from(message, LIMITS)
+            return c.Publish(tuple(chain.from_iterable(chunks)), caller)
         case publisher_service_pb2.RetractRequest():
             return converters.retract_from(message, caller)
         case device_service_pb2.ForgetDeviceRequest():

@@ -174,9 +174,9 @@ class World:
         decision.apply(batch)
         self.operation_count += 1
         if decision.publication is not None:
-            self.operation_count += len(decision.publication.fresh) - 1
-            for fresh, replaced in slices([decision.publication], OBJECTS):
-                coordinator.publish(fresh, replaced)
+            self.operation_count += len(decision.publication.created) - 1
+            for created, replaced in slices([decision.publication], OBJECTS):
+                coordinator.publish(created, replaced)
         coordinator.evaluate(batch)
         coordinator.late_mutations.clear()
 

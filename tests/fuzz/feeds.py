@@ -15,14 +15,14 @@ from feeds.bounds import UnreadableError
 from feeds.redis.entries import ARROW, JSON, packed, read_rows
 from feeds.schemas import MESSAGES
 from safe_region.frame import Area, Frame
-from server.bridge.folder import TakenFolder
-from server.bridge.parquet_file import portions
-from server.bridge.portion import ROWS_MAX
-from server.bridge.rows import Judge
+from server.bridge.chunk import ROWS_MAX
+from server.bridge.folder import FolderSourceFeed
+from server.bridge.parquet_file import chunks
+from server.bridge.rows import RowValidator
 from server.limits import Limits
 from server.monitoring.scrape_request import BadRequestError, Scrape, scrape_from
 from streaming.tasks.plain import PlainError, decoded
-from streaming.tasks.resident import LostError, Note, Resident
+from streaming.tasks.shared_arrays import LostError, Note, SharedArrays
 from tests.fuzz.target import Target
 
 _FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -39,22 +39,22 @@ def _rows(count: int) -> pa.Table:
 def _files():
     """A folder with a file, beside one that is fine: whatever the first has, the second is taken."""
     where = Path(tempfile.mkdtemp(prefix="nearcast-fuzz-"))
-    judge = Judge(Limits(), _FRAME)
+    validator = RowValidator(Limits(), _FRAME)
     pq.write_table(_rows(1), where / "z.parquet")
     fine = (where / "z.parquet").read_bytes()
-    source = TakenFolder(where)  # one for all inputs: it begins a process that reads
+    source = FolderSourceFeed(where)  # one for all inputs: it begins a process that reads
 
     def run(data: bytes) -> None:
         (where / "b.parquet").write_bytes(data)
         (where / "z.parquet").write_bytes(fine)
         after, taken = "", []
         for _ in range(3):
-            for portion in source.next("files", after, 0.0):
-                after = portion.offset
-                taken.append(portion)
-                assert len(portion.rows) <= ROWS_MAX
-                assert "\n" not in portion.passed_over
-                judge.judged(portion.rows, "files", portion.offset, 0)
+            for chunk in source.next("files", after, 0.0):
+                after = chunk.offset
+                taken.append(chunk)
+                assert len(chunk.rows) <= ROWS_MAX
+                assert "\n" not in chunk.passed_over
+                validator.validated(chunk.rows, "files", chunk.offset, 0)
         assert after == "z.parquet"
         assert sum(bool(one.passed_over) for one in taken) <= 1
         for one in where.iterdir():
@@ -75,14 +75,14 @@ def _file_seeds() -> list[bytes]:
         pq.write_table(_rows(3), target, **options)
         found.append(target.getvalue())
     with pa.BufferReader(found[0]) as file:
-        assert sum(batch.num_rows for batch in portions(file)) == 6
+        assert sum(batch.num_rows for batch in chunks(file)) == 6
     return found
 
 
 def _names():
     """A file of whatever name a file may have."""
     where = Path(tempfile.mkdtemp(prefix="nearcast-fuzz-"))
-    source = TakenFolder(where)
+    source = FolderSourceFeed(where)
 
     def run(data: bytes) -> None:
         name = data.replace(b"/", b"").replace(b"\0", b"")[:200] + b".parquet"
@@ -92,8 +92,8 @@ def _names():
         found = list(source.next("files", "", 0.0))
         is_hidden = name[:1] in (b".", b"_")
         assert len(found) == (not is_hidden)
-        for portion in found:
-            assert portion.passed_over.isprintable()
+        for chunk in found:
+            assert chunk.passed_over.isprintable()
             assert os.path.lexists(path + b".refused")
         for one in os.listdir(os.fsencode(where)):  # noqa: PTH208 - the same
             os.unlink(os.fsencode(where) + b"/" + one)  # noqa: PTH108 - the same
@@ -141,15 +141,15 @@ def _scrapes():
 def _heads():
     """What another program has put in place of a head, and forms of values."""
     where = Path(tempfile.mkdtemp(prefix="nearcast-fuzz-"))
-    resident = Resident(where / "one")
+    shared = SharedArrays(where / "one")
 
     def run(data: bytes) -> None:
-        with resident.locked():
+        with shared.locked():
             (where / "one" / "head").write_bytes(data)
-            resident.note()
+            shared.note()
             with suppress(LostError):
-                resident.take()
-            resident.discard()
+                shared.take()
+            shared.discard()
         with suppress(PlainError):
             decoded({"root": [0], "nodes": [[data.decode("latin-1"), 1]]}, lambda _, __: b"")
 
@@ -162,11 +162,11 @@ def _head_seeds() -> list[bytes]:
     from index.square import Square  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder:
-        resident = Resident(Path(folder) / "one")
+        shared = SharedArrays(Path(folder) / "one")
         found = []
         for value in ([1, {"a": (2.5, None)}], {"x": np.arange(5)}, (Square(0.0, 0.0, 1.0), {3})):
-            with resident.locked():
-                resident.keep(value, Note(1, b"digest", b"answer"))
+            with shared.locked():
+                shared.keep(value, Note(1, b"digest", b"answer"))
                 found.append((Path(folder) / "one" / "head").read_bytes())
     return found
 
@@ -191,5 +191,5 @@ SCRAPES = Target(
     100_000,
 )
 HEADS = Target(
-    "heads", _heads, _head_seeds, ("streaming.tasks.plain", "streaming.tasks.resident"), 40_000
+    "heads", _heads, _head_seeds, ("streaming.tasks.plain", "streaming.tasks.shared_arrays"), 40_000
 )

@@ -1,4 +1,4 @@
-"""What comes from files and logs: entries of feeds, rows of the inlet, and what a store keeps as text."""
+"""What comes from files and logs: entries of feeds, rows of the source, what a store keeps as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from feeds.redis.entries import ARROW, JSON, packed, rows_of
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from safe_region.frame import Area, Frame
 from safe_region.idf import IdfTable
-from server.bridge.rows import Judge
+from server.bridge.rows import RowValidator
 from server.core.coordinator import Coordinator
 from server.core.matching_service import MatchingService
 from server.errors import StoreError
@@ -28,15 +28,15 @@ _KINDS = 4
 
 def _entries():
     coordinator = Coordinator(_FRAME)
-    judge = Judge(coordinator.limits, coordinator.frame)
+    validator = RowValidator(coordinator.limits, coordinator.frame)
 
     def run(data: bytes) -> None:
         entry = {JSON if data[:1] == b"{" else ARROW: data}
         rows = rows_of(entry, MESSAGES)
         assert rows.schema == MESSAGES
         assert rows_of(entry, SUBSCRIPTIONS).schema == SUBSCRIPTIONS
-        command = judge.judged(rows.to_pylist()[:50], "s", "0-1", 0).command
-        assert all(one.key.startswith("inlet/") for one in command.objects)
+        command = validator.validated(rows.to_pylist()[:50], "s", "0-1", 0).command
+        assert all(one.key.startswith("source/") for one in command.objects)
         assert not coordinator.matching.objects, "nothing is carried out by reading"
 
     return run

@@ -18,7 +18,7 @@ from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection
 
 from server.limits import Limits
-from server.transport.door import SERVICES
+from server.transport.authentication import SERVICES
 from server.transport.message_bounds import SMALL, MessageBound, field_bytes, field_counts, message_bounds
 from server.transport.wire_walk import MessageTypes, UnreadableError, Walker, address_of
 from tests.fuzz.recipes import literal, message_of, repeated

@@ -22,7 +22,7 @@ SPECS = {
     f"{region.name}, {scale_m}, {window}": TopK(
         {"sushi", "tea"}, 5, 0.5, region=region, window=window, distance_scale_m=scale_m
     )
-    for region in (RegionMode.ANCHORED, RegionMode.STANDING)
+    for region in (RegionMode.ANCHORED, RegionMode.STATIONARY)
     for scale_m in (None, 1.0, 5_000, 20_037_508.0)
     for window in (None, Last(count=50))
 }

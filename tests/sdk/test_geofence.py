@@ -32,7 +32,7 @@ async def test_within_the_circle_the_device_never_needs_to_report(seed, monkeypa
     session = device.session
     for _ in range(2):
         specs = iter(lambda: world.draws.spec(is_anchored=device.is_vague), None)
-        session.subscribe(next(spec for spec in specs if spec.region is not RegionMode.STANDING))
+        session.subscribe(next(spec for spec in specs if spec.region is not RegionMode.STATIONARY))
     await world.deliver()
     tried = 0
     for _ in range(60):

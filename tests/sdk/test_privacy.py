@@ -380,7 +380,7 @@ async def test_a_search_with_too_many_matches_of_who_is_private_is_refused(clien
 
 MODES = [
     TopK({"sushi"}, k=2, region=RegionMode.ELLIPSE),
-    TopK({"sushi"}, k=2, region=RegionMode.STANDING),
+    TopK({"sushi"}, k=2, region=RegionMode.STATIONARY),
     Boolean({"sushi"}, Circle(700.0), moving=True, region=RegionMode.NEAREST),
 ]
 

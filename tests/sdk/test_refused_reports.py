@@ -12,7 +12,7 @@ from tests.sdk.channel import Channel
 
 SUSHI = TopK({"sushi"}, k=2, alpha=0.5)
 TEA = TopK({"tea"}, k=2, alpha=0.5)
-STANDING = TopK({"tea"}, k=2, alpha=0.5, region=RegionMode.STANDING)
+STATIONARY = TopK({"tea"}, k=2, alpha=0.5, region=RegionMode.STATIONARY)
 HERE = {"anchor": geometry_pb2.Point(), "reach": {"length_m": 1.0, "object_id": 9}}
 """A bound that leaves the device little room."""
 
@@ -55,7 +55,7 @@ def test_nothing_is_reported_for_what_needs_an_exact_position_while_there_is_non
     line = Channel()
     line.device.connect()
     line.device.move(14.6, 35.6, accuracy_m=20.0)
-    line.welcome({1: spec_message(STANDING), 2: spec_message(SUSHI)})
+    line.welcome({1: spec_message(STATIONARY), 2: spec_message(SUSHI)})
     line.delta(1, 1, snapshot=True, **HERE)
     line.delta(2, 2, snapshot=True, **HERE)
     line.kinds()

@@ -166,8 +166,8 @@ async def test_an_app_that_was_held_up_itself_blames_nobody(client):
     assert watch._timer is None, "no timer runs while nothing is due"
 
 
-async def test_a_standing_result_that_is_short_is_stale_until_it_is_refilled(client, proxy, far):
-    spec = TopK({"tea"}, k=3, alpha=0.9, region=RegionMode.STANDING)
+async def test_a_stationary_result_that_is_short_is_stale_until_it_is_refilled(client, proxy, far):
+    spec = TopK({"tea"}, k=3, alpha=0.9, region=RegionMode.STATIONARY)
     await client.publisher().publish([GeoObject({"tea"}, 14.5, 35.5, 2.0)])
     await client.publisher().publish(
         [GeoObject({"tea"}, 14.5 + 0.001 * i, 35.5, 3600.0) for i in range(1, 7)]
@@ -187,7 +187,7 @@ async def test_a_standing_result_that_is_short_is_stale_until_it_is_refilled(cli
 @pytest.mark.parametrize("window", [None, Last(seconds=2.0)])
 async def test_what_nothing_takes_the_place_of_is_told_too(virtual, window):
     """The device cannot know that there is no more; of fewer than k it does, and hears nothing."""
-    spec = TopK({"tea"}, k=2, region=RegionMode.STANDING, window=window)
+    spec = TopK({"tea"}, k=2, region=RegionMode.STATIONARY, window=window)
     ttls = (3600.0, 3600.0) if window else (2.0, 4.0)
     device = await virtual.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(spec)

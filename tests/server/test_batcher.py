@@ -1,4 +1,4 @@
-"""What needs no disk: portions overlap, and what devices are told is as if they had spoken one by one."""
+"""What needs no disk: chunks overlap, and what devices are told is as if they had spoken one by one."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def retrievals_of(crowd: Crowd, monkeypatch: pytest.MonkeyPatch, meanwhile=lambd
 
 
 async def test_a_crowd_that_reports_at_once_is_answered_in_portions(crowd, monkeypatch):
-    monkeypatch.setattr("server.runtime.batcher._PORTION", 35)
+    monkeypatch.setattr("server.runtime.batcher._CHUNK", 35)
     sizes = retrievals_of(crowd, monkeypatch)
     for name in DEVICES:
         crowd.report(name, 1)
@@ -152,7 +152,7 @@ async def test_few_are_answered_without_another_thread(crowd, monkeypatch):
 
 
 async def test_who_speaks_again_during_the_look_up_is_answered_twice_in_order(crowd, monkeypatch):
-    """Each answer says to which report, as if there had been no portions."""
+    """Each answer says to which report, as if there had been no chunks."""
     loop = asyncio.get_running_loop()
     spoken = asyncio.Event()
 

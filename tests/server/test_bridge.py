@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearcast
-from feeds.redis.address import BEGIN, Stretch
+from feeds.redis.address import BEGIN, Span
 from feeds.redis.entries import ARROW, JSON, packed
 from feeds.redis.streams import Streams
 from feeds.schemas import EXPIRE, KEYS, MESSAGES, PUBLISH, RETRACT
@@ -20,8 +20,8 @@ from safe_region.frame import Area
 from server import command as c
 from server import main
 from server.bridge import attempts
-from server.bridge.feeds import GivenFolder
-from server.bridge.portion import Portion
+from server.bridge.chunk import Chunk
+from server.bridge.feeds import FolderSinkFeed
 from server.counters import Feed
 from server.errors import BridgeError
 from server.limits import Limits
@@ -49,7 +49,7 @@ def message(object_id: int, **more: Any) -> dict[str, Any]:
 
 def write(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
     folder.mkdir(exist_ok=True)
-    GivenFolder(folder).put(number, number, pa.Table.from_pylist(rows, MESSAGES))
+    FolderSinkFeed(folder).put(number, number, pa.Table.from_pylist(rows, MESSAGES))
 
 
 def told(folder: Path) -> list[tuple[str, int]]:
@@ -74,28 +74,28 @@ async def test_objects_come_from_a_folder_once_and_survive_the_server(
     folder = tmp_path / "in"
     wrong = [message(3, lat=80.0), message(4, keywords=None), {"action": "shout"}]
     write(folder, 1, [message(1), message(2), message(1), *wrong, message(5, ttl_ms=None)])
-    async with serving(settings(tmp_path, inlet=str(folder))) as server:
+    async with serving(settings(tmp_path, source=str(folder))) as server:
         await until(lambda: len(keys(server)) == 3)
-        assert keys(server) == {"inlet/1", "inlet/2", "inlet/5"}
-        assert server.coordinator.counters.inlet_refused == 3
+        assert keys(server) == {"source/1", "source/2", "source/5"}
+        assert server.coordinator.counters.source_refused == 3
         assert "first: object 3.position must be within" in caplog.text
         assert "80.0" not in caplog.text, "where somebody is, is nobody's business"
-        item = server.coordinator.matching.objects[server.coordinator.keys.get("", "inlet/1")]
+        item = server.coordinator.matching.objects[server.coordinator.keys.get("", "source/1")]
         assert (item.keywords, item.payload) == (("ice", "tea"), b"x")
         gone = {"action": RETRACT, "object_id": 2, "time_ms": 2_000}
         # What comes and goes at once was never there.
         write(folder, 2, [gone, message(6), {**gone, "object_id": 6}, {**gone, "object_id": 77}])
         await until(lambda: len(keys(server)) == 2)
     write(folder, 3, [message(7), message(1)])
-    async with serving(settings(tmp_path, inlet=str(folder))) as server:
-        await until(lambda: "inlet/7" in keys(server))
-        assert keys(server) == {"inlet/1", "inlet/5", "inlet/7"}
+    async with serving(settings(tmp_path, source=str(folder))) as server:
+        await until(lambda: "source/7" in keys(server))
+        assert keys(server) == {"source/1", "source/5", "source/7"}
         server.coordinator.check()
 
 
 async def test_the_outlet_tells_everything_in_order(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    async with serving(settings(tmp_path, outlet=str(folder))) as server:
+    async with serving(settings(tmp_path, sink=str(folder))) as server:
         async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
             await client.advance_clock(1_000)
             publisher = client.publisher()
@@ -131,27 +131,27 @@ async def test_the_outlet_tells_everything_in_order(tmp_path: Path) -> None:
 async def test_what_was_not_told_is_told_by_the_next_server(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_text("no folder")
-    given = settings(tmp_path, outlet=str(out))
+    given = settings(tmp_path, sink=str(out))
     async with (
-        serving(given, Limits(outlet_max=3)) as server,
+        serving(given, Limits(sink_max=3)) as server,
         nearcast.connect(f"127.0.0.1:{server.port}") as client,
     ):
         publisher = client.publisher()
         posts = [nearcast.GeoObject(["tea"], 12.1, 55.05, ttl_s=500) for _ in range(3)]
         ids = await publisher.publish(posts)
-        with pytest.raises(nearcast.RefusedError, match="outlet is 3 changes wait, must be below 3"):
+        with pytest.raises(nearcast.RefusedError, match="sink is 3 changes wait, must be below 3"):
             await publisher.publish(posts)
     out.unlink()
     async with serving(given) as server:
         await until(lambda: len(told(out)) == 3)
-        await until(lambda: server._store.untold_count == 0)
+        await until(lambda: server._store.unsent_count == 0)
     assert told(out) == [(PUBLISH, one) for one in ids]
 
 
 async def test_feeds_in_redis_whose_server_dies(tmp_path: Path, redis: RedisServer) -> None:
     source, target = redis.address("in", 2), redis.address("out")
     streams = Streams(source, MESSAGES, KEYS["messages"])
-    given = settings(tmp_path, inlet=str(source), outlet=str(target))
+    given = settings(tmp_path, source=str(source), sink=str(target))
     async with serving(given) as server:
         streams.append(pa.Table.from_pylist([message(one) for one in range(10)], MESSAGES))
         await until(lambda: len(keys(server)) == 10)
@@ -159,12 +159,10 @@ async def test_feeds_in_redis_whose_server_dies(tmp_path: Path, redis: RedisServ
         await asyncio.to_thread(redis.start)
         streams.append(pa.Table.from_pylist([message(one) for one in range(10, 20)], MESSAGES))
         await until(lambda: len(keys(server)) == 20)
-        await until(lambda: server._store.untold_count == 0)
+        await until(lambda: server._store.unsent_count == 0)
     found = Streams(target, MESSAGES, KEYS["messages"])
     rows = [
-        row
-        for some in found.read(Stretch(target.server, "out:0", BEGIN, "+"))
-        for row in some.to_pylist()
+        row for some in found.read(Span(target.server, "out:0", BEGIN, "+")) for row in some.to_pylist()
     ]
     assert {row["object_id"] for row in rows} == set(range(1, 21))
     assert {row["action"] for row in rows} == {PUBLISH}
@@ -190,32 +188,32 @@ async def test_entries_that_cannot_be_read_are_passed_over_for_good(
 ) -> None:
     source = redis.address("in")
     streams = Streams(source, MESSAGES, KEYS["messages"])
-    given = settings(tmp_path, inlet=str(source))
+    given = settings(tmp_path, source=str(source))
     entries = poisoned()
     async with serving(given) as server:
         streams.append(pa.Table.from_pylist([message(1)], MESSAGES))
         for entry in entries:
             streams._redis.xadd("in:0", entry)
         streams.append(pa.Table.from_pylist([message(2)], MESSAGES))
-        await until(lambda: keys(server) == {"inlet/1", "inlet/2"})
-        assert server.coordinator.counters.inlet_unreadable == len(entries)
-        assert server.coordinator.counters.inlet_refused == 0
+        await until(lambda: keys(server) == {"source/1", "source/2"})
+        assert server.coordinator.counters.source_unreadable == len(entries)
+        assert server.coordinator.counters.source_refused == 0
     assert caplog.text.count(" of in:0 is passed over: it ") == len(entries)
     async with serving(given) as server:
         streams.append(pa.Table.from_pylist([message(3)], MESSAGES))
-        await until(lambda: "inlet/3" in keys(server))
-        assert server.coordinator.counters.inlet_unreadable == 0
+        await until(lambda: "source/3" in keys(server))
+        assert server.coordinator.counters.source_unreadable == 0
 
 
 async def test_an_entry_that_cannot_be_read_is_noted_though_nothing_comes_behind_it(
     tmp_path: Path, redis: RedisServer
 ) -> None:
     source = redis.address("in")
-    given = settings(tmp_path, inlet=str(source))
+    given = settings(tmp_path, source=str(source))
     async with serving(given) as server:
         Streams(source, MESSAGES, KEYS["messages"])._redis.xadd("in:0", {b"x": b"y"})
-        await until(lambda: server.coordinator.counters.inlet_unreadable == 1)
-        await until(lambda: server._store.recover().inlets.get("in:0", "0-0") != "0-0")
+        await until(lambda: server.coordinator.counters.source_unreadable == 1)
+        await until(lambda: server._store.recover().source_offsets.get("in:0", "0-0") != "0-0")
 
 
 async def test_redis_that_is_gone_is_a_state_that_operators_see(
@@ -223,20 +221,20 @@ async def test_redis_that_is_gone_is_a_state_that_operators_see(
 ) -> None:
     monkeypatch.setattr(attempts, "_PAUSE_S", 0.05)
     source, target = redis.address("in"), redis.address("out")
-    async with serving(settings(tmp_path, inlet=str(source), outlet=str(target))) as server:
+    async with serving(settings(tmp_path, source=str(source), sink=str(target))) as server:
         counters = server.coordinator.counters
         await asyncio.to_thread(redis.kill)
-        await until(lambda: counters.bridge_failing[Feed.INLET] == 1)
+        await until(lambda: counters.bridge_failing[Feed.SOURCE] == 1)
         await server._command_loop.execute(
             c.Publish((NewObject(12.1, 55.05, ("tea",), 60_000, b"x", ""),), Principal("p", frozenset()))
         )
-        await until(lambda: counters.bridge_failing[Feed.OUTLET] == 1)
+        await until(lambda: counters.bridge_failing[Feed.SINK] == 1)
         found = server._readings.read()
-        assert found.gauges["bridge_failing.INLET"] == found.gauges["bridge_failing.OUTLET"] == 1
-        assert found.counters["bridge_failures.INLET"] >= 1
+        assert found.gauges["bridge_failing.SOURCE"] == found.gauges["bridge_failing.SINK"] == 1
+        assert found.counters["bridge_failures.SOURCE"] >= 1
         await asyncio.to_thread(redis.start)
         await until(lambda: not counters.bridge_failing.total())
-        await until(lambda: server._store.untold_count == 0)
+        await until(lambda: server._store.unsent_count == 0)
 
 
 class _Broken:
@@ -247,7 +245,7 @@ class _Broken:
     def begin(self, stream: str) -> str:
         return stream
 
-    def next(self, stream: str, after: str, wait_s: float) -> Iterator[Portion]:
+    def next(self, stream: str, after: str, wait_s: float) -> Iterator[Chunk]:
         raise ZeroDivisionError(f"{stream} {after} {wait_s}")
 
     def close(self) -> None:
@@ -262,40 +260,40 @@ async def test_nothing_of_a_feed_ends_the_server(
 ) -> None:
     monkeypatch.setattr(attempts, "_PAUSE_S", 0.01)
     monkeypatch.setattr(main, "_opened_feeds", lambda _: main._Feeds(_Broken(), _Broken()))
-    async with serving(settings(tmp_path, inlet="x", outlet="y")) as server:
+    async with serving(settings(tmp_path, source="x", sink="y")) as server:
         await server._command_loop.execute(
             c.Publish((NewObject(12.1, 55.05, ("tea",), 60_000, b"x", ""),), Principal("p", frozenset()))
         )
         failures = server.coordinator.counters.bridge_failures
-        await until(lambda: failures[Feed.INLET] > 3 and failures[Feed.OUTLET] > 1)
-        assert server.coordinator.counters.bridge_failing == {Feed.INLET: 2, Feed.OUTLET: 1}
+        await until(lambda: failures[Feed.SOURCE] > 3 and failures[Feed.SINK] > 1)
+        assert server.coordinator.counters.bridge_failing == {Feed.SOURCE: 2, Feed.SINK: 1}
         assert not any(task.done() for task in server._bridge)
-    assert "inlet, stream a has failed, is tried again in 0.01 s: ZeroDivisionError\n" in caplog.text
+    assert "source, stream a has failed, is tried again in 0.01 s: ZeroDivisionError\n" in caplog.text
 
 
-async def test_an_inlet_that_is_not_there_is_named(tmp_path: Path) -> None:
-    server = Server(settings(tmp_path, inlet=str(tmp_path / "nowhere")))
-    with pytest.raises(BridgeError, match=r"inlet is .*nowhere, must be a folder that is there"):
+async def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
+    server = Server(settings(tmp_path, source=str(tmp_path / "nowhere")))
+    with pytest.raises(BridgeError, match=r"source is .*nowhere, must be a folder that is there"):
         await server.start()
 
 
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="address is redis://nowhere, must be like"):
-        settings(tmp_path, outlet="redis://nowhere")
+        settings(tmp_path, sink="redis://nowhere")
     with pytest.raises(ValueError, match="must be another feed"):
-        settings(tmp_path, inlet="feed", outlet="feed")
+        settings(tmp_path, source="feed", sink="feed")
 
 
-async def test_a_publisher_does_not_get_in_the_way_of_the_inlet(tmp_path: Path) -> None:
+async def test_a_publisher_does_not_get_in_the_way_of_the_source(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     thief = Principal("thief", frozenset({Role.PUBLISHER}))
-    async with serving(settings(tmp_path, inlet=str(folder))) as server:
-        alien = NewObject(12.1, 55.05, ("tea",), 60_000, b"alien", "inlet/1")
+    async with serving(settings(tmp_path, source=str(folder))) as server:
+        alien = NewObject(12.1, 55.05, ("tea",), 60_000, b"alien", "source/1")
         await server._command_loop.execute(c.Publish((alien,), thief))
         write(folder, 1, [message(1), message(2)])
         await until(lambda: len(keys(server)) == 2)
         await until(lambda: len(server.coordinator.matching.objects) == 3)
         found = [(item.owner, item.key) for item in server.coordinator.matching.objects.values()]
-        assert sorted(found) == [("", "inlet/1"), ("", "inlet/2"), ("thief", "inlet/1")]
+        assert sorted(found) == [("", "source/1"), ("", "source/2"), ("thief", "source/1")]
         server.coordinator.check()

@@ -1,4 +1,4 @@
-"""Files of the inlet that are bad in some way: set aside and named once, and nothing of them is taken."""
+"""Files of the source that are bad in some way: set aside, named once, and nothing of them is taken."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 from feeds.schemas import MESSAGES
 from server.bridge import folder as folders
-from server.bridge.folder import TakenFolder
-from server.bridge.parquet_file import portions
-from server.bridge.portion import Portion
+from server.bridge.chunk import Chunk
+from server.bridge.folder import FolderSourceFeed
+from server.bridge.parquet_file import chunks
 from tests.fuzz.feeds import FILES
 from tests.support.bad_files import BOMBS, CHEAP, FORGED, PRIVATE, Make, row, write_rows
 
@@ -25,7 +25,7 @@ _MEMORY_MAX = 300_000_000
 """Bytes of Arrow while a bomb is read; each would come to some gigabytes, or nearly one."""
 
 
-def read(source: TakenFolder, after: str = "") -> list[Portion]:
+def read(source: FolderSourceFeed, after: str = "") -> list[Chunk]:
     return list(source.next("files", after, 0.0))
 
 
@@ -34,7 +34,7 @@ def test_a_bad_file_is_set_aside_and_the_feed_goes_on(tmp_path: Path, make: Make
     write_rows(tmp_path / "a.parquet", [row(1)])
     make(tmp_path / "b.parquet")
     write_rows(tmp_path / "c.parquet", [row(2)])
-    source = TakenFolder(tmp_path)
+    source = FolderSourceFeed(tmp_path)
     (first,) = read(source)
     (second,) = read(source, first.offset)
     assert not second.rows
@@ -54,7 +54,7 @@ def test_a_bomb_is_refused_in_little_memory(
     make(tmp_path / "b.parquet")
     assert (tmp_path / "b.parquet").stat().st_size < 3_000_000
     pool = arrow_memory()
-    (found,) = read(TakenFolder(tmp_path))
+    (found,) = read(FolderSourceFeed(tmp_path))
     assert "is set aside as 'b.parquet.refused': " in found.passed_over
     assert " must " in found.passed_over
     assert pool.max_memory() < _MEMORY_MAX
@@ -76,7 +76,7 @@ def arrow_memory() -> Iterator[Callable[[], pa.MemoryPool]]:
 
 def test_a_flipped_bit_in_the_end_of_a_file_ends_nothing_but_its_reader(tmp_path: Path) -> None:
     """Each of these has pyarrow 26 call `abort` when the metadata of a column is looked at."""
-    (whole, *_), source = FILES.seeds(), TakenFolder(tmp_path)
+    (whole, *_), source = FILES.seeds(), FolderSourceFeed(tmp_path)
     said = []
     for at, bit in ((783, 0), (797, 0), (849, 0), (1086, 6)):
         flipped = bytearray(whole)
@@ -93,7 +93,7 @@ def test_a_flipped_bit_in_the_end_of_a_file_ends_nothing_but_its_reader(tmp_path
 
 def test_a_name_forges_no_line_of_the_log(tmp_path: Path) -> None:
     (tmp_path / f"b\n{FORGED}.parquet").write_bytes(b"x")
-    (found,) = read(TakenFolder(tmp_path))
+    (found,) = read(FolderSourceFeed(tmp_path))
     assert "\n" not in found.passed_over
     assert f"file 'b\\n{FORGED}.parquet' is set aside" in found.passed_over
 
@@ -102,14 +102,14 @@ def test_a_name_that_is_no_text_is_set_aside(tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/b\xff.parquet"
     write_rows(tmp_path / "x", [row(1)])
     (tmp_path / "x").rename(os.fsdecode(name))
-    (found,) = read(TakenFolder(tmp_path))
+    (found,) = read(FolderSourceFeed(tmp_path))
     assert found.offset == ""
     assert found.passed_over.encode().endswith(b"its name is no text in UTF-8")
     assert os.path.lexists(name + b".refused")
 
 
 def test_what_was_set_aside_before_is_kept(tmp_path: Path) -> None:
-    source = TakenFolder(tmp_path)
+    source = FolderSourceFeed(tmp_path)
     for content in (b"1", b"2"):
         (tmp_path / "b.parquet").write_bytes(content)
         read(source)
@@ -129,7 +129,7 @@ def test_what_cannot_be_set_aside_is_passed_over_for_good(
     monkeypatch.setattr(Path, "rename", rename)
     (tmp_path / name).write_bytes(b"no Parquet")
     write_rows(tmp_path / "c.parquet", [row(2)])
-    source = TakenFolder(tmp_path)
+    source = FolderSourceFeed(tmp_path)
     after, refused, rows = "", [], []
     for _ in range(3):
         for one in read(source, after):
@@ -149,7 +149,7 @@ def test_a_fault_of_the_system_is_none_of_the_file(
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     write_rows(tmp_path / "b.parquet", [row(1)])
-    source = TakenFolder(tmp_path)
+    source = FolderSourceFeed(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(folders, "_opened", full)
         with pytest.raises(OSError, match="Too many open files"):
@@ -160,10 +160,10 @@ def test_a_fault_of_the_system_is_none_of_the_file(
 def test_rows_come_in_portions_and_the_last_one_has_the_name(tmp_path: Path) -> None:
     rows = [row(number, keywords=["a", None], ttl_ms=None) for number in range(5_001)]
     pq.write_table(pa.Table.from_pylist(rows, MESSAGES), tmp_path / "b.parquet", row_group_size=700)
-    found = read(TakenFolder(tmp_path), "a")
+    found = read(FolderSourceFeed(tmp_path), "a")
     assert max(len(one.rows) for one in found) == folders.ROWS_MAX
     assert [one.offset for one in found] == ["a"] * (len(found) - 1) + ["b.parquet"]
-    assert [one for portion in found for one in portion.rows] == rows
+    assert [one for chunk in found for one in chunk.rows] == rows
 
 
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
@@ -185,7 +185,7 @@ def test_whatever_writers_make_of_rows_is_read(tmp_path: Path, compression: str,
         path = tmp_path / f"{number}.parquet"
         pq.write_table(table, path, compression=compression, data_page_version=version, **options)
         with path.open("rb") as file:
-            assert pa.Table.from_batches(portions(file)).to_pylist() == table.to_pylist()
+            assert pa.Table.from_batches(chunks(file)).to_pylist() == table.to_pylist()
 
 
 def test_columns_may_be_missing_in_another_order_and_of_other_types(tmp_path: Path) -> None:
@@ -199,6 +199,6 @@ def test_columns_may_be_missing_in_another_order_and_of_other_types(tmp_path: Pa
         }
     )
     pq.write_table(table, tmp_path / "b.parquet")
-    ((found,),) = [one.rows for one in read(TakenFolder(tmp_path))]
+    ((found,),) = [one.rows for one in read(FolderSourceFeed(tmp_path))]
     expected = dict.fromkeys(MESSAGES.names) | {"keywords": ["a"], "time_ms": 5}
     assert found == expected | {"object_id": 1, "action": "publish"}

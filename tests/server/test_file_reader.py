@@ -12,7 +12,7 @@ import pytest
 from feeds.bounds import UnreadableError
 from server.bridge import file_reader
 from server.bridge.file_reader import FileReader
-from server.bridge.folder import TakenFolder
+from server.bridge.folder import FolderSourceFeed
 from tests.support.bad_files import row, write_rows
 
 pytestmark = pytest.mark.processes
@@ -21,7 +21,7 @@ _DYING = file_reader._WORKER.replace(
     "from server.bridge.reader_worker import main;",
     "from server.bridge import reader_worker; from server.bridge.reader_worker import main; "
     "import os, signal; "
-    "reader_worker.portions = lambda file: os.kill(os.getpid(), signal.SIGABRT);",
+    "reader_worker.chunks = lambda file: os.kill(os.getpid(), signal.SIGABRT);",
 )
 """A reader that ends as one does whose library calls `abort`."""
 
@@ -35,7 +35,7 @@ def reader():
 
 def count(reader: FileReader, path: Path) -> int:
     with path.open("rb") as file:
-        return sum(rows.num_rows for rows in reader.portions(file))
+        return sum(rows.num_rows for rows in reader.chunks(file))
 
 
 def test_one_process_reads_many_files(reader: FileReader, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_what_ends_the_process_costs_one_file(
         patch.setattr(file_reader, "_WORKER", _DYING)
         with pytest.raises(UnreadableError, match="it has ended the process that reads files"):
             count(reader, tmp_path / "b.parquet")
-        source = TakenFolder(tmp_path)
+        source = FolderSourceFeed(tmp_path)
         (found,) = source.next("files", "", 0.0)
         assert "is set aside as 'b.parquet.refused': it has ended the process" in found.passed_over
         source.close()
@@ -70,15 +70,15 @@ def test_a_file_that_is_left_in_the_middle_is_no_trouble_to_the_next(
 ) -> None:
     write_rows(tmp_path / "a", [row(one) for one in range(5_000)])
     with (tmp_path / "a").open("rb") as file:
-        rows = reader.portions(file)
+        rows = reader.chunks(file)
         assert next(rows).num_rows == 2_000
         rows.close()
     assert count(reader, tmp_path / "a") == 5_000
 
 
-def test_who_ends_the_inlet_blames_no_file(tmp_path: Path) -> None:
+def test_who_ends_the_source_blames_no_file(tmp_path: Path) -> None:
     write_rows(tmp_path / "b.parquet", [row(one) for one in range(5_000)])
-    source = TakenFolder(tmp_path)
+    source = FolderSourceFeed(tmp_path)
     found = source.next("files", "", 0.0)
     next(found)
     source.close()
@@ -91,7 +91,7 @@ def test_that_no_process_can_be_begun_is_none_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_rows(tmp_path / "b.parquet", [row(1)])
-    source = TakenFolder(tmp_path)
+    source = FolderSourceFeed(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(file_reader, "_WORKER", "raise SystemExit(1)")
         with pytest.raises(BlockingIOError) as failed:

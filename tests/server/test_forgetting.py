@@ -51,7 +51,7 @@ def taken(loop, line):
 
 SPECS = (
     TopK((RARE, "sushi"), 3, 0.5),
-    TopK((RARE,), 3, 0.5, region=RegionMode.STANDING),
+    TopK((RARE,), 3, 0.5, region=RegionMode.STATIONARY),
     TopK(("sushi",), 3, 0.5, region=RegionMode.ELLIPSE),
     Boolean((Clause((RARE,), ("tofu",)),), Circle(500.0), is_moving=True),
     Boolean((Clause(("sushi",)),), Circle(500.0, (14.5, 35.5)), is_moving=False),

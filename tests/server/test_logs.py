@@ -30,7 +30,7 @@ WRONG = "another-token-that-nobody-may-read"
 PAYLOAD = b"a payload that nobody may read"
 LON, LAT = 14.5234567, 35.4876543
 FAR_LON, FAR_LAT = 77.7654321, -12.3456789
-INLET_LON = 88.1234567
+SOURCE_LON = 88.1234567
 
 SECRETS = ("14.5234", "35.4876", "77.7654", "12.3456", "88.1234", "that-nobody-may", "that nobody may")
 """Beginnings of what was sent: a number may be rounded."""
@@ -101,18 +101,18 @@ async def load(address):
 
 
 def bad_rows(folder):
-    """A file of the inlet with an object that is nowhere."""
+    """A file of the source with an object that is nowhere."""
     row = dict.fromkeys(MESSAGES.names)
     row |= {"action": "publish", "object_id": 1, "time_ms": 1, "keywords": ["tea"]}
-    row |= {"lon": INLET_LON, "lat": LAT, "payload": PAYLOAD}
+    row |= {"lon": SOURCE_LON, "lat": LAT, "payload": PAYLOAD}
     folder.mkdir()
     pq.write_table(pa.Table.from_pylist([row], schema=MESSAGES), folder / "1.parquet")
 
 
 @pytest.mark.processes
 async def test_what_is_sent_gets_into_no_log_and_no_metric(tmp_path):
-    bad_rows(tmp_path / "inlet")
-    flags = ("--log-format=json", f"--dev-token={TOKEN}", f"--inlet={tmp_path / 'inlet'}")
+    bad_rows(tmp_path / "source")
+    flags = ("--log-format=json", f"--dev-token={TOKEN}", f"--source={tmp_path / 'source'}")
     async with process(*flags, f"--store={tmp_path / 's.db'}") as (address, metrics, written):
         await load(address)
         for _ in range(1_200):
@@ -123,7 +123,7 @@ async def test_what_is_sent_gets_into_no_log_and_no_metric(tmp_path):
             scraped = answer.read().decode()
     lines = "".join(written)
     assert "rows that are refused" in lines
-    assert "nearcast_inlet_refused_total 1.0" in scraped
+    assert "nearcast_source_refused_total 1.0" in scraped
     for secret in SECRETS:
         assert secret not in lines
         assert secret not in scraped

@@ -63,7 +63,7 @@ async def busy(client, count=3):
         for i in range(count):
             device = await fleet.attach(f"device-{i}", lon=14.5, lat=35.5)
             await device.subscribe(TopK({"tea"}, k=2))
-            await device.subscribe(TopK({"tea"}, k=2, region=RegionMode.STANDING))
+            await device.subscribe(TopK({"tea"}, k=2, region=RegionMode.STATIONARY))
             await device.subscribe(nearcast.Boolean("tea", Bounds(14.4, 35.4, 14.6, 35.6)))
             await device.move(lon=14.5, lat=35.5 + 0.1 * (i % 3))
         await client.sync()
@@ -85,7 +85,7 @@ async def test_what_status_tells_prometheus_is_told(server, client):
         stem, _, label = name.partition(".")
         key = (f"nearcast_{stem}_total", *([(COUNTERS[stem].label, label)] if label else []))
         assert found[key] == value, name
-    assert found["nearcast_subscriptions_by_kind", ("kind", "STANDING")] == 3
+    assert found["nearcast_subscriptions_by_kind", ("kind", "STATIONARY")] == 3
     assert found["nearcast_devices", ("state", "IN_SYNC")] == 3
     assert found["nearcast_objects",] == status.gauges["objects"] == 5
     assert found["nearcast_state", ("state", "SERVING")] == 1

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from engine import EngineOptions
-from engine.options import StandingPolicy
+from engine.options import StationaryPolicy
 from safe_region.frame import Area, Frame
 from safe_region.idf import IdfTable
 from safe_region.region import RegionMode
@@ -33,10 +33,10 @@ def at(handle):
     return batch
 
 
-@pytest.fixture(params=[RegionMode.ANCHORED, RegionMode.STANDING])
+@pytest.fixture(params=[RegionMode.ANCHORED, RegionMode.STATIONARY])
 def matching(request):
     """A service whose objects are weighed anew, and the first of two subscriptions."""
-    matching = MatchingService(FRAME, EngineOptions(standing=StandingPolicy.SKYBAND, buffer_extra=0))
+    matching = MatchingService(FRAME, EngineOptions(stationary=StationaryPolicy.SKYBAND, buffer_extra=0))
     spec = TopK(WANTED, 2, 0.5, Similarity.TFIDF, region=request.param)
     first, matching.handle = matching.subscribe(spec), matching.subscribe(spec)
     words = [("often", "rare"), ("often",), ("often", "other"), ("rare", "some", "thing")]
@@ -82,10 +82,10 @@ def test_who_reports(matching):
 def test_who_is_refilled(matching):
     spec = matching.spec(matching.handle)
     deltas = matching.retract([0, 1])
-    if spec.region is RegionMode.STANDING:
+    if spec.region is RegionMode.STATIONARY:
         check_told_anew(matching, deltas, Cause.RETRACTED, 2, 3)
     matching.check()
     told = [delta for _ in range(2) for delta in matching.reweigh(10)]
-    assert bool(told) is (spec.region is not RegionMode.STANDING)
+    assert bool(told) is (spec.region is not RegionMode.STATIONARY)
     if told:
         check_told_anew(matching, told, Cause.REWEIGHED, 2, 3)

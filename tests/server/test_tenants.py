@@ -127,7 +127,7 @@ def a_spec(chance, kind):
         )
         return Boolean(clauses, Circle(chance.choice((3_000.0, 40_000.0))), True)
     similarity = chance.choice([Similarity.JACCARD, Similarity.COSINE, Similarity.TFIDF])
-    region = RegionMode.STANDING if kind == "standing" else RegionMode.ANCHORED
+    region = RegionMode.STATIONARY if kind == "stationary" else RegionMode.ANCHORED
     window = Window(duration_ms=50) if chance.random() < 0.3 else Window()
     return TopK(words, chance.randint(1, 4), chance.choice((0.2, 0.8)), similarity, region, window)
 
@@ -139,7 +139,7 @@ def an_object(chance, number):
     return NewObject(*place, words, chance.randint(20, 200), str(number).encode(), key)
 
 
-KINDS = ("top_k", "boolean", "standing")
+KINDS = ("top_k", "boolean", "stationary")
 
 
 class Pair:

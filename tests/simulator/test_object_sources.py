@@ -159,7 +159,7 @@ def test_subscriptions_of_a_preset(spark, simulation, name):
     elif name == "ap-plus":
         assert all(row.extent_m is not None and row.bounds is None for row in rows)
     else:
-        stretches = set()
+        ratios = set()
         for row in rows:
             assert row.center is None
             assert " OR " not in row.expression
@@ -167,8 +167,8 @@ def test_subscriptions_of_a_preset(spark, simulation, name):
             west, south, east, north = row.bounds
             width_m, height_m = (east - west) * frame.x_m_per_deg, (north - south) * frame.y_m_per_deg
             assert 0.000099 <= width_m * height_m / whole <= 0.0101
-            stretches.add(round(math.log2(width_m / height_m), 1))
-        assert stretches == {0.0} if name == "ap-tree" else -2.0 <= min(stretches) < 0.0 < max(stretches)
+            ratios.add(round(math.log2(width_m / height_m), 1))
+        assert ratios == {0.0} if name == "ap-tree" else -2.0 <= min(ratios) < 0.0 < max(ratios)
 
 
 def test_a_simulation_of_synthetic_objects(spark, tmp_path):

@@ -17,7 +17,7 @@ from simulator.parameters.presets import PRESETS
         ("arrivals_per_s", -1.0, "0..100000"),
         ("subscription_keywords_max", 17, "1..16"),
         ("car_share", 1.5, "0..1"),
-        ("standing_share", 1.5, "0..1"),
+        ("stationary_share", 1.5, "0..1"),
         ("unit_m", 0.0, "1e-06..1000000.0"),
         ("unit_m", float("inf"), "1e-06..1000000.0"),
     ],

@@ -15,7 +15,7 @@ from simulator.pictures.picture import (
     draw_map,
     fixed_ranges,
     paths_of,
-    standing_places,
+    stationary_places,
 )
 from tests.simulator.conftest import SMALL
 
@@ -106,12 +106,12 @@ def test_ranges_that_stay_are_drawn(simulation, tmp_path):
 
 def test_places_where_subscriptions_stand_are_marked(simulation, tmp_path):
     wanted = [place for place in simulation.subscriptions["place"].to_pylist() if place is not None]
-    assert standing_places(simulation.subscriptions).tolist() == wanted
+    assert stationary_places(simulation.subscriptions).tolist() == wanted
     draw_map(simulation, [], tmp_path / "map.png")
     blue = np.array([0x1D, 0x4E, 0xD8]) / 255.0
     assert _close_to(imread(tmp_path / "map.png"), blue) > 3 * len(wanted)
     many = pa.table({"place": [[float(i), 0.0] for i in range(PLACES_MAX + 1)]})
-    assert standing_places(many)[:, 0].tolist() == list(range(0, PLACES_MAX + 1, 2))
+    assert stationary_places(many)[:, 0].tolist() == list(range(0, PLACES_MAX + 1, 2))
 
 
 def test_the_legend_goes_where_no_streets_are(simulation):

@@ -39,8 +39,8 @@ def lists_of(replay):
     return [(one.place, one.subscription) for one in replay._devices.audited()]
 
 
-def is_standing(subscription):
-    return subscription.spec.region is RegionMode.STANDING
+def is_stationary(subscription):
+    return subscription.spec.region is RegionMode.STATIONARY
 
 
 def some_top_k(replay, wanted):
@@ -48,7 +48,7 @@ def some_top_k(replay, wanted):
     return next(
         (place, one)
         for place, one in lists_of(replay)
-        if isinstance(one.spec, TopK) and one.spec.window is None and is_standing(one) is wanted
+        if isinstance(one.spec, TopK) and one.spec.window is None and is_stationary(one) is wanted
     )
 
 
@@ -62,11 +62,11 @@ async def test_every_list_is_exact_and_hardly_anybody_speaks(simulation, server)
     assert report.audited == lists * len({*range(0, ticks, AUDIT_EVERY), ticks - 1})
     assert 0 < report.audited_boolean < report.audited
     assert 0 < report.audited_windows < report.audited
-    standing = simulation.subscriptions.num_rows - simulation.subscriptions["place"].null_count
+    stationary = simulation.subscriptions.num_rows - simulation.subscriptions["place"].null_count
     assert report.subscriptions == lists
-    assert report.standing_subscriptions == standing > 0
-    assert report.audited_standing == standing * report.audited / lists
-    assert report.reports_of_standing == 0
+    assert report.stationary_subscriptions == stationary > 0
+    assert report.audited_stationary == stationary * report.audited / lists
+    assert report.reports_of_stationary == 0
     assert 0 < report.audited_weighed < report.audited - report.audited_boolean
     assert report.fixed_devices > 0
     assert report.reports_of_fixed == 0

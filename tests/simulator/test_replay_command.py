@@ -50,8 +50,13 @@ async def test_what_it_prints_and_writes(simulation, server, tmp_path):
     assert lines[-1] == f"audit: {found['audited_lists']} lists, 0 mismatches"
     assert found["audited_lists"] > found["audited_boolean_lists"] > 0
     assert found["subscriptions"] > found["boolean_subscriptions"] > 0
-    assert found["audited_lists"] > found["audited_standing_lists"] >= found["standing_subscriptions"] > 0
-    assert found["reports_of_standing"] == 0
+    assert (
+        found["audited_lists"]
+        > found["audited_stationary_lists"]
+        >= found["stationary_subscriptions"]
+        > 0
+    )
+    assert found["reports_of_stationary"] == 0
     assert found["devices_of_fixed_ranges"] > 0
     assert found["reports_of_fixed_ranges"] == 0
     assert found["mismatches"] == 0

@@ -84,14 +84,14 @@ def test_some_subscriptions_of_both_kinds_have_a_window(wanted):
 
 
 def test_some_top_k_subscriptions_stand_at_a_place(simulation, wanted, top_k):
-    """Whatever the others do they do it in the mode STANDING, with windows and by tf-idf as well."""
+    """Whatever the others do they do it in the mode STATIONARY, with windows and by tf-idf as well."""
     places = set(zip(*(simulation.places[name].to_pylist() for name in ("lon", "lat")), strict=True))
-    standing = [row for row in top_k if row.place is not None]
-    assert 0.15 < len(standing) / len(top_k) < 0.7
+    stationary = [row for row in top_k if row.place is not None]
+    assert 0.15 < len(stationary) / len(top_k) < 0.7
     assert all(row.place is None for row in wanted if row.kind == "boolean")
-    assert {tuple(row.place) for row in standing} <= places
-    specs = [row.spec(RegionMode.ELLIPSE) for row in standing]
-    assert {spec.region for spec in specs} == {RegionMode.STANDING}
+    assert {tuple(row.place) for row in stationary} <= places
+    specs = [row.spec(RegionMode.ELLIPSE) for row in stationary]
+    assert {spec.region for spec in specs} == {RegionMode.STATIONARY}
     assert any(spec.window is not None for spec in specs)
     assert {spec.similarity for spec in specs} == {Similarity.JACCARD, Similarity.TFIDF}
     moving = [row.spec(RegionMode.ELLIPSE).region for row in top_k if row.place is None]
@@ -191,7 +191,7 @@ def test_all_may_be_of_one_kind_and_stand(spark, simulation):
     frame = Frame.of(simulation.world.area)
     for share, kind in ((0.0, "top_k"), (1.0, "boolean")):
         parameters = SimulationParameters(
-            objects=5, arrivals_per_s=0.0, boolean_share=share, standing_share=1.0, devices=8
+            objects=5, arrivals_per_s=0.0, boolean_share=share, stationary_share=1.0, devices=8
         )
         rows = subscriptions(published, spark.range(8), frame, parameters).collect()
         assert {row.kind for row in rows} <= {kind}

@@ -69,8 +69,8 @@ def test_nobody_is_faster_than_the_class_of_edge_and_device_allow(driven, graph)
     same &= headings[:, 1:] == headings[:, :-1]
     assert same.sum() > 100
     assert moved_m[same] == pytest.approx(speeds[:, 1:][same], abs=1e-6)
-    standing = (speeds[:, 1:] == 0.0) & (speeds[:, :-1] == 0.0)
-    assert moved_m[standing].max(initial=0.0) == 0.0
+    stationary = (speeds[:, 1:] == 0.0) & (speeds[:, :-1] == 0.0)
+    assert moved_m[stationary].max(initial=0.0) == 0.0
 
 
 def test_each_leg_takes_as_long_as_its_edge_at_the_speed_of_the_device(graph, streets):

@@ -129,7 +129,7 @@ def test_from_a_simulation_to_results_without_a_path(tmp_path):
 
     said = run(
         *("simulate", "--master=local-cluster[2,1,1024]", "--out", f"{view}/city", "--stream"),
-        *("--devices=40", "--seconds=20", "--standing-share=1"),
+        *("--devices=40", "--seconds=20", "--stationary-share=1"),
         *("--city-width-m=4000", "--place-count=300", "--objects=400"),
     )
     found = load(tmp_path / "data" / "city")

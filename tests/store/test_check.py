@@ -10,7 +10,7 @@ import pytest
 from server.errors import StoreError
 from server.store import SqliteStore, check
 from server.store.checksums import (
-    heard_checksum,
+    last_seen_checksum,
     meta_checksum,
     object_checksum,
     subscription_checksum,
@@ -18,7 +18,7 @@ from server.store.checksums import (
 from server.store.mutations import PutObject
 from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 
-FUNCTIONS = (meta_checksum, object_checksum, subscription_checksum, heard_checksum)
+FUNCTIONS = (meta_checksum, object_checksum, subscription_checksum, last_seen_checksum)
 """That SQL may use."""
 
 
@@ -44,11 +44,11 @@ def edit(path):
         database.execute(
             "UPDATE subscriptions SET checksum = subscription_checksum(device_id, subscription_id, "
             "kind, spec, name), "
-            "heard_checksum = heard_checksum(device_id, heard_ms)"
+            "last_seen_checksum = last_seen_checksum(device_id, last_seen_ms)"
         )
         database.execute(
             "UPDATE meta SET checksum = meta_checksum(name, value) "
-            "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'outlet')"
+            "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'sink')"
         )
         for table in ("objects", "subscriptions"):
             database.execute(
@@ -127,7 +127,7 @@ WRONG = {
     ),
     "kind": ("UPDATE subscriptions SET kind = -1", "row 'd' of subscriptions is of kind -1"),
     "number": ("UPDATE subscriptions SET subscription_id = 0", "has the number 0, below 1"),
-    "heard": ("UPDATE subscriptions SET heard_ms = 99", "when device 'd' was heard of last"),
+    "heard": ("UPDATE subscriptions SET last_seen_ms = 99", "when device 'd' was last seen"),
 }
 
 
@@ -158,7 +158,7 @@ def test_a_spec_that_is_no_json_is_named_and_not_served(path, edit, spec):
         ("UPDATE objects SET payload = 'x' WHERE object_id = 3", "row 3 of objects is not what was"),
         ("UPDATE subscriptions SET kind = 4", "row 'd' of subscriptions is not what was"),
         ("UPDATE subscriptions SET spec = '4'", "row 'd' of subscriptions is not what was"),
-        ("UPDATE subscriptions SET heard_ms = 1", "when device 'd' was heard of last"),
+        ("UPDATE subscriptions SET last_seen_ms = 1", "when device 'd' was last seen"),
         ("UPDATE meta SET value = '8' WHERE name = 'time_ms'", "time_ms is not what was written"),
         ("DELETE FROM meta WHERE name = 'time_ms'", "it has no time_ms"),
         ("UPDATE meta SET value = 3 WHERE name = 'objects'", "objects has 4 rows where 3 were written"),

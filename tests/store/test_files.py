@@ -108,7 +108,7 @@ def test_a_part_that_was_exchanged_gets_no_name(path, tmp_path):
     part = tmp_path / "backup.db.part"
 
     def exchange(stage, _done, _total):
-        if stage == "outlet":
+        if stage == "sink":
             part.rename(tmp_path / "elsewhere")
             part.write_text("theirs")
 

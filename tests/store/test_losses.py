@@ -430,20 +430,20 @@ def test_a_delete_that_deletes_nothing_is_damage_and_changes_nothing(large):
 
 def test_when_a_device_was_seen_is_verified_at_the_start(large):
     database = sqlite3.connect(large)
-    database.execute("UPDATE subscriptions SET heard_ms = 1 WHERE device_id = 'd0100'")
+    database.execute("UPDATE subscriptions SET last_seen_ms = 1 WHERE device_id = 'd0100'")
     database.commit()
     database.close()
     store = SqliteStore(large, FRAME)
-    with pytest.raises(StoreError, match="when device 'd0100' was heard of is not what was written"):
+    with pytest.raises(StoreError, match="when device 'd0100' was last seen is not what was written"):
         list(store.recover().subscriptions)
     store.discard()
 
 
 def test_what_is_to_be_told_is_verified_at_the_start(tmp_path):
-    store = SqliteStore(tmp_path / "store.db", FRAME, tells=True)
+    store = SqliteStore(tmp_path / "store.db", FRAME, has_sink=True)
     store.commit([PutObject(an_object(number, LATE_MS)) for number in range(1, 9)], 1)
-    store._database.execute("DELETE FROM outlet WHERE number = 4")  # the totals are right
-    with pytest.raises(StoreError, match="outlet has 7 rows, not all of 1 to 8"):
+    store._database.execute("DELETE FROM sink WHERE number = 4")  # the totals are right
+    with pytest.raises(StoreError, match="sink has 7 rows, not all of 1 to 8"):
         store.recover()
     store.close()
 
@@ -466,7 +466,7 @@ def test_a_damaged_row_is_the_only_one_lost(large, caplog):
     database = sqlite3.connect(large)
     database.execute("UPDATE objects SET lon = 14.3 WHERE object_id = 77")
     database.execute("UPDATE subscriptions SET kind = 1 WHERE device_id = 'd0100'")
-    database.execute("UPDATE subscriptions SET heard_ms = 1 WHERE device_id = 'd0101'")
+    database.execute("UPDATE subscriptions SET last_seen_ms = 1 WHERE device_id = 'd0101'")
     database.commit()
     database.close()
     damaged = large.read_bytes()

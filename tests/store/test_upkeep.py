@@ -12,7 +12,7 @@ import pytest
 
 from server.store import SqliteStore, check, facts, upkeep
 from server.store.mutations import DeleteObject, PutObject, SetLastSeen
-from server.store.sqlite import _GIVEN_BACK, _HEARD_STEP_MS
+from server.store.sqlite import _GIVEN_BACK, _LAST_SEEN_STEP_MS
 from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 from tests.support.stored import ids_of
 
@@ -115,11 +115,11 @@ def test_when_a_device_was_heard_of_is_written_only_if_it_is_news(path):
         store.commit([SetLastSeen("d")], time_ms)
         return store._database.total_changes - before - 2  # time and number are written in any case
 
-    assert changed(1_000 + _HEARD_STEP_MS) == 0
-    assert changed(1_001 + _HEARD_STEP_MS) == 2
-    assert changed(1_002 + _HEARD_STEP_MS) == 0
-    assert store.overdue(1_001 + _HEARD_STEP_MS, 9) == []
-    assert store.overdue(1_002 + _HEARD_STEP_MS, 9) == ["d"]
+    assert changed(1_000 + _LAST_SEEN_STEP_MS) == 0
+    assert changed(1_001 + _LAST_SEEN_STEP_MS) == 2
+    assert changed(1_002 + _LAST_SEEN_STEP_MS) == 0
+    assert store.overdue(1_001 + _LAST_SEEN_STEP_MS, 9) == []
+    assert store.overdue(1_002 + _LAST_SEEN_STEP_MS, 9) == ["d"]
     store.close()
 
 

@@ -14,7 +14,7 @@ from streaming.arrays.changes import from_bytes
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.tasks import log as module
-from streaming.tasks.log import compacted, portions
+from streaming.tasks.log import chunks, compacted
 from streaming.tasks.processor import CHANGES, PartitionProcessor
 from streaming.tasks.routing import MESSAGES, SUBSCRIPTIONS
 from tests.streaming.feed import AREA, RandomFeed
@@ -46,7 +46,7 @@ def test_who_is_alive_is_who_came_last_and_did_not_end(monkeypatch: pytest.Monke
     }
     alive = compacted(blocks)
     assert dict(zip(alive.subscription_id.tolist(), alive.time_ms.tolist(), strict=True)) == expected
-    parts = list(portions(alive))
+    parts = list(chunks(alive))
     assert len(parts) > 2
     joined = Subscriptions.join(parts)
     assert joined.subscription_id.tolist() == alive.subscription_id.tolist()

@@ -9,7 +9,7 @@ from streaming.partition.options import engine_options
 from streaming.partition.partition import Partition
 from streaming.partition.window import WindowSize
 from streaming.result.audit import Definition
-from streaming.tasks.resident import Note, Resident
+from streaming.tasks.shared_arrays import Note, SharedArrays
 from tests.streaming.feed import FRAME, RandomFeed
 from tests.support.amounts import named, seeds
 
@@ -87,15 +87,15 @@ def test_what_was_kept_or_restored_goes_on_alike(part, window, tmp_path):
     size = WINDOWS[window]
     options = engine_options(SQUARE, FRAME.maxdist_m)
     partition = Partition(options, size)
-    resident = Resident(tmp_path / "partition")
-    with resident.locked():
-        resident.keep(partition, Note(0, b"", b""))
+    shared = SharedArrays(tmp_path / "partition")
+    with shared.locked():
+        shared.keep(partition, Note(0, b"", b""))
     messages_log, subscriptions_log = [], []
     for version in range(1, 10):
         blocks = read(feed.subscriptions(8), feed.messages(feed.chance.choice((0, 5, 40))))
         now_ms, next_number = partition.now_ms, partition.window.next_number
         expected = partition.apply(*blocks)
-        other = Resident(tmp_path / "partition")
+        other = SharedArrays(tmp_path / "partition")
         with other.locked():
             assert other.note().version == version - 1
             kept = other.take()

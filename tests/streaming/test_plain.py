@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.options import CostModel, StandingPolicy
+from engine.options import CostModel, StationaryPolicy
 from index.catalogue import OBJECT_INDEXES
 from index.entry import Entry
 from index.square import Square
@@ -38,7 +38,7 @@ def again(value: object) -> Any:
         [1, [2.5, None], (True, {"a": 1, 7: [2]}), {3, (4, "x")}],
         Square(1.0, -2.0, 3.0),
         CostModel(report=0.1 + 0.2),
-        StandingPolicy.KMAX,
+        StationaryPolicy.KMAX,
         WindowSize(3, 4),
         Square,
     ],
@@ -92,8 +92,8 @@ def _nothing(_place: object, _count: int) -> memoryview:
         {"root": [0], "nodes": []},
         {"root": [0], "nodes": [["object", "os:system", {}]]},
         {"root": [0], "nodes": [["object", "builtins:list", {}]]},
-        {"root": [0], "nodes": [["class", "streaming.tasks.resident:Resident.take"]]},
-        {"root": [0], "nodes": [["class", "streaming.tasks.resident:os"]]},
+        {"root": [0], "nodes": [["class", "streaming.tasks.shared_arrays:SharedArrays.take"]]},
+        {"root": [0], "nodes": [["class", "streaming.tasks.shared_arrays:os"]]},
         {"root": [0], "nodes": [["class", "streaming.nowhere:X"]]},
         {"root": [0], "nodes": [["object", "streaming.tasks.plain:_Decoder", {"__class__": 1}]]},
         {"root": [0], "nodes": [["named", "index.square:Square", [1]]]},

@@ -13,7 +13,7 @@ from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.result.audit import Definition
 from streaming.tasks import replica_log
-from streaming.tasks.alone import Alone
+from streaming.tasks.local_runner import LocalRunner
 from streaming.tasks.processor import CHANGES, COUNTS
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_batches import Rows, results
@@ -38,7 +38,7 @@ class Cluster:
             subscription_index="sq-plus-tree",
         )
         self.folder = folder
-        self.alone = Alone(self.plan, folder)
+        self.runner = LocalRunner(self.plan, folder)
         self.counts = {}
 
     def forget(self, pattern):
@@ -49,7 +49,7 @@ class Cluster:
     def apply(self, subscriptions, messages):
         """Return the changes of a batch."""
         self.counts, found = Counter(), []
-        for answer in self.alone.apply(subscriptions, messages):
+        for answer in self.runner.apply(subscriptions, messages):
             if answer.kind == CHANGES:
                 found += from_bytes(answer.block).to_pylist()
             if answer.kind == COUNTS:
@@ -143,12 +143,12 @@ def test_a_batch_that_changes_no_reach_sends_nothing(tmp_path):
     feed = RandomFeed(4)
     cluster = Cluster(tmp_path, "keyword", WindowSize(count=1_000), 3)
     cluster.apply(*read(feed.subscriptions(10), feed.messages(40)))
-    assert cluster.alone.feedback
+    assert cluster.runner.feedback
     unknown = feed.message(9_999_999) | {"keywords": ["nobody's"], "time_ms": feed.time_ms}
     cluster.apply(None, read([], [unknown])[1])
-    assert cluster.alone.feedback == []
+    assert cluster.runner.feedback == []
     cluster.apply(None, None)
-    assert cluster.alone.feedback == []
+    assert cluster.runner.feedback == []
 
 
 @pytest.mark.parametrize("part", seeds(5), ids=named)

@@ -1,4 +1,4 @@
-"""Files that an inlet must not take, each with the name of what is wrong with it."""
+"""Files that a source must not take, each with the name of what is wrong with it."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Draws:
 
     def top_k(self, *, is_anchored: bool) -> TopK:
         """Return what a device asks for, in either mode unless it must be ANCHORED."""
-        modes = (RegionMode.ANCHORED, RegionMode.ANCHORED, RegionMode.ELLIPSE, RegionMode.STANDING)
+        modes = (RegionMode.ANCHORED, RegionMode.ANCHORED, RegionMode.ELLIPSE, RegionMode.STATIONARY)
         region = self._chance.choice(modes[: 1 if is_anchored else 4])
         is_weighed = region is not RegionMode.ELLIPSE and self._chance.random() < 0.3
         similarity = Similarity.TFIDF if is_weighed else self._chance.choice(SET_SIMILARITIES)

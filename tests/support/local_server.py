@@ -319,8 +319,8 @@ class LocalServer:
         batcher = self._loop._batcher
         follow = batcher._follow
 
-        def watched_follow(portion, count_max):
-            following = follow(portion, count_max)
+        def watched_follow(chunk, count_max):
+            following = follow(chunk, count_max)
             self._seen["portions begun while one was under way"] += following is not None
             return following
 

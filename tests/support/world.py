@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine import CostModel, EngineOptions
-from engine.options import StandingPolicy
+from engine.options import StationaryPolicy
 from index.catalogue import (
     CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
@@ -87,7 +87,7 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
         costs,
         margin_extra_max,
         matches_max=(3, 1000)[seed % 2],
-        standing=list(StandingPolicy)[seed % 3],
+        stationary=list(StationaryPolicy)[seed % 3],
         maxdist_m=PLANE.maxdist_m,
         clause_index=lambda: clause_index(square),
         weighted_index=lambda: weighted(square),
@@ -130,7 +130,7 @@ class World:
         self.seed = seed
         self.random = random.Random(seed)
         self.draws = Draws(self.random, is_line=is_line)
-        # In some runs devices are given up that have not been heard of for as long as time leaps.
+        # In some runs devices are given up that have not been seen for as long as time leaps.
         lease_ms = 9 if seed % 3 == 1 else 0
         options = options_of(seed, buffer_extra)
         limits = limits or Limits()

@@ -364,7 +364,7 @@ BAD_WINDOWS = {
         windowed(a_spec(), subscriptions_pb2.REGION_MODE_ELLIPSE, count=5),
         "spec.region",
         "ELLIPSE",
-        "ANCHORED or STANDING, since there is a window",
+        "ANCHORED or STATIONARY, since there is a window",
     ),
     "with the nearest": (
         windowed(a_boolean(), subscriptions_pb2.REGION_MODE_NEAREST, count=5),

@@ -176,9 +176,9 @@ async def test_status_tells_what_there_is(stubs):
             "events_waiting": 0,
             "subscriptions_by_kind.TOP_K": 2,
             "subscriptions_by_kind.BOOLEAN": 0,
-            "subscriptions_by_kind.STANDING": 0,
+            "subscriptions_by_kind.STATIONARY": 0,
             "store_bytes.DATABASE": 0,
-            "outlet_waiting": 0,
+            "sink_waiting": 0,
         }.items()
     )
     found = dict(status.counters)

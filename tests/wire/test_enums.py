@@ -54,7 +54,7 @@ def test_what_devices_are_told_are_limits_of_the_server():
         "outbox_max",
         "outbox_bytes_max",
         "slice_bytes_max",
-        "outlet_max",
+        "sink_max",
         "retained_max",
         "retained_bytes_max",
         "answers_max",

@@ -80,7 +80,7 @@ TOP_K = {
     "last 70": (TopK({"tea", "books"}, 3, 0.7, window=Last(count=70)), {"count": 70}),
     "last 2 s": (TopK({"tea", "books"}, 3, 0.7, window=Last(seconds=2.0)), {"duration_ms": 2_000}),
     "ellipse": (TopK({"tea", "sushi"}, 3, 0.7, region=RegionMode.ELLIPSE), {}),
-    "standing": (TopK({"tea", "music"}, 4, 0.7, region=RegionMode.STANDING), {}),
+    "stationary": (TopK({"tea", "music"}, 4, 0.7, region=RegionMode.STATIONARY), {}),
 }
 
 
@@ -99,7 +99,7 @@ async def test_top_k_of_every_mode(verdicts):
         await client.sync()
         for name, (spec, window) in TOP_K.items():
             await check_top_k(client, numbers[name], spec, window, objects, verdicts)
-    assert verdicts >= {"HELD", "GONE", "NO_COMMON_KEYWORD", "OUT_OF_WINDOW", "BEYOND_REACH", "BEATEN"}
+    assert verdicts >= {"HELD", "GONE", "NO_COMMON_KEYWORD", "OUT_OF_WINDOW", "BEYOND_REACH", "DOMINATED"}
     assert "NOT_AMONG_K" in verdicts
 
 
@@ -121,7 +121,7 @@ async def check_top_k(client, number, spec, window, objects, verdicts):
     held = {one["object_id"] for one in first["held"]}
     best = {object_id for object_id, (rank, _) in ranks.items() if rank <= spec.k}
     assert best <= held
-    if spec.region is RegionMode.STANDING:
+    if spec.region is RegionMode.STATIONARY:
         assert held == best
     by_id = {one.object_id: one for one in objects}
     async for found, said in judged(client, "d", number, by_id):
@@ -139,10 +139,10 @@ async def check_top_k(client, number, spec, window, objects, verdicts):
             expected = "OUT_OF_WINDOW"
         elif object_id in held:
             expected = "HELD"
-        elif spec.region is RegionMode.STANDING:
+        elif spec.region is RegionMode.STATIONARY:
             expected = "NOT_AMONG_K"
         elif (match.length_m, object_id) < reach_of(found):
-            expected = "BEATEN"
+            expected = "DOMINATED"
         else:
             expected = "BEYOND_REACH"
         assert said["verdict"] == f"VERDICT_{expected}"

@@ -135,5 +135,5 @@ async def test_a_region_mode_nobody_knows(stubs):
     answer = await tell(device, subscribe=subscribe(1, spec))
     error = answer.rejection.error
     assert (error.field, error.value) == ("spec.region", "7")
-    assert error.limit == "one of 1 (ANCHORED), 2 (ELLIPSE), 4 (STANDING)"
+    assert error.limit == "one of 1 (ANCHORED), 2 (ELLIPSE), 4 (STATIONARY)"
     device.cancel()

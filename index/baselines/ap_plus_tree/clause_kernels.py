@@ -31,11 +31,11 @@ from index.baselines.ap_plus_tree.part_kernels import (
     open_cut,
 )
 from index.baselines.ap_plus_tree.scan_kernels import (
+    changes_in_both,
     is_same_within,
     lacks_results,
     old_box,
     scan_list,
-    tells_of_both,
 )
 from index.baselines.ap_tree.change_kernels import enter_leaf, note_due
 from index.baselines.ap_tree.chunk_kernels import add_pending, lacks_chunks
@@ -166,12 +166,12 @@ def _descend_by_place(
     was_within = mode & OLD != 0 and _contains(row, old)
     is_within = mode & NEW != 0 and _contains(row, new)
     before, now = _cells_of(tree, row, old, mode & OLD != 0), _cells_of(tree, row, new, mode & NEW != 0)
-    fresh = _size(now) + int(is_within)
+    needed = _size(now) + int(is_within)
     used = int(tree.meta[STACK_COUNT])
     if (
-        lacks_stack(tree, tree.stack, used, _size(before) + fresh + 1)
-        or (fresh > 0 and lacks_nodes(tree, fresh))
-        or lacks_chunks_below(lists, node, fresh)
+        lacks_stack(tree, tree.stack, used, _size(before) + needed + 1)
+        or (needed > 0 and lacks_nodes(tree, needed))
+        or lacks_chunks_below(lists, node, needed)
     ):
         return False
     tree.meta[STACK_COUNT] = used - 1
@@ -231,7 +231,7 @@ def _walk(
     order: Numbers,
     slot: int,
     kind: int,
-    tells: bool,  # noqa: FBT001
+    reports: bool,  # noqa: FBT001
     found: Ints,
     left: Ints,
 ) -> bool:
@@ -243,11 +243,11 @@ def _walk(
         row = tree.nodes[node]
         if node == meta[JOB_OLD]:
             meta[MEETS_JOB] |= mode
-        scans = tells and kind != LEAVE and lists.counts[LISTS * node + KEPT] > 0
+        scans = reports and kind != LEAVE and lists.counts[LISTS * node + KEPT] > 0
         if mode == BOTH:
             root = tree.nodes[meta[ROOT]]
             is_same = is_same_within(root, row, old_box(lists), box_of(tree.clauses[slot]))
-            if is_same and not tells_of_both(lists):
+            if is_same and not changes_in_both(lists):
                 scans = False
                 if meta[JOB_OLD] == NOTHING:
                     meta[STACK_COUNT] -= 1

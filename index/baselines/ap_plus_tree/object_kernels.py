@@ -7,7 +7,6 @@ out is the same walk.
 from __future__ import annotations
 
 from index.baselines.ap_plus_tree.layout import (
-    BEGUN,
     CARRIES,
     CARRY_MARK,
     CHUNKS_WANTED,
@@ -19,6 +18,7 @@ from index.baselines.ap_plus_tree.layout import (
     KEPT,
     LISTS,
     NOW_MS,
+    STARTED,
     USED,
     WAITING,
     Lists,
@@ -237,7 +237,7 @@ def _begin(tree: Tree, lists: Lists, slot: int) -> None:
     one["mark"] = 0
     one["carried"] = 0
     lists.state[JOB_BEGIN] = NOTHING
-    lists.state[BEGUN] = 1
+    lists.state[STARTED] = 1
     if one["expiry_ms"] > lists.state[NOW_MS]:
         _push(lists, int(tree.meta[ROOT]), 0, 1)
 
@@ -301,12 +301,12 @@ def publish(tree: Tree, lists: Lists, slots: Numbers, offsets: Ints, found: Ints
     while state[DONE] < slots.shape[0]:
         i = state[DONE]
         slot = int(slots[i])
-        if not state[BEGUN]:
+        if not state[STARTED]:
             offsets[i] = state[FOUND]
             _begin(tree, lists, slot)
         if not _match_and_keep(tree, lists, slot, found) or not _carry_along(tree, lists, slot):
             return OUT_OF_ROOM
-        state[BEGUN] = 0
+        state[STARTED] = 0
         state[DONE] = i + 1
     offsets[slots.shape[0]] = state[FOUND]
     return FINISHED

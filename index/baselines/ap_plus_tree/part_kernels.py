@@ -110,7 +110,7 @@ def open_cut(tree: Tree, lists: Lists, order: Numbers, node: int, code: int) -> 
     else:
         high = part["high"]
     if part["child"] != NOTHING:
-        _place_anew(tree, lists, order, node, number, low, high)
+        _place_again(tree, lists, order, node, number, low, high)
     return number
 
 
@@ -124,7 +124,7 @@ def _hit(lists: Lists, begin: int, code_count: int, low: float, high: float) -> 
 
 
 @leaf
-def _place_anew(
+def _place_again(
     tree: Tree, lists: Lists, order: Numbers, node: int, number: int, low: float, high: float
 ) -> None:
     """Keep below a cut what belongs there since it was extended.

@@ -67,7 +67,7 @@ def old_box(lists: Lists) -> _Box:
 
 
 @leaf
-def tells_of_both(lists: Lists) -> bool:
+def changes_in_both(lists: Lists) -> bool:
     """Whether something that both boxes of the clause at hand meet may change."""
     return bool(lists.same[0] != -np.inf)
 
@@ -108,7 +108,7 @@ def lacks_results(lists: Lists, node: int, found: Ints, left: Ints) -> bool:
 
 
 @leaf
-def _is_told_here(tree: Tree, node: int, mine: _Box, theirs: _Box) -> bool:
+def _is_reported_here(tree: Tree, node: int, mine: _Box, theirs: _Box) -> bool:
     """Whether the lower left corner of what a range and an area share is in the region of a node.
 
     What is told of a point is told where it is kept: there is one such place.
@@ -164,7 +164,7 @@ def scan_list(
             start, count = int(thing["keyword_start"]), int(thing["keyword_count"])
             if common_count(words, lists.pool[start : start + count]) < required:
                 continue
-            if not _is_told_here(tree, node, new if is_new else old, theirs):
+            if not _is_reported_here(tree, node, new if is_new else old, theirs):
                 continue
             if is_new:
                 found[state[FOUND]] = thing["id"]

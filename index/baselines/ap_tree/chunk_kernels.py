@@ -33,16 +33,16 @@ def lacks_chunks(tree: Tree, chunks: Chunks, count: int) -> bool:
 def add_to_chain(chunks: Chunks, head: int, slot: int, generation: int) -> int:
     """Add a clause to a chain; return its first chunk. There is room for one."""
     if head == NOTHING or chunks.sizes[head] == CHUNK_LENGTH:
-        fresh = int(chunks.ends[FREE_CHUNK])
-        if fresh == NOTHING:
-            fresh = int(chunks.ends[CHUNK_END])
+        added = int(chunks.ends[FREE_CHUNK])
+        if added == NOTHING:
+            added = int(chunks.ends[CHUNK_END])
             chunks.ends[CHUNK_END] += 1
         else:
-            chunks.ends[FREE_CHUNK] = chunks.links[fresh]
+            chunks.ends[FREE_CHUNK] = chunks.links[added]
             chunks.ends[FREE_CHUNK_COUNT] -= 1
-        chunks.links[fresh] = head
-        chunks.sizes[fresh] = 0
-        head = fresh
+        chunks.links[added] = head
+        chunks.sizes[added] = 0
+        head = added
     place = head * CHUNK_LENGTH + int(chunks.sizes[head])
     chunks.slots[place] = slot
     chunks.generations[place] = generation

@@ -94,7 +94,7 @@ def write_keyword_units(tree: Tree, build: Build) -> None:
     if tree.limits[VARIANT] == OPTIMAL and count > OPTIMAL_UNITS_MAX:
         least = whole / OPTIMAL_UNITS_MAX
     found = 0
-    weight, hit, begun = 0.0, 0.0, 0.0
+    weight, hit, start_weight = 0.0, 0.0, 0.0
     units.low[0] = 0.0
     units.high[0] = 0.0
     units.hit[0] = 0.0
@@ -103,9 +103,9 @@ def write_keyword_units(tree: Tree, build: Build) -> None:
         code = int(build.touched[i])
         weight += build.tally[code]
         hit += _hit_probability(tree, build, code, whole)
-        if weight - begun < least and i + 1 < count:
+        if weight - start_weight < least and i + 1 < count:
             continue
-        begun = weight
+        start_weight = weight
         found += 1
         units.low[found] = weight
         units.high[found] = weight

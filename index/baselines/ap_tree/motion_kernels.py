@@ -61,7 +61,7 @@ def _sample(tree: Tree, build: Build, head: int, count: int) -> int:
 
 
 @leaf
-def _stretch_of(offset_m: float, length_m: float, side: int) -> int:
+def _span_of(offset_m: float, length_m: float, side: int) -> int:
     """Return which of so many stretches an offset lies in; lengths go on behind each other (Fig. 9)."""
     if abs(offset_m) > _FAR * length_m:
         return 0
@@ -74,8 +74,8 @@ def _cell_of(build: Build, row: Row, i: int, time: float, side: int) -> int:
     """Return the cell of an even grid in which a clause will be."""
     x_m = build.boxes[0, i] + time * build.boxes[2, i] - row["x1_m"]
     y_m = build.boxes[1, i] + time * build.boxes[3, i] - row["y1_m"]
-    line = _stretch_of(y_m, row["y2_m"] - row["y1_m"], side)
-    return line * side + _stretch_of(x_m, row["x2_m"] - row["x1_m"], side)
+    line = _span_of(y_m, row["y2_m"] - row["y1_m"], side)
+    return line * side + _span_of(x_m, row["x2_m"] - row["x1_m"], side)
 
 
 @leaf

@@ -153,7 +153,7 @@ def _release_below(tree: Tree, build: Build, budget: int) -> int:
 
 
 @leaf
-def _begin_anew(tree: Tree, row: Row) -> None:
+def _reset_terms(tree: Tree, row: Row) -> None:
     """Give a node the terms with which it was built first."""
     parent = int(row["parent"])
     row["spread"] = tree.nodes[parent]["spread"] if parent != NOTHING else 1.0
@@ -189,7 +189,7 @@ def take_apart(tree: Tree, build: Build, root: int, node: int) -> int:
         _release_below(tree, build, 1 << 40)
     clear_node(row)
     row["kind"] = PENDING
-    _begin_anew(tree, row)
+    _reset_terms(tree, row)
     row["start"] = head
     row["count"] = count
     build.tasks[0] = node
@@ -228,14 +228,14 @@ def begin_beside(tree: Tree, build: Build, node: int) -> int:
     """Begin to build a subtree anew beside the old one; return FINISHED or OUT_OF_ROOM."""
     if lacks_nodes(tree, 1):
         return OUT_OF_ROOM
-    fresh = take_node(tree, PENDING)
-    row = tree.nodes[fresh]
+    new_node = take_node(tree, PENDING)
+    row = tree.nodes[new_node]
     copy_terms(tree.nodes[node], row)
     row["parent"] = tree.nodes[node]["parent"]
-    _begin_anew(tree, row)
+    _reset_terms(tree, row)
     row["parent"] = NOTHING
     tree.meta[JOB_OLD] = node
-    tree.meta[JOB_NEW] = fresh
+    tree.meta[JOB_NEW] = new_node
     tree.meta[JOB_NUMBER] += 1
     _push(build, node)
     return FINISHED

@@ -163,7 +163,7 @@ def divide_axis(
 
 
 @leaf
-def _stretch_of(begins: Floats, count: int, coordinate: float) -> int:
+def _span_of(begins: Floats, count: int, coordinate: float) -> int:
     low, high = 0, count - 1
     while low < high:
         middle = (low + high + 1) // 2
@@ -188,14 +188,14 @@ def weigh_cells(tree: Tree, build: Build, taken: int, seen: int, x_count: int, y
             cells[0, j * x_count + i] = _SPREAD * share
             cells[1, j * x_count + i] = 0.0
     for i in range(seen):
-        column = _stretch_of(columns, x_count, build.positions[0, i])
-        cells[0, _stretch_of(lines, y_count, build.positions[1, i]) * x_count + column] += 1.0
+        column = _span_of(columns, x_count, build.positions[0, i])
+        cells[0, _span_of(lines, y_count, build.positions[1, i]) * x_count + column] += 1.0
     entries = 0.0
     for i in range(taken):
-        first = _stretch_of(columns, x_count, build.boxes[0, i])
-        last = _stretch_of(columns, x_count, build.boxes[2, i])
-        low = _stretch_of(lines, y_count, build.boxes[1, i])
-        high = _stretch_of(lines, y_count, build.boxes[3, i])
+        first = _span_of(columns, x_count, build.boxes[0, i])
+        last = _span_of(columns, x_count, build.boxes[2, i])
+        low = _span_of(lines, y_count, build.boxes[1, i])
+        high = _span_of(lines, y_count, build.boxes[3, i])
         entries += (last - first + 1) * (high - low + 1)
         for line in range(low, high + 1):
             for column in range(first, last + 1):

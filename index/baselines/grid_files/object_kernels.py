@@ -26,7 +26,7 @@ from index.baselines.postings.list_kernels import (
 from index.baselines.postings.word_kernels import least_frequent, word_of
 from index.batches import Ints
 from index.tables.slots import Slots
-from index.tables.within_kernels import Asked, Wanted, wanted_of
+from index.tables.within_kernels import BoxQueries, Wanted, wanted_of
 from safe_region.jit import kernel, leaf
 
 
@@ -95,15 +95,15 @@ def _look(files: Files, word: int, wanted: Wanted, frame: Frame, found: Ints, to
 
 
 @kernel
-def within(files: Files, asked: Asked, first_row: int, offsets: Ints, found: Ints) -> int:
+def within(files: Files, queries: BoxQueries, first_row: int, offsets: Ints, found: Ints) -> int:
     """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
-    for i in range(first_row, asked.x1_m.shape[0]):
+    for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
-        wanted = wanted_of(asked, i)
+        wanted = wanted_of(queries, i)
         word = least_frequent(files, wanted.words)
         if word != NO_WORD:
             total = _look(files, word, wanted, frame_of(wanted), found, total)
         offsets[i + 1] = total
         if total > found.shape[0]:
             return i
-    return int(asked.x1_m.shape[0])
+    return int(queries.x1_m.shape[0])

@@ -15,7 +15,7 @@ from safe_region.jit import leaf
 
 
 @leaf
-def has_stretch(tree: Tree, room: int) -> bool:
+def has_free_span(tree: Tree, room: int) -> bool:
     """Whether a stretch of 2**room entries can be taken; if not, so many more are wanted."""
     end = int(tree.meta[ENTRY_END]) + (1 << room)
     if tree.free_entries[room] != NOTHING or end <= tree.entries.shape[0]:
@@ -25,13 +25,13 @@ def has_stretch(tree: Tree, room: int) -> bool:
 
 
 @leaf
-def take_stretch(tree: Tree, room: int) -> int:
+def allocate_span(tree: Tree, room: int) -> int:
     """Take 2**room entries, which there are; return the first."""
     return take_rows(tree.entries["slot"], tree.free_entries, room, tree.meta, ENTRY_END, 1 << room)
 
 
 @leaf
-def give_back_stretch(tree: Tree, start: int, room: int) -> None:
+def free_span(tree: Tree, start: int, room: int) -> None:
     """Give entries back."""
     give_back_rows(tree.entries["slot"], tree.free_entries, room, start)
 
@@ -85,13 +85,13 @@ def widen(tree: Tree, group: int) -> bool:
     room = int(row["room"])
     if row["count"] < 1 << room:
         return True
-    if not has_stretch(tree, room + 1):
+    if not has_free_span(tree, room + 1):
         return False
     start = int(row["start"])
-    wider = take_stretch(tree, room + 1)
+    wider = allocate_span(tree, room + 1)
     for i in range(int(row["count"])):
         tree.entries[wider + i] = tree.entries[start + i]
-    give_back_stretch(tree, start, room)
+    free_span(tree, start, room)
     row["start"] = wider
     row["room"] = room + 1
     return True
@@ -145,10 +145,10 @@ def narrow(tree: Tree, group: int) -> None:
     if tree.free_entries[room - 1] == NOTHING:
         return
     start = int(row["start"])
-    smaller = take_stretch(tree, room - 1)
+    smaller = allocate_span(tree, room - 1)
     for i in range(int(row["count"])):
         tree.entries[smaller + i] = tree.entries[start + i]
-    give_back_stretch(tree, start, room)
+    free_span(tree, start, room)
     row["start"] = smaller
     row["room"] = room - 1
 
@@ -189,7 +189,7 @@ def clear_group(tree: Tree, group: int, key: int, is_apart: int) -> None:
     row = tree.groups[group]
     row["key"] = key
     row["next"] = NOTHING
-    row["start"] = take_stretch(tree, 0)
+    row["start"] = allocate_span(tree, 0)
     row["room"] = 0
     row["count"] = 0
     row["list_count"] = 0

@@ -64,7 +64,7 @@ def check_tree(tree: Tree, used: Slots) -> None:
         key, head = int(tree.list_keys[place]), int(tree.list_values[place])
         groups += _check_list(tree, key, head, expected[key])
     _check_rows(tree, groups)
-    _check_stretches(tree, groups)
+    _check_spans(tree, groups)
 
 
 def _check_cells(tree: Tree, cell: int) -> Iterator[int]:
@@ -188,15 +188,15 @@ def _check_rows(tree: Tree, groups: list[int]) -> None:
         raise InconsistentIndexError("rows of groups are lost, or are in use twice")
 
 
-def _check_stretches(tree: Tree, groups: list[int]) -> None:
-    stretches = [(int(tree.groups[group]["start"]), int(tree.groups[group]["room"])) for group in groups]
+def _check_spans(tree: Tree, groups: list[int]) -> None:
+    spans = [(int(tree.groups[group]["start"]), int(tree.groups[group]["room"])) for group in groups]
     for room, first in enumerate(tree.free_entries.tolist()):
         start = first
         while start != NOTHING:
-            stretches.append((start, room))
+            spans.append((start, room))
             start = int(tree.entries[start]["slot"])
     end = 0
-    for start, room in sorted(stretches):
+    for start, room in sorted(spans):
         if start != end:
             raise InconsistentIndexError("stretches of entries overlap or leave a gap")
         end = start + (1 << room)

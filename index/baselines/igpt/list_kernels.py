@@ -15,8 +15,8 @@ from index.baselines.igpt.bound_kernels import Statistics
 from index.baselines.igpt.group_kernels import (
     clear_group,
     close_gap,
-    give_back_stretch,
-    has_stretch,
+    free_span,
+    has_free_span,
     open_gap,
     place_of,
     widen,
@@ -75,7 +75,7 @@ def _has_rows(tree: Tree, head: int) -> bool:
     if head == NOTHING and meta[LIST_COUNT] + 1 > tree.list_keys.shape[0] * LOAD_MAX:
         meta[KEYS_WANTED] = 1
         return False
-    return has_stretch(tree, 0)
+    return has_free_span(tree, 0)
 
 
 @leaf
@@ -144,7 +144,7 @@ def _drop_group(tree: Tree, head: int, group: int) -> int:
         tree.groups[previous]["next"] = following
     if row["border"] == math.inf and not row["is_apart"]:
         _open_border(tree, head)
-    give_back_stretch(tree, int(row["start"]), int(row["room"]))
+    free_span(tree, int(row["start"]), int(row["room"]))
     give_back_rows(tree.groups["next"], tree.meta, FREE_ROW, group)
     return head
 
@@ -191,6 +191,6 @@ def drop_list(tree: Tree, cell: int, word: int) -> None:
     while group != NOTHING:
         row = tree.groups[group]
         following = int(row["next"])
-        give_back_stretch(tree, int(row["start"]), int(row["room"]))
+        free_span(tree, int(row["start"]), int(row["room"]))
         give_back_rows(tree.groups["next"], tree.meta, FREE_ROW, group)
         group = following

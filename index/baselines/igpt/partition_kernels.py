@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from index.baselines.igpt.group_kernels import give_back_stretch, take_stretch, write_later
+from index.baselines.igpt.group_kernels import allocate_span, free_span, write_later
 from index.baselines.igpt.layout import (
     ENTRIES_WANTED,
     ENTRY_END,
@@ -142,7 +142,7 @@ def _filled_group(tree: Tree, key: int, first: int, count: int) -> int:
     row["next"] = NOTHING
     row["border"] = tree.entries[tree.order[first + count - 1]]["alpha"]
     row["room"] = _room_for(count)
-    row["start"] = take_stretch(tree, int(row["room"]))
+    row["start"] = allocate_span(tree, int(row["room"]))
     row["count"] = count
     row["is_apart"] = 0
     row["list_count"] = 0
@@ -167,7 +167,7 @@ def _free_alpha_groups(tree: Tree, head: int) -> int:
             apart = group
             row["next"] = NOTHING
         else:
-            give_back_stretch(tree, int(row["start"]), int(row["room"]))
+            free_span(tree, int(row["start"]), int(row["room"]))
             give_back_rows(tree.groups["next"], tree.meta, FREE_ROW, group)
         group = following
     return apart

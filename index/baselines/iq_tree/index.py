@@ -30,7 +30,7 @@ from index.tables import SlotTable, within_kernels
 from index.tables.buckets import BucketTrees, objects_of, square_of
 from index.tables.buckets.kernels import plant
 from index.tables.buckets.layout import OBJECT_DTYPE, Objects
-from index.tables.buckets.question_kernels import Asked
+from index.tables.buckets.question_kernels import Queries
 from index.tables.buckets.rankings import Answers
 from index.tables.id_map import new_cells, rehashed
 from index.tables.id_map_kernels import NO_KEY, find
@@ -131,13 +131,13 @@ class IqTreeObjectIndex(ObjectTable):
     def _settle(self) -> None:
         self._squared_count = min(self._squared_count, len(self))
 
-    def _fill_best(self, asked: Asked, answers: Answers) -> None:
+    def _fill_best(self, queries: Queries, answers: Answers) -> None:
         kernels.best(
             self._trees.arrays,
             self._occurrences,
             self._objects(),
             self._root,
-            asked,
+            queries,
             answers.arrays,
             answers.frontier,
         )
@@ -145,9 +145,11 @@ class IqTreeObjectIndex(ObjectTable):
     def _node_end(self) -> int:
         return self._trees.node_end()
 
-    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
+    def _fill_within(
+        self, queries: within_kernels.BoxQueries, row: int, offsets: Ints, found: Ints
+    ) -> int:
         arrays = (self._trees.arrays, self._occurrences, self._objects(), self._root)
-        return within(*arrays, asked, row, offsets, found)
+        return within(*arrays, queries, row, offsets, found)
 
     def _grow_keys(self) -> None:
         keys, values, meta = self._occurrences

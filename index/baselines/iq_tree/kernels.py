@@ -21,8 +21,8 @@ from index.tables.buckets.kernels import (
 from index.tables.buckets.layout import Objects, Trees
 from index.tables.buckets.question_kernels import (
     Answered,
-    Asked,
     Kept,
+    Queries,
     Question,
     close,
     kept_of,
@@ -239,17 +239,17 @@ def best(
     occurrences: Occurrences,
     objects: Objects,
     root: int,
-    asked: Asked,
+    queries: Queries,
     answered: Answered,
     frontier: Heap,
 ) -> None:
     """Answer a batch of questions."""
-    scratch = scratch_for(asked)
+    scratch = scratch_for(queries)
     for i in range(answered.sizes.shape[0]):
-        words = words_of(asked, i)
+        words = words_of(queries, i)
         for j in range(words.shape[0]):
             scratch.bits[j] = bit_of(words[j])
-        question = question_of(asked, i, words.shape[0], scratch)
+        question = question_of(queries, i, words.shape[0], scratch)
         kept = kept_of(answered, i)
         size = 0
         if kept.ids.shape[0] > 0:

@@ -14,7 +14,7 @@ from index.tables.buckets.within_kernels import meets, scan_leaf
 from index.tables.id_map_kernels import NO_VALUE, find
 from index.tables.quad_kernels import NO_NODE
 from index.tables.signature_kernels import signature_of
-from index.tables.within_kernels import Asked, Wanted, wanted_of
+from index.tables.within_kernels import BoxQueries, Wanted, wanted_of
 from safe_region.jit import kernel, leaf
 
 
@@ -62,19 +62,19 @@ def within(
     occurrences: Occurrences,
     objects: Objects,
     root: int,
-    asked: Asked,
+    queries: BoxQueries,
     first_row: int,
     offsets: Ints,
     found: Ints,
 ) -> int:
     """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
     stack = np.empty(3 * DEPTH_MAX + 4, dtype=np.int32)
-    for i in range(first_row, asked.x1_m.shape[0]):
+    for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
-        wanted = wanted_of(asked, i)
+        wanted = wanted_of(queries, i)
         if wanted.words.shape[0] > 0:
             total = _walk(trees, occurrences, objects, root, wanted, stack, found, total)
         offsets[i + 1] = total
         if total > found.shape[0]:
             return i
-    return int(asked.x1_m.shape[0])
+    return int(queries.x1_m.shape[0])

@@ -46,7 +46,7 @@ from index.square import Square
 from index.tables import SlotTable, within_kernels
 from index.tables.buckets import BucketTrees, objects_of, square_of
 from index.tables.buckets.layout import ENTRY_DTYPE, OBJECT_DTYPE, Objects
-from index.tables.buckets.question_kernels import Asked
+from index.tables.buckets.question_kernels import Queries
 from index.tables.buckets.rankings import Answers
 from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed
@@ -128,15 +128,17 @@ class IqfObjectIndex(ObjectTable):
     def _leave(self, slots: Slots) -> None:
         kernels.remove(self._files, self._trees.arrays, self._objects(), slots)
 
-    def _fill_best(self, asked: Asked, answers: Answers) -> None:
+    def _fill_best(self, queries: Queries, answers: Answers) -> None:
         arrays = (self._files, self._trees.arrays, self._objects())
-        kernels.best(*arrays, asked, answers.arrays, answers.frontier)
+        kernels.best(*arrays, queries, answers.arrays, answers.frontier)
 
     def _node_end(self) -> int:
         return self._trees.node_end()
 
-    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
-        return within(self._files, self._trees.arrays, self._objects(), asked, row, offsets, found)
+    def _fill_within(
+        self, queries: within_kernels.BoxQueries, row: int, offsets: Ints, found: Ints
+    ) -> int:
+        return within(self._files, self._trees.arrays, self._objects(), queries, row, offsets, found)
 
     def _objects(self) -> Objects:
         return objects_of(self._table)

@@ -12,8 +12,8 @@ from index.tables.buckets.kernels import BLOCK_CAPACITY
 from index.tables.buckets.layout import Objects, Trees
 from index.tables.buckets.question_kernels import (
     Answered,
-    Asked,
     Kept,
+    Queries,
     Question,
     Scratch,
     close,
@@ -174,17 +174,17 @@ def best(
     files: Files,
     trees: Trees,
     objects: Objects,
-    asked: Asked,
+    queries: Queries,
     answered: Answered,
     frontier: Heap,
 ) -> None:
     """Answer a batch of questions."""
-    scratch = scratch_for(asked)
+    scratch = scratch_for(queries)
     plan = np.empty_like(scratch.order)
     for i in range(answered.sizes.shape[0]):
-        words = words_of(asked, i)
+        words = words_of(queries, i)
         known = _plan(files, trees, words, plan, scratch)
-        question = question_of(asked, i, known, scratch)
+        question = question_of(queries, i, known, scratch)
         kept = kept_of(answered, i)
         size = _retrieve(question, plan, files, trees, objects, frontier, kept)
         close(answered, i, kept, size)

@@ -13,7 +13,7 @@ from index.tables.buckets.within_kernels import scan_box, walk_box
 from index.tables.id_map_kernels import NO_VALUE, find
 from index.tables.quad_kernels import NO_NODE
 from index.tables.signature_kernels import signature_of
-from index.tables.within_kernels import Asked, Wanted, wanted_of
+from index.tables.within_kernels import BoxQueries, Wanted, wanted_of
 from safe_region.jit import kernel, leaf
 
 
@@ -38,16 +38,16 @@ def within(
     files: Files,
     trees: Trees,
     objects: Objects,
-    asked: Asked,
+    queries: BoxQueries,
     first_row: int,
     offsets: Ints,
     found: Ints,
 ) -> int:
     """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
     stack = np.empty(3 * DEPTH_MAX + 4, dtype=np.int32)
-    for i in range(first_row, asked.x1_m.shape[0]):
+    for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
-        wanted = wanted_of(asked, i)
+        wanted = wanted_of(queries, i)
         number = _shortest(files, trees, wanted)
         if number != NO_LIST:
             signature = signature_of(wanted.words)
@@ -62,4 +62,4 @@ def within(
         offsets[i + 1] = total
         if total > found.shape[0]:
             return i
-    return int(asked.x1_m.shape[0])
+    return int(queries.x1_m.shape[0])

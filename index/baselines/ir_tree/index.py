@@ -49,7 +49,7 @@ from index.batches import Ints
 from index.tables import SlotTable, within_kernels
 from index.tables.buckets import objects_of
 from index.tables.buckets.layout import OBJECT_DTYPE, Objects
-from index.tables.buckets.question_kernels import Asked
+from index.tables.buckets.question_kernels import Queries
 from index.tables.buckets.rankings import Answers
 from index.tables.growth import as_long, longer
 from index.tables.id_map import new_cells, rehashed
@@ -116,14 +116,16 @@ class IrTreeObjectIndex(ObjectTable):
             self._grow(status)
             done, status = kernels.remove(self._tree, self._objects(), slots, done)
 
-    def _fill_best(self, asked: Asked, answers: Answers) -> None:
-        search_kernels.best(self._tree, self._objects(), asked, answers.arrays, answers.frontier)
+    def _fill_best(self, queries: Queries, answers: Answers) -> None:
+        search_kernels.best(self._tree, self._objects(), queries, answers.arrays, answers.frontier)
 
     def _node_end(self) -> int:
         return int(self._tree.meta[NODE_END])
 
-    def _fill_within(self, asked: within_kernels.Asked, row: int, offsets: Ints, found: Ints) -> int:
-        return search_kernels.within(self._tree, self._objects(), asked, row, offsets, found)
+    def _fill_within(
+        self, queries: within_kernels.BoxQueries, row: int, offsets: Ints, found: Ints
+    ) -> int:
+        return search_kernels.within(self._tree, self._objects(), queries, row, offsets, found)
 
     def _objects(self) -> Objects:
         return objects_of(self._table)

@@ -11,8 +11,8 @@ from index.tables.box_kernels import distance
 from index.tables.buckets.layout import Objects
 from index.tables.buckets.question_kernels import (
     Answered,
-    Asked,
     Kept,
+    Queries,
     Question,
     close,
     kept_of,
@@ -27,7 +27,7 @@ from index.tables.heap_kernels import Heap, pop, push
 from index.tables.id_map_kernels import NO_VALUE, find
 from index.tables.norm_kernels import norm_of_code
 from index.tables.selection_kernels import offer
-from index.tables.within_kernels import Asked as Boxes
+from index.tables.within_kernels import BoxQueries as Boxes
 from index.tables.within_kernels import Wanted, is_wanted, keep, wanted_of
 from safe_region.jit import kernel, leaf
 from safe_region.scoring import Similarity
@@ -130,11 +130,11 @@ def _search(question: Question, tree: Tree, objects: Objects, frontier: Heap, ke
 
 
 @kernel
-def best(tree: Tree, objects: Objects, asked: Asked, answered: Answered, frontier: Heap) -> None:
+def best(tree: Tree, objects: Objects, queries: Queries, answered: Answered, frontier: Heap) -> None:
     """Answer a batch of questions."""
-    scratch = scratch_for(asked)
+    scratch = scratch_for(queries)
     for i in range(answered.sizes.shape[0]):
-        question = question_of(asked, i, words_of(asked, i).shape[0], scratch)
+        question = question_of(queries, i, words_of(queries, i).shape[0], scratch)
         kept = kept_of(answered, i)
         size = 0
         if kept.ids.shape[0] > 0:
@@ -182,14 +182,16 @@ def _walk(tree: Tree, objects: Objects, wanted: Wanted, found: Ints, total: int)
 
 
 @kernel
-def within(tree: Tree, objects: Objects, asked: Boxes, first_row: int, offsets: Ints, found: Ints) -> int:
+def within(
+    tree: Tree, objects: Objects, queries: Boxes, first_row: int, offsets: Ints, found: Ints
+) -> int:
     """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
-    for i in range(first_row, asked.x1_m.shape[0]):
+    for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
-        wanted = wanted_of(asked, i)
+        wanted = wanted_of(queries, i)
         if wanted.words.shape[0] > 0:
             total = _walk(tree, objects, wanted, found, total)
         offsets[i + 1] = total
         if total > found.shape[0]:
             return i
-    return int(asked.x1_m.shape[0])
+    return int(queries.x1_m.shape[0])

@@ -28,9 +28,9 @@ from index.square import Square
 from index.tables.buckets import square_of
 from index.tables.objects import PlaceTable
 from index.tables.slots import Slots
-from index.tables.within_kernels import Asked
+from index.tables.within_kernels import BoxQueries
 
-Within = Callable[[Files, Asked, int, Ints, Ints], int]
+Within = Callable[[Files, BoxQueries, int, Ints, Ints], int]
 
 _CHANGE = 2.0
 """The square is looked at anew when there are so many times more objects."""
@@ -109,8 +109,8 @@ class PostedObjects(PlaceTable):
             self._arrays.run(self._run_enter, slots)
         self._sweep(len(slots))
 
-    def _fill_within(self, asked: Asked, row: int, offsets: Ints, found: Ints) -> int:
-        return self._run_within(self._arrays.now(), asked, row, offsets, found)
+    def _fill_within(self, queries: BoxQueries, row: int, offsets: Ints, found: Ints) -> int:
+        return self._run_within(self._arrays.now(), queries, row, offsets, found)
 
     def _is_misfit(self) -> bool:
         """Look now and then whether objects have come to lie elsewhere; if so take another square."""

@@ -45,7 +45,7 @@ from index.baselines.quad_files.cell_kernels import (
 from index.batches import Ints
 from index.tables.free_kernels import take_rows
 from index.tables.slots import Slots
-from index.tables.within_kernels import Asked, Wanted, wanted_of
+from index.tables.within_kernels import BoxQueries, Wanted, wanted_of
 from safe_region.jit import kernel, leaf
 
 _NO_CELL = 0
@@ -148,12 +148,12 @@ def _walk(
 
 
 @kernel
-def within(files: Files, asked: Asked, first_row: int, offsets: Ints, found: Ints) -> int:
+def within(files: Files, queries: BoxQueries, first_row: int, offsets: Ints, found: Ints) -> int:
     """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
     stack = np.empty((STACK_MAX, 4), dtype=np.int32)
-    for i in range(first_row, asked.x1_m.shape[0]):
+    for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
-        wanted = wanted_of(asked, i)
+        wanted = wanted_of(queries, i)
         word = least_frequent(files, wanted.words)
         if word != NO_WORD:
             root = int(files.words[word]["list"])
@@ -162,4 +162,4 @@ def within(files: Files, asked: Asked, first_row: int, offsets: Ints, found: Int
         offsets[i + 1] = total
         if total > found.shape[0]:
             return i
-    return int(asked.x1_m.shape[0])
+    return int(queries.x1_m.shape[0])

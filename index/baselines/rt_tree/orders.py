@@ -34,15 +34,15 @@ _MIX = 0x9E3779B97F4A7C15
 @kernel
 def _add(keys: Ints, values: Values, wanted: Ints, change: int) -> int:
     """Count tokens in cells; return how many were not known."""
-    fresh = 0
+    new_count = 0
     for i in range(wanted.shape[0]):
         cell = find_cell(keys, wanted[i])
         if keys[cell] == NO_KEY:
             keys[cell] = wanted[i]
             values[cell] = 0
-            fresh += 1
+            new_count += 1
         values[cell] += change
-    return fresh
+    return new_count
 
 
 @kernel

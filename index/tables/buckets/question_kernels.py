@@ -31,7 +31,7 @@ COUNTED_MAX = 16
 """Objects of more keywords are taken for ones of so many where a bound is looked for."""
 
 
-class Asked(NamedTuple):
+class Queries(NamedTuple):
     """Interests at their places: a row for each."""
 
     weight_m: Floats
@@ -155,11 +155,11 @@ def limit_of(question: Question, kept: Kept, size: int) -> float:
 
 
 @array_leaf
-def scratch_for(asked: Asked) -> Scratch:
+def scratch_for(queries: Queries) -> Scratch:
     """Return room for any question of a batch."""
     most = 0
-    for i in range(asked.weight_m.shape[0]):
-        most = max(most, asked.keyword_offsets[i + 1] - asked.keyword_offsets[i])
+    for i in range(queries.weight_m.shape[0]):
+        most = max(most, queries.keyword_offsets[i + 1] - queries.keyword_offsets[i])
     return Scratch(
         np.empty(most, dtype=np.int64),
         np.empty(most, dtype=np.int64),
@@ -171,24 +171,24 @@ def scratch_for(asked: Asked) -> Scratch:
 
 
 @array_leaf
-def words_of(asked: Asked, i: int) -> KeywordIds:
+def words_of(queries: Queries, i: int) -> KeywordIds:
     """Return the keywords of an interest."""
-    return asked.keyword_ids[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
+    return queries.keyword_ids[queries.keyword_offsets[i] : queries.keyword_offsets[i + 1]]
 
 
 @array_leaf
-def question_of(asked: Asked, i: int, known: int, scratch: Scratch) -> Question:
+def question_of(queries: Queries, i: int, known: int, scratch: Scratch) -> Question:
     """Return a question whose ranks, and bits of `known` keywords, are in the scratch."""
-    words = words_of(asked, i)
-    squares = asked.squares[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
-    similarity = int(asked.similarity[i])
+    words = words_of(queries, i)
+    squares = queries.squares[queries.keyword_offsets[i] : queries.keyword_offsets[i + 1]]
+    similarity = int(queries.similarity[i])
     question = Question(
-        asked.x_m[i],
-        asked.y_m[i],
-        asked.weight_m[i],
+        queries.x_m[i],
+        queries.y_m[i],
+        queries.weight_m[i],
         similarity,
-        asked.bound_m[i],
-        asked.first_id[i],
+        queries.bound_m[i],
+        queries.first_id[i],
         words,
         squares,
         norm_of(similarity, words.shape[0], squares.sum()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking, all_first_ids
-from index.tables.buckets.question_kernels import Answered, Asked
+from index.tables.buckets.question_kernels import Answered, Queries
 from index.tables.heap_kernels import Heap
 
 _KEYWORDS_MAX = int(np.iinfo(np.int16).max)
@@ -30,15 +30,15 @@ def validate(objects: ObjectBatch) -> None:
         raise ValueError("a position is not finite")
 
 
-def asked_of(
+def queries_of(
     interests: InterestBatch, x_m: Floats, y_m: Floats, bound_m: Floats, first_id: Ints | None
-) -> Asked:
+) -> Queries:
     """Arrays of a batch of questions, contiguous: kernels are compiled for each layout that they get."""
     keywords = interests.keywords
     columns = (interests.weight_m, interests.similarity, keywords.offsets, keywords.ids)
     first_ids = all_first_ids(first_id, len(interests))
     places = np.ascontiguousarray(x_m), np.ascontiguousarray(y_m)
-    return Asked(*columns, *places, bound_m, interests.all_squares(), first_ids)
+    return Queries(*columns, *places, bound_m, interests.all_squares(), first_ids)
 
 
 class Answers:

@@ -10,7 +10,7 @@ from nearcast.protocol.specs.contract import dropped
 from nearcast.protocol.specs.regions import region_message
 from nearcast.protocol.specs.windows import read_window, write_window
 from nearcast.v1 import subscriptions_pb2
-from safe_region.anchored import AnchoredRegion, StandingRegion
+from safe_region.anchored import AnchoredRegion, StationaryRegion
 from safe_region.frame import Frame
 from safe_region.region import Buffered, RegionMode
 from safe_region.scoring import Similarity, distance_scale, score_of
@@ -59,7 +59,9 @@ class TopKKind:
 
     def region(self, spec: TopK) -> AnchoredRegion:
         """Make the region of a subscription."""
-        return StandingRegion(spec.k) if spec.region is RegionMode.STANDING else AnchoredRegion(spec.k)
+        return (
+            StationaryRegion(spec.k) if spec.region is RegionMode.STATIONARY else AnchoredRegion(spec.k)
+        )
 
     def dwell_timers(self, spec: TopK, region: AnchoredRegion) -> None:
         """Objects are in the result at once."""
@@ -75,7 +77,7 @@ class TopKKind:
         reach = delta.reach
         drop = dropped(delta)
         region.update(plane_point(delta.anchor), reach.length_m, reach.object_id, add, drop)
-        if isinstance(region, StandingRegion):
+        if isinstance(region, StationaryRegion):
             region.settle(delta.time_ms, drop, is_snapshot=delta.snapshot)
 
     def score(self, spec: TopK, length_m: float, frame: Frame) -> float:

@@ -6,14 +6,14 @@ from typing import Any
 
 from safe_region.region import RegionMode
 from server.core.specs.boolean import BooleanKind
-from server.core.specs.top_k import StandingKind, TopKKind
+from server.core.specs.top_k import StationaryKind, TopKKind
 from server.model import Boolean, Spec
 
-KINDS: tuple[type[Any], ...] = (TopKKind, BooleanKind, StandingKind)
+KINDS: tuple[type[Any], ...] = (TopKKind, BooleanKind, StationaryKind)
 
 
 def kind_of_spec(spec: Spec) -> type[Any]:
     """Return the kind that a spec is of."""
     if isinstance(spec, Boolean):
         return BooleanKind
-    return StandingKind if spec.region is RegionMode.STANDING else TopKKind
+    return StationaryKind if spec.region is RegionMode.STATIONARY else TopKKind

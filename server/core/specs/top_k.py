@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contracts import STANDING, TOP_K
-from engine.standing.matcher import StandingMatcher, StandingSpecs
+from engine.contracts import STATIONARY, TOP_K
+from engine.stationary.matcher import StationaryMatcher, StationarySpecs
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking
@@ -67,7 +67,7 @@ class TopKKind:
     number = TOP_K
 
     def __init__(
-        self, matcher: TopKMatcher | StandingMatcher, dictionary: KeywordDictionary, frame: Frame
+        self, matcher: TopKMatcher | StationaryMatcher, dictionary: KeywordDictionary, frame: Frame
     ) -> None:
         self._matcher: Any = matcher
         self._table = matcher.subscriptions
@@ -230,17 +230,17 @@ class TopKKind:
         words = [spec.keywords for spec in specs]
         keywords = KeywordLists.of([self._dictionary.take(row) for row in words])
         lasts = lasts_of([spec.window for spec in specs])
-        asked = self._specs(_Measures.of(specs), _columns(specs), keywords, lasts)
-        ranking: Ranking = self._matcher.search(asked, x_m, y_m)
+        query = self._specs(_Measures.of(specs), _columns(specs), keywords, lasts)
+        ranking: Ranking = self._matcher.search(query, x_m, y_m)
         for row in words:
             self._dictionary.give_back(row)
         return ranking
 
 
-class StandingKind(TopKKind):
-    """Top-k subscriptions of the mode STANDING, over a matcher of their own."""
+class StationaryKind(TopKKind):
+    """Top-k subscriptions of the mode STATIONARY, over a matcher of their own."""
 
-    number = STANDING
+    number = STATIONARY
 
     def _matcher_specs(
         self,
@@ -249,11 +249,11 @@ class StandingKind(TopKKind):
         region: Ints,  # noqa: ARG002
         lasts: Lasts,
         scale_m: Floats,
-    ) -> StandingSpecs:
-        return StandingSpecs(interests, k, lasts, scale_m)
+    ) -> StationarySpecs:
+        return StationarySpecs(interests, k, lasts, scale_m)
 
     def _region_of(self, row: Any) -> RegionMode:  # noqa: ANN401, ARG002
-        return RegionMode.STANDING
+        return RegionMode.STATIONARY
 
 
 def _columns(specs: Sequence[TopK]) -> tuple[Ints, ...]:

@@ -16,7 +16,7 @@ from server.model import NO_WINDOW, Window
 WINDOW_FIELD = 5
 """Where a spec that is written as a list has its window."""
 
-_KNOWN = (RegionMode.ANCHORED, RegionMode.STANDING)
+_KNOWN = (RegionMode.ANCHORED, RegionMode.STATIONARY)
 
 
 def check_window(

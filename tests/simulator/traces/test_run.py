@@ -81,7 +81,7 @@ VERDICTS = {
     "duplicate": 1,
     "back": 1,
     "jump": 1,
-    "alone": 1,
+    "isolated": 1,
 }
 
 
@@ -245,7 +245,7 @@ def test_files_with_nothing_to_keep(spark, tmp_path):
     told = failure(spark, tmp_path, path, begin="2024-01-01")
     assert told == f"{path}: of 5 points there is none of the time asked for"
     path = write_csv(tmp_path / "d.csv", [(i, *point) for i, point in enumerate(walk(5))])
-    assert failure(spark, tmp_path, path) == f"{path}: no points are left: 5 alone"
+    assert failure(spark, tmp_path, path) == f"{path}: no points are left: 5 isolated"
 
 
 @pytest.mark.parametrize("name", ["a.gpx", "a.gpx.gz", "a.csv.gz"])

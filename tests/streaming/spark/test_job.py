@@ -218,7 +218,7 @@ def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
     rows = [wanted, {**wanted, "k": 0}, {**wanted, "alpha": 2.0}, {**wanted, "similarity": "like"}]
     (tmp_path / "subscriptions" / "0.json").write_text("\n".join(map(json.dumps, rows)))
     (batch,) = job.run()
-    assert (batch.counts["published"], batch.counts["begun"], batch.refused) == (1, 1, 11)
+    assert (batch.counts["published"], batch.counts["started"], batch.refused) == (1, 1, 11)
     found = audit(job.parameters.checkpoint, job.parameters.out, spark, 10)
     assert found == (1, [])
     reasons = [json.loads(line)["reason"] for line in refused_of(job.parameters.out, 0)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from feeds.redis.address import BEGIN, Stretch
+from feeds.redis.address import BEGIN, Span
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS
 from streaming.arrays.changes import ROWS
@@ -31,8 +31,8 @@ def told(redis, partitions):
     for partition in range(partitions):
         streams = Streams(redis.address("updates"), ROWS, "object_id")
         name = f"updates:{partition}"
-        stretch = Stretch(redis.address("updates").server, name, BEGIN, "+")
-        for rows in streams.read(stretch):
+        span = Span(redis.address("updates").server, name, BEGIN, "+")
+        for rows in streams.read(span):
             changes.update(map(repr, rows.to_pylist()))
     found = streams._redis.xrange("updates")
     batches.update(int(entry_id.split(b"-")[0]) - 1 for entry_id, _ in found)

@@ -90,7 +90,7 @@ def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_
     batches = complete(job.parameters.out)
     abouts = [manifest(job.parameters.out, number) for number in batches]
     first, last = batches[0], batches[-1]  # the files of the second part may be seen one by one
-    for outcome in ("published", "retracted", "begun", "ended"):
+    for outcome in ("published", "retracted", "started", "ended"):
         assert told["rows_total", outcome] == sum(about.get(outcome, 0) for about in abouts)
     for kind in ("entered", "left"):
         assert told["changes_total", kind] == sum(about[kind] for about in abouts)

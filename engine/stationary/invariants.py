@@ -1,4 +1,4 @@
-"""What must always hold of subscriptions that stand, from the definitions."""
+"""What must always hold of stationary subscriptions, from the definitions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import math
 import numpy as np
 
 from engine.layout import NO_WINDOW
-from engine.options import StandingPolicy
-from engine.standing.entry_kernels import free_count
-from engine.standing.layout import NOTHING
-from engine.standing.tables import StandingTables
+from engine.options import StationaryPolicy
+from engine.stationary.entry_kernels import free_count
+from engine.stationary.layout import NOTHING
+from engine.stationary.tables import StationaryTables
 from engine.top_k.invariants import ranked
 from index.contracts import InconsistentIndexError
 
 Pair = tuple[float, int]
 
 
-def check_standing(tables: StandingTables, policy: StandingPolicy) -> None:
+def check_stationary(tables: StationaryTables, policy: StationaryPolicy) -> None:
     """Verify every invariant. O(subscriptions * objects).
 
     Raises
@@ -40,7 +40,7 @@ def check_standing(tables: StandingTables, policy: StandingPolicy) -> None:
         _check_buffer(tables, slot, policy)
 
 
-def _check_chains(tables: StandingTables) -> None:
+def _check_chains(tables: StationaryTables) -> None:
     """Require that the result index is the inverse of the buffers."""
     entries, objects = tables.entries, tables.objects.table
     held = set()
@@ -50,7 +50,7 @@ def _check_chains(tables: StandingTables) -> None:
         held |= {(slot, place) for place in range(start, start + int(row["entry_count"]))}
     chained = set()
     for slot in objects.used().tolist():
-        previous, place = NOTHING, int(objects.rows["first_standing"][slot])
+        previous, place = NOTHING, int(objects.rows["first_stationary"][slot])
         while place != NOTHING:
             entry = entries[place]
             if entry["object"] != slot or entry["previous"] != previous:
@@ -63,7 +63,7 @@ def _check_chains(tables: StandingTables) -> None:
         raise InconsistentIndexError("the result index is not the inverse of the buffers")
 
 
-def _check_buffer(tables: StandingTables, slot: int, policy: StandingPolicy) -> None:
+def _check_buffer(tables: StationaryTables, slot: int, policy: StationaryPolicy) -> None:
     """Require that a buffer is a partial k-skyband, or all there is, and its best k the result."""
     row = tables.subscriptions.rows[slot]
     handle, k = int(row["id"]), int(row["k"])
@@ -72,17 +72,17 @@ def _check_buffer(tables: StandingTables, slot: int, policy: StandingPolicy) -> 
     reach = (float(row["reach_m"]), int(row["reach_id"]))
     found = sorted(pair for pair, _ in ranked(tables, slot) if pair < reach)
     held = {
-        (float(entry["length_m"]), int(entry["object_id"])): int(entry["beaten"]) for entry in entries
+        (float(entry["length_m"]), int(entry["object_id"])): int(entry["dominators"]) for entry in entries
     }
-    if policy is StandingPolicy.KMAX:
+    if policy is StationaryPolicy.KMAX:
         expected = dict.fromkeys(found, 0)
     else:
-        beaten = {
+        dominators = {
             pair: sum(_outlives(tables, int(row["window"]), other[1], pair[1]) for other in found[:place])
             for place, pair in enumerate(found)
         }
-        expected = {pair: count for pair, count in beaten.items() if count < k}
-    # One that was left out for being beaten stays out until the buffer is built anew.
+        expected = {pair: count for pair, count in dominators.items() if count < k}
+    # One that was left out as dominated stays out until the buffer is built anew.
     if any(held.get(pair, count) != count for pair, count in expected.items()):
         raise InconsistentIndexError(f"subscription {handle} has lost count of what beats what")
     if held.keys() != expected.keys():
@@ -94,7 +94,7 @@ def _check_buffer(tables: StandingTables, slot: int, policy: StandingPolicy) -> 
         raise InconsistentIndexError(f"the result of subscription {handle} is not its k best")
 
 
-def _outlives(tables: StandingTables, window: int, object_id: int, other_id: int) -> bool:
+def _outlives(tables: StationaryTables, window: int, object_id: int, other_id: int) -> bool:
     """Whether an object counts for as long as another does."""
     table = tables.objects.table
     ends = table.rows["expiry_ms"][table.slots(np.array([object_id, other_id], dtype=np.int64))]

@@ -1,4 +1,4 @@
-"""The matcher of top-k subscriptions that stand: the server alone keeps their results right.
+"""The matcher of stationary top-k subscriptions: the server alone keeps their results right.
 
 As Skype has it (skype.txt sections 4 to 6): a subscription index says whom a new object concerns, a
 buffer of objects above a threshold refills a result when one of it goes, and is built anew from the
@@ -18,13 +18,20 @@ import numpy as np
 
 from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows, grouped
 from engine.objects import Objects
-from engine.options import EngineOptions, StandingPolicy
-from engine.standing import update_kernels as kernels
-from engine.standing.history import History
-from engine.standing.invariants import check_standing
-from engine.standing.layout import NOBODY, NOTHING
-from engine.standing.policies import N_FACTOR_MAX, Begin, Cost, begun, cheapest_counts, steady_counts
-from engine.standing.tables import StandingTables
+from engine.options import EngineOptions, StationaryPolicy
+from engine.stationary import update_kernels as kernels
+from engine.stationary.history import History
+from engine.stationary.invariants import check_stationary
+from engine.stationary.layout import NOBODY, NOTHING
+from engine.stationary.policies import (
+    N_FACTOR_MAX,
+    Cost,
+    InitialBuffers,
+    cheapest_counts,
+    initial_buffers,
+    steady_counts,
+)
+from engine.stationary.tables import StationaryTables
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking
 from index.tables.slots import Slots
@@ -39,7 +46,7 @@ _REMEMBERED = 10_000
 """So many of the last ones make their mean."""
 
 
-class StandingSpecs(NamedTuple):
+class StationarySpecs(NamedTuple):
     """What subscriptions ask for, a row each."""
 
     interests: InterestBatch
@@ -50,7 +57,7 @@ class StandingSpecs(NamedTuple):
     """What distances are divided by for scores; None for `EngineOptions.maxdist_m`."""
 
 
-class StandingMatcher:
+class StationaryMatcher:
     """See `engine.contracts.Matcher`.
 
     Parameters
@@ -62,11 +69,11 @@ class StandingMatcher:
     """
 
     def __init__(self, objects: Objects, options: EngineOptions) -> None:
-        self.tables = StandingTables(objects, options)
+        self.tables = StationaryTables(objects, options)
         self.subscriptions = self.tables.subscriptions
         self.windows = objects.windows
         self.weights = objects.weights
-        self.policy = options.standing
+        self.policy = options.stationary
         self.refills = 0
         """How many buffers were built anew because too few were left, since the beginning."""
         self._short: list[Slots] = []
@@ -77,16 +84,16 @@ class StandingMatcher:
         self._maxdist_m = options.maxdist_m
         self._retrievals = Cost(_RETRIEVAL_FIRST, _REMEMBERED)
         self._updates = Cost(_UPDATE_FIRST, _REMEMBERED)
-        self._history = History() if self.policy is StandingPolicy.CSKYBAND else None
-        self._share = options.standing_share
-        self._factor = options.standing_factor
+        self._history = History() if self.policy is StationaryPolicy.CSKYBAND else None
+        self._share = options.stationary_share
+        self._factor = options.stationary_factor
 
     def __len__(self) -> int:
         return len(self.subscriptions)
 
     # -- subscriptions ---------------------------------------------------------------------------
 
-    def subscribe(self, handles: Ints, specs: StandingSpecs) -> None:
+    def subscribe(self, handles: Ints, specs: StationarySpecs) -> None:
         """Make subscriptions known, parked; `evaluate` wakes them. Handles were never used before."""
         interests, k, lasts, scale_m = specs
         windows = self.windows.take(lasts or Lasts.none(len(handles)), self._objects.now_ms)
@@ -158,7 +165,7 @@ class StandingMatcher:
         rows, k = self.subscriptions.rows, self.subscriptions.rows["k"][slots].astype(np.int64)
         self.tables.make_room(slots, np.diff(begin.ranking.offsets))
         changes = np.empty(2 * int(k.sum()), dtype=CHANGE_DTYPE)
-        told = kernels.settle(
+        emitted = kernels.settle(
             self._objects.table.rows,
             self._objects.table.ids.keys,
             self._objects.table.ids.values,
@@ -172,14 +179,14 @@ class StandingMatcher:
             begin.ranking.r_m,
             begin.reach_m,
             begin.reach_id,
-            int(self.policy is not StandingPolicy.KMAX),
+            int(self.policy is not StationaryPolicy.KMAX),
             changes,
             np.empty(int(k.max()), dtype=np.int64),
         )
         self.tables.enter(slots)
-        return grouped(changes[:told])
+        return grouped(changes[:emitted])
 
-    def _begin(self, slots: Slots) -> Begin:
+    def _begin(self, slots: Slots) -> InitialBuffers:
         """Return what buffers begin with, as the policy has it."""
         k = self.subscriptions.rows["k"][slots].astype(np.int64)
         cost = self.subscriptions.rows["cost"][slots].astype(np.float64)
@@ -187,16 +194,16 @@ class StandingMatcher:
         if self._history is not None:
             count = cheapest_counts(k, cost, self._history.factors(slots), self._history.ratio)
             self._history.note_built(slots, count, len(self._objects))
-            return begun(self._best_of_each(slots, count + 1), count)
-        if self.policy is StandingPolicy.COST:
+            return initial_buffers(self._best_of_each(slots, count + 1), count)
+        if self.policy is StationaryPolicy.COST:
             count = steady_counts(k, cost / (2.0 * self._updates.mean))
             began_s = time.process_time()
             best = self.tables.best(slots, count + 1)
             spent_s = (time.process_time() - began_s) / len(slots)
             self._learn_cost(slots, np.full(len(slots), spent_s))
-            return begun(best, count)
-        if self.policy is StandingPolicy.KMAX:
-            return begun(self.tables.best(slots, self._factor * k + 1), self._factor * k)
+            return initial_buffers(best, count)
+        if self.policy is StationaryPolicy.KMAX:
+            return initial_buffers(self.tables.best(slots, self._factor * k + 1), self._factor * k)
         return self._begin_by_score(slots, k)
 
     def _best_of_each(self, slots: Slots, count: Ints) -> Ranking:
@@ -209,7 +216,7 @@ class StandingMatcher:
         self._learn_cost(slots, np.diff(ends_s))
         return Ranking.join(found)
 
-    def _begin_by_score(self, slots: Slots, k: Ints) -> Begin:
+    def _begin_by_score(self, slots: Slots, k: Ints) -> InitialBuffers:
         """Return all that has a share of the k-th best score, if that is not too much."""
         first = self.tables.best(slots, k)
         found = np.diff(first.offsets)
@@ -218,11 +225,11 @@ class StandingMatcher:
         kth_m[has_k] = first.length_m[first.offsets[1:][has_k] - 1]
         theta_m = self._below(slots, kth_m)
         most = N_FACTOR_MAX * k
-        best = begun(self.tables.best(slots, most + 1, theta_m), most)
+        best = initial_buffers(self.tables.best(slots, most + 1, theta_m), most)
         is_within = has_k & np.isinf(best.reach_m)
         reach_m = np.where(is_within, theta_m, best.reach_m)
         # What lies at theta itself is in it: the reach is behind it.
-        return Begin(best.ranking, reach_m, np.where(is_within, NOBODY, best.reach_id))
+        return InitialBuffers(best.ranking, reach_m, np.where(is_within, NOBODY, best.reach_id))
 
     def _below(self, slots: Slots, kth_m: Floats) -> Floats:
         """Return lengths of the scores that are a share of those of some lengths; infinite ones stay."""
@@ -263,7 +270,7 @@ class StandingMatcher:
         self.tables.make_room(touched, rows["entry_count"][touched] + more)
         changes = np.empty(2 * len(owners), dtype=CHANGE_DTYPE)
         lowered = np.empty(len(owners), dtype=np.int32)
-        told, lowered_count = kernels.admit(
+        emitted, lowered_count = kernels.admit(
             self._objects.table.rows,
             self._objects.table.pool,
             rows,
@@ -272,24 +279,24 @@ class StandingMatcher:
             self.tables.entries,
             owners,
             new_slots,
-            self._factor if self.policy is StandingPolicy.KMAX else 0,
+            self._factor if self.policy is StationaryPolicy.KMAX else 0,
             changes,
             lowered,
         )
         if lowered_count:
             self.tables.move(np.unique(lowered[:lowered_count]))
         self._updates.note((time.process_time() - began_s) / _LOOK_S, len(owners))
-        return Published(grouped(changes[:told], undo=True), nobody, nobody)
+        return Published(grouped(changes[:emitted], undo=True), nobody, nobody)
 
-    def remove(self, slots: Slots, *, tell: bool) -> Rows:
+    def remove(self, slots: Slots, *, notify: bool) -> Rows:
         """Take objects out of buffers; what takes their place in results is told in any case."""
-        return self._take_out(slots, NOTHING, tell=tell)
+        return self._take_out(slots, NOTHING, notify=notify)
 
-    def leave(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+    def leave(self, slots: Slots, window: int, *, notify: bool) -> Rows:
         """Take objects out of the buffers of subscriptions of a window, as `remove` does."""
-        return self._take_out(slots, window, tell=tell)
+        return self._take_out(slots, window, notify=notify)
 
-    def _take_out(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+    def _take_out(self, slots: Slots, window: int, *, notify: bool) -> Rows:
         if self._history is not None:
             self._history.note_gone(len(slots))
         began_s = time.process_time()
@@ -300,7 +307,7 @@ class StandingMatcher:
         changes = np.empty(2 * count, dtype=CHANGE_DTYPE)
         short = np.empty(count, dtype=np.int32)
         shrunk = np.empty(count, dtype=np.int32)
-        told, short_count, shrunk_count = kernels.remove(
+        emitted, short_count, shrunk_count = kernels.remove(
             rows,
             self._objects.table.pool,
             self.subscriptions.rows,
@@ -309,7 +316,7 @@ class StandingMatcher:
             self.tables.entries,
             slots,
             window,
-            int(tell),
+            int(notify),
             self._objects.now_ms,
             changes,
             short,
@@ -318,7 +325,7 @@ class StandingMatcher:
         self._short.append(short[:short_count])
         self._shrunk.append(shrunk[:shrunk_count])
         self._updates.note((time.process_time() - began_s) / _LOOK_S, count)
-        return changes[:told]
+        return changes[:emitted]
 
     def refill(self) -> Rows:
         """Build buffers anew of which too little is left."""
@@ -360,7 +367,7 @@ class StandingMatcher:
         number = int(self.subscriptions.rows["index"][slot])
         return self.weights.generations[number - 1] if number else 0
 
-    def search(self, specs: StandingSpecs, x_m: Floats, y_m: Floats) -> Ranking:
+    def search(self, specs: StationarySpecs, x_m: Floats, y_m: Floats) -> Ranking:
         """Return the k best at each place, now, for nobody in particular."""
         lasts = specs.lasts or Lasts.none(len(specs.k))
         first_ids = self.windows.first_ids_of(lasts, self._objects.now_ms)
@@ -386,4 +393,4 @@ class StandingMatcher:
         InconsistentIndexError
             Naming what does not hold.
         """
-        check_standing(self.tables, self.policy)
+        check_stationary(self.tables, self.policy)

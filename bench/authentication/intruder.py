@@ -1,4 +1,4 @@
-"""`python -m bench.door.intruder ADDRESS`: one device that uses its token in all ways at once.
+"""`python -m bench.authentication.intruder ADDRESS`: one device that uses its token in all ways at once.
 
 Floods of reports and pings on as many streams as it gets, streams without a word, answers that it does
 not read, calls again and again, huge messages, and calls without any token. It yields to everybody else
@@ -39,7 +39,7 @@ class Intruder:
         acts: list[Callable[[], Awaitable[None]]] = [
             self._flood,
             self._flood,
-            self._say_nothing,
+            self._stay_idle,
             self._do_not_read,
             self._call,
             self._send_huge,
@@ -56,7 +56,7 @@ class Intruder:
     def _stream(self) -> Any:  # noqa: ANN401 - gRPC has no type for it
         return self._channel.stream_stream(ways.ATTACH)(metadata=self._metadata)
 
-    async def _begun(self, nonce: bytes) -> Any:  # noqa: ANN401
+    async def _started(self, nonce: bytes) -> Any:  # noqa: ANN401
         call = self._stream()
         hello = device_service_pb2.Hello(device_id="thief", instance_nonce=nonce, position=_HERE)
         await call.write(Request(hello=hello).SerializeToString())
@@ -68,7 +68,7 @@ class Intruder:
         return call
 
     async def _flood(self) -> None:
-        call = await self._begun(b"same")
+        call = await self._started(b"same")
         reading = asyncio.create_task(self._read(call))
         try:
             sequence = 0
@@ -84,14 +84,14 @@ class Intruder:
             reading.cancel()
 
     async def _do_not_read(self) -> None:
-        call = await self._begun(b"same")
+        call = await self._started(b"same")
         number = 0
         while True:
             number += 1
             ping = Request(ping=device_service_pb2.Ping(number=number))
             await call.write(ping.SerializeToString())
 
-    async def _say_nothing(self) -> None:
+    async def _stay_idle(self) -> None:
         calls = [self._stream() for _ in range(100)]
         await asyncio.gather(*(call.code() for call in calls))
 

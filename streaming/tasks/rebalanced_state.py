@@ -15,12 +15,12 @@ from pyarrow.fs import FileType
 
 from feeds.storage import open_resolved
 from streaming.plan import Plan
-from streaming.tasks.log import Begun, Head, LoggedMessages
+from streaming.tasks.log import Head, InitialState, LoggedMessages
 
 MESSAGES, SUBSCRIPTIONS, HEAD = "messages", "subscriptions", "head.json"
 
 
-def begun(plan: Plan, partition: int) -> Begun:
+def initial_state(plan: Plan, partition: int) -> InitialState:
     """Return what a partition begins with."""
     system, folder = open_resolved(plan.moved)
     messages = pq.read_table(f"{folder}/{MESSAGES}", filesystem=system)
@@ -32,4 +32,4 @@ def begun(plan: Plan, partition: int) -> Begun:
     count = sum(row["count"] for row in blocks)
     with system.open_input_stream(f"{folder}/{HEAD}") as file:
         head = Head(**json.loads(file.read()), logged=count, subscriptions=count)
-    return Begun(head, [LoggedMessages(**row) for row in rows], [row["block"] for row in blocks])
+    return InitialState(head, [LoggedMessages(**row) for row in rows], [row["block"] for row in blocks])

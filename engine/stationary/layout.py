@@ -1,4 +1,4 @@
-"""Rows of subscriptions that stand, and entries of their buffers."""
+"""Rows of stationary subscriptions, and entries of their buffers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("id", np.int64),  # the caller's handle
         ("x_m", np.float64),  # where it stands
         ("y_m", np.float64),
-        ("reach_m", np.float64),  # theta: everything below it is in the buffer, or beaten
+        ("reach_m", np.float64),  # theta: everything below it is in the buffer, or dominated
         ("reach_id", np.int64),
         ("weight_m", np.float64),  # metres per text distance
         ("scale_m", np.float64),  # metres by which its scores measure distance: for the policy skyband
@@ -54,7 +54,7 @@ ENTRY_DTYPE = np.dtype(
         ("owner", np.int32),  # slot of the subscription
         ("next", np.int32),  # chain of the same object; of free room in a free stretch
         ("previous", np.int32),
-        ("beaten", np.int16),  # how many in the buffer are better and outlive it
+        ("dominators", np.int16),  # how many in the buffer are better and outlive it
         ("is_result", np.int8),  # whether it is among the k best, which the device holds
     ],
     align=True,

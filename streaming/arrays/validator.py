@@ -20,7 +20,7 @@ class Refusals:
     reasons: list[str]
 
 
-class Judge:
+class Validator:
     """Collects reasons against rows.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.standing.layout import NOTHING, ROOM_STEP, Rows, Slots
+from engine.stationary.layout import NOTHING, ROOM_STEP, Rows, Slots
 from index.batches import Ints
 from index.tables.free_kernels import give_back_rows, take_rows
 from safe_region.jit import kernel, leaf
@@ -18,7 +18,7 @@ def hold(
     place = int(subscriptions[owner]["entry_start"] + subscriptions[owner]["entry_count"])
     subscriptions[owner]["entry_count"] += 1
     entry = entries[place]
-    first = objects[slot]["first_standing"]
+    first = objects[slot]["first_stationary"]
     entry["length_m"] = length_m
     entry["object_id"] = objects[slot]["id"]
     entry["expiry_ms"] = objects[slot]["expiry_ms"]
@@ -26,11 +26,11 @@ def hold(
     entry["owner"] = owner
     entry["next"] = first
     entry["previous"] = NOTHING
-    entry["beaten"] = 0
+    entry["dominators"] = 0
     entry["is_result"] = 0
     if first != NOTHING:
         entries[first]["previous"] = place
-    objects[slot]["first_standing"] = place
+    objects[slot]["first_stationary"] = place
     return place
 
 
@@ -41,7 +41,7 @@ def _point_at(objects: Rows, entries: Rows, place: int, to: int, back: int) -> N
     if previous != NOTHING:
         entries[previous]["next"] = to
     else:
-        objects[entries[place]["object"]]["first_standing"] = to
+        objects[entries[place]["object"]]["first_stationary"] = to
     if following != NOTHING:
         entries[following]["previous"] = back
 
@@ -57,7 +57,7 @@ def _copy(entries: Rows, place: int, to: int) -> None:
     target["owner"] = source["owner"]
     target["next"] = source["next"]
     target["previous"] = source["previous"]
-    target["beaten"] = source["beaten"]
+    target["dominators"] = source["dominators"]
     target["is_result"] = source["is_result"]
 
 

@@ -8,7 +8,7 @@ from bench import experiment as e
 from bench.server.experiments import LoadParameters
 
 
-class DoorParameters(LoadParameters):
+class AuthenticationParameters(LoadParameters):
     """Size and shape of a run."""
 
     rounds: int = e.count(5, "How often both are measured, in turn.", most=100)
@@ -20,11 +20,11 @@ class DoorParameters(LoadParameters):
     )
 
 
-DOOR = e.Suite(
-    "door",
+AUTHENTICATION = e.Suite(
+    "authentication",
     "a server that asks for signed tokens",
-    "bench.door.run:DoorBenchmark",
-    DoorParameters,
+    "bench.authentication.run:AuthenticationBenchmark",
+    AuthenticationParameters,
     metrics={},
     plots=(),
     reduced={"devices": 100, "objects": 10_000, "seconds": 1.0, "rounds": 2},

@@ -47,7 +47,7 @@ _LOCK_S = 600.0
 _LOCK_POLL_S = 0.05
 
 
-class ResidentError(Exception):
+class SharedArraysError(Exception):
     """Somebody else has the value, and does not give it back."""
 
 
@@ -69,7 +69,7 @@ class Note(NamedTuple):
     """What was said to that."""
 
 
-class Resident:
+class SharedArrays:
     """The value in a folder.
 
     Parameters
@@ -90,7 +90,7 @@ class Resident:
 
         Raises
         ------
-        ResidentError
+        SharedArraysError
             If that takes more than ten minutes.
         OwnFolderError
             If the folder is not this user's alone.
@@ -104,7 +104,7 @@ class Resident:
                     break
                 except BlockingIOError:
                     if time.monotonic() > end_s:
-                        raise ResidentError(f"{self._folder} is in use by another process") from None
+                        raise SharedArraysError(f"{self._folder} is in use by another process") from None
                     time.sleep(_LOCK_POLL_S)
             yield
 
@@ -153,13 +153,13 @@ class Resident:
             return place
 
         form = json.dumps(encoded(value, put)).encode()
-        fresh = self._folder / "fresh"
-        with fresh.open("wb") as file:
+        temporary = self._folder / "new"
+        with temporary.open("wb") as file:
             file.write(_Head(note.version, note.digest, len(note.answer), len(form)).line())
             file.write(note.answer)
             file.write(form)
             file.write(small)
-        fresh.rename(self._head)
+        temporary.rename(self._head)
         self._remove_all_but({"lock", "head", *files})
 
     def room(self, count: int) -> mmap.mmap:

@@ -1,4 +1,4 @@
-"""Subscriptions that stand: after any mix of operations results are right, under every policy."""
+"""Stationary subscriptions: after any mix of operations results are right, under every policy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from engine import Engine, EngineOptions, Positions
-from engine.contracts import STANDING, handle_of
-from engine.options import StandingPolicy
-from engine.standing.history import History
-from engine.standing.layout import ENTRY_DTYPE
-from engine.standing.matcher import StandingMatcher, StandingSpecs
-from engine.standing.policies import N_FACTOR_MAX, cheapest_counts, steady_counts, steps_below
+from engine.contracts import STATIONARY, handle_of
+from engine.options import StationaryPolicy
+from engine.stationary.history import History
+from engine.stationary.layout import ENTRY_DTYPE
+from engine.stationary.matcher import StationaryMatcher, StationarySpecs
+from engine.stationary.policies import N_FACTOR_MAX, cheapest_counts, steady_counts, steps_below
 from engine.windows import Lasts
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
@@ -27,27 +27,27 @@ from tests.support.amounts import examples
 SIDE = 8
 MAXDIST_M = 20.0
 WORDS = 7
-POLICIES = list(StandingPolicy)
+POLICIES = list(StationaryPolicy)
 INDEXES = {
     "naive": (OBJECT_INDEXES["naive"], SUBSCRIPTION_INDEXES["naive"]),
     "as served": (lambda: IqfPlusObjectIndex(6), SUBSCRIPTION_INDEXES["sq-plus-tree"]),
 }
 
 
-class Standing:
-    """An engine of subscriptions that stand, what they were told, and the oracle."""
+class Stationary:
+    """An engine of stationary subscriptions, what they were told, and the oracle."""
 
-    def __init__(self, policy: StandingPolicy, indexes: str, seed: int) -> None:
+    def __init__(self, policy: StationaryPolicy, indexes: str, seed: int) -> None:
         self.chance = random.Random(seed)
         object_index, subscription_index = INDEXES[indexes]
         options = EngineOptions(
             object_index=object_index,
             subscription_index=lambda: subscription_index(None),
-            standing=policy,
+            stationary=policy,
             maxdist_m=MAXDIST_M,
         )
-        self.engine = Engine(options, {STANDING: StandingMatcher})
-        self.matcher = self.engine.matchers[STANDING]
+        self.engine = Engine(options, {STATIONARY: StationaryMatcher})
+        self.matcher = self.engine.matchers[STATIONARY]
         self.now_ms = 0
         self.next_id = 1
         self.next_number = 0
@@ -81,7 +81,7 @@ class Standing:
         scales = []
         for _ in range(count):
             self.next_number += 1
-            handle = handle_of(STANDING, self.next_number)
+            handle = handle_of(STATIONARY, self.next_number)
             window = self.chance.choice(((0, 0), (6, 0), (25, 0), (0, 1), (0, 5), (0, 40)))
             one = oracle.OracleSubscription(
                 frozenset(map(str, words := self.words(3))),
@@ -105,7 +105,7 @@ class Standing:
         )
         lasts = Lasts(np.array(durations, dtype=np.int64), np.array(counts, dtype=np.int64))
         ids = np.array(handles, dtype=np.int64)
-        specs = StandingSpecs(interests, np.array(k, dtype=np.int64), lasts, np.array(scales))
+        specs = StationarySpecs(interests, np.array(k, dtype=np.int64), lasts, np.array(scales))
         self.matcher.subscribe(ids, specs)
         self.evaluate(handles)
 
@@ -220,7 +220,7 @@ STEPS = {
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.value)
 @pytest.mark.parametrize("seed", range(examples(2)))
 def test_any_mix_of_operations(policy, indexes, seed):
-    world = Standing(policy, indexes, seed)
+    world = Stationary(policy, indexes, seed)
     world.subscribe(6)
     names, weights = list(STEPS), [weight for weight, _ in STEPS.values()]
     for step in range(120):
@@ -307,8 +307,8 @@ def test_entries_are_small():
     assert ENTRY_DTYPE.itemsize == 48
 
 
-def damage_beaten(world):
-    world.matcher.tables.entries["beaten"][:8] += 1
+def damage_dominators(world):
+    world.matcher.tables.entries["dominators"][:8] += 1
 
 
 def damage_result(world):
@@ -323,9 +323,9 @@ def damage_reach(world):
     world.matcher.subscriptions.rows["reach_m"] += 5.0
 
 
-@pytest.mark.parametrize("damage", [damage_beaten, damage_result, damage_chain, damage_reach])
+@pytest.mark.parametrize("damage", [damage_dominators, damage_result, damage_chain, damage_reach])
 def test_check_notices_damage(damage):
-    world = Standing(StandingPolicy.CSKYBAND, "naive", 3)
+    world = Stationary(StationaryPolicy.CSKYBAND, "naive", 3)
     world.publish(60)
     world.subscribe(5)
     world.engine.check()
@@ -362,20 +362,20 @@ def turns(size, k):
     return total
 
 
-@pytest.mark.parametrize("tell", [False, True])
-def test_what_expires_before_what_is_better_needs_no_retrieval(tell):
-    engine = Engine(EngineOptions(), {STANDING: StandingMatcher})
-    matcher = engine.matchers[STANDING]
-    handle = np.array([handle_of(STANDING, 1)])
+@pytest.mark.parametrize("notify", [False, True])
+def test_what_expires_before_what_is_better_needs_no_retrieval(notify):
+    engine = Engine(EngineOptions(), {STATIONARY: StationaryMatcher})
+    matcher = engine.matchers[STATIONARY]
+    handle = np.array([handle_of(STATIONARY, 1)])
     words = KeywordLists.of([[1]])
     interest = InterestBatch(np.zeros(1), np.array([1], dtype=np.int8), words)
-    matcher.subscribe(handle, StandingSpecs(interest, np.array([1], dtype=np.int64)))
+    matcher.subscribe(handle, StationarySpecs(interest, np.array([1], dtype=np.int64)))
     engine.evaluate(Positions(handle, np.zeros(1), np.zeros(1)))
     for number, (x_m, expiry_ms) in enumerate([(3.0, 50), (1.0, 100), (2.0, 200)], start=1):
         batch = ObjectBatch(np.array([number]), np.array([x_m]), np.zeros(1), words)
         engine.publish(batch, np.array([expiry_ms]))
     for now_ms, best in ((60, 2), (110, 3)):
-        engine.advance(now_ms, tell=tell)
+        engine.advance(now_ms, notify=notify)
         engine.check()
         assert engine.held(int(handle[0]))[0].tolist() == [best]
     assert matcher.refills == 0
@@ -383,14 +383,14 @@ def test_what_expires_before_what_is_better_needs_no_retrieval(tell):
 
 def test_a_share_of_a_score_is_by_the_scale_of_the_subscription():
     """With alpha 0.5 the k-th at 2 m has 0.9 of a score by 10 m: 0.95 of that is 2.9 m away."""
-    options = EngineOptions(standing=StandingPolicy.SKYBAND, maxdist_m=MAXDIST_M)
-    engine = Engine(options, {STANDING: StandingMatcher})
-    handles = np.array([handle_of(STANDING, number) for number in (1, 2)])
+    options = EngineOptions(stationary=StationaryPolicy.SKYBAND, maxdist_m=MAXDIST_M)
+    engine = Engine(options, {STATIONARY: StationaryMatcher})
+    handles = np.array([handle_of(STATIONARY, number) for number in (1, 2)])
     words = KeywordLists.of([[1], [1]])
     interests = InterestBatch(np.array([10.0, MAXDIST_M]), np.array([1, 1], dtype=np.int8), words)
     k = np.array([1, 1], dtype=np.int64)
-    matcher = engine.matchers[STANDING]
-    matcher.subscribe(handles, StandingSpecs(interests, k, scale_m=np.array([10.0, MAXDIST_M])))
+    matcher = engine.matchers[STATIONARY]
+    matcher.subscribe(handles, StationarySpecs(interests, k, scale_m=np.array([10.0, MAXDIST_M])))
     batch = ObjectBatch(np.array([1]), np.array([2.0]), np.zeros(1), KeywordLists.of([[1]]))
     engine.publish(batch, np.array([1_000]))
     engine.evaluate(Positions(handles, np.zeros(2), np.zeros(2)))

@@ -1,4 +1,4 @@
-"""The door: a call is authenticated when it begins, before any message of it is read."""
+"""Authentication: a call is authenticated when it begins, before any message of it is read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nearcast.v1 import (
 )
 from server.errors import Reason
 from server.rules import RULES, Action
-from server.transport import device_service, door, first_message
+from server.transport import authentication, device_service, first_message
 from tests.support.identity import bearer
 from tests.support.servers import serving
 from tests.wire.conftest import settings
@@ -87,7 +87,7 @@ async def end_of(call):
 
 
 def test_every_method_has_a_rule():
-    assert set(door.ACTIONS) == {f"/{service}/{method}" for service, method in METHODS}
+    assert set(authentication.ACTIONS) == {f"/{service}/{method}" for service, method in METHODS}
     assert set(RULES) == set(Action)
 
 
@@ -105,7 +105,7 @@ async def test_a_stranger_is_refused_before_anything_is_read(guarded, stranger):
 
 
 async def test_a_method_without_a_rule_is_refused(guarded, monkeypatch):
-    monkeypatch.delitem(door.ACTIONS, "/nearcast.v1.ControlService/Status")
+    monkeypatch.delitem(authentication.ACTIONS, "/nearcast.v1.ControlService/Status")
     with pytest.raises(grpc.aio.AioRpcError) as failed:
         await guarded.control.Status(control_service_pb2.StatusRequest(), metadata=SECRET)
     assert failed.value.code() is grpc.StatusCode.PERMISSION_DENIED

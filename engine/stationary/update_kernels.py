@@ -18,8 +18,8 @@ import numpy as np
 
 from engine.layout import NO_WINDOW
 from engine.share_kernels import share_of
-from engine.standing.entry_kernels import hold, release
-from engine.standing.layout import NOBODY, NOTHING, Row, Rows, Slots
+from engine.stationary.entry_kernels import hold, release
+from engine.stationary.layout import NOBODY, NOTHING, Row, Rows, Slots
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values, find
 from index.tables.prefetch_kernels import prefetch
@@ -35,7 +35,7 @@ _LOST = -1
 
 
 @leaf
-def tell(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
+def emit(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
     """Write a change of a result; return where the next goes."""
     changes[at]["handle"] = handle
     changes[at]["object_id"] = object_id
@@ -45,7 +45,7 @@ def tell(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_dro
 
 
 @leaf
-def _is_beaten_by(entry: Row, length_m: float, object_id: int) -> bool:
+def _is_dominated_by(entry: Row, length_m: float, object_id: int) -> bool:
     """Whether an entry is worse than a pair."""
     return is_less(length_m, object_id, entry["length_m"], entry["object_id"])
 
@@ -63,7 +63,7 @@ def _worst_result(entries: Rows, start: int, end: int) -> int:
     for place in range(start, end):
         if entries[place]["is_result"] and (
             worst == NOTHING
-            or _is_beaten_by(entries[place], entries[worst]["length_m"], entries[worst]["object_id"])
+            or _is_dominated_by(entries[place], entries[worst]["length_m"], entries[worst]["object_id"])
         ):
             worst = place
     return worst
@@ -88,12 +88,12 @@ def _best_other(entries: Rows, start: int, end: int) -> int:
 
 
 @leaf
-def _evict_beaten(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -> None:
+def _evict_dominated(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -> None:
     """Leave out what k newer ones beat: the k best are none of it."""
     row = subscriptions[owner]
     start = int(row["entry_start"])
     for place in range(start + int(row["entry_count"]) - 1, start - 1, -1):
-        if entries[place]["beaten"] >= row["k"]:
+        if entries[place]["dominators"] >= row["k"]:
             row["oldest_left_out"] = min(row["oldest_left_out"], entries[place]["object_id"])
             release(objects, subscriptions, entries, place)
 
@@ -105,7 +105,7 @@ def _drop_worst(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -
     start = int(row["entry_start"])
     worst = start
     for place in range(start + 1, start + int(row["entry_count"])):
-        if _is_beaten_by(entries[place], entries[worst]["length_m"], entries[worst]["object_id"]):
+        if _is_dominated_by(entries[place], entries[worst]["length_m"], entries[worst]["object_id"]):
             worst = place
     row["reach_m"] = entries[worst]["length_m"]
     row["reach_id"] = entries[worst]["object_id"]
@@ -127,19 +127,19 @@ def _compare(
     tuple
         How many are better, how many beat it, and whether any is beaten by k now.
     """
-    better, beaten = 0, 0
+    better, dominators = 0, 0
     evicts = False
     start = int(row["entry_start"])
     for place in range(start, start + int(row["entry_count"])):
         other = entries[place]
         other_ms, other_id = other["expiry_ms"], other["object_id"]
-        if not _is_beaten_by(other, length_m, item["id"]):
+        if not _is_dominated_by(other, length_m, item["id"]):
             better += 1
-            beaten += counts and _outlives(row, other_ms, other_id, item["expiry_ms"], item["id"])
+            dominators += counts and _outlives(row, other_ms, other_id, item["expiry_ms"], item["id"])
         elif counts and _outlives(row, item["expiry_ms"], item["id"], other_ms, other_id):
-            other["beaten"] += 1
-            evicts |= other["beaten"] >= row["k"]
-    return better, beaten, evicts
+            other["dominators"] += 1
+            evicts |= other["dominators"] >= row["k"]
+    return better, dominators, evicts
 
 
 @leaf
@@ -170,7 +170,7 @@ def admit(
     """Let new objects into buffers, pairs of a subscription and an object, grouped, and in order of ids.
 
     Buffers have room for all. With a `size_factor` above 0 they hold so many times k at most, and nothing
-    is left out for being beaten.
+    is left out as dominated.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def admit(
         How many changes of results were told, at most two a pair, and how many are in `lowered`, whose
         reach is lower, maybe several times, at most one a pair.
     """
-    told = 0
+    emitted = 0
     lowered_count = 0
     for i in range(owners.shape[0]):
         _ask_for(subscriptions, entries, owners, i)
@@ -191,26 +191,26 @@ def admit(
             continue
         start = int(row["entry_start"])
         end = start + int(row["entry_count"])
-        better, beaten, evicts = _compare(row, entries, item, length_m, size_factor == 0)
-        if beaten >= row["k"]:
+        better, dominators, evicts = _compare(row, entries, item, length_m, size_factor == 0)
+        if dominators >= row["k"]:
             row["oldest_left_out"] = min(row["oldest_left_out"], item["id"])
             continue
         if better < row["k"]:
             if end - start >= row["k"]:
                 worst = _worst_result(entries, start, end)
                 entries[worst]["is_result"] = 0
-                told = tell(changes, told, row["id"], entries[worst]["object_id"], 0.0, 1)
-            told = tell(changes, told, row["id"], item["id"], r_m, 0)
+                emitted = emit(changes, emitted, row["id"], entries[worst]["object_id"], 0.0, 1)
+            emitted = emit(changes, emitted, row["id"], item["id"], r_m, 0)
         place = hold(objects, subscriptions, entries, owner, slots[i], length_m)
-        entries[place]["beaten"] = beaten
+        entries[place]["dominators"] = dominators
         entries[place]["is_result"] = better < row["k"]
         if evicts:
-            _evict_beaten(objects, subscriptions, entries, owner)
+            _evict_dominated(objects, subscriptions, entries, owner)
         if size_factor > 0 and row["entry_count"] > size_factor * row["k"]:
             _drop_worst(objects, subscriptions, entries, owner)
             lowered[lowered_count] = owner
             lowered_count += 1
-    return told, lowered_count
+    return emitted, lowered_count
 
 
 @leaf
@@ -230,13 +230,13 @@ def _give_way(row: Row, entries: Rows, place: int) -> None:
     for at in range(start, start + int(row["entry_count"])):
         other = entries[at]
         if (
-            other["beaten"] > 0
+            other["dominators"] > 0
             and _outlives(
                 row, gone["expiry_ms"], gone["object_id"], other["expiry_ms"], other["object_id"]
             )
-            and _is_beaten_by(other, gone["length_m"], gone["object_id"])
+            and _is_dominated_by(other, gone["length_m"], gone["object_id"])
         ):
-            other["beaten"] -= 1
+            other["dominators"] -= 1
 
 
 @leaf
@@ -244,7 +244,7 @@ def _owners(objects: Rows, entries: Rows, slots: Slots, owners: Slots) -> int:
     """Write who holds these objects, object by object; return how many."""
     count = 0
     for i in range(slots.shape[0]):
-        place = objects[slots[i]]["first_standing"]
+        place = objects[slots[i]]["first_stationary"]
         while place != NOTHING:
             owners[count] = entries[place]["owner"]
             count += 1
@@ -262,7 +262,7 @@ def _promote(
     entries: Rows,
     owner: int,
     changes: Rows,
-    told: int,
+    emitted: int,
 ) -> int:
     """Let the next best into a result, until it has k or there are no more."""
     row = subscriptions[owner]
@@ -278,9 +278,9 @@ def _promote(
         entries[best]["is_result"] = 1
         item = objects[entries[best]["object"]]
         r_m = share_of(row, pool, item, object_pool, squares)
-        told = tell(changes, told, row["id"], item["id"], r_m, 0)
+        emitted = emit(changes, emitted, row["id"], item["id"], r_m, 0)
         missing -= 1
-    return told
+    return emitted
 
 
 @kernel
@@ -293,7 +293,7 @@ def remove(
     entries: Rows,
     gone: Slots,
     window: int,
-    tells: int,
+    emits: int,
     now_ms: int,
     changes: Rows,
     touched: Slots,
@@ -311,12 +311,12 @@ def remove(
         How many changes there are, at most two an entry, and how many are in `touched` and `shrunk`, at
         most one each.
     """
-    told = 0
+    emitted = 0
     owners = _owners(objects, entries, gone, touched)
     seen, touched_count, shrunk_count = 0, 0, 0
     for i in range(gone.shape[0]):
         is_early = window == NOTHING and objects[gone[i]]["expiry_ms"] > now_ms
-        place = int(objects[gone[i]]["first_standing"])
+        place = int(objects[gone[i]]["first_stationary"])
         while place != NOTHING:
             following = int(entries[place]["next"])
             _ask_for(subscriptions, entries, touched[:owners], seen)
@@ -326,8 +326,8 @@ def remove(
             if window == NOTHING or row["window"] == window:
                 if is_early:
                     _give_way(row, entries, place)
-                if entries[place]["is_result"] and tells:
-                    told = tell(changes, told, row["id"], entries[place]["object_id"], 0.0, 1)
+                if entries[place]["is_result"] and emits:
+                    emitted = emit(changes, emitted, row["id"], entries[place]["object_id"], 0.0, 1)
                 elif entries[place]["is_result"] and row["entry_count"] >= row["k"]:
                     shrunk[shrunk_count] = owner
                     shrunk_count += 1
@@ -343,10 +343,10 @@ def remove(
             touched[short_count] = touched[i]
             short_count += 1
         else:
-            told = _promote(
-                objects, object_pool, subscriptions, pool, squares, entries, touched[i], changes, told
+            emitted = _promote(
+                objects, object_pool, subscriptions, pool, squares, entries, touched[i], changes, emitted
             )
-    return told, short_count, shrunk_count
+    return emitted, short_count, shrunk_count
 
 
 @kernel
@@ -354,7 +354,7 @@ def count_entries(objects: Rows, entries: Rows, slots: Slots) -> int:
     """How many buffers hold these objects, summed."""
     total = 0
     for i in range(slots.shape[0]):
-        place = objects[slots[i]]["first_standing"]
+        place = objects[slots[i]]["first_stationary"]
         while place != NOTHING:
             total += 1
             place = entries[place]["next"]
@@ -375,12 +375,12 @@ def _empty(objects: Rows, subscriptions: Rows, entries: Rows, owner: int, kept: 
 
 
 @leaf
-def _beaten_count(row: Row, ids: Ints, expiries_ms: Ints, first: int, j: int) -> int:
+def _dominator_count(row: Row, ids: Ints, expiries_ms: Ints, first: int, j: int) -> int:
     """Return how many of the better ones, which come first, outlive one."""
-    beaten = 0
+    dominators = 0
     for other in range(first, j):
-        beaten += _outlives(row, expiries_ms[other], ids[other], expiries_ms[j], ids[j])
-    return beaten
+        dominators += _outlives(row, expiries_ms[other], ids[other], expiries_ms[j], ids[j])
+    return dominators
 
 
 @leaf
@@ -418,7 +418,7 @@ def settle(
     skyband, nothing is left out. `kept` is room for the largest k. Returns how many changes of results
     were told.
     """
-    told = 0
+    emitted = 0
     for i in range(slots.shape[0]):
         owner = slots[i]
         row = subscriptions[owner]
@@ -428,18 +428,18 @@ def settle(
         row["reach_id"] = reach_id[i]
         first = int(offsets[i])
         for j in range(first, int(offsets[i + 1])):
-            beaten = _beaten_count(row, ids, expiries_ms, first, j) if is_skyband else 0
-            if beaten >= row["k"]:
+            dominators = _dominator_count(row, ids, expiries_ms, first, j) if is_skyband else 0
+            if dominators >= row["k"]:
                 row["oldest_left_out"] = min(row["oldest_left_out"], ids[j])
                 continue
             slot = find(id_keys, id_values, ids[j])
             place = hold(objects, subscriptions, entries, owner, slot, lengths[j])
-            entries[place]["beaten"] = beaten
+            entries[place]["dominators"] = dominators
             if j - first < row["k"]:
                 entries[place]["is_result"] = 1
                 if not _take_away(kept, results, ids[j]):
-                    told = tell(changes, told, row["id"], ids[j], shares[j], 0)
+                    emitted = emit(changes, emitted, row["id"], ids[j], shares[j], 0)
         for other in range(results):
             if kept[other] != NOBODY:
-                told = tell(changes, told, row["id"], kept[other], 0.0, 1)
-    return told
+                emitted = emit(changes, emitted, row["id"], kept[other], 0.0, 1)
+    return emitted

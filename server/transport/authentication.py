@@ -1,8 +1,8 @@
-"""The one door: every call is authenticated here, before any message of it is read, and nowhere else.
+"""Authentication: every call is authenticated here, before any message of it is read, and nowhere else.
 
 What is looked at are the metadata with which a call begins. Who is refused gets a status at once, so a
 stranger's call takes nothing of the server: no message is read, no task is left. Handlers ask `principal`
-for whom the door has let in.
+for whom the authentication interceptor has let in.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def principal() -> Principal:
     return _principal.get()
 
 
-class Door(grpc.aio.ServerInterceptor):
+class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
     """Lets calls in. It comes before whatever reads messages.
 
     Parameters

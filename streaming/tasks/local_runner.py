@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     block: bytes
 
 
-class Alone:
+class LocalRunner:
     """A job on Spark's tester of stateful operators.
 
     Parameters

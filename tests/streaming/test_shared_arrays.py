@@ -18,8 +18,8 @@ from streaming.own_folder import OwnFolderError, own_folder
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.program import program_digest
-from streaming.tasks import resident as module
-from streaming.tasks.resident import LostError, MemoryFullError, Note, Resident
+from streaming.tasks import shared_arrays as module
+from streaming.tasks.shared_arrays import LostError, MemoryFullError, Note, SharedArrays
 
 
 @pytest.fixture(autouse=True)
@@ -36,25 +36,25 @@ def _note(version: int) -> Note:
 
 def test_what_is_kept_is_taken_with_its_changes(tmp_path: Path) -> None:
     for version in range(5):
-        resident = Resident(tmp_path / "one")
-        with resident.locked(), rooms_of(resident.room):
-            note = resident.note()
-            value = resident.take() if note else {"few": np.zeros(3), "many": np.zeros(100)}
+        shared = SharedArrays(tmp_path / "one")
+        with shared.locked(), rooms_of(shared.room):
+            note = shared.note()
+            value = shared.take() if note else {"few": np.zeros(3), "many": np.zeros(100)}
             assert (note.version if note else 0) == version
             assert value["few"][0] == value["many"].sum() == version
             value["few"][0] += 1
             value["many"] = longer(value["many"], len(value["many"]) + 100)
             assert len(value["many"]) >= 200
             value["many"][version] = 1
-            resident.keep(value, _note(version + 1))
+            shared.keep(value, _note(version + 1))
 
 
 def test_an_array_grows_in_its_file_without_moving(tmp_path: Path) -> None:
-    resident = Resident(tmp_path / "one")
-    with resident.locked(), rooms_of(resident.room):
-        resident.keep({"many": longer(np.zeros(10, dtype=np.int64), 1_000)}, _note(1))
+    shared = SharedArrays(tmp_path / "one")
+    with shared.locked(), rooms_of(shared.room):
+        shared.keep({"many": longer(np.zeros(10, dtype=np.int64), 1_000)}, _note(1))
         files = {path.name for path in (tmp_path / "one").iterdir()}
-    again = Resident(tmp_path / "one")
+    again = SharedArrays(tmp_path / "one")
     with again.locked(), rooms_of(again.room):
         value = again.take()
         address = value["many"].__array_interface__["data"][0]
@@ -63,7 +63,7 @@ def test_an_array_grows_in_its_file_without_moving(tmp_path: Path) -> None:
         value["many"][-1] = 7
         again.keep(value, _note(2))
     assert {path.name for path in (tmp_path / "one").iterdir()} == files
-    last = Resident(tmp_path / "one")
+    last = SharedArrays(tmp_path / "one")
     with last.locked():
         assert last.take()["many"][-1] == 7
     # A file has room for much, and takes what was written: a huge page, where there are such.
@@ -73,25 +73,25 @@ def test_an_array_grows_in_its_file_without_moving(tmp_path: Path) -> None:
 
 
 def test_a_value_that_was_taken_and_not_kept_is_lost(tmp_path: Path) -> None:
-    resident = Resident(tmp_path / "one")
-    with resident.locked():
-        resident.keep({"many": np.zeros(1_000)}, _note(1))
-        assert resident.note() == _note(1)
-        resident.take()
-        assert resident.note() is None
-        resident.discard()
+    shared = SharedArrays(tmp_path / "one")
+    with shared.locked():
+        shared.keep({"many": np.zeros(1_000)}, _note(1))
+        assert shared.note() == _note(1)
+        shared.take()
+        assert shared.note() is None
+        shared.discard()
     assert [path.name for path in (tmp_path / "one").iterdir()] == ["lock"]
 
 
 def test_arrays_that_are_replaced_leave_no_files(tmp_path: Path) -> None:
-    resident = Resident(tmp_path / "one")
-    with resident.locked():
+    shared = SharedArrays(tmp_path / "one")
+    with shared.locked():
         for version in range(4):
-            resident.keep({"many": np.full(1_000, version)}, _note(version))
+            shared.keep({"many": np.full(1_000, version)}, _note(version))
             files = list((tmp_path / "one").glob("array-*"))
             assert len(files) == 1
-            assert resident.take()["many"][0] == version
-            resident.keep({"many": np.full(1_000, version)}, _note(version))
+            assert shared.take()["many"][0] == version
+            shared.keep({"many": np.full(1_000, version)}, _note(version))
 
 
 class _Evil:
@@ -113,15 +113,15 @@ class _Evil:
     ],
 )
 def test_a_head_that_is_none_is_no_value(tmp_path: Path, head: bytes) -> None:
-    resident = Resident(tmp_path / "one")
-    with resident.locked():
+    shared = SharedArrays(tmp_path / "one")
+    with shared.locked():
         (tmp_path / "one" / "head").write_bytes(head)
-        note = resident.note()
+        note = shared.note()
         assert note is None or not note.answer
         with pytest.raises(LostError):
-            resident.take()
-        resident.keep([1], _note(1))
-        assert resident.take() == [1]
+            shared.take()
+        shared.keep([1], _note(1))
+        assert shared.take() == [1]
 
 
 def test_a_folder_that_is_not_ours_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,20 +182,20 @@ def a_plan() -> Plan:
 
 
 def test_an_array_occupies_what_was_written_to_it(tmp_path: Path) -> None:
-    resident = Resident(tmp_path / "one")
-    with resident.locked(), rooms_of(resident.room):
+    shared = SharedArrays(tmp_path / "one")
+    with shared.locked(), rooms_of(shared.room):
         many = longer(np.zeros(10, dtype=np.int64), 10_000)
         many[:] = 1
         file = next(path for path in (tmp_path / "one").iterdir() if path.name.startswith("array-"))
         assert file.stat().st_size == 1 << 24
-        assert many.nbytes <= resident.occupied_bytes < 1 << 24
-        resident.keep(many, _note(1))
+        assert many.nbytes <= shared.occupied_bytes < 1 << 24
+        shared.keep(many, _note(1))
 
 
 def test_memory_that_is_too_small_is_named_before_anything_is_taken(tmp_path: Path) -> None:
-    resident = Resident(tmp_path / "job" / "one")
+    shared = SharedArrays(tmp_path / "job" / "one")
     (tmp_path / "job").mkdir(mode=0o700)
-    with resident.locked():
-        resident.require_free(0)
+    with shared.locked():
+        shared.require_free(0)
         with pytest.raises(MemoryFullError, match=rf"^{tmp_path} on .* MiB free, must have [0-9]+ MiB"):
-            resident.require_free(1 << 60)
+            shared.require_free(1 << 60)

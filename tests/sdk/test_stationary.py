@@ -1,4 +1,4 @@
-"""Subscriptions that stand: the device holds its result, and the server keeps it right."""
+"""Stationary subscriptions: the device holds its result, and the server keeps it right."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.sdk.conftest import until
 from tests.support.amounts import examples
 
 LON, LAT = 14.5, 35.5
-HERE = TopK({"tea"}, k=3, alpha=0.9, region=RegionMode.STANDING)
+HERE = TopK({"tea"}, k=3, alpha=0.9, region=RegionMode.STATIONARY)
 
 
 def tea(i=0, ttl_s=3_600.0):

@@ -1,4 +1,4 @@
-"""What the matcher of subscriptions that stand has: rows, entries of buffers, the indexes.
+"""What the matcher of stationary subscriptions has: rows, entries of buffers, the indexes.
 
 Operations: make_room and park O(entries) a subscription, the others O(1).
 """
@@ -11,8 +11,8 @@ from engine.contracts import Positions, Rows
 from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.share_kernels import share_of
-from engine.standing import entry_kernels
-from engine.standing.layout import ENTRY_DTYPE, ROOM_STEP, SUBSCRIPTION_DTYPE
+from engine.stationary import entry_kernels
+from engine.stationary.layout import ENTRY_DTYPE, ROOM_STEP, SUBSCRIPTION_DTYPE
 from engine.subscription_indexes import SubscriptionIndexes, index_numbers
 from index.batches import Floats, InterestBatch, Ints, Ranking, ReachBatch
 from index.tables import SlotTable
@@ -23,7 +23,7 @@ from safe_region.jit import kernel
 _ENTRIES_MIN = 64
 
 
-class StandingTables:
+class StationaryTables:
     """Subscriptions, and their buffers.
 
     Parameters
@@ -66,8 +66,8 @@ class StandingTables:
             counts[: len(self._free_counts)] = self._free_counts
             self._free_counts = counts
         missing = np.bincount(steps, minlength=len(self.free)) - self._free_counts
-        fresh = int((np.maximum(missing, 0) * np.arange(len(self.free))).sum())
-        self.entries = longer(self.entries, self.end + fresh * ROOM_STEP)
+        added = int((np.maximum(missing, 0) * np.arange(len(self.free))).sum())
+        self.entries = longer(self.entries, self.end + added * ROOM_STEP)
         entry_kernels.relocate(
             self.objects.table.rows,
             rows,
@@ -115,10 +115,10 @@ class StandingTables:
             self.indexes.remove(rows["id"][slots[changes]], rows["index"][slots[changes]])
         rows["index"][slots] = numbers
         rows["is_awake"][slots] = 1
-        fresh = slots[~is_there | changes]
-        if len(fresh):
-            self.indexes.insert(self.reaches(fresh), self.interests(fresh), rows["index"][fresh])
-        if len(fresh) < len(slots):
+        added = slots[~is_there | changes]
+        if len(added):
+            self.indexes.insert(self.reaches(added), self.interests(added), rows["index"][added])
+        if len(added) < len(slots):
             self.move(slots[is_there & ~changes])
 
     def move(self, slots: Slots) -> None:

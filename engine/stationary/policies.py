@@ -1,4 +1,4 @@
-"""How much a buffer of a subscription that stands begins with: theta, and what lies below it.
+"""How much a buffer of a stationary subscription begins with: theta, and what lies below it.
 
 cost, ours, holds as many as cost least in all. With n objects below theta, n come and n go in the time
 that the window takes to turn over. Each costs a *pair*: it is matched, let in, and taken out. How many
@@ -85,7 +85,7 @@ class Cost:
         self._count = kept * (self._count + count)
 
 
-class Begin(NamedTuple):
+class InitialBuffers(NamedTuple):
     """What buffers begin with, row i at `ranking.offsets[i] : offsets[i + 1]`, and their reaches."""
 
     ranking: Ranking
@@ -187,7 +187,7 @@ def _turns(n: int, k: int) -> float:
         return float((at_least[sizes] / (sizes * chance[sizes])).sum())
 
 
-def begun(ranking: Ranking, count: Ints) -> Begin:
+def initial_buffers(ranking: Ranking, count: Ints) -> InitialBuffers:
     """Return buffers of the `count` best, of which one more was looked for: that is the reach."""
     found = np.diff(ranking.offsets)
     is_all = found <= count
@@ -201,4 +201,4 @@ def begun(ranking: Ranking, count: Ints) -> Begin:
     offsets = np.zeros_like(ranking.offsets)
     np.cumsum(np.minimum(found, count), out=offsets[1:])
     best = Ranking(offsets, ranking.ids[kept], ranking.length_m[kept], ranking.r_m[kept])
-    return Begin(best, reach_m, reach_id)
+    return InitialBuffers(best, reach_m, reach_id)

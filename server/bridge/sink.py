@@ -1,4 +1,4 @@
-"""The outlet: what happens to objects goes to a feed, in order, at least once.
+"""The sink: what happens to objects goes to a feed, in order, at least once.
 
 It goes to disk with what makes it happen, and leaves when it was told. So a server that is killed tells
 the last of it again, under the same numbers or larger ones, and loses nothing.
@@ -16,7 +16,7 @@ import pyarrow as pa
 from feeds.schemas import MESSAGES
 from server import command as c
 from server.bridge.attempts import Attempts
-from server.bridge.feeds import Given
+from server.bridge.feeds import SinkFeed
 from server.counters import Counters, Feed
 from server.store import SqliteStore
 from server.store.mutations import Happened
@@ -28,7 +28,7 @@ _WAIT_S = 0.05
 Execute = Callable[[c.Command], Awaitable[Any]]
 
 
-class Outlet:
+class Sink:
     """Tells a feed.
 
     Parameters
@@ -43,15 +43,17 @@ class Outlet:
         Where failures are counted.
     """
 
-    def __init__(self, target: Given, store: SqliteStore, execute: Execute, counters: Counters) -> None:
+    def __init__(
+        self, target: SinkFeed, store: SqliteStore, execute: Execute, counters: Counters
+    ) -> None:
         self._target, self._store, self._execute = target, store, execute
-        self._attempts = Attempts("outlet", Feed.OUTLET, counters)
+        self._attempts = Attempts("sink", Feed.SINK, counters)
 
     async def run(self) -> None:
         """Tell what happens, until cancelled."""
         while True:
             try:
-                if not self._store.untold_count or not await self._tell():
+                if not self._store.unsent_count or not await self._send():
                     await asyncio.sleep(_WAIT_S)
                     continue
             except Exception as error:  # noqa: BLE001 - nothing of a feed ends the server
@@ -59,13 +61,13 @@ class Outlet:
             else:
                 self._attempts.succeeded()
 
-    async def _tell(self) -> int:
+    async def _send(self) -> int:
         """Tell what is next; return how much."""
-        happened = await asyncio.to_thread(self._store.untold, _AT_ONCE)
+        happened = await asyncio.to_thread(self._store.unsent, _AT_ONCE)
         if happened:
             first, last = happened[0].number, happened[-1].number
             await asyncio.to_thread(self._target.put, first, last, _rows(happened))
-            await self._execute(c.Told(last))
+            await self._execute(c.SinkSent(last))
         return len(happened)
 
 
@@ -78,9 +80,9 @@ def _rows(happened: Sequence[Happened]) -> pa.Table:
             "object_id": one.object_id,
             "time_ms": one.time_ms,
         }
-        if one.said:
+        if one.about:
             names = ("lon", "lat", "keywords", "ttl_ms")
-            row |= zip(names, json.loads(one.said), strict=True)
+            row |= zip(names, json.loads(one.about), strict=True)
             row["payload"] = one.payload
         rows.append(row)
     return pa.Table.from_pylist(rows, MESSAGES)

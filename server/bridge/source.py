@@ -1,9 +1,9 @@
-"""The inlet: objects of a feed become objects of the server, each once.
+"""The source: objects of a feed become objects of the server, each once.
 
-Rows are taken in portions, in order; how far goes to disk with what they bring, so a server that was
-killed goes on where it was. Keys tell what is known: `inlet/` and the object's number in the feed.
+Rows are taken in chunks, in order; how far goes to disk with what they bring, so a server that was
+killed goes on where it was. Keys tell what is known: `source/` and the object's number in the feed.
 
-Reading, decoding and judging rows is done in threads of the inlet's own: a feed that does not answer, or
+Reading, decoding and judging rows is done in threads of the source's own: a feed that does not answer, or
 is large, holds nobody else up.
 """
 
@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 from server import command as c
 from server.bridge.attempts import Attempts
-from server.bridge.feeds import Taken
-from server.bridge.portion import Portion
-from server.bridge.rows import Judge, Judged
+from server.bridge.chunk import Chunk
+from server.bridge.feeds import SourceFeed
+from server.bridge.rows import RowValidator, ValidatedRows
 from server.core.coordinator import Coordinator
 from server.counters import Feed
 from server.errors import RefusalError
@@ -36,7 +36,7 @@ Execute = Callable[[c.Command], Awaitable[Any]]
 _Found = TypeVar("_Found")
 
 
-class Inlet:
+class Source:
     """Takes a feed.
 
     Parameters
@@ -52,14 +52,14 @@ class Inlet:
     """
 
     def __init__(
-        self, source: Taken, offsets: Mapping[str, str], coordinator: Coordinator, execute: Execute
+        self, source: SourceFeed, offsets: Mapping[str, str], coordinator: Coordinator, execute: Execute
     ) -> None:
         self._source, self._offsets = source, offsets
         self._coordinator, self._execute = coordinator, execute
-        self._judge = Judge(coordinator.limits, coordinator.frame)
+        self._validator = RowValidator(coordinator.limits, coordinator.frame)
         self._refusals = _Refusals()
         self._threads = ThreadPoolExecutor(
-            min(len(source.streams), _THREADS_MAX), thread_name_prefix="inlet"
+            min(len(source.streams), _THREADS_MAX), thread_name_prefix="source"
         )
 
     async def run(self) -> None:
@@ -75,14 +75,14 @@ class Inlet:
     async def _take(self, stream: str) -> None:
         """Take a stream, whatever happens to it."""
         after = self._offsets.get(stream, self._source.begin(stream))
-        attempts = Attempts(f"inlet, stream {stream}", Feed.INLET, self._coordinator.counters)
+        attempts = Attempts(f"source, stream {stream}", Feed.SOURCE, self._coordinator.counters)
         while True:
             try:
                 found = self._source.next(stream, after, _WAIT_S)
                 count = 0
-                while (portion := await self._in_thread(next, found, None)) is not None:
-                    await self._take_in(portion, stream, after, attempts)
-                    after, count = portion.offset, count + 1
+                while (chunk := await self._in_thread(next, found, None)) is not None:
+                    await self._take_in(chunk, stream, after, attempts)
+                    after, count = chunk.offset, count + 1
             except Exception as error:  # noqa: BLE001 - nothing of a feed ends the server
                 await attempts.failed(error)
                 continue
@@ -91,35 +91,35 @@ class Inlet:
                 self._refusals.flush()
                 await asyncio.sleep(_WAIT_S)
 
-    async def _take_in(self, portion: Portion, stream: str, after: str, attempts: Attempts) -> None:
-        """Have a portion carried out, however often that takes."""
-        if portion.passed_over:
-            self._coordinator.counters.inlet_unreadable += 1
-            _log.warning("inlet: %s", portion.passed_over)
-            if portion.offset == after:
+    async def _take_in(self, chunk: Chunk, stream: str, after: str, attempts: Attempts) -> None:
+        """Have a chunk carried out, however often that takes."""
+        if chunk.passed_over:
+            self._coordinator.counters.source_unreadable += 1
+            _log.warning("source: %s", chunk.passed_over)
+            if chunk.offset == after:
                 return
         is_counted = False
         while True:
             now_ms = self._coordinator.matching.now_ms
-            judged = await self._in_thread(
-                self._judge.judged, portion.rows, stream, portion.offset, now_ms
+            validated = await self._in_thread(
+                self._validator.validated, chunk.rows, stream, chunk.offset, now_ms
             )
             if not is_counted:
-                self._count(judged)
+                self._count(validated)
                 is_counted = True
             try:
-                await self._execute(judged.command)
+                await self._execute(validated.command)
             except RefusalError as error:
                 await attempts.failed(error)
             else:
                 attempts.succeeded()
                 return
 
-    def _count(self, judged: Judged) -> None:
+    def _count(self, validated: ValidatedRows) -> None:
         """Count what is refused, and have it in the log."""
-        if judged.refused:
-            self._coordinator.counters.inlet_refused += judged.refused
-            self._refusals.note(judged.refused, judged.first)
+        if validated.refused:
+            self._coordinator.counters.source_refused += validated.refused
+            self._refusals.note(validated.refused, validated.first)
 
     async def _in_thread(self, call: Callable[..., _Found], *arguments: Any) -> _Found:  # noqa: ANN401
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
@@ -142,5 +142,5 @@ class _Refusals:
         now_s = time.monotonic()
         if not self._count or now_s - self._logged_s < _QUIET_S:
             return
-        _log.warning("the inlet has %d rows that are refused, first: %s", self._count, self._first)
+        _log.warning("the source has %d rows that are refused, first: %s", self._count, self._first)
         self._count, self._first, self._logged_s = 0, "", now_s

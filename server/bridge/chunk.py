@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 ROWS_MAX = 100
-"""Of a portion: its commit and the matching of its objects take the event loop some milliseconds."""
+"""Of a chunk: its commit and the matching of its objects take the event loop some milliseconds."""
 
 _SHOWN_MAX = 120
 
 
-class Portion(NamedTuple):
+class Chunk(NamedTuple):
     """Rows, or what is passed over.
 
     Parameters

@@ -130,8 +130,8 @@ def test_more_come_back_than_there_was_room_for():
     assert added == one.held() == list(range(2, 202))
 
 
-def test_without_thinning_all_is_told():
-    one = One(thins=False)
+def test_without_pruning_all_is_told():
+    one = One(prunes=False)
     one.publish(ALIKE, 3.0, 100)
     assert one.publish(UNLIKE, 9.0, 100) == [2]
     assert one.remove(1) == ([], [1])

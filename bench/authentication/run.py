@@ -6,8 +6,8 @@ CPU is all of the server process, by the kernel's account.
 
 Variant `intruder`: one server that asks for tokens; honest devices, each with its own token and
 connection, report at a pace, in turn with and without an intruder: another process with the token of one
-device, which uses it in all ways at once (`bench.door.intruder`). Whether honest devices keep their p99
-is whether its median with the intruder lies within the range of those without.
+device, which uses it in all ways at once (`bench.authentication.intruder`). Whether honest devices keep
+their p99 is whether its median with the intruder lies within the range of those without.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
+from bench.authentication.experiments import AuthenticationParameters
 from bench.benchmark import Benchmark, Progress, Row
 from bench.datasets import source
-from bench.door.experiments import DoorParameters
 from bench.errors import BenchError
 from bench.server import lines as ways
 from bench.server import loop
@@ -79,7 +79,9 @@ def _both(workload: Workload, folder: Path, tokens: _Tokens) -> Iterator[dict[st
         yield found
 
 
-async def _cost(workload: Workload, parameters: DoorParameters, progress: Progress) -> list[Row]:
+async def _cost(
+    workload: Workload, parameters: AuthenticationParameters, progress: Progress
+) -> list[Row]:
     rounds = parameters.rounds
     reports: dict[str, list[Rate]] = {_OPEN: [], _GUARDED: []}
     singles: dict[str, list[Rate]] = {_OPEN: [], _GUARDED: []}
@@ -146,14 +148,14 @@ async def _intruder(address: str, token: str) -> AsyncIterator[None]:
     """Let one device use its token in all ways at once, in a process of its own."""
     # The token is no argument: those are for everybody to see.
     process = subprocess.Popen(  # noqa: ASYNC220, S603 - ours, and begins at once
-        [sys.executable, "-m", "bench.door.intruder", address],
+        [sys.executable, "-m", "bench.authentication.intruder", address],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
-        begun = await asyncio.to_thread(_tell, process, token)
-        if not begun:
+        has_started = await asyncio.to_thread(_send_line, process, token)
+        if not has_started:
             raise BenchError("the intruder does not start; its message is above")
         yield
     finally:
@@ -161,7 +163,7 @@ async def _intruder(address: str, token: str) -> AsyncIterator[None]:
         process.communicate()
 
 
-def _tell(process: subprocess.Popen[str], line: str) -> bool:
+def _send_line(process: subprocess.Popen[str], line: str) -> bool:
     """Give a process a line; return whether it has begun, which it tells with one of its own."""
     if process.stdin is None or process.stdout is None:
         return False
@@ -171,7 +173,9 @@ def _tell(process: subprocess.Popen[str], line: str) -> bool:
     return process.stdout.readline() != ""
 
 
-async def _beside(workload: Workload, parameters: DoorParameters, progress: Progress) -> list[Row]:
+async def _beside(
+    workload: Workload, parameters: AuthenticationParameters, progress: Progress
+) -> list[Row]:
     rows: dict[bool, list[Row]] = {False: [], True: []}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -179,7 +183,7 @@ async def _beside(workload: Workload, parameters: DoorParameters, progress: Prog
         flags = (f"--jwks={tokens.path}", *_UNLIMITED)
         with serving(workload, folder, flags=flags) as server:
             await published(workload, server, progress, tokens.metadata("shop", Role.PUBLISHER))
-            begun = server.rss_bytes()
+            before_bytes = server.rss_bytes()
 
             def metadata(number: int) -> Metadata:
                 return tokens.metadata(workload.device_id(number), Role.DEVICE)
@@ -196,7 +200,7 @@ async def _beside(workload: Workload, parameters: DoorParameters, progress: Prog
                             )
                         rows[is_there].append(found.row("report"))
                     progress("intruder", number + 1, parameters.rounds)
-            rss_mb = round((server.rss_bytes() - begun) / 1e6, 1)
+            rss_mb = round((server.rss_bytes() - before_bytes) / 1e6, 1)
     without = [row["report_ms_p99"] for row in rows[False]]
     beside = [row["report_ms_p99"] for row in rows[True]]
     return [
@@ -224,18 +228,18 @@ async def _maybe(is_there: bool, address: str, token: str) -> AsyncIterator[None
         yield
 
 
-class DoorBenchmark(Benchmark[DoorParameters]):
+class AuthenticationBenchmark(Benchmark[AuthenticationParameters]):
     """What tokens cost, and what one intruder does to others."""
 
     VARIANTS = ("cost", "intruder")
 
     @classmethod
-    def check(cls, variant: str, parameters: DoorParameters) -> None:
+    def check(cls, variant: str, parameters: AuthenticationParameters) -> None:
         """Require open files for all devices."""
         del variant
         require_files(parameters.devices)
 
-    def measure(self, variant: str, parameters: DoorParameters) -> list[Row]:
+    def measure(self, variant: str, parameters: AuthenticationParameters) -> list[Row]:
         """Measure servers that are started for it."""
         workload = Workload(
             source(parameters.data),

@@ -1,1 +1,0 @@
-"""Top-k subscriptions that stand: kept right by the server alone, as Skype does it."""

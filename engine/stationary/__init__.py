@@ -1,0 +1,1 @@
+"""Stationary top-k subscriptions: kept right by the server alone, as Skype does it."""
