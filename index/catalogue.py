@@ -1,6 +1,6 @@
 """Which indexes there are, by the names that the server, the benchmarks and the tests know them by.
 
-This is the only way from the product to `index.baselines`: nothing is imported before it is made.
+This is the only way from the product to `index.published`: nothing is imported before it is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OBJECT_INDEXES: dict[str, Entry[ObjectIndex]] = {
         "index.naive:NaiveObjectIndex", "a table, scanned for each search", takes_square=False
     ),
     "iqf": Entry(
-        "index.baselines.iqf:IqfObjectIndex",
+        "index.published.iqf:IqfObjectIndex",
         "an inverted file, and a quadtree for each frequent keyword",
         "Lamps, section 5",
         takes_square=False,
@@ -28,13 +28,13 @@ OBJECT_INDEXES: dict[str, Entry[ObjectIndex]] = {
         takes_square=False,
     ),
     "iq-tree": Entry(
-        "index.baselines.iq_tree:IqTreeObjectIndex",
+        "index.published.iq_tree:IqTreeObjectIndex",
         "a quadtree whose nodes know which keywords occur below them",
         "Lamps, section 7.1",
         takes_square=False,
     ),
     "ir-tree": Entry(
-        "index.baselines.ir_tree:IrTreeObjectIndex",
+        "index.published.ir_tree:IrTreeObjectIndex",
         "an R-tree whose nodes have an inverted file of the objects below them",
         "Skype, section 8.1.1",
         takes_square=False,
@@ -46,7 +46,7 @@ SUBSCRIPTION_INDEXES: dict[str, Entry[SubscriptionIndex]] = {
         "index.naive:NaiveSubscriptionIndex", "a table, scanned for each object", takes_square=False
     ),
     "sq-tree": Entry(
-        "index.baselines.sq_tree:SqTree",
+        "index.published.sq_tree:SqTree",
         "a quadtree with inverted files and thresholds at its nodes; without tf-idf",
         "Lamps, section 4",
     ),
@@ -55,17 +55,17 @@ SUBSCRIPTION_INDEXES: dict[str, Entry[SubscriptionIndex]] = {
         "exact discs by combination of keywords, in a trie, many of one in a quadtree",
     ),
     "ciq": Entry(
-        "index.baselines.ciq:Ciq",
+        "index.published.ciq:Ciq",
         "covering cells of a quadtree, with a textual bound in each",
         "Skype, section 2.2",
     ),
     "ipt": Entry(
-        "index.baselines.igpt:Ipt",
+        "index.published.igpt:Ipt",
         "igpt without groups, cells and stopping: each entry of a list is pruned alone",
         "Skype, section 5",
     ),
     "igpt": Entry(
-        "index.baselines.igpt:Igpt",
+        "index.published.igpt:Igpt",
         "a quadtree with inverted files, whose lists are groups of like preference",
         "Skype, section 5",
     ),
@@ -73,7 +73,7 @@ SUBSCRIPTION_INDEXES: dict[str, Entry[SubscriptionIndex]] = {
 
 
 def _rt_tree(name: str, what: str, source: str) -> Entry[ClauseIndex]:
-    return Entry("index.baselines.rt_tree:RtTree", what, source, options=(("name", name),))
+    return Entry("index.published.rt_tree:RtTree", what, source, options=(("name", name),))
 
 
 CLAUSE_INDEXES: dict[str, Entry[ClauseIndex]] = {
@@ -81,27 +81,27 @@ CLAUSE_INDEXES: dict[str, Entry[ClauseIndex]] = {
         "index.naive:NaiveClauseIndex", "a table, scanned for each object", takes_square=False
     ),
     "ap-tree": Entry(
-        "index.baselines.ap_tree:ApTree",
+        "index.published.ap_tree:ApTree",
         "a tree that divides by keywords or by place, node by node, whichever costs less",
         "AP-Tree, section 3",
     ),
     "iq-tree-subscriptions": Entry(
-        "index.baselines.quad_inverted:QuadInverted",
+        "index.published.quad_inverted:QuadInverted",
         "a quadtree whose cells have inverted lists by the rarest keyword",
         "AP-Tree, section 5.1.1",
     ),
     "rq-tree": Entry(
-        "index.baselines.inverted_quad:InvertedQuad",
+        "index.published.inverted_quad:InvertedQuad",
         "an inverted list by the rarest keyword, whose posting lists are quadtrees",
         "AP-Tree, section 5.1.1",
     ),
     "ss-index": Entry(
-        "index.baselines.grid_files:SsClauses",
+        "index.published.grid_files:SsClauses",
         "a grid whose cells have inverted lists",
         "AP-Tree, section 5.2.1",
     ),
     "kk-index": Entry(
-        "index.baselines.grid_files:KkClauses",
+        "index.published.grid_files:KkClauses",
         "an inverted list whose posting lists are grids",
         "AP-Tree, section 5.2.1",
     ),
@@ -137,7 +137,7 @@ def _pair(
 
 
 _MOVING_AP_TREE: Entry[ClauseIndex] = Entry(
-    "index.baselines.ap_tree:ApTree", options=(("follows_motion", True),)
+    "index.published.ap_tree:ApTree", options=(("follows_motion", True),)
 )
 
 MOVING_INDEXES: dict[str, Entry[MovingIndex]] = {
@@ -145,7 +145,7 @@ MOVING_INDEXES: dict[str, Entry[MovingIndex]] = {
         "index.naive:NaiveMovingIndex", "two tables, scanned for each change", takes_square=False
     ),
     "ap-plus-tree": Entry(
-        "index.baselines.ap_plus_tree:ApPlusTree",
+        "index.published.ap_plus_tree:ApPlusTree",
         "an AP-Tree that keeps objects where clauses will look for them",
         "AP-Tree, section 4",
     ),
@@ -157,25 +157,25 @@ MOVING_INDEXES: dict[str, Entry[MovingIndex]] = {
     ),
     "iq-plus-tree": _pair(
         CLAUSE_INDEXES["iq-tree-subscriptions"],
-        Entry("index.baselines.quad_files:IqObjects"),
+        Entry("index.published.quad_files:IqObjects"),
         "iq-tree-subscriptions beside a quadtree of objects whose cells have inverted lists",
         "AP-Tree, section 5.2.1",
     ),
     "rq-plus-tree": _pair(
         CLAUSE_INDEXES["rq-tree"],
-        Entry("index.baselines.quad_files:RqObjects"),
+        Entry("index.published.quad_files:RqObjects"),
         "rq-tree beside inverted lists of objects that are quadtrees",
         "AP-Tree, section 5.2.1",
     ),
     "ss-index": _pair(
         CLAUSE_INDEXES["ss-index"],
-        Entry("index.baselines.grid_files:SsObjects"),
+        Entry("index.published.grid_files:SsObjects"),
         "ss-index beside a grid of objects whose cells have inverted lists",
         "AP-Tree, section 5.2.1",
     ),
     "kk-index": _pair(
         CLAUSE_INDEXES["kk-index"],
-        Entry("index.baselines.grid_files:KkObjects"),
+        Entry("index.published.grid_files:KkObjects"),
         "kk-index beside inverted lists of objects that are grids",
         "AP-Tree, section 5.2.1",
     ),

@@ -12,7 +12,7 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 _ULP = 2.0**-53
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

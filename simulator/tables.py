@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from simulator import schemas
 from simulator.errors import SimulationError

@@ -18,11 +18,11 @@ from bench.ap_plus.experiments import PERIOD_S
 from bench.ap_plus.workload import ApPlusAudit, ApPlusWorkload
 from bench.benchmark import Progress, Row, TooSlowError
 from bench.parts import object_part
-from index.baselines.ap_plus_tree import ApPlusTree
-from index.baselines.ap_tree import ApTree
 from index.catalogue import MOVING_INDEXES
 from index.contracts import MovingIndex
 from index.paired import PairedIndex
+from index.published.ap_plus_tree import ApPlusTree
+from index.published.ap_tree import ApTree
 
 _FILL = 10_000
 """Objects that are published at once at the beginning."""

@@ -12,8 +12,8 @@ from bench.ap_tree.workload import ApTreeWorkload
 from bench.benchmark import Progress, Row
 from bench.datasets import Dataset
 from bench.parts import object_part
-from index.baselines.ap_tree import ApTree
 from index.contracts import ClauseIndex
+from index.published.ap_tree import ApTree
 
 _BATCH = 1_000
 """Subscriptions a call of those that come later."""

@@ -11,7 +11,7 @@ from bench.ap_tree.workload import ApTreeAudit, draw
 from bench.benchmark import Benchmark, Row
 from bench.datasets import source
 from bench.parts import object_part
-from index.baselines.ap_tree import ApTree
+from index.published.ap_tree import ApTree
 from index.tables.growth import reserved
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from bench.ap_tree.experiments import ApTreeParameters
 from bench.peers.clauses import PEERS
 from bench.peers.postgres import PostgresIndex, missing
-from index.baselines.ap_tree import ApTree
-from index.baselines.clause_cells import CellTrees
-from index.baselines.rt_tree import RtTree
-from index.baselines.rt_tree.orders import ORDERS
 from index.batches import Boxes, Ints, ObjectBatch
 from index.catalogue import CLAUSE_INDEXES
 from index.contracts import ClauseIndex
+from index.published.ap_tree import ApTree
+from index.published.clause_cells import CellTrees
+from index.published.rt_tree import RtTree
+from index.published.rt_tree.orders import ORDERS
 from index.square import Square
 
 _POSTGRES = "postgresql"

@@ -14,9 +14,9 @@ from bench.engines import top_k_of
 from bench.lamps.experiments import LampsParameters
 from bench.lamps.run import Lamps, Variant
 from bench.trajectories import STILL_M
-from index.baselines.iqf import IqfObjectIndex
-from index.baselines.sq_tree import SqTree
 from index.batches import ObjectBatch
+from index.published.iqf import IqfObjectIndex
+from index.published.sq_tree import SqTree
 from safe_region.region import RegionMode
 
 _SEARCHES = 2_000

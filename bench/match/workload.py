@@ -10,8 +10,8 @@ from bench.benchmark import Progress
 from bench.datasets import Dataset, Subscriptions, distinct_subscriptions
 from bench.match.experiments import MatchParameters
 from bench.parts import interest_part, object_part, reach_part
-from index.baselines.iqf import IqfObjectIndex
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking, ReachBatch
+from index.published.iqf import IqfObjectIndex
 
 CHUNK = 20_000
 """Rows between two steps of a progress bar."""

@@ -23,9 +23,9 @@ from engine import Engine, EngineOptions, Positions
 from engine.contracts import STATIONARY
 from engine.options import StationaryPolicy
 from engine.stationary.matcher import StationaryMatcher, StationarySpecs
-from index.baselines.igpt import Igpt
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.contracts import SubscriptionIndex
+from index.published.igpt import Igpt
 from index.square import Square
 from index.tables.growth import reserved
 

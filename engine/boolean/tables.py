@@ -12,17 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from engine.boolean import expression_kernels, pair_kernels
+from engine.boolean import layout as L
 from engine.boolean.capped import Capped
 from engine.boolean.crowds import Crowds
 from engine.boolean.finders import ClauseFinder, Finder, MovingFinder
-from engine.boolean.layout import (
-    CLAUSE_BITS,
-    CLAUSE_DTYPE,
-    EXCLUDED_DTYPE,
-    NOTHING,
-    SUBSCRIPTION_DTYPE,
-    BooleanSpecs,
-)
+from engine.boolean.layout import BooleanSpecs
 from engine.boolean.pairs import Pairs, Places, joined
 from engine.boolean.pending import Pending
 from engine.boolean.work import Work
@@ -55,9 +49,9 @@ class BooleanTables:
 
     def __init__(self, objects: Objects, options: EngineOptions) -> None:
         self.objects = objects
-        self.subscriptions = SlotTable(SUBSCRIPTION_DTYPE)
-        self.clauses = SlotTable(CLAUSE_DTYPE)
-        self.excluded = SlotTable(EXCLUDED_DTYPE)
+        self.subscriptions = SlotTable(L.SUBSCRIPTION_DTYPE)
+        self.clauses = SlotTable(L.CLAUSE_DTYPE)
+        self.excluded = SlotTable(L.EXCLUDED_DTYPE)
         self.finder = _finder(options, self.clauses, objects)
         self.polygons = Polygons()
         self.capped = Capped(objects, self.subscriptions)
@@ -111,7 +105,7 @@ class BooleanTables:
         )
         ids = _clause_ids(slots, counts)
         bare = np.diff(specs.excluded.offsets) == 0
-        excluded = np.full(len(ids), NOTHING, dtype=np.int32)
+        excluded = np.full(len(ids), L.NOTHING, dtype=np.int32)
         rows = KeywordLists.of([specs.excluded.row(i) for i in np.flatnonzero(~bare).tolist()])
         excluded[~bare] = self.excluded.append(ids[~bare], rows, {})
         covered = np.zeros(len(ids), dtype=np.int8)
@@ -127,7 +121,7 @@ class BooleanTables:
         rows = self.subscriptions.rows
         ids = _clause_ids(slots, rows["clause_count"][slots].astype(np.int64))
         excluded = self.clauses.rows["excluded"][self.clauses.remove(ids)]
-        self.excluded.remove(ids[excluded != NOTHING])
+        self.excluded.remove(ids[excluded != L.NOTHING])
         self.polygons.discard(int(rows["ring_count"][slots].sum()))
         self.subscriptions.remove(handles)
         self.objects.windows.give_back(rows["window"][slots])
@@ -181,7 +175,7 @@ class BooleanTables:
     def clause_keyword_count(self, slots: Slots) -> int:
         """Return how many keywords all clauses of subscriptions require and exclude."""
         clauses = self.clauses.rows[self.clauses_of(slots)[0]]
-        excluded = clauses["excluded"][clauses["excluded"] != NOTHING]
+        excluded = clauses["excluded"][clauses["excluded"] != L.NOTHING]
         return int(clauses["keyword_count"].sum() + self.excluded.rows["keyword_count"][excluded].sum())
 
     def expression(self, slot: int) -> list[tuple[KeywordIds, KeywordIds]]:
@@ -189,7 +183,7 @@ class BooleanTables:
         found = []
         for clause in self.clauses_of(np.array([slot], dtype=np.int32))[0].tolist():
             place = int(self.clauses.rows["excluded"][clause])
-            excluded = _NO_KEYWORDS if place == NOTHING else self.excluded.keywords(place)
+            excluded = _NO_KEYWORDS if place == L.NOTHING else self.excluded.keywords(place)
             found.append((self.clauses.keywords(clause), excluded))
         return found
 
@@ -282,7 +276,7 @@ class BooleanTables:
             return Pairs.nothing()
         which = np.repeat(np.arange(len(slots)), np.diff(found.offsets))
         clauses = found.ids.astype(np.int32)
-        owners = self.clauses.rows["id"][clauses] >> CLAUSE_BITS
+        owners = self.clauses.rows["id"][clauses] >> L.CLAUSE_BITS
         distinct, rows = np.unique(owners, return_inverse=True)
         places, objects = self.places(distinct.astype(np.int32)), slots[which]
         self.work.pairs += len(clauses)
@@ -391,7 +385,7 @@ def _clause_ids(slots: Slots, counts: Ints) -> Ints:
     """Return the ids of all clauses of subscriptions that have so many."""
     first = np.repeat(np.cumsum(counts) - counts, counts)
     places = np.arange(len(first)) - first
-    ids: Ints = np.repeat(slots.astype(np.int64), counts) << CLAUSE_BITS | places
+    ids: Ints = np.repeat(slots.astype(np.int64), counts) << L.CLAUSE_BITS | places
     return ids
 
 

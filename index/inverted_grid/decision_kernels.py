@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from index.batches import Floats
+from index.inverted_grid import layout as L
 from index.inverted_grid.cell_kernels import keyword_of, line_of, side_of
-from index.inverted_grid.layout import CLAUSES, LEAF, NO_NODE, PLACE, WORD, Grid
+from index.inverted_grid.layout import Grid
 from index.inverted_grid.node_kernels import CELLS_MAX, word_depth
 from index.inverted_grid.step_kernels import STEP_MAX, first_of, last_of
 from safe_region.jit import array_leaf, leaf
@@ -75,9 +76,9 @@ def region_of(grid: Grid, number: int) -> Floats:
     bounds = np.array([0.0, 0.0, float(STEP_MAX), float(STEP_MAX)])
     child = number
     parent = int(grid.parents[child])
-    while parent != NO_NODE:
+    while parent != L.NO_NODE:
         node = grid.nodes[parent]
-        if node["kind"] == PLACE and node["kept"] != child:
+        if node["kind"] == L.PLACE and node["kept"] != child:
             side = side_of(node)
             row, column = divmod(child - int(node["first"]), side)
             _narrow(bounds, 0, float(node["x"]), np.float64(node["x_scale"]), column, side)
@@ -169,7 +170,7 @@ def _word_cost(grid: Grid, number: int, depth: int, size_class: int) -> float:
     count = int(node["count"])
     size = min(count, SAMPLES)
     load = 0.0
-    clauses = max(1, int(grid.meta[CLAUSES]))
+    clauses = max(1, int(grid.meta[L.CLAUSES]))
     for i in range(size):
         entry = grid.entries.records[int(node["first"]) + i * count // size]
         keyword = keyword_of(grid, int(entry["slot"]), depth)
@@ -187,7 +188,7 @@ def decide(grid: Grid, number: int) -> Decision:
     count = int(grid.nodes[number]["count"])
     sample = _sampled(grid, number, region_of(grid, number))
     frame = _layout_of(sample)
-    best = Decision(LEAF, 0, 0, 0, 0.0, 0.0)
+    best = Decision(L.LEAF, 0, 0, 0, 0.0, 0.0)
     cost = float(count)
     for side_log in range(1, SIDE_LOG_MAX + 1):
         side = 1 << side_log
@@ -197,7 +198,7 @@ def decide(grid: Grid, number: int) -> Decision:
         if here < cost:
             cost = here
             best = Decision(
-                PLACE,
+                L.PLACE,
                 2 * side_log,
                 int(frame[0]),
                 int(frame[1]),
@@ -209,5 +210,5 @@ def decide(grid: Grid, number: int) -> Decision:
     while size_class < SIZE_CLASS_MAX and 8 << size_class < count:
         size_class += 1
     if _word_cost(grid, number, depth, size_class) < cost:
-        best = Decision(WORD, size_class, 0, 0, 0.0, 0.0)
+        best = Decision(L.WORD, size_class, 0, 0, 0.0, 0.0)
     return best

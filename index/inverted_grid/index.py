@@ -7,27 +7,10 @@ from typing import Any
 import numpy as np
 
 from index.batches import Boxes, Floats, Ints, KeywordLists, Matches, ObjectBatch
+from index.inverted_grid import layout as L
 from index.inverted_grid import match_kernels, update_kernels
 from index.inverted_grid.invariants import check_grid
-from index.inverted_grid.layout import (
-    BLOCK,
-    CANDIDATES,
-    CLAUSE_DTYPE,
-    CLAUSES,
-    DONE,
-    ENTRY_DTYPE,
-    ITEM_DTYPE,
-    META_COUNT,
-    NEEDED,
-    NODE_DTYPE,
-    NODES_FULL,
-    PENDING_FULL,
-    RUNS_FULL,
-    SCANNED,
-    SPANS,
-    Grid,
-    Numbers,
-)
+from index.inverted_grid.layout import Grid, Numbers
 from index.inverted_grid.match_kernels import Searched
 from index.inverted_grid.step_kernels import STEP_MAX
 from index.square import Square
@@ -58,19 +41,19 @@ class InvertedGrid:
     """
 
     def __init__(self, square: Square | None = None) -> None:
-        self._table = SlotTable(CLAUSE_DTYPE, with_places=True)
-        self._meta: Ints = np.zeros(META_COUNT, dtype=np.int64)
+        self._table = SlotTable(L.CLAUSE_DTYPE, with_places=True)
+        self._meta: Ints = np.zeros(L.META_COUNT, dtype=np.int64)
         self._found: Ints = np.empty(_FOUND_MIN, dtype=np.int64)
         self._searched: Searched | None = None
-        self._items = np.zeros(BLOCK, dtype=ITEM_DTYPE)
+        self._items = np.zeros(L.BLOCK, dtype=L.ITEM_DTYPE)
         self._lists: Ints = np.zeros(_LISTS_MIN, dtype=np.int64)
         self._grid = Grid(
             np.zeros(_WORDS_MIN, dtype=np.int32),
             np.zeros(_WORDS_MIN, dtype=np.int32),
-            np.zeros(_NODES_MIN, dtype=NODE_DTYPE),
+            np.zeros(_NODES_MIN, dtype=L.NODE_DTYPE),
             np.zeros(_NODES_MIN, dtype=np.int32),
-            np.full(SPANS, NOTHING, dtype=np.int32),
-            new_runs(ENTRY_DTYPE, _RUNS_MIN),
+            np.full(L.SPANS, NOTHING, dtype=np.int32),
+            new_runs(L.ENTRY_DTYPE, _RUNS_MIN),
             self._table.rows,
             self._table.pool,
             self._table.places,
@@ -86,12 +69,12 @@ class InvertedGrid:
     @property
     def candidate_count(self) -> int:
         """How many clauses were verified so far."""
-        return int(self._meta[CANDIDATES])
+        return int(self._meta[L.CANDIDATES])
 
     @property
     def scanned_count(self) -> int:
         """How many entries were looked at so far."""
-        return int(self._meta[SCANNED])
+        return int(self._meta[L.SCANNED])
 
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
         """Add clauses."""
@@ -104,7 +87,7 @@ class InvertedGrid:
         counts = as_long(self._grid.word_counts, len(roots))
         self._change(roots=roots, word_counts=counts)
         self._adopt_table()
-        self._meta[CLAUSES] += len(ids)
+        self._meta[L.CLAUSES] += len(ids)
         update_kernels.count_words(self._grid, slots, 1)
         self._enter(slots)
 
@@ -122,7 +105,7 @@ class InvertedGrid:
         slots = self._table.take(ids)
         self._leave(slots)
         update_kernels.count_words(self._grid, slots, -1)
-        self._meta[CLAUSES] -= len(ids)
+        self._meta[L.CLAUSES] -= len(ids)
         self._table.discard(slots)
         self._adopt_table()
 
@@ -146,7 +129,7 @@ class InvertedGrid:
             row, is_short = status >> 1, status & 1
             if row == count:
                 return Matches(offsets, self._found[: offsets[count]].copy())
-            needed = int(self._meta[NEEDED])
+            needed = int(self._meta[L.NEEDED])
             if is_short:
                 self._lists = longer(self._lists, needed, 3)
                 self._searched = None
@@ -183,12 +166,12 @@ class InvertedGrid:
         if len(slots) > 1:
             slots = slots[np.argsort(rarest, kind="stable")]
         cursor = np.zeros(3, dtype=np.int64)
-        while (status := update_kernels.insert(self._grid, slots, cursor)) != DONE:
+        while (status := update_kernels.insert(self._grid, slots, cursor)) != L.DONE:
             self._grow(status)
 
     def _leave(self, slots: Numbers) -> None:
         cursor = np.zeros(1, dtype=np.int64)
-        while (status := update_kernels.remove(self._grid, slots, cursor)) != DONE:
+        while (status := update_kernels.remove(self._grid, slots, cursor)) != L.DONE:
             self._grow(status)
 
     def _change(self, **arrays: Any) -> None:  # noqa: ANN401 - arrays of several types, and runs
@@ -220,13 +203,13 @@ class InvertedGrid:
     def _grow(self, status: int) -> None:
         """Lengthen what a kernel ran out of."""
         grid = self._grid
-        needed = int(self._meta[NEEDED])
-        if status == RUNS_FULL:
+        needed = int(self._meta[L.NEEDED])
+        if status == L.RUNS_FULL:
             self._change(entries=lengthened(grid.entries, needed))
-        elif status == NODES_FULL:
+        elif status == L.NODES_FULL:
             nodes = longer(grid.nodes, len(grid.nodes) + needed)
             self._change(nodes=nodes, parents=as_long(grid.parents, len(nodes)))
-        elif status == PENDING_FULL:
+        elif status == L.PENDING_FULL:
             self._change(pending=longer(grid.pending, needed))
         else:
             self._change(work=longer(grid.work, needed))

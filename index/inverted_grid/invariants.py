@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from index.contracts import InconsistentIndexError
+from index.inverted_grid import layout as L
 from index.inverted_grid.cell_kernels import (
     bucket_of,
     column_of,
@@ -15,7 +16,7 @@ from index.inverted_grid.cell_kernels import (
     side_of,
     signature_without_first,
 )
-from index.inverted_grid.layout import CLAUSES, LEAF, NO_NODE, NODE_END, PENDING, PLACE, Grid
+from index.inverted_grid.layout import Grid
 from index.inverted_grid.node_kernels import CELLS_MAX
 from index.inverted_grid.step_kernels import column_step, first_of, last_of, row_step
 from index.tables import SlotTable
@@ -32,9 +33,9 @@ def check_grid(grid: Grid, table: SlotTable) -> None:
     InconsistentIndexError
         Naming what does not hold.
     """
-    if grid.meta[PENDING] != 0:
+    if grid.meta[L.PENDING] != 0:
         raise InconsistentIndexError("nodes still wait to be settled")
-    if grid.meta[CLAUSES] != len(table):
+    if grid.meta[L.CLAUSES] != len(table):
         raise InconsistentIndexError("the grid has lost count of its clauses")
     _check_words(grid, table)
     slots = table.used()
@@ -47,7 +48,7 @@ def check_grid(grid: Grid, table: SlotTable) -> None:
     for word in roots.tolist():
         root = int(grid.roots[word]) - 1
         spans.append((root, 0))
-        if grid.parents[root] != NO_NODE:
+        if grid.parents[root] != L.NO_NODE:
             raise InconsistentIndexError(f"the list of keyword {word} has a parent")
         _check_node(grid, root, set(slots[firsts == word].tolist()), 1, runs, spans)
     check_runs(grid.entries, runs)
@@ -78,14 +79,14 @@ def _check_node(
     node = grid.nodes[number]
     if node["count"] != len(slots):
         raise InconsistentIndexError(f"node {number} has lost count of what is below it")
-    if node["kind"] == LEAF:
+    if node["kind"] == L.LEAF:
         _check_leaf(grid, number, slots, runs)
         return
     first, size_class = int(node["first"]), int(node["size_class"])
     spans.append((first, size_class))
     children = list(range(first, first + (1 << size_class)))
     expected: dict[int, set[int]] = {child: set() for child in children}
-    if node["kept"] != NO_NODE:
+    if node["kept"] != L.NO_NODE:
         expected[int(node["kept"])] = set()
         spans.append((int(node["kept"]), 0))
     for slot in slots:
@@ -93,7 +94,7 @@ def _check_node(
             if child not in expected:
                 raise InconsistentIndexError(f"node {number} cannot keep slot {slot}")
             expected[child].add(slot)
-    deeper = depth + (node["kind"] != PLACE)
+    deeper = depth + (node["kind"] != L.PLACE)
     for child, held in expected.items():
         if grid.parents[child] != number:
             raise InconsistentIndexError(f"node {child} has lost its parent")
@@ -104,7 +105,7 @@ def _homes(grid: Grid, number: int, slot: int, depth: int) -> Iterator[int]:
     """Children that a clause belongs to."""
     node = grid.nodes[number]
     first = int(node["first"])
-    if node["kind"] == PLACE:
+    if node["kind"] == L.PLACE:
         clause = grid.clauses[slot]
         side = side_of(node)
         columns = range(
@@ -164,5 +165,5 @@ def _check_spans(grid: Grid, spans: list[tuple[int, int]]) -> None:
         if first != end:
             raise InconsistentIndexError("nodes overlap or leave a gap")
         end = first + (1 << size_class)
-    if end != grid.meta[NODE_END]:
+    if end != grid.meta[L.NODE_END]:
         raise InconsistentIndexError("the pool of nodes has lost its end")

@@ -14,18 +14,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from index.batches import Floats, Ints, KeywordIds
+from index.inverted_grid import layout as L
 from index.inverted_grid.cell_kernels import bucket_of, column_of, row_of, side_of
-from index.inverted_grid.layout import (
-    BLOCK,
-    CANDIDATES,
-    LEAF,
-    NEEDED,
-    NO_NODE,
-    PLACE,
-    SCANNED,
-    Numbers,
-    Rows,
-)
+from index.inverted_grid.layout import Numbers, Rows
 from index.inverted_grid.step_kernels import (
     GUARDS,
     column_step,
@@ -86,7 +77,7 @@ class Batch(NamedTuple):
 @leaf
 def _short_of(grid: Searched, needed: int) -> int:
     """Say how long each list must be."""
-    grid.meta[NEEDED] = 3 * needed
+    grid.meta[L.NEEDED] = 3 * needed
     return WORK_SHORT
 
 
@@ -207,7 +198,7 @@ def _descend(grid: Searched, batch: Batch, end: int) -> int:
         number = int(one - upper)
         node = nodes[number]
         head += 1
-        if node["kind"] == LEAF:
+        if node["kind"] == L.LEAF:
             count = int(node["count"])
             if count > 0:
                 if leaf_end == 2 * room:
@@ -217,13 +208,13 @@ def _descend(grid: Searched, batch: Batch, end: int) -> int:
                 leaf_end += 1
             continue
         item = grid.items[one >> _ITEM_BITS]
-        if node["kind"] == PLACE:
+        if node["kind"] == L.PLACE:
             end = _list_cells(grid, number, item, upper, end)
         else:
             end = _list_buckets(grid, number, batch, item, upper, end)
         if end < 0:
             return end
-        if node["kept"] != NO_NODE:
+        if node["kept"] != L.NO_NODE:
             if end == room:
                 return _short_of(grid, room + 1)
             prefetch(nodes, int(node["kept"]))
@@ -237,9 +228,9 @@ def _is_home(grid: Searched, number: int, x: int, y: int) -> bool:
     """Whether a leaf is the one, of all that a box is entered in, that has a point of it."""
     child = number
     parent = int(grid.parents[child])
-    while parent != NO_NODE:
+    while parent != L.NO_NODE:
         node = grid.nodes[parent]
-        if node["kind"] == PLACE and node["kept"] != child:
+        if node["kind"] == L.PLACE and node["kept"] != child:
             side = side_of(node)
             if child != int(node["first"]) + row_of(node, y, side) * side + column_of(node, x, side):
                 return False
@@ -285,7 +276,7 @@ def _scan(grid: Searched, leaf_end: int) -> int:
             end += int((meets ^ GUARDS) | (entry["signature"] & missing) == 0)
         if item["is_area"]:
             end = _keep_homes(grid, number, item, begin, end)
-    grid.meta[SCANNED] += scanned
+    grid.meta[L.SCANNED] += scanned
     return end
 
 
@@ -369,10 +360,10 @@ def _match_block(grid: Searched, batch: Batch, row: int, count: int, offsets: In
     begin = 2 * (lists.shape[0] // 3)
     total = int(offsets[row])
     if total + end - begin > found.shape[0]:
-        grid.meta[NEEDED] = total + end - begin
+        grid.meta[L.NEEDED] = total + end - begin
         return FOUND_SHORT
     _ask_for_clauses(grid, begin, end)
-    grid.meta[CANDIDATES] += end - begin
+    grid.meta[L.CANDIDATES] += end - begin
     end = _verify(grid, batch, row, begin, end)
     for number in range(count):
         item = grid.items[number]
@@ -423,14 +414,14 @@ def match(
     batch = Batch(x1_m, y1_m, x2_m, y2_m, keyword_offsets, keyword_ids)
     status = 0
     while row < batch.x1_m.shape[0]:
-        count = min(BLOCK if status == 0 else 1, batch.x1_m.shape[0] - row)
-        candidates, scanned = int(meta[CANDIDATES]), int(meta[SCANNED])
+        count = min(L.BLOCK if status == 0 else 1, batch.x1_m.shape[0] - row)
+        candidates, scanned = int(meta[L.CANDIDATES]), int(meta[L.SCANNED])
         status = _match_block(grid, batch, row, count, offsets, found)
         if status == 0:
             row += count
             continue
-        meta[CANDIDATES] = candidates
-        meta[SCANNED] = scanned
-        if status == FOUND_SHORT or count == 1 or meta[NEEDED] <= _LISTS_MAX:
+        meta[L.CANDIDATES] = candidates
+        meta[L.SCANNED] = scanned
+        if status == FOUND_SHORT or count == 1 or meta[L.NEEDED] <= _LISTS_MAX:
             return row * 2 + int(status == WORK_SHORT)
     return int(batch.x1_m.shape[0]) * 2

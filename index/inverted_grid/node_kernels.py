@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from index.inverted_grid import layout as L
 from index.inverted_grid.cell_kernels import (
     bucket_of,
     column_of,
@@ -15,19 +16,7 @@ from index.inverted_grid.cell_kernels import (
     side_of,
     signature_without_first,
 )
-from index.inverted_grid.layout import (
-    DONE,
-    LEAF,
-    NEEDED,
-    NO_NODE,
-    NODE_END,
-    NODES_FULL,
-    PLACE,
-    RUNS_FULL,
-    WORD,
-    WORK_FULL,
-    Grid,
-)
+from index.inverted_grid.layout import Grid
 from index.inverted_grid.step_kernels import column_step, row_step, span_of
 from index.tables.free_kernels import NOTHING, give_back_rows, take_rows
 from index.tables.run_kernels import NO_RUN, RUN_LEAST, free_run, has_run, is_wasteful, moved_run
@@ -43,7 +32,7 @@ CELLS_MAX = 16
 @leaf
 def has_nodes(grid: Grid, size_class: int) -> bool:
     """Whether so many nodes can be taken."""
-    end = int(grid.meta[NODE_END]) + (1 << size_class)
+    end = int(grid.meta[L.NODE_END]) + (1 << size_class)
     return bool(grid.free_nodes[size_class] != NOTHING or end <= grid.nodes.shape[0])
 
 
@@ -52,12 +41,12 @@ def take_nodes(grid: Grid, size_class: int, parent: int) -> int:
     """Take 2 ** size_class empty leaves; return the first. The caller knows that there are so many."""
     nodes = grid.nodes
     count = 1 << size_class
-    first = take_rows(nodes["first"], grid.free_nodes, size_class, grid.meta, NODE_END, count)
+    first = take_rows(nodes["first"], grid.free_nodes, size_class, grid.meta, L.NODE_END, count)
     for node in range(first, first + count):
-        nodes[node]["kind"] = LEAF
+        nodes[node]["kind"] = L.LEAF
         nodes[node]["first"] = 0
         nodes[node]["count"] = 0
-        nodes[node]["kept"] = NO_NODE
+        nodes[node]["kept"] = L.NO_NODE
         nodes[node]["size_class"] = NO_RUN
         nodes[node]["limit"] = LIMIT_FIRST
         grid.parents[node] = parent
@@ -129,8 +118,8 @@ def word_depth(grid: Grid, number: int) -> int:
     """How many of a clause's keywords have led to a node."""
     depth = 1
     parent = int(grid.parents[number])
-    while parent != NO_NODE:
-        depth += grid.nodes[parent]["kind"] == WORD
+    while parent != L.NO_NODE:
+        depth += grid.nodes[parent]["kind"] == L.WORD
         parent = int(grid.parents[parent])
     return depth
 
@@ -161,10 +150,10 @@ def _push_cells(
 @leaf
 def _push_kept(grid: Grid, number: int, end: int, may_make: bool) -> int:  # noqa: FBT001
     """Push the child for what no other child holds, made if need be; return the new end, or a status."""
-    if grid.nodes[number]["kept"] == NO_NODE:
+    if grid.nodes[number]["kept"] == L.NO_NODE:
         if not may_make or not has_nodes(grid, 0):
-            grid.meta[NEEDED] = 1
-            return NODES_FULL
+            grid.meta[L.NEEDED] = 1
+            return L.NODES_FULL
         grid.nodes[number]["kept"] = take_nodes(grid, 0, number)
     grid.work[end] = grid.nodes[number]["kept"]
     return end + 1
@@ -194,12 +183,12 @@ def lead(grid: Grid, root: int, slot: int, may_make: bool) -> int:  # noqa: FBT0
         number = int(work[head])
         node = grid.nodes[number]
         head += 1
-        if node["kind"] == LEAF:
+        if node["kind"] == L.LEAF:
             continue
         if end + CELLS_MAX > work.shape[0]:
-            grid.meta[NEEDED] = end + CELLS_MAX
-            return WORK_FULL
-        if node["kind"] == PLACE:
+            grid.meta[L.NEEDED] = end + CELLS_MAX
+            return L.WORK_FULL
+        if node["kind"] == L.PLACE:
             end = _push_cells(grid, number, corners, end, may_make)
         else:
             keyword = keyword_of(grid, slot, word_depth(grid, number))
@@ -218,13 +207,13 @@ def make_room(grid: Grid, number: int) -> int:
     """Make room for one more entry in a leaf; return a status."""
     node = grid.nodes[number]
     if int(node["count"]) < capacity_of(node):
-        return DONE
+        return L.DONE
     size_class = int(node["size_class"]) + 1
     if not has_run(grid.entries, size_class):
-        grid.meta[NEEDED] = RUN_LEAST << size_class
-        return RUNS_FULL
+        grid.meta[L.NEEDED] = RUN_LEAST << size_class
+        return L.RUNS_FULL
     fit_run(grid, number, size_class)
-    return DONE
+    return L.DONE
 
 
 @leaf

@@ -10,6 +10,7 @@ Operations: settle O(clauses below), O(1) amortised a change.
 
 from __future__ import annotations
 
+from index.inverted_grid import layout as L
 from index.inverted_grid.cell_kernels import (
     bucket_of,
     column_of,
@@ -18,19 +19,7 @@ from index.inverted_grid.cell_kernels import (
     side_of,
 )
 from index.inverted_grid.decision_kernels import Decision, decide
-from index.inverted_grid.layout import (
-    DONE,
-    LEAF,
-    NEEDED,
-    NO_NODE,
-    NODE_END,
-    NODES_FULL,
-    PENDING,
-    PENDING_FULL,
-    PLACE,
-    RUNS_FULL,
-    Grid,
-)
+from index.inverted_grid.layout import Grid
 from index.inverted_grid.node_kernels import (
     CELLS_MAX,
     LIMIT_FIRST,
@@ -73,7 +62,7 @@ def _children_of(grid: Grid, number: int, place: int, depth: int) -> tuple[int, 
     node = grid.nodes[number]
     first = int(node["first"])
     entry = grid.entries.records[place]
-    if node["kind"] == PLACE:
+    if node["kind"] == L.PLACE:
         side = side_of(node)
         column = column_of(node, first_of(entry["x"]), side)
         row = row_of(node, first_of(entry["y"]), side)
@@ -145,8 +134,8 @@ def _distribute(grid: Grid, number: int, start: int, count: int, depth: int) -> 
 def _wait_for(grid: Grid, number: int) -> None:
     """Have a leaf looked at, if it has too many entries."""
     if grid.nodes[number]["count"] > 1 << int(grid.nodes[number]["limit"]):
-        grid.pending[grid.meta[PENDING]] = number
-        grid.meta[PENDING] += 1
+        grid.pending[grid.meta[L.PENDING]] = number
+        grid.meta[L.PENDING] += 1
 
 
 @leaf
@@ -154,15 +143,15 @@ def _part(grid: Grid, number: int, decision: Decision) -> int:
     """Part a leaf, which is the last that waits; return a status."""
     node = grid.nodes[number]
     size_class = decision.size_class
-    if int(grid.meta[PENDING]) + (1 << size_class) > grid.pending.shape[0]:
-        grid.meta[NEEDED] = int(grid.meta[PENDING]) + (1 << size_class)
-        return PENDING_FULL
+    if int(grid.meta[L.PENDING]) + (1 << size_class) > grid.pending.shape[0]:
+        grid.meta[L.NEEDED] = int(grid.meta[L.PENDING]) + (1 << size_class)
+        return L.PENDING_FULL
     if (
         not has_nodes(grid, size_class)
-        or int(grid.meta[NODE_END]) + (2 << size_class) > grid.nodes.shape[0]
+        or int(grid.meta[L.NODE_END]) + (2 << size_class) > grid.nodes.shape[0]
     ):
-        grid.meta[NEEDED] = 2 << size_class
-        return NODES_FULL
+        grid.meta[L.NEEDED] = 2 << size_class
+        return L.NODES_FULL
     start, count, run_class = int(node["first"]), int(node["count"]), int(node["size_class"])
     depth = word_depth(grid, number)
     first = take_nodes(grid, size_class, number)
@@ -176,12 +165,12 @@ def _part(grid: Grid, number: int, decision: Decision) -> int:
     kept = _count_children(grid, number, start, count, depth)
     needed = _room_for(grid, first, size_class, kept)
     if int(grid.entries.ends[RUN_END]) + needed > grid.entries.records.shape[0]:
-        node["kind"] = LEAF
+        node["kind"] = L.LEAF
         node["first"] = start
         node["size_class"] = run_class
         give_back_nodes(grid, first, size_class)
-        grid.meta[NEEDED] = needed
-        return RUNS_FULL
+        grid.meta[L.NEEDED] = needed
+        return L.RUNS_FULL
     for child in range(first, first + (1 << size_class)):
         _begin_run(grid, child, int(grid.nodes[child]["count"]))
     if kept > 0:
@@ -190,12 +179,12 @@ def _part(grid: Grid, number: int, decision: Decision) -> int:
     _distribute(grid, number, start, count, depth)
     free_run(grid.entries, start, run_class)
     node["limit"] = log_of(count)
-    grid.meta[PENDING] -= 1
+    grid.meta[L.PENDING] -= 1
     for child in range(first, first + (1 << size_class)):
         _wait_for(grid, child)
     if kept > 0:
         _wait_for(grid, int(node["kept"]))
-    return DONE
+    return L.DONE
 
 
 @leaf
@@ -206,7 +195,7 @@ def _is_first_copy(grid: Grid, top: int, number: int, place: int) -> bool:
     while child != top:
         parent = int(grid.parents[child])
         node = grid.nodes[parent]
-        if node["kind"] == PLACE and node["kept"] != child:
+        if node["kind"] == L.PLACE and node["kept"] != child:
             side = side_of(node)
             cell = row_of(node, first_of(entry["y"]), side) * side + column_of(
                 node, first_of(entry["x"]), side
@@ -238,16 +227,16 @@ def _below(grid: Grid, number: int, base: int) -> int:
     while head < end:
         node = grid.nodes[number if head < base else pending[head]]
         head += 1
-        if node["kind"] == LEAF:
+        if node["kind"] == L.LEAF:
             continue
         count = 1 << int(node["size_class"])
         if end + count + 1 > pending.shape[0]:
-            grid.meta[NEEDED] = end + count + 1
-            return PENDING_FULL
+            grid.meta[L.NEEDED] = end + count + 1
+            return L.PENDING_FULL
         for child in range(int(node["first"]), int(node["first"]) + count):
             pending[end] = child
             end += 1
-        if node["kept"] != NO_NODE:
+        if node["kept"] != L.NO_NODE:
             pending[end] = node["kept"]
             end += 1
     return end
@@ -257,34 +246,34 @@ def _below(grid: Grid, number: int, base: int) -> int:
 def collapse(grid: Grid, number: int) -> int:
     """Turn a node with children into a leaf; return a status."""
     node = grid.nodes[number]
-    base = int(grid.meta[PENDING])
+    base = int(grid.meta[L.PENDING])
     end = _below(grid, number, base)
     if end < 0:
         return end
     run_class = class_of(int(node["count"]))
     if not has_run(grid.entries, run_class):
-        grid.meta[NEEDED] = RUN_LEAST << run_class
-        return RUNS_FULL
+        grid.meta[L.NEEDED] = RUN_LEAST << run_class
+        return L.RUNS_FULL
     start = take_run(grid.entries, run_class)
     filled = start
     for i in range(base, end):
-        if grid.nodes[grid.pending[i]]["kind"] == LEAF:
+        if grid.nodes[grid.pending[i]]["kind"] == L.LEAF:
             filled = _gather_leaf(grid, number, int(grid.pending[i]), filled)
     for i in range(end - 1, base - 2, -1):
         below = grid.nodes[number if i < base else grid.pending[i]]
-        if below["kind"] == LEAF:
+        if below["kind"] == L.LEAF:
             if below["size_class"] != NO_RUN:
                 free_run(grid.entries, int(below["first"]), int(below["size_class"]))
         else:
-            if below["kept"] != NO_NODE:
+            if below["kept"] != L.NO_NODE:
                 give_back_nodes(grid, int(below["kept"]), 0)
             give_back_nodes(grid, int(below["first"]), int(below["size_class"]))
-    node["kind"] = LEAF
-    node["kept"] = NO_NODE
+    node["kind"] = L.LEAF
+    node["kept"] = L.NO_NODE
     node["first"] = start
     node["size_class"] = run_class
     node["limit"] = LIMIT_FIRST
-    return DONE
+    return L.DONE
 
 
 @leaf
@@ -293,7 +282,7 @@ def is_misfit(grid: Grid, number: int) -> bool:
     node = grid.nodes[number]
     count = int(node["count"])
     made = 1 << int(node["limit"])
-    if node["kind"] == LEAF:
+    if node["kind"] == L.LEAF:
         return count > made
     is_off = count > 4 * made or count < made // 8 or count <= 1 << (LIMIT_FIRST - 1)
     return is_off and count <= REBUILT_MAX
@@ -302,22 +291,22 @@ def is_misfit(grid: Grid, number: int) -> bool:
 @leaf
 def settle(grid: Grid) -> int:
     """Lay out anew what waits for it; return a status."""
-    while grid.meta[PENDING] > 0:
-        number = int(grid.pending[grid.meta[PENDING] - 1])
+    while grid.meta[L.PENDING] > 0:
+        number = int(grid.pending[grid.meta[L.PENDING] - 1])
         node = grid.nodes[number]
-        if node["kind"] != LEAF:
+        if node["kind"] != L.LEAF:
             status = collapse(grid, number)
-            if status != DONE:
+            if status != L.DONE:
                 return status
         if int(node["count"]) <= 1 << int(node["limit"]):
-            grid.meta[PENDING] -= 1
+            grid.meta[L.PENDING] -= 1
             continue
         decision = decide(grid, number)
-        if decision.kind == LEAF:
+        if decision.kind == L.LEAF:
             node["limit"] = log_of(int(node["count"]) * 3 // 2)
-            grid.meta[PENDING] -= 1
+            grid.meta[L.PENDING] -= 1
             continue
         status = _part(grid, number, decision)
-        if status != DONE:
+        if status != L.DONE:
             return status
-    return DONE
+    return L.DONE

@@ -9,19 +9,9 @@ clauses of one keyword are laid out at once, O(depth) each.
 from __future__ import annotations
 
 from index.batches import Ints
+from index.inverted_grid import layout as L
 from index.inverted_grid.cell_kernels import keyword_of
-from index.inverted_grid.layout import (
-    DONE,
-    LEAF,
-    NEEDED,
-    NO_NODE,
-    NODES_FULL,
-    PENDING,
-    PENDING_FULL,
-    RUNS_FULL,
-    Grid,
-    Numbers,
-)
+from index.inverted_grid.layout import Grid, Numbers
 from index.inverted_grid.node_kernels import (
     add,
     capacity_of,
@@ -72,9 +62,9 @@ def _root_for(grid: Grid, word: int) -> int:
     """Return the root of a keyword's list, which may be new, or a status."""
     if grid.roots[word] == 0:
         if not has_nodes(grid, 0):
-            grid.meta[NEEDED] = 1
-            return NODES_FULL
-        grid.roots[word] = take_nodes(grid, 0, NO_NODE) + 1
+            grid.meta[L.NEEDED] = 1
+            return L.NODES_FULL
+        grid.roots[word] = take_nodes(grid, 0, L.NO_NODE) + 1
     return int(grid.roots[word]) - 1
 
 
@@ -84,9 +74,9 @@ def _wait_for_misfits(grid: Grid, end: int) -> None:
     for i in range(end):
         number = int(grid.work[i])
         if is_misfit(grid, number):
-            grid.pending[grid.meta[PENDING]] = number
-            grid.meta[PENDING] += 1
-            if grid.nodes[number]["kind"] != LEAF:
+            grid.pending[grid.meta[L.PENDING]] = number
+            grid.meta[L.PENDING] += 1
+            if grid.nodes[number]["kind"] != L.LEAF:
                 return
 
 
@@ -100,20 +90,20 @@ def _enter(grid: Grid, slot: int) -> int:
     if end < 0:
         return end
     if end > grid.pending.shape[0]:
-        grid.meta[NEEDED] = end
-        return PENDING_FULL
+        grid.meta[L.NEEDED] = end
+        return L.PENDING_FULL
     for i in range(end):
-        if grid.nodes[grid.work[i]]["kind"] == LEAF:
+        if grid.nodes[grid.work[i]]["kind"] == L.LEAF:
             status = make_room(grid, int(grid.work[i]))
-            if status != DONE:
+            if status != L.DONE:
                 return status
     for i in range(end):
-        if grid.nodes[grid.work[i]]["kind"] == LEAF:
+        if grid.nodes[grid.work[i]]["kind"] == L.LEAF:
             add(grid, int(grid.work[i]), slot)
         else:
             grid.nodes[grid.work[i]]["count"] += 1
     _wait_for_misfits(grid, end)
-    return DONE
+    return L.DONE
 
 
 @leaf
@@ -123,23 +113,23 @@ def _enter_group(grid: Grid, slots: Numbers, begin: int, end: int) -> int:
     if root < 0:
         return root
     node = grid.nodes[root]
-    if node["kind"] != LEAF:
+    if node["kind"] != L.LEAF:
         status = collapse(grid, root)
-        if status != DONE:
+        if status != L.DONE:
             return status
     count = int(node["count"]) + end - begin
     if count > capacity_of(node):
         size_class = class_of(count)
         if not has_run(grid.entries, size_class):
-            grid.meta[NEEDED] = RUN_LEAST << size_class
-            return RUNS_FULL
+            grid.meta[L.NEEDED] = RUN_LEAST << size_class
+            return L.RUNS_FULL
         fit_run(grid, root, size_class)
     for i in range(begin, end):
         set_entry(grid, int(node["first"]) + int(node["count"]), int(slots[i]))
         node["count"] += 1
     grid.pending[0] = root
-    grid.meta[PENDING] = 1
-    return DONE
+    grid.meta[L.PENDING] = 1
+    return L.DONE
 
 
 @leaf
@@ -167,11 +157,11 @@ def insert(grid: Grid, slots: Numbers, cursor: Ints) -> int:
     """
     while True:
         status = settle(grid)
-        if status != DONE:
+        if status != L.DONE:
             return status
         begin = int(cursor[0])
         if begin == slots.shape[0]:
-            return DONE
+            return L.DONE
         if begin >= cursor[1]:
             cursor[1] = _group_end(grid, slots, begin)
             cursor[2] = _is_large(grid, int(slots[begin]), int(cursor[1]) - begin)
@@ -181,7 +171,7 @@ def insert(grid: Grid, slots: Numbers, cursor: Ints) -> int:
         else:
             status = _enter(grid, int(slots[begin]))
             done = begin + 1
-        if status != DONE:
+        if status != L.DONE:
             return status
         cursor[0] = done
 
@@ -190,7 +180,7 @@ def insert(grid: Grid, slots: Numbers, cursor: Ints) -> int:
 def _drop_empty(grid: Grid, word: int) -> None:
     """Forget the list of a keyword, if it is empty."""
     root = int(grid.roots[word]) - 1
-    if root < 0 or grid.nodes[root]["count"] > 0 or grid.nodes[root]["kind"] != LEAF:
+    if root < 0 or grid.nodes[root]["count"] > 0 or grid.nodes[root]["kind"] != L.LEAF:
         return
     if grid.nodes[root]["size_class"] != NO_RUN:
         free_run(grid.entries, int(grid.nodes[root]["first"]), int(grid.nodes[root]["size_class"]))
@@ -206,15 +196,15 @@ def _leave(grid: Grid, slot: int) -> int:
     if end < 0:
         return end
     if end > grid.pending.shape[0]:
-        grid.meta[NEEDED] = end
-        return PENDING_FULL
+        grid.meta[L.NEEDED] = end
+        return L.PENDING_FULL
     for i in range(end):
-        if grid.nodes[grid.work[i]]["kind"] == LEAF:
+        if grid.nodes[grid.work[i]]["kind"] == L.LEAF:
             take_out(grid, int(grid.work[i]), slot)
         else:
             grid.nodes[grid.work[i]]["count"] -= 1
     _wait_for_misfits(grid, end)
-    return DONE
+    return L.DONE
 
 
 @kernel
@@ -222,14 +212,14 @@ def remove(grid: Grid, slots: Numbers, cursor: Ints) -> int:
     """Take clauses out; return a status. `cursor` says how many are out."""
     while True:
         status = settle(grid)
-        if status != DONE:
+        if status != L.DONE:
             return status
         done = int(cursor[0])
         if done > 0:
             _drop_empty(grid, keyword_of(grid, int(slots[done - 1]), 0))
         if done == slots.shape[0]:
-            return DONE
+            return L.DONE
         status = _leave(grid, int(slots[done]))
-        if status != DONE:
+        if status != L.DONE:
             return status
         cursor[0] = done + 1

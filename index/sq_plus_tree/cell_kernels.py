@@ -9,20 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import KeywordIds
+from index.sq_plus_tree import layout as L
 from index.sq_plus_tree.closeness_kernels import combination_square
-from index.sq_plus_tree.layout import (
-    CHILDREN,
-    DEPTH_MAX,
-    ENTRY_END,
-    LEAF_MAX,
-    NOTHING,
-    ROOM_MAX,
-    SMALL_MAX,
-    SPARE,
-    TRIE_ROOT,
-    Forest,
-    Row,
-)
+from index.sq_plus_tree.layout import Forest, Row
 from index.sq_plus_tree.threshold_kernels import (
     clear_cell,
     is_extreme,
@@ -49,9 +38,9 @@ def others_signature(forest: Forest, node: int, words: KeywordIds) -> int:
     signature = 0
     for i in range(words.shape[0]):
         above = node
-        while above != TRIE_ROOT and forest.nodes[above]["keyword"] != words[i]:
+        while above != L.TRIE_ROOT and forest.nodes[above]["keyword"] != words[i]:
             above = int(forest.nodes[above]["parent"])
-        if above == TRIE_ROOT:
+        if above == L.TRIE_ROOT:
             signature |= 1 << bit_of(words[i])
     return signature
 
@@ -82,12 +71,12 @@ def _sort_last(forest: Forest, start: int, last: int) -> int:
     bound = forest.entries[last]["bound_m"]
     if last == start or forest.entries[last - 1]["bound_m"] >= bound:
         return last
-    _copy_entry(forest, last, SPARE)
+    _copy_entry(forest, last, L.SPARE)
     place = last
     while place > start and forest.entries[place - 1]["bound_m"] < bound:
         _copy_entry(forest, place - 1, place)
         place -= 1
-    _copy_entry(forest, SPARE, place)
+    _copy_entry(forest, L.SPARE, place)
     return place
 
 
@@ -102,16 +91,16 @@ def _close_gap(forest: Forest, gap: int, last: int) -> None:
 def _place_at_end(forest: Forest, start: int, count: int, room: int) -> tuple[int, int]:
     """Return where a stretch with room for one entry more begins, and its room."""
     if count == 0:
-        return take_rows(forest.entry_slots, forest.free_entries, 0, forest.meta, ENTRY_END, 1), 0
+        return take_rows(forest.entry_slots, forest.free_entries, 0, forest.meta, L.ENTRY_END, 1), 0
     if count < 1 << room:
         return start, room
     wider = take_rows(
-        forest.entry_slots, forest.free_entries, room + 1, forest.meta, ENTRY_END, 2 << room
+        forest.entry_slots, forest.free_entries, room + 1, forest.meta, L.ENTRY_END, 2 << room
     )
     for i in range(count):
         _copy_entry(forest, start + i, wider + i)
     give_back_rows(forest.entry_slots, forest.free_entries, room, start)
-    forest.meta[ROOM_MAX] = max(forest.meta[ROOM_MAX], room + 1)
+    forest.meta[L.ROOM_MAX] = max(forest.meta[L.ROOM_MAX], room + 1)
     return wider, room + 1
 
 
@@ -131,7 +120,7 @@ def _append(forest: Forest, cell: int) -> int:
 def _empty_leaf(forest: Forest, cell: int, node: int) -> None:
     row = forest.cells[cell]
     row["node"] = node
-    row["start"] = NOTHING
+    row["start"] = L.NOTHING
     row["count"] = 0
     row["room"] = 0
     clear_cell(forest, cell)
@@ -140,7 +129,7 @@ def _empty_leaf(forest: Forest, cell: int, node: int) -> None:
 @leaf
 def leaf_at(forest: Forest, cell: int, x_m: float, y_m: float) -> int:
     """Return the leaf below a cell in which a position lies."""
-    while forest.cells[cell]["first_child"] != NOTHING:
+    while forest.cells[cell]["first_child"] != L.NOTHING:
         cell = child_of(forest.cells, cell, x_m, y_m)
     return cell
 
@@ -151,7 +140,7 @@ def _split(forest: Forest, cell: int, square: float) -> None:
     first = take_group(forest.cells, forest.meta)
     set_children(forest.cells, cell, first)
     row = forest.cells[cell]
-    for child in range(first, first + CHILDREN):
+    for child in range(first, first + L.CHILDREN):
         _empty_leaf(forest, child, int(row["node"]))
     start = int(row["start"])
     for entry in range(start, start + int(row["count"])):
@@ -161,7 +150,7 @@ def _split(forest: Forest, cell: int, square: float) -> None:
         _copy_entry(forest, entry, place)
         raise_cell(forest, child, place, square)
     give_back_rows(forest.entry_slots, forest.free_entries, int(row["room"]), start)
-    row["start"] = NOTHING
+    row["start"] = L.NOTHING
     row["count"] = 0
     row["room"] = 0
 
@@ -180,7 +169,7 @@ def _grow_cells(forest: Forest, node: int, square: float) -> None:
     for entry in range(start, start + int(row["entry_count"])):
         raise_cell(forest, cell, _sort_last(forest, start, entry), square)
     row["cell"] = cell
-    row["start"] = NOTHING
+    row["start"] = L.NOTHING
     row["room"] = 0
 
 
@@ -189,11 +178,11 @@ def insert_entry(forest: Forest, node: int, slot: int, subscription: Row) -> Non
     """Enter a subscription into a node."""
     row = forest.nodes[node]
     square = combination_square(forest, node)
-    if row["cell"] == NOTHING and row["entry_count"] == SMALL_MAX:
+    if row["cell"] == L.NOTHING and row["entry_count"] == L.SMALL_MAX:
         _grow_cells(forest, node, square)
     count = int(row["entry_count"])
     row["entry_count"] = count + 1
-    if row["cell"] == NOTHING:
+    if row["cell"] == L.NOTHING:
         start, room = _place_at_end(forest, int(row["start"]), count, int(row["room"]))
         row["start"] = start
         row["room"] = room
@@ -206,7 +195,7 @@ def insert_entry(forest: Forest, node: int, slot: int, subscription: Row) -> Non
     _write_entry(forest, place, node, slot, square, subscription)
     place = _sort_last(forest, int(forest.cells[cell]["start"]), place)
     raise_path(forest, cell, place, square)
-    while forest.cells[cell]["count"] > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
+    while forest.cells[cell]["count"] > L.LEAF_MAX and forest.cells[cell]["depth"] < L.DEPTH_MAX:
         _split(forest, cell, square)
         cell = leaf_at(forest, cell, x_m, y_m)
 
@@ -216,7 +205,7 @@ def find_entry(forest: Forest, node: int, slot: int, subscription: Row) -> tuple
     """Return the leaf (NOTHING without cells) and the place of a subscription's entry."""
     row = forest.nodes[node]
     cell = int(row["cell"])
-    if cell == NOTHING:
+    if cell == L.NOTHING:
         place = int(row["start"])
     else:
         x_m, y_m = float(np.float32(subscription["x_m"])), float(np.float32(subscription["y_m"]))
@@ -232,7 +221,7 @@ def remove_entry(forest: Forest, node: int, cell: int, entry: int) -> None:
     """Take an entry out of a node."""
     row = forest.nodes[node]
     row["entry_count"] -= 1
-    if cell == NOTHING:
+    if cell == L.NOTHING:
         last = int(row["start"] + row["entry_count"])
         if last != entry:
             _copy_entry(forest, last, entry)
@@ -248,7 +237,7 @@ def remove_entry(forest: Forest, node: int, cell: int, entry: int) -> None:
         give_back_rows(
             forest.entry_slots, forest.free_entries, int(leaf_row["room"]), int(leaf_row["start"])
         )
-        leaf_row["start"] = NOTHING
+        leaf_row["start"] = L.NOTHING
         leaf_row["room"] = 0
     if was_extreme:
         lower_path(forest, cell, square)
@@ -259,24 +248,24 @@ def remove_entry(forest: Forest, node: int, cell: int, entry: int) -> None:
 def _release_entries(forest: Forest, node: int) -> None:
     row = forest.nodes[node]
     give_back_rows(forest.entry_slots, forest.free_entries, int(row["room"]), int(row["start"]))
-    row["start"] = NOTHING
+    row["start"] = L.NOTHING
     row["room"] = 0
 
 
 @leaf
 def _merge_up(forest: Forest, node: int, cell: int) -> None:
     """Make cells whose children have become few a leaf again; a small root a node without cells."""
-    while cell != NOTHING:
+    while cell != L.NOTHING:
         first = int(forest.cells[cell]["first_child"])
         total = 0
-        for child in range(first, first + CHILDREN):
-            if forest.cells[child]["first_child"] != NOTHING:
+        for child in range(first, first + L.CHILDREN):
+            if forest.cells[child]["first_child"] != L.NOTHING:
                 return
             total += int(forest.cells[child]["count"])
-        if total > LEAF_MAX // 2:
+        if total > L.LEAF_MAX // 2:
             return
-        forest.cells[cell]["first_child"] = NOTHING
-        for child in range(first, first + CHILDREN):
+        forest.cells[cell]["first_child"] = L.NOTHING
+        for child in range(first, first + L.CHILDREN):
             row = forest.cells[child]
             for entry in range(int(row["start"]), int(row["start"] + row["count"])):
                 place = _append(forest, cell)
@@ -296,9 +285,9 @@ def _shed_cells(forest: Forest, node: int) -> None:
     """Do without cells in a node whose root is a leaf with few entries."""
     row = forest.nodes[node]
     root = int(row["cell"])
-    if forest.cells[root]["first_child"] != NOTHING or row["entry_count"] > SMALL_MAX // 2:
+    if forest.cells[root]["first_child"] != L.NOTHING or row["entry_count"] > L.SMALL_MAX // 2:
         return
-    row["cell"] = NOTHING
+    row["cell"] = L.NOTHING
     row["start"] = forest.cells[root]["start"]
     row["room"] = forest.cells[root]["room"]
     free_group(forest.cells, forest.meta, root)
@@ -309,7 +298,7 @@ def rewrite_entry(forest: Forest, node: int, slot: int, before: Row, after: Row)
     """Give an entry another place and reach: where it is, if it stays in its leaf."""
     square = combination_square(forest, node)
     cell, entry = find_entry(forest, node, slot, before)
-    if cell == NOTHING:
+    if cell == L.NOTHING:
         _write_place(forest, entry, square, after)
         return
     x_m, y_m = float(np.float32(after["x_m"])), float(np.float32(after["y_m"]))
@@ -322,9 +311,9 @@ def rewrite_entry(forest: Forest, node: int, slot: int, before: Row, after: Row)
     was_extreme = is_extreme(forest, cell, entry, square)
     start = int(row["start"])
     last = start + int(row["count"]) - 1
-    _copy_entry(forest, entry, SPARE)
+    _copy_entry(forest, entry, L.SPARE)
     _close_gap(forest, entry, last)
-    _copy_entry(forest, SPARE, last)
+    _copy_entry(forest, L.SPARE, last)
     _write_place(forest, last, square, after)
     entry = _sort_last(forest, start, last)
     if was_extreme:

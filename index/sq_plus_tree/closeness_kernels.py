@@ -29,22 +29,12 @@ import math
 import numpy as np
 
 from index.sq_plus_tree import closeness
-from index.sq_plus_tree.layout import (
-    CLASS_OFFSETS,
-    CLASS_RATIOS,
-    CLASSES,
-    COMBINED_MAX,
-    IS_WEIGHED,
-    SIZE_MAX,
-    TRIE_ROOT,
-    Forest,
-    Row,
-    Singles,
-)
+from index.sq_plus_tree import layout as L
+from index.sq_plus_tree.layout import Forest, Row, Singles
 from safe_region.jit import leaf
 
-_OFFSETS = np.array(CLASS_OFFSETS)
-_RATIOS = np.array(CLASS_RATIOS)
+_OFFSETS = np.array(L.CLASS_OFFSETS)
+_RATIOS = np.array(L.CLASS_RATIOS)
 outward = leaf(closeness.outward)
 _kind_of = leaf(closeness.kind_of)
 
@@ -52,13 +42,13 @@ _kind_of = leaf(closeness.kind_of)
 @leaf
 def is_loose(subscription: Row) -> bool:
     """Whether a subscription is found by its single keywords only."""
-    return bool(subscription["keyword_count"] > COMBINED_MAX or math.isinf(subscription["reach_m"]))
+    return bool(subscription["keyword_count"] > L.COMBINED_MAX or math.isinf(subscription["reach_m"]))
 
 
 @leaf
 def entry_kind(forest: Forest, subscription: Row) -> int:
     """Kind of a subscription's entries."""
-    if forest.meta[IS_WEIGHED]:
+    if forest.meta[L.IS_WEIGHED]:
         return 0
     return _kind_of(subscription["similarity"], subscription["keyword_count"], is_loose(subscription))
 
@@ -67,7 +57,7 @@ def entry_kind(forest: Forest, subscription: Row) -> int:
 def entry_gain(forest: Forest, subscription: Row, square: float) -> float:
     """Gain of a subscription's entry at a combination of so many squares."""
     weight = float(subscription["weight_m"])
-    if not forest.meta[IS_WEIGHED]:
+    if not forest.meta[L.IS_WEIGHED]:
         return weight
     norm = float(subscription["norm"])
     common = norm if is_loose(subscription) else square
@@ -77,10 +67,10 @@ def entry_gain(forest: Forest, subscription: Row, square: float) -> float:
 @leaf
 def combination_square(forest: Forest, node: int) -> float:
     """Squared weights of a combination; the number of its keywords where they count alike."""
-    if not forest.meta[IS_WEIGHED]:
+    if not forest.meta[L.IS_WEIGHED]:
         return float(forest.nodes[node]["depth"])
     total = 0.0
-    while node != TRIE_ROOT:
+    while node != L.TRIE_ROOT:
         total += forest.squares[forest.nodes[node]["keyword"]]
         node = int(forest.nodes[node]["parent"])
     return total
@@ -89,8 +79,8 @@ def combination_square(forest: Forest, node: int) -> float:
 @leaf
 def class_of(forest: Forest, square: float, norm: float) -> int:
     """Class of an object, by the squares of a combination that it has, and all its own."""
-    number = CLASSES - 1
-    if forest.meta[IS_WEIGHED]:
+    number = L.CLASSES - 1
+    if forest.meta[L.IS_WEIGHED]:
         while number > 0 and square * _RATIOS[number] > norm:
             number -= 1
     else:
@@ -102,7 +92,7 @@ def class_of(forest: Forest, square: float, norm: float) -> int:
 @leaf
 def class_factor(forest: Forest, kind: int, square: float, number: int) -> float:
     """Largest factor of a kind that an object of a class has, by the squares of the combination."""
-    if forest.meta[IS_WEIGHED]:
+    if forest.meta[L.IS_WEIGHED]:
         return 1.0 / math.sqrt(square * _RATIOS[number])
     return float(forest.class_closeness[int(square), kind, number])
 
@@ -113,7 +103,7 @@ def factors_of(forest: Forest, square: float, norm: float, factors: Singles) -> 
 
     `factors` is the table of closeness; with weights it is room for one factor, which is written.
     """
-    if forest.meta[IS_WEIGHED]:
+    if forest.meta[L.IS_WEIGHED]:
         factors[0, 0, 0] = outward(1.0 / math.sqrt(norm))
         return 0, 0
-    return min(int(norm), SIZE_MAX), int(square)
+    return min(int(norm), L.SIZE_MAX), int(square)

@@ -7,27 +7,10 @@ room; a kernel that is out of room returns OUT_OF_ROOM and goes on where it stop
 from __future__ import annotations
 
 from index.batches import Floats, Ints
+from index.sq_plus_tree import layout as L
 from index.sq_plus_tree.cell_kernels import find_entry, insert_entry, remove_entry, rewrite_entry
 from index.sq_plus_tree.closeness_kernels import combination_square, is_loose
-from index.sq_plus_tree.layout import (
-    BUCKET_MAX,
-    COMBINED_MAX,
-    DEPTH_MAX,
-    DONE_ROWS,
-    DONE_VISITS,
-    ENTRY_END,
-    LEAF_MAX,
-    MEMBER_END,
-    NODE_COUNT,
-    NODE_END,
-    NOTHING,
-    PENDING_COUNT,
-    ROOM_MAX,
-    Forest,
-    Row,
-    Rows,
-    Slots,
-)
+from index.sq_plus_tree.layout import Forest, Row, Rows, Slots
 from index.sq_plus_tree.threshold_kernels import has_entry
 from index.sq_plus_tree.trie_kernels import add_member, drop_node, make_child, remove_member
 from index.sq_plus_tree.walk_kernels import Walk, descend, make_next_node, next_node, start
@@ -39,13 +22,13 @@ from safe_region.jit import kernel, leaf
 DONE = 0
 OUT_OF_ROOM = -1
 
-NODES_SPARE = BUCKET_MAX * COMBINED_MAX + COMBINED_MAX + 1
+NODES_SPARE = L.BUCKET_MAX * L.COMBINED_MAX + L.COMBINED_MAX + 1
 """Opening a node makes a child for each further keyword of each member."""
-MEMBERS_SPARE = NODES_SPARE * 4 * BUCKET_MAX
+MEMBERS_SPARE = NODES_SPARE * 4 * L.BUCKET_MAX
 """A child may get all of them, in stretches that double."""
-GROUPS_SPARE = DEPTH_MAX + 2
+GROUPS_SPARE = L.DEPTH_MAX + 2
 """One entry may split every cell on its way, and the root may be new."""
-ENTRIES_SPARE = 16 * LEAF_MAX
+ENTRIES_SPARE = 16 * L.LEAF_MAX
 """What splits take, but for the longest leaf (see `entries_needed`)."""
 
 _WALKED = 1 << 30
@@ -54,7 +37,7 @@ _WALKED = 1 << 30
 
 def entries_needed(meta: Ints) -> int:
     """How many entries there must be so that the next visit has room."""
-    return int(meta[ENTRY_END] + (4 << int(meta[ROOM_MAX])) + ENTRIES_SPARE)
+    return int(meta[L.ENTRY_END] + (4 << int(meta[L.ROOM_MAX])) + ENTRIES_SPARE)
 
 
 _entries_needed = leaf(entries_needed)
@@ -65,9 +48,9 @@ def _has_room(forest: Forest) -> bool:
     """Whether one more visit, or opening one node, cannot run out of anything."""
     meta = forest.meta
     return bool(
-        meta[NODE_END] + NODES_SPARE <= forest.nodes.shape[0]
-        and meta[NODE_COUNT] + NODES_SPARE <= forest.node_keys.shape[0] * LOAD_MAX
-        and meta[MEMBER_END] + MEMBERS_SPARE <= forest.members.shape[0]
+        meta[L.NODE_END] + NODES_SPARE <= forest.nodes.shape[0]
+        and meta[L.NODE_COUNT] + NODES_SPARE <= forest.node_keys.shape[0] * LOAD_MAX
+        and meta[L.MEMBER_END] + MEMBERS_SPARE <= forest.members.shape[0]
         and group_room(forest.cells, meta) >= GROUPS_SPARE
         and _entries_needed(meta) <= forest.entries.shape[0]
     )
@@ -75,20 +58,20 @@ def _has_room(forest: Forest) -> bool:
 
 @leaf
 def _push(forest: Forest, node: int) -> None:
-    forest.pending[forest.meta[PENDING_COUNT]] = node
-    forest.meta[PENDING_COUNT] += 1
+    forest.pending[forest.meta[L.PENDING_COUNT]] = node
+    forest.meta[L.PENDING_COUNT] += 1
 
 
 @leaf
 def _pop(forest: Forest) -> int:
-    forest.meta[PENDING_COUNT] -= 1
-    return int(forest.pending[forest.meta[PENDING_COUNT]])
+    forest.meta[L.PENDING_COUNT] -= 1
+    return int(forest.pending[forest.meta[L.PENDING_COUNT]])
 
 
 @leaf
 def _join_bucket(forest: Forest, node: int, slot: int) -> None:
     add_member(forest, node, slot)
-    if forest.nodes[node]["count"] == BUCKET_MAX + 1:
+    if forest.nodes[node]["count"] == L.BUCKET_MAX + 1:
         _push(forest, node)
 
 
@@ -99,7 +82,7 @@ def _open(forest: Forest, node: int) -> None:
     first, count, room = int(row["start"]), int(row["count"]), int(row["room"])
     square = combination_square(forest, node)
     row["is_bucket"] = 0
-    row["start"] = NOTHING
+    row["start"] = L.NOTHING
     row["room"] = 0
     for place in range(first, first + count):
         slot = int(forest.members[place])
@@ -119,17 +102,17 @@ def _open(forest: Forest, node: int) -> None:
 def insert_all(forest: Forest, walk: Walk, slots: Slots) -> int:
     """Enter subscriptions. Returns DONE or OUT_OF_ROOM."""
     meta = forest.meta
-    for i in range(meta[DONE_ROWS], slots.shape[0]):
-        meta[DONE_ROWS] = i
-        if meta[DONE_VISITS] != _WALKED and not _walk_in(forest, walk, int(slots[i])):
+    for i in range(meta[L.DONE_ROWS], slots.shape[0]):
+        meta[L.DONE_ROWS] = i
+        if meta[L.DONE_VISITS] != _WALKED and not _walk_in(forest, walk, int(slots[i])):
             return OUT_OF_ROOM
-        meta[DONE_VISITS] = _WALKED
-        while meta[PENDING_COUNT] > 0:
+        meta[L.DONE_VISITS] = _WALKED
+        while meta[L.PENDING_COUNT] > 0:
             if not _has_room(forest):
                 return OUT_OF_ROOM
             _open(forest, _pop(forest))
-        meta[DONE_VISITS] = 0
-    meta[DONE_ROWS] = 0
+        meta[L.DONE_VISITS] = 0
+    meta[L.DONE_ROWS] = 0
     return DONE
 
 
@@ -142,12 +125,12 @@ def _walk_in(forest: Forest, walk: Walk, slot: int) -> bool:
     visit = 0
     start(walk, words)
     while True:
-        is_new = visit >= meta[DONE_VISITS]
+        is_new = visit >= meta[L.DONE_VISITS]
         if is_new and not _has_room(forest):
-            meta[DONE_VISITS] = visit
+            meta[L.DONE_VISITS] = visit
             return False
         node = make_next_node(forest, walk, words)
-        if node == NOTHING:
+        if node == L.NOTHING:
             return True
         visit += 1
         is_bucket = bool(forest.nodes[node]["is_bucket"])
@@ -165,7 +148,7 @@ def _walk_in(forest: Forest, walk: Walk, slot: int) -> bool:
 def remove_all(forest: Forest, walk: Walk, slots: Slots) -> int:
     """Take subscriptions out. Returns DONE or OUT_OF_ROOM."""
     meta = forest.meta
-    for i in range(meta[DONE_ROWS], slots.shape[0]):
+    for i in range(meta[L.DONE_ROWS], slots.shape[0]):
         slot = int(slots[i])
         row = forest.subscriptions[slot]
         words = forest.pool[row["keyword_start"] : row["keyword_start"] + row["keyword_count"]]
@@ -173,13 +156,13 @@ def remove_all(forest: Forest, walk: Walk, slots: Slots) -> int:
         visit = 0
         start(walk, words)
         while True:
-            is_new = visit >= meta[DONE_VISITS]
+            is_new = visit >= meta[L.DONE_VISITS]
             if is_new and not _has_room(forest):
-                meta[DONE_ROWS] = i
-                meta[DONE_VISITS] = visit
+                meta[L.DONE_ROWS] = i
+                meta[L.DONE_VISITS] = visit
                 return OUT_OF_ROOM
             node = next_node(forest, walk, words)
-            if node == NOTHING:
+            if node == L.NOTHING:
                 break
             visit += 1
             is_bucket = bool(forest.nodes[node]["is_bucket"])
@@ -193,10 +176,10 @@ def remove_all(forest: Forest, walk: Walk, slots: Slots) -> int:
             if not is_bucket and not loose:
                 descend(walk, node)
         # What was come to last lies deepest.
-        while meta[PENDING_COUNT] > 0:
+        while meta[L.PENDING_COUNT] > 0:
             drop_node(forest, _pop(forest))
-        meta[DONE_VISITS] = 0
-    meta[DONE_ROWS] = 0
+        meta[L.DONE_VISITS] = 0
+    meta[L.DONE_ROWS] = 0
     return DONE
 
 
@@ -232,7 +215,7 @@ def move_all(
     """
     meta = forest.meta
     after = scratch[0]
-    for i in range(meta[DONE_ROWS], slots.shape[0]):
+    for i in range(meta[L.DONE_ROWS], slots.shape[0]):
         slot = int(slots[i])
         row = forest.subscriptions[slot]
         scratch[0] = row
@@ -246,13 +229,13 @@ def move_all(
         visit = 0
         start(walk, words)
         while True:
-            is_new = visit >= meta[DONE_VISITS]
+            is_new = visit >= meta[L.DONE_VISITS]
             if is_new and not _has_room(forest):
-                meta[DONE_ROWS] = i
-                meta[DONE_VISITS] = visit
+                meta[L.DONE_ROWS] = i
+                meta[L.DONE_VISITS] = visit
                 return OUT_OF_ROOM
             node = next_node(forest, walk, words)
-            if node == NOTHING:
+            if node == L.NOTHING:
                 break
             visit += 1
             if forest.nodes[node]["is_bucket"]:
@@ -262,8 +245,8 @@ def move_all(
             if not loose:
                 descend(walk, node)
         forest.subscriptions[slot] = scratch[0]
-        meta[DONE_VISITS] = 0
-    meta[DONE_ROWS] = 0
+        meta[L.DONE_VISITS] = 0
+    meta[L.DONE_ROWS] = 0
     return DONE
 
 

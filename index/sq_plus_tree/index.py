@@ -30,6 +30,7 @@ import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, ReachBatch
 from index.sq_plus_tree import entry_kernels
+from index.sq_plus_tree import layout as L
 from index.sq_plus_tree.closeness import class_closeness, closeness_table
 from index.sq_plus_tree.entry_kernels import (
     GROUPS_SPARE,
@@ -39,30 +40,7 @@ from index.sq_plus_tree.entry_kernels import (
     entries_needed,
 )
 from index.sq_plus_tree.invariants import check_forest
-from index.sq_plus_tree.layout import (
-    CELL_DTYPE,
-    CHILDREN,
-    CLASSES,
-    COMBINED_MAX,
-    DEPTH_MAX,
-    ENTRY_DTYPE,
-    ENTRY_END,
-    FREE_NODE,
-    IS_WEIGHED,
-    MEMBER_END,
-    META_SIZE,
-    NODE_COUNT,
-    NODE_DTYPE,
-    NODE_END,
-    NOTHING,
-    PENDING_MAX,
-    ROOMS_MAX,
-    SPARE,
-    SUBSCRIPTION_DTYPE,
-    TRIE_ROOT,
-    Forest,
-    Slots,
-)
+from index.sq_plus_tree.layout import Forest, Slots
 from index.sq_plus_tree.match_kernels import match
 from index.sq_plus_tree.walk_kernels import new_walk
 from index.square import Square
@@ -93,27 +71,27 @@ class SqPlusTree:
     """
 
     def __init__(self, square: Square | None = None) -> None:
-        self._table = SlotTable(SUBSCRIPTION_DTYPE)
+        self._table = SlotTable(L.SUBSCRIPTION_DTYPE)
         self._root: Floats = np.array(square or (0.0, 0.0, _WORLD_M))
         self._weights = KeywordWeights()
         self._closeness = closeness_table()
         self._class_closeness = class_closeness(self._closeness)
         self._found_room = _FOUND_MIN
-        self._meta: Ints = np.zeros(META_SIZE, dtype=np.int64)
-        self._meta[NODE_END] = TRIE_ROOT + 1
-        self._meta[ENTRY_END] = SPARE + 1
-        self._meta[[FREE_NODE, GROUP_FREE]] = NOTHING
-        self._nodes = np.zeros(2 * NODES_SPARE, dtype=NODE_DTYPE)
+        self._meta: Ints = np.zeros(L.META_SIZE, dtype=np.int64)
+        self._meta[L.NODE_END] = L.TRIE_ROOT + 1
+        self._meta[L.ENTRY_END] = L.SPARE + 1
+        self._meta[[L.FREE_NODE, GROUP_FREE]] = L.NOTHING
+        self._nodes = np.zeros(2 * NODES_SPARE, dtype=L.NODE_DTYPE)
         self._node_keys, self._node_values = new_cells(256)
         self._members: Slots = np.zeros(2 * MEMBERS_SPARE, dtype=np.int32)
-        self._free_members: Slots = np.full(ROOMS_MAX, NOTHING, dtype=np.int32)
-        self._cells = np.zeros(8 * GROUPS_SPARE, dtype=CELL_DTYPE)
-        self._threshold_m = np.zeros((8 * GROUPS_SPARE, CLASSES), dtype=np.float32)
-        self._entries = np.zeros(2 * entries_needed(self._meta), dtype=ENTRY_DTYPE)
+        self._free_members: Slots = np.full(L.ROOMS_MAX, L.NOTHING, dtype=np.int32)
+        self._cells = np.zeros(8 * GROUPS_SPARE, dtype=L.CELL_DTYPE)
+        self._threshold_m = np.zeros((8 * GROUPS_SPARE, L.CLASSES), dtype=np.float32)
+        self._entries = np.zeros(2 * entries_needed(self._meta), dtype=L.ENTRY_DTYPE)
         self._entry_slots: Slots = np.zeros(len(self._entries), dtype=np.int32)
-        self._free_entries: Slots = np.full(ROOMS_MAX, NOTHING, dtype=np.int32)
-        self._pending: Slots = np.zeros(PENDING_MAX, dtype=np.int32)
-        self._scratch = np.zeros(1, dtype=SUBSCRIPTION_DTYPE)
+        self._free_entries: Slots = np.full(L.ROOMS_MAX, L.NOTHING, dtype=np.int32)
+        self._pending: Slots = np.zeros(L.PENDING_MAX, dtype=np.int32)
+        self._scratch = np.zeros(1, dtype=L.SUBSCRIPTION_DTYPE)
         self._nothing: Floats = np.empty(0)
         self._candidates = 0
 
@@ -136,7 +114,7 @@ class SqPlusTree:
             "norm": interests.norms(),
         }
         slots = self._table.append(reaches.ids, interests.keywords, columns)
-        self._meta[IS_WEIGHED] = is_weighed
+        self._meta[L.IS_WEIGHED] = is_weighed
         if is_weighed:
             self._weights.note(interests)
         self._enter(slots)
@@ -146,7 +124,7 @@ class SqPlusTree:
         slots = self._table.slots(reaches.ids)
         rows = self._table.rows
         changes = np.isinf(reaches.reach_m) != np.isinf(rows["reach_m"][slots])
-        changes &= rows["keyword_count"][slots] <= COMBINED_MAX
+        changes &= rows["keyword_count"][slots] <= L.COMBINED_MAX
         if changes.any():
             # Found by single keywords before or hereafter, by combinations hereafter or before.
             self._leave(slots[changes])
@@ -181,7 +159,7 @@ class SqPlusTree:
     def match(self, objects: ObjectBatch) -> Matches:
         """Find who is affected: large batches on all cores."""
         words = objects.keywords
-        norm2 = objects.norms() if self._meta[IS_WEIGHED] else self._nothing
+        norm2 = objects.norms() if self._meta[L.IS_WEIGHED] else self._nothing
         cuts = list(range(0, len(objects), max(_PART_MIN, -(-len(objects) // core_count())))) or [0]
         parts = list(zip(cuts, [*cuts[1:], len(objects)], strict=True))
         found = list(ahead_of(parts, lambda part: self._match_part(objects, words, norm2, *part)))
@@ -204,7 +182,7 @@ class SqPlusTree:
     ) -> tuple[Ints, Ints, int]:
         """Match consecutive objects; return offsets, ids, and how many subscriptions were verified."""
         part = slice(start, stop)
-        is_weighed = bool(self._meta[IS_WEIGHED])
+        is_weighed = bool(self._meta[L.IS_WEIGHED])
         factors = np.empty((1, 1, 1), dtype=np.float32) if is_weighed else self._closeness
         offsets = np.zeros(stop - start + 1, dtype=np.int64)
         seen = np.zeros(1, dtype=np.int64)
@@ -215,7 +193,7 @@ class SqPlusTree:
             total = match(
                 self._forest(),
                 new_walk(),
-                np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32),
+                np.empty(L.CHILDREN * (L.DEPTH_MAX + 1), dtype=np.int32),
                 factors,
                 objects.ids[part],
                 objects.x_m[part],
@@ -251,7 +229,7 @@ class SqPlusTree:
     def _is_weighed(self, interests: InterestBatch) -> bool:
         """Whether keywords have weights, once interests are added."""
         are = interests.similarity == Similarity.TFIDF
-        is_weighed = bool(self._meta[IS_WEIGHED] if len(self._table) else are.any())
+        is_weighed = bool(self._meta[L.IS_WEIGHED] if len(self._table) else are.any())
         if (are != is_weighed).any():
             raise ValueError("interests of TFIDF and others cannot be in one index")
         return is_weighed
@@ -289,9 +267,9 @@ class SqPlusTree:
     def _grow(self) -> None:
         """Lengthen what has no room for one more step."""
         meta = self._meta
-        self._nodes = longer(self._nodes, int(meta[NODE_END]) + NODES_SPARE)
-        self._members = longer(self._members, int(meta[MEMBER_END]) + MEMBERS_SPARE)
-        if meta[NODE_COUNT] + NODES_SPARE > len(self._node_keys) * LOAD_MAX:
+        self._nodes = longer(self._nodes, int(meta[L.NODE_END]) + NODES_SPARE)
+        self._members = longer(self._members, int(meta[L.MEMBER_END]) + MEMBERS_SPARE)
+        if meta[L.NODE_COUNT] + NODES_SPARE > len(self._node_keys) * LOAD_MAX:
             self._node_keys, self._node_values = rehashed(
                 self._node_keys, self._node_values, 2 * len(self._node_keys)
             )

@@ -8,24 +8,10 @@ from itertools import combinations
 import numpy as np
 
 from index.contracts import InconsistentIndexError
+from index.sq_plus_tree import layout as L
 from index.sq_plus_tree.cell_kernels import others_signature
 from index.sq_plus_tree.closeness_kernels import combination_square, is_loose
-from index.sq_plus_tree.layout import (
-    BUCKET_MAX,
-    CHILDREN,
-    CLASSES,
-    DEPTH_MAX,
-    ENTRY_DTYPE,
-    LEAF_MAX,
-    NODE_COUNT,
-    NOTHING,
-    PENDING_COUNT,
-    SMALL_MAX,
-    TRIE_ROOT,
-    Forest,
-    Row,
-    Slots,
-)
+from index.sq_plus_tree.layout import Forest, Row, Slots
 from index.sq_plus_tree.threshold_kernels import entry_threshold, has_entry, write_reach
 from index.tables.id_map_kernels import NO_KEY
 
@@ -41,7 +27,7 @@ def check_forest(forest: Forest, used: Slots) -> None:
         Naming what does not hold.
     """
     nodes = dict(_nodes(forest))
-    if len(nodes) != forest.meta[NODE_COUNT] or forest.meta[PENDING_COUNT] != 0:
+    if len(nodes) != forest.meta[L.NODE_COUNT] or forest.meta[L.PENDING_COUNT] != 0:
         raise InconsistentIndexError("the trie has lost count of its nodes")
     opened = {
         combination for combination, node in nodes.items() if not forest.nodes[node]["is_bucket"]
@@ -78,7 +64,7 @@ def _nodes(forest: Forest) -> Iterator[tuple[Combination, int]]:
         if forest.nodes[node]["parent"] != parent or forest.nodes[node]["keyword"] != keyword:
             raise InconsistentIndexError(f"node {node} is hashed as another")
         below.setdefault(parent, []).append((keyword, node))
-    stack: list[tuple[Combination, int]] = [((), TRIE_ROOT)]
+    stack: list[tuple[Combination, int]] = [((), L.TRIE_ROOT)]
     while stack:
         combination, node = stack.pop()
         children = [((*combination, keyword), child) for keyword, child in below.get(node, [])]
@@ -89,7 +75,7 @@ def _nodes(forest: Forest) -> Iterator[tuple[Combination, int]]:
 def _check_bucket(forest: Forest, node: int, slots: set[int]) -> None:
     row = forest.nodes[node]
     members = forest.members[row["start"] : row["start"] + row["count"]].tolist()
-    if set(members) != slots or len(members) > BUCKET_MAX:
+    if set(members) != slots or len(members) > L.BUCKET_MAX:
         raise InconsistentIndexError(f"the members of bucket {node} are wrong")
 
 
@@ -103,7 +89,7 @@ def _check_entries(forest: Forest, node: int, slots: set[int]) -> None:
         subscription = forest.subscriptions[forest.entry_slots[entry]]
         if mine != _expected_entry(forest, node, subscription):
             raise InconsistentIndexError(f"entry {entry} is not what its subscription is")
-        if leaf != NOTHING:
+        if leaf != L.NOTHING:
             cell = forest.cells[leaf]
             x_is_within = cell["x_min"] <= mine["x_m"] < cell["x_max"]
             y_is_within = cell["y_min"] <= mine["y_m"] < cell["y_max"]
@@ -113,7 +99,7 @@ def _check_entries(forest: Forest, node: int, slots: set[int]) -> None:
 
 def _expected_entry(forest: Forest, node: int, subscription: Row) -> Row:
     """Return what a subscription's entry in a node must be."""
-    entries = np.zeros(1, dtype=ENTRY_DTYPE)
+    entries = np.zeros(1, dtype=L.ENTRY_DTYPE)
     begin, count = int(subscription["keyword_start"]), int(subscription["keyword_count"])
     entries[0]["others"] = others_signature(forest, node, forest.pool[begin : begin + count])
     entries[0]["x_m"] = subscription["x_m"]
@@ -126,28 +112,28 @@ def _entries(forest: Forest, node: int) -> Iterator[tuple[int, int]]:
     """Yield entries with their leaves (NOTHING without cells); verify what cells say of them."""
     row = forest.nodes[node]
     square = combination_square(forest, node)
-    if row["cell"] == NOTHING:
-        if row["entry_count"] > SMALL_MAX:
+    if row["cell"] == L.NOTHING:
+        if row["entry_count"] > L.SMALL_MAX:
             raise InconsistentIndexError(f"node {node} has too many entries to be without cells")
-        yield from ((e, NOTHING) for e in range(row["start"], row["start"] + row["entry_count"]))
+        yield from ((e, L.NOTHING) for e in range(row["start"], row["start"] + row["entry_count"]))
         return
     stack = [int(row["cell"])]
     while stack:
         cell = stack.pop()
         first = int(forest.cells[cell]["first_child"])
-        if first != NOTHING:
-            stack += range(first, first + CHILDREN)
-            expected = forest.threshold_m[first : first + CHILDREN].max(axis=0)
+        if first != L.NOTHING:
+            stack += range(first, first + L.CHILDREN)
+            expected = forest.threshold_m[first : first + L.CHILDREN].max(axis=0)
         else:
             start, count = int(forest.cells[cell]["start"]), int(forest.cells[cell]["count"])
-            if count > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
+            if count > L.LEAF_MAX and forest.cells[cell]["depth"] < L.DEPTH_MAX:
                 raise InconsistentIndexError(f"leaf {cell} is over its capacity")
             bounds = forest.entries["bound_m"][start : start + count]
             if (bounds[1:] > bounds[:-1]).any():
                 raise InconsistentIndexError(f"entries of leaf {cell} are not by decreasing bounds")
-            expected = np.full(CLASSES, -np.inf, dtype=np.float32)
+            expected = np.full(L.CLASSES, -np.inf, dtype=np.float32)
             for entry in range(start, start + count):
-                mine = [entry_threshold(forest, entry, square, n) for n in range(CLASSES)]
+                mine = [entry_threshold(forest, entry, square, n) for n in range(L.CLASSES)]
                 expected = np.maximum(expected, mine)
                 yield entry, cell
         if not np.array_equal(expected, forest.threshold_m[cell]):

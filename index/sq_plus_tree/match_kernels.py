@@ -17,18 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from index.batches import Floats, Ints, KeywordIds
+from index.sq_plus_tree import layout as L
 from index.sq_plus_tree.cell_kernels import others_signature
 from index.sq_plus_tree.closeness_kernels import class_of, combination_square, factors_of
-from index.sq_plus_tree.layout import (
-    CHILDREN,
-    CLASSES,
-    IS_WEIGHED,
-    NOTHING,
-    SIZE_MAX,
-    Forest,
-    Singles,
-    Slots,
-)
+from index.sq_plus_tree.layout import Forest, Singles, Slots
 from index.sq_plus_tree.threshold_kernels import COORDINATE_ERROR
 from index.sq_plus_tree.walk_kernels import Walk, descend, next_node, start
 from index.tables.prefetch_kernels import prefetch
@@ -67,7 +59,7 @@ class Room(NamedTuple):
 @leaf
 def _weigh(forest: Forest, item: Item) -> None:
     """Write the squares of an object's keywords: ones where these count alike or nobody has them."""
-    is_weighed = bool(forest.meta[IS_WEIGHED])
+    is_weighed = bool(forest.meta[L.IS_WEIGHED])
     for i in range(item.words.shape[0]):
         is_known = is_weighed and item.words[i] < forest.squares.shape[0]
         item.squares[i] = forest.squares[item.words[i]] if is_known else 1.0
@@ -147,7 +139,7 @@ def _scan_entries(
     `others` is the signature of the object's keywords outside, `at` where its factors are.
     """
     depth, least = int(forest.nodes[node]["depth"]), int(forest.nodes[node]["keyword"])
-    is_counted = item.words.shape[0] <= SIZE_MAX
+    is_counted = item.words.shape[0] <= L.SIZE_MAX
     for entry in range(first, first + count):
         row = forest.entries[entry]
         bound = float(row["bound_m"])
@@ -195,10 +187,10 @@ def _search_cells(
         if threshold < 0.0 or away > threshold:
             continue
         first = int(forest.cells[cell]["first_child"])
-        if first != NOTHING:
-            for child in range(first, first + CHILDREN):
+        if first != L.NOTHING:
+            for child in range(first, first + L.CHILDREN):
                 prefetch(forest.cells, child)
-                prefetch(forest.threshold_m, child * CLASSES + number)
+                prefetch(forest.threshold_m, child * L.CLASSES + number)
                 stack[size] = child
                 size += 1
         else:
@@ -216,7 +208,7 @@ def _search_node(forest: Forest, node: int, item: Item, room: Room, total: int) 
     others = others_signature(forest, node, item.words)
     square = combination_square(forest, node)
     at = factors_of(forest, square, item.norm, room.factors)
-    if row["cell"] == NOTHING:
+    if row["cell"] == L.NOTHING:
         first, count = int(row["start"]), int(row["entry_count"])
         return _scan_entries(forest, node, first, count, -np.inf, others, item, at, room, total)
     number = class_of(forest, square, item.norm)
@@ -247,7 +239,7 @@ def match(
     `squares` is room for a number for each keyword; `norm2` is of no use where these count alike.
     """
     room = Room(stack, factors, found, seen)
-    is_weighed = bool(forest.meta[IS_WEIGHED])
+    is_weighed = bool(forest.meta[L.IS_WEIGHED])
     total = 0
     for i in range(object_ids.shape[0]):
         offsets[i] = total
@@ -258,7 +250,7 @@ def match(
         start(walk, item.words)
         while True:
             node = next_node(forest, walk, item.words)
-            if node == NOTHING:
+            if node == L.NOTHING:
                 break
             if forest.nodes[node]["is_bucket"]:
                 total = _scan_members(forest, node, item, room, total)

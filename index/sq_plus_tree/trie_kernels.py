@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from index.sq_plus_tree.layout import (
-    FREE_NODE,
-    MEMBER_END,
-    NODE_COUNT,
-    NODE_END,
-    NOTHING,
-    Forest,
-)
+from index.sq_plus_tree import layout as L
+from index.sq_plus_tree.layout import Forest
 from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.id_map_kernels import find, pop, put
 from safe_region.jit import leaf
@@ -33,18 +27,18 @@ def child(forest: Forest, node: int, keyword: int) -> int:
 def make_child(forest: Forest, node: int, keyword: int) -> int:
     """Return the combination of a node's and one lesser keyword, made an empty bucket if it is new."""
     found = child(forest, node, keyword)
-    if found != NOTHING:
+    if found != L.NOTHING:
         return found
     meta = forest.meta
-    found = take_rows(forest.nodes["parent"], meta, FREE_NODE, meta, NODE_END, 1)
-    meta[NODE_COUNT] += 1
+    found = take_rows(forest.nodes["parent"], meta, L.FREE_NODE, meta, L.NODE_END, 1)
+    meta[L.NODE_COUNT] += 1
     row = forest.nodes[found]
     row["parent"] = node
     row["keyword"] = keyword
     row["count"] = 0
-    row["start"] = NOTHING
+    row["start"] = L.NOTHING
     row["entry_count"] = 0
-    row["cell"] = NOTHING
+    row["cell"] = L.NOTHING
     row["room"] = 0
     row["depth"] = forest.nodes[node]["depth"] + 1
     row["is_bucket"] = 1
@@ -57,8 +51,8 @@ def drop_node(forest: Forest, node: int) -> None:
     """Remove a combination that nobody has."""
     row = forest.nodes[node]
     pop(forest.node_keys, forest.node_values, _key(row["parent"], row["keyword"]))
-    give_back_rows(forest.nodes["parent"], forest.meta, FREE_NODE, node)
-    forest.meta[NODE_COUNT] -= 1
+    give_back_rows(forest.nodes["parent"], forest.meta, L.FREE_NODE, node)
+    forest.meta[L.NODE_COUNT] -= 1
 
 
 @leaf
@@ -68,12 +62,12 @@ def add_member(forest: Forest, node: int, slot: int) -> None:
     count = int(row["count"])
     if count == 0:
         row["room"] = 0
-        row["start"] = take_rows(forest.members, forest.free_members, 0, forest.meta, MEMBER_END, 1)
+        row["start"] = take_rows(forest.members, forest.free_members, 0, forest.meta, L.MEMBER_END, 1)
     elif count == 1 << int(row["room"]):
         room = int(row["room"])
         start = int(row["start"])
         wider = take_rows(
-            forest.members, forest.free_members, room + 1, forest.meta, MEMBER_END, 2 << room
+            forest.members, forest.free_members, room + 1, forest.meta, L.MEMBER_END, 2 << room
         )
         for i in range(count):
             forest.members[wider + i] = forest.members[start + i]
@@ -103,5 +97,5 @@ def release_bucket(forest: Forest, node: int) -> None:
     """Give the stretch of a bucket back."""
     row = forest.nodes[node]
     give_back_rows(forest.members, forest.free_members, int(row["room"]), int(row["start"]))
-    row["start"] = NOTHING
+    row["start"] = L.NOTHING
     row["room"] = 0

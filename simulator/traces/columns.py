@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from simulator.traces.errors import TraceError
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from safe_region.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
 from simulator import schemas

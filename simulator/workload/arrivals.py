@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from safe_region.frame import Frame
 from simulator.chance import generator, uniform

@@ -7,7 +7,7 @@ Poisson process of arrivals (`simulator.workload.arrivals`).
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from safe_region.frame import Frame
 from simulator.chance import uniform

@@ -9,7 +9,7 @@ Clusters lie anywhere in the service area; the first are the largest.
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from safe_region.frame import Frame
 from simulator.chance import uniform

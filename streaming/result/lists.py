@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from feeds.storage import Stored, Where
 from streaming.result.manifest import BATCHES, CHANGES, ResultError, batches

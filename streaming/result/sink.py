@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from feeds.redis import RedisAddress
 from feeds.schemas import FEEDS

@@ -14,8 +14,8 @@ from bench.ap_tree.variants import VARIANTS
 from bench.ap_tree.workload import draw
 from bench.peers import postgres
 from bench.rt_tree.experiments import ORDERS
-from index.baselines.clause_cells.workload_kernels import frequency_of
 from index.naive import NaiveClauseIndex
+from index.published.clause_cells.workload_kernels import frequency_of
 from tests.index.boxes import BoxDice, insert, matched, move
 from tests.index.brute import ids
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.ap_tree.variants import VARIANTS
 from bench.rt_tree.experiments import ORDERS, RT_TREE
-from index.baselines.rt_tree import orders
+from index.published.rt_tree import orders
 
 SMALL = ("subscriptions=300", "objects=40", "history=50")
 

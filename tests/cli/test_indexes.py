@@ -71,9 +71,9 @@ def loaded_by(tmp_path, body, *arguments) -> set[str]:
 
 
 def published(modules) -> set[str]:
-    """Folders of `index.baselines` among modules; of the folder above, its own name."""
+    """Folders of `index.published` among modules; of the folder above, its own name."""
     parts = [name.split(".") for name in modules]
-    return {".".join(one[1:3]) for one in parts if one[:2] == ["index", "baselines"]}
+    return {".".join(one[1:3]) for one in parts if one[:2] == ["index", "published"]}
 
 
 class Server:
@@ -127,10 +127,10 @@ def test_a_server_loads_those_that_were_chosen(tmp_path):
     server = Server(tmp_path, "--object-index=iqf", "--clause-index=rq-tree")
     asyncio.run(server.work())
     assert published(server.loaded()) == {
-        "baselines",
-        "baselines.clause_cells",
-        "baselines.inverted_quad",
-        "baselines.iqf",
+        "published",
+        "published.clause_cells",
+        "published.inverted_quad",
+        "published.iqf",
     }
 
 
@@ -154,7 +154,7 @@ def test_the_command_line_loads_no_index_to_speak_of_them(tmp_path, arguments):
         ([], set()),
         (
             ["--object-index=all"],
-            {"baselines", "baselines.iqf", "baselines.iq_tree", "baselines.ir_tree"},
+            {"published", "published.iqf", "published.iq_tree", "published.ir_tree"},
         ),
     ],
 )
@@ -164,7 +164,7 @@ def test_compiling_loads_those_that_were_chosen(tmp_path, arguments, expected):
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("name", "expected"), [("sq-plus-tree", set()), ("igpt", {"baselines", "baselines.igpt"})]
+    ("name", "expected"), [("sq-plus-tree", set()), ("igpt", {"published", "published.igpt"})]
 )
 def test_the_stream_job_loads_those_that_were_chosen(tmp_path, name, expected):
     loaded = loaded_by(tmp_path, _STREAM_JOB, name)

@@ -12,7 +12,6 @@ import pytest
 from engine import Bounds, Engine, EngineOptions, Positions
 from engine.contracts import BOOLEAN, CHANGE_DTYPE, handle_of, kind_of, kinds_of
 from engine.engine import MATCHERS
-from index.baselines.ap_plus_tree import ApPlusTree
 from index.catalogue import (
     CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
@@ -21,6 +20,7 @@ from index.catalogue import (
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
+from index.published.ap_plus_tree import ApPlusTree
 from index.square import Square
 from tests.engine.kinds import KINDS, MATCHES_MAX, AreaDice, placed_batch
 from tests.index.brute import SIDE, ids

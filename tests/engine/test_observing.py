@@ -9,9 +9,9 @@ from engine import Engine, EngineOptions, Positions
 from engine.contracts import STATIONARY, TOP_K, handle_of
 from engine.stationary.matcher import StationarySpecs
 from engine.top_k.matcher import TopKSpecs
-from index.baselines.sq_tree import SqTree
-from index.baselines.sq_tree.layout import NODE_END, ROOT
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
+from index.published.sq_tree import SqTree
+from index.published.sq_tree.layout import NODE_END, ROOT
 from index.square import Square
 from safe_region.region import RegionMode
 

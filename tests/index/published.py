@@ -23,4 +23,4 @@ def is_published(make: Callable[[], object]) -> bool:
     """Whether an index, or a part of a pair, lies in a folder of published structures."""
     index = make()
     parts = [index, *getattr(index, "__dict__", {}).values()]
-    return any(type(one).__module__.startswith(("index.baselines.", "bench.")) for one in parts)
+    return any(type(one).__module__.startswith(("index.published.", "bench.")) for one in parts)

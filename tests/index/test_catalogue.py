@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from index.baselines.rt_tree import KINDS as RT_TREES
 from index.catalogue import (
     CLAUSE_INDEXES,
     KINDS,
@@ -21,6 +20,7 @@ from index.catalogue import (
 )
 from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, SubscriptionIndex
 from index.entry import Entry
+from index.published.rt_tree import KINDS as RT_TREES
 from index.square import Square
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ LOADED = {
         "kk-index": {"grid_files", "postings", "clause_cells"},
     },
 }
-"""Folders of `index.baselines` by setting and name; of the other names none."""
+"""Folders of `index.published` by setting and name; of the other names none."""
 
 _EACH = """
     import json, os, sys
@@ -70,9 +70,9 @@ _EACH = """
     from index.catalogue import KINDS
 
     def loaded():
-        return sorted({name.split(".")[2] for name in sys.modules if name.startswith("index.baselines.")})
+        return sorted({name.split(".")[2] for name in sys.modules if name.startswith("index.published.")})
 
-    assert "index.baselines" not in sys.modules, loaded()
+    assert "index.published" not in sys.modules, loaded()
     for kind in KINDS.values():
         for name, entry in kind.indexes.items():
             child = os.fork()
@@ -130,7 +130,7 @@ def test_an_index_loads_no_published_structure_but_its_own():
 
 
 def test_every_published_structure_can_be_chosen():
-    folders = {path.parent.name for path in (ROOT / "index" / "baselines").glob("*/__init__.py")}
+    folders = {path.parent.name for path in (ROOT / "index" / "published").glob("*/__init__.py")}
     assert {one for names in LOADED.values() for parts in names.values() for one in parts} == folders
 
 
@@ -145,7 +145,7 @@ def test_defaults_are_there_and_of_the_product():
     for kind in KINDS.values():
         assert kind.default in kind.names
         if kind.default in kind.indexes:
-            assert "baselines" not in kind.indexes[kind.default].path
+            assert "published" not in kind.indexes[kind.default].path
             assert not kind.indexes[kind.default].source
 
 
@@ -153,7 +153,7 @@ def test_every_entry_says_what_it_is_and_those_of_papers_which():
     for kind in KINDS.values():
         for name, entry in kind.indexes.items():
             assert entry.what, name
-            of_paper = any("baselines" in one.path for one in (entry, *entry.parts))
+            of_paper = any("published" in one.path for one in (entry, *entry.parts))
             assert bool(entry.source) == of_paper, name
 
 

@@ -11,13 +11,13 @@ import pytest
 from bench.peers.clause_dict import ClauseDict
 from bench.peers.clause_strtree import ClauseStrtree
 from bench.peers.numba_dict import NumbaDict
-from index.baselines.ap_tree import ApTree
-from index.baselines.grid_files import KkClauses, SsClauses
-from index.baselines.inverted_quad import InvertedQuad
-from index.baselines.quad_inverted import QuadInverted
-from index.baselines.rt_tree import RtTree
-from index.baselines.rt_tree.orders import ORDERS
 from index.catalogue import CLAUSE_INDEXES
+from index.published.ap_tree import ApTree
+from index.published.grid_files import KkClauses, SsClauses
+from index.published.inverted_quad import InvertedQuad
+from index.published.quad_inverted import QuadInverted
+from index.published.rt_tree import RtTree
+from index.published.rt_tree.orders import ORDERS
 from index.square import Square
 from tests.index.boxes import (
     AreaObject,

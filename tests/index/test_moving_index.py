@@ -7,17 +7,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from index.baselines.ap_plus_tree import ApPlusTree
-from index.baselines.ap_tree import ApTree
-from index.baselines.grid_files import KkClauses, KkObjects, SsClauses, SsObjects
-from index.baselines.inverted_quad import InvertedQuad
-from index.baselines.iq_tree import IqTreeObjectIndex
-from index.baselines.iqf import IqfObjectIndex
-from index.baselines.quad_files import IqObjects, RqObjects
-from index.baselines.quad_inverted import QuadInverted
 from index.catalogue import MOVING_INDEXES
 from index.naive import NaiveClauseIndex, NaiveObjectIndex
 from index.paired import PairedIndex
+from index.published.ap_plus_tree import ApPlusTree
+from index.published.ap_tree import ApTree
+from index.published.grid_files import KkClauses, KkObjects, SsClauses, SsObjects
+from index.published.inverted_quad import InvertedQuad
+from index.published.iq_tree import IqTreeObjectIndex
+from index.published.iqf import IqfObjectIndex
+from index.published.quad_files import IqObjects, RqObjects
+from index.published.quad_inverted import QuadInverted
 from tests.index.boxes import AreaObject, Box, Clause, area_batch, boxes_of
 from tests.index.brute import ids, keyword_lists
 from tests.index.movers import FOR_EVER, MoverDice, Movers, crowd_of_objects, rows_of, step

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from bench.peers.inverted_file import InvertedFile
-from index.baselines.iq_tree import IqTreeObjectIndex
-from index.baselines.iqf import IqfObjectIndex
-from index.baselines.ir_tree import IrTreeObjectIndex
 from index.catalogue import OBJECT_INDEXES
 from index.contracts import InconsistentIndexError
 from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex
+from index.published.iq_tree import IqTreeObjectIndex
+from index.published.iqf import IqfObjectIndex
+from index.published.ir_tree import IrTreeObjectIndex
 from index.tables.buckets.question_kernels import COUNTED_MAX, Question, fill_least, least_share
 from safe_region.scoring import text_distance
 from tests.index.brute import (

@@ -6,12 +6,12 @@ import pytest
 
 from bench.peers.subscription_dict import SubscriptionDict
 from bench.peers.subscription_strtree import SubscriptionStrtree
-from index.baselines.ciq import Ciq
-from index.baselines.igpt import Igpt
-from index.baselines.sq_tree import SqTree
 from index.catalogue import SUBSCRIPTION_INDEXES
 from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
+from index.published.ciq import Ciq
+from index.published.igpt import Igpt
+from index.published.sq_tree import SqTree
 from index.sq_plus_tree import SqPlusTree
 from tests.index.brute import Dice, Interest, Object, ids, interest_batch, object_batch, reach_batch
 from tests.index.published import marked

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from bench.peers.inverted_file import InvertedFile
-from index.baselines.grid_files import KkObjects, SsObjects
-from index.baselines.iq_tree import IqTreeObjectIndex
-from index.baselines.iqf import IqfObjectIndex
-from index.baselines.ir_tree import IrTreeObjectIndex
-from index.baselines.quad_files import IqObjects, RqObjects
 from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex
+from index.published.grid_files import KkObjects, SsObjects
+from index.published.iq_tree import IqTreeObjectIndex
+from index.published.iqf import IqfObjectIndex
+from index.published.ir_tree import IrTreeObjectIndex
+from index.published.quad_files import IqObjects, RqObjects
 from tests.index.boxes import Box, BoxDice, boxes_of
 from tests.index.brute import Object, ids, keyword_lists, object_batch
 from tests.index.published import marked

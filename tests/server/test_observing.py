@@ -6,8 +6,8 @@ import pytest
 
 import nearcast
 from engine.contracts import TOP_K
-from index.baselines.sq_tree import SqTree
-from index.baselines.sq_tree.layout import ROOT
+from index.published.sq_tree import SqTree
+from index.published.sq_tree.layout import ROOT
 from server.main import Server
 from server.settings import load_settings
 from tests.support.servers import serving

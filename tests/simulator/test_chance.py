@@ -1,5 +1,5 @@
 import numpy as np
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from simulator.chance import generator, uniform, uniforms
 

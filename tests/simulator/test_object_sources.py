@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from safe_region.frame import Area, Frame
 from simulator import schemas

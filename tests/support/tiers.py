@@ -23,7 +23,7 @@ FIXTURES = {
 FOLDERS = {
     "tests/bench": "published",
     "tests/chaos": "processes",
-    "tests/index/baselines": "published",
+    "tests/index/published": "published",
     "tests/streaming/spark": "spark",
 }
 """And what is below them."""

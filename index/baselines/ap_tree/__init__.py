@@ -1,5 +1,0 @@
-"""The AP-Tree: clauses parted by keywords or by place, whichever costs less, node by node."""
-
-from index.baselines.ap_tree.index import ApTree
-
-__all__ = ["ApTree"]

@@ -1,5 +1,0 @@
-"""CIQ: covering cells of a quadtree, with a textual bound for each subscription and cell."""
-
-from index.baselines.ciq.index import Ciq
-
-__all__ = ["Ciq"]

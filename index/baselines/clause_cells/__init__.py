@@ -1,5 +1,0 @@
-"""Clauses in cells of quadtrees, where a cost model says: what the IQ-Tree and the RQ-Tree share."""
-
-from index.baselines.clause_cells.trees import CellTrees
-
-__all__ = ["CellTrees"]

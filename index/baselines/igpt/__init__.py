@@ -1,5 +1,0 @@
-"""IGPT and IPT: a quadtree with an inverted file in each leaf, whose lists are alpha groups."""
-
-from index.baselines.igpt.index import Igpt, Ipt
-
-__all__ = ["Igpt", "Ipt"]

@@ -1,5 +1,0 @@
-"""IQ-tree: one quadtree whose nodes know which keywords occur below them."""
-
-from index.baselines.iq_tree.index import IqTreeObjectIndex
-
-__all__ = ["IqTreeObjectIndex"]

@@ -1,5 +1,0 @@
-"""IQF: an inverted file, and a quadtree for each frequent keyword."""
-
-from index.baselines.iqf.index import IqfObjectIndex
-
-__all__ = ["IqfObjectIndex"]

@@ -1,5 +1,0 @@
-"""Posting lists by keyword and by place: what the grid files and the quadtrees of objects share."""
-
-from index.baselines.postings.objects import PostedObjects
-
-__all__ = ["PostedObjects"]

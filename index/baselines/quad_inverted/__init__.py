@@ -1,5 +1,0 @@
-"""IQ-Tree: a quadtree whose cells have an inverted list of clauses by their least frequent keyword."""
-
-from index.baselines.quad_inverted.index import QuadInverted
-
-__all__ = ["QuadInverted"]

@@ -1,5 +1,0 @@
-"""The SQ-tree of Lamps: a quadtree of subscriptions by region, inverted files and thresholds at nodes."""
-
-from index.baselines.sq_tree.index import SqTree
-
-__all__ = ["SqTree"]

@@ -1,0 +1,330 @@
+"""Clauses come, go and move, and meet the objects on their way: Algorithms 6 and 7.
+
+A clause that moves goes down once, with its old and its new box. At a node that both come by, and
+within whose region both are the same, nothing is done (case 1). A leaf that only the old one comes by
+loses the clause (case 2); one that both come by has its entry written anew (case 3); one that only the
+new one comes by gets it (case 4). What is told of an object is whether it is in the new box and not in
+the old, or the reverse: differences of boxes are no boxes. While something is being rebuilt beside,
+case 1 goes down, too, so that entries say of which generation their clauses are.
+"""
+
+from __future__ import annotations
+
+from index.batches import Floats, Ints
+from index.published.ap_plus_tree.layout import (
+    BOTH,
+    DONE,
+    ENTER,
+    FOUND,
+    KEPT,
+    LEAVE,
+    LEFT,
+    LISTS,
+    NEW,
+    OLD,
+    Lists,
+)
+from index.published.ap_plus_tree.object_kernels import box_of
+from index.published.ap_plus_tree.part_kernels import (
+    give_child,
+    lacks_chunks_below,
+    lacks_open_cut,
+    open_cut,
+)
+from index.published.ap_plus_tree.scan_kernels import (
+    changes_in_both,
+    is_same_within,
+    lacks_results,
+    old_box,
+    scan_list,
+)
+from index.published.ap_tree import layout as L
+from index.published.ap_tree.change_kernels import enter_leaf, note_due
+from index.published.ap_tree.chunk_kernels import add_pending, lacks_chunks
+from index.published.ap_tree.drift_kernels import update_above
+from index.published.ap_tree.layout import Build, Numbers, Row, Tree
+from index.published.ap_tree.leaf_kernels import find_entry, remove_entry, write_entry
+from index.published.ap_tree.node_kernels import column_at, find_cut, lacks_nodes, lacks_stack, line_at
+from index.published.ap_tree.order_kernels import clause_codes, enrol
+from safe_region.jit import kernel, leaf
+
+_BEGIN = 0
+_TREE = 1
+_LEAVE_JOB = 2
+_ENTER_JOB = 3
+
+_Box = tuple[float, float, float, float]
+
+
+@leaf
+def _push(tree: Tree, node: int, mode: int) -> None:
+    tree.stack[tree.meta[L.STACK_COUNT]] = 4 * node + mode
+    tree.meta[L.STACK_COUNT] += 1
+
+
+@leaf
+def _push_part(
+    tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, number: int, mode: int
+) -> None:
+    """Go on with the child of a part, made if it is wanted and not there."""
+    child = int(tree.parts[int(tree.nodes[node]["start"]) + number]["child"])
+    if child == L.NOTHING:
+        if not mode & NEW:
+            return
+        child = give_child(tree, job, lists, order, node, number)
+    _push(tree, child, mode)
+
+
+@leaf
+def _descend_by_keywords(
+    tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, slot: int, mode: int
+) -> bool:
+    row = tree.nodes[node]
+    number = L.DUMMY
+    if mode == NEW and (lacks_nodes(tree, 1) or lacks_chunks_below(lists, node, 1)):
+        return False
+    if clause_codes(tree, order, slot) > row["offset"]:
+        code = int(tree.codes[row["offset"]])
+        if mode != NEW:
+            number = find_cut(tree, row, code, 1)
+        elif lacks_open_cut(tree, lists, node, code):
+            return False
+        else:
+            number = open_cut(tree, lists, order, node, code)
+    tree.meta[L.STACK_COUNT] -= 1
+    _push_part(tree, job, lists, order, node, number, mode)
+    return True
+
+
+@leaf
+def _contains(row: Row, box: _Box) -> bool:
+    """Whether a box contains the region of a node."""
+    return bool(
+        box[0] <= row["x1_m"]
+        and box[1] <= row["y1_m"]
+        and box[2] >= row["x2_m"]
+        and box[3] >= row["y2_m"]
+    )
+
+
+@leaf
+def _cells_of(
+    tree: Tree,
+    row: Row,
+    box: _Box,
+    is_wanted: bool,  # noqa: FBT001
+) -> tuple[int, int, int, int]:
+    """Return the first and last column, and row, of cells that a box is in; none if in the dummy."""
+    if not is_wanted or _contains(row, box):
+        return 0, -1, 0, -1
+    return (
+        column_at(tree, row, box[0]),
+        column_at(tree, row, box[2]),
+        line_at(tree, row, box[1]),
+        line_at(tree, row, box[3]),
+    )
+
+
+@leaf
+def _size(cells: tuple[int, int, int, int]) -> int:
+    return (cells[1] - cells[0] + 1) * (cells[3] - cells[2] + 1)
+
+
+@leaf
+def _has(cells: tuple[int, int, int, int], column: int, line: int) -> bool:
+    return cells[0] <= column <= cells[1] and cells[2] <= line <= cells[3]
+
+
+@leaf
+def _descend_by_place(
+    tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, slot: int, mode: int
+) -> bool:
+    row = tree.nodes[node]
+    old, new = old_box(lists), box_of(tree.clauses[slot])
+    was_within = mode & OLD != 0 and _contains(row, old)
+    is_within = mode & NEW != 0 and _contains(row, new)
+    before, now = _cells_of(tree, row, old, mode & OLD != 0), _cells_of(tree, row, new, mode & NEW != 0)
+    needed = _size(now) + int(is_within)
+    used = int(tree.meta[L.STACK_COUNT])
+    if (
+        lacks_stack(tree, tree.stack, used, _size(before) + needed + 1)
+        or (needed > 0 and lacks_nodes(tree, needed))
+        or lacks_chunks_below(lists, node, needed)
+    ):
+        return False
+    tree.meta[L.STACK_COUNT] = used - 1
+    if was_within or is_within:
+        dummy_mode = (OLD if was_within else 0) | (NEW if is_within else 0)
+        _push_part(tree, job, lists, order, node, L.DUMMY, dummy_mode)
+    columns = int(row["x_count"])
+    for line in range(before[2], before[3] + 1):
+        for column in range(before[0], before[1] + 1):
+            here = BOTH if _has(now, column, line) else OLD
+            _push_part(tree, job, lists, order, node, 1 + line * columns + column, here)
+    for line in range(now[2], now[3] + 1):
+        for column in range(now[0], now[1] + 1):
+            if not _has(before, column, line):
+                _push_part(tree, job, lists, order, node, 1 + line * columns + column, NEW)
+    return True
+
+
+@leaf
+def _pass_leaf(tree: Tree, job: Build, node: int, slot: int, mode: int) -> bool:
+    """Have a clause enter, leave, or stay in the leaf on top; return false if there is no room."""
+    kind = tree.nodes[node]["kind"]
+    if mode == NEW:
+        if kind == L.PENDING:
+            if lacks_chunks(tree, job.chunks, 1):
+                return False
+            add_pending(tree, job, node, slot)
+        elif not enter_leaf(tree, node, slot):
+            return False
+    elif kind == L.LEAF:
+        if mode == BOTH:
+            write_entry(tree, find_entry(tree, node, slot), slot)
+        elif remove_entry(tree, node, slot):
+            note_due(tree, update_above(tree, node, -1))
+    tree.meta[L.STACK_COUNT] -= 1
+    return True
+
+
+@leaf
+def _pass_node(
+    tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, slot: int, mode: int
+) -> bool:
+    """Go on below the node on top, or enter, leave or stay in it; return false if there is no room."""
+    kind = tree.nodes[node]["kind"]
+    if kind == L.KEYWORDS:
+        return _descend_by_keywords(tree, job, lists, order, node, slot, mode)
+    if kind == L.SPACE:
+        return _descend_by_place(tree, job, lists, order, node, slot, mode)
+    return _pass_leaf(tree, job, node, slot, mode)
+
+
+@leaf
+def _walk(
+    tree: Tree,
+    job: Build,
+    lists: Lists,
+    order: Numbers,
+    slot: int,
+    kind: int,
+    reports: bool,  # noqa: FBT001
+    found: Ints,
+    left: Ints,
+) -> bool:
+    """Work the stack off; return false, to be called again, if there is no room."""
+    meta = tree.meta
+    while meta[L.STACK_COUNT] > 0:
+        top = int(tree.stack[meta[L.STACK_COUNT] - 1])
+        node, mode = top // 4, top % 4
+        row = tree.nodes[node]
+        if node == meta[L.JOB_OLD]:
+            meta[L.MEETS_JOB] |= mode
+        scans = reports and kind != LEAVE and lists.counts[LISTS * node + KEPT] > 0
+        if mode == BOTH:
+            root = tree.nodes[meta[L.ROOT]]
+            is_same = is_same_within(root, row, old_box(lists), box_of(tree.clauses[slot]))
+            if is_same and not changes_in_both(lists):
+                scans = False
+                if meta[L.JOB_OLD] == L.NOTHING:
+                    meta[L.STACK_COUNT] -= 1
+                    continue
+        if scans and lacks_results(lists, node, found, left):
+            return False
+        if not _pass_node(tree, job, lists, order, node, slot, mode):
+            return False
+        if scans:
+            scan_list(tree, lists, node, slot, mode, kind != ENTER, found, left)
+    return True
+
+
+@leaf
+def _begin(tree: Tree, lists: Lists, slot: int, kind: int, boxes: Floats) -> None:
+    meta = tree.meta
+    clause = tree.clauses[slot]
+    lists.same[0], lists.same[1], lists.same[2], lists.same[3] = boxes[4], boxes[5], boxes[6], boxes[7]
+    lists.old[0], lists.old[1] = clause["x1_m"], clause["y1_m"]
+    lists.old[2], lists.old[3] = clause["x2_m"], clause["y2_m"]
+    meta[L.MEETS_JOB] = 0
+    if kind == LEAVE or meta[L.JOB_OLD] != L.NOTHING:
+        clause["generation"] += 1
+    if kind != LEAVE:
+        clause["mark"] = 0
+    if kind == ENTER:
+        start = int(clause["keyword_start"])
+        for place in range(start, start + int(clause["keyword_count"])):
+            enrol(tree.order, tree.pool[place])
+            enrol(tree.job_order, tree.pool[place])
+        _push(tree, int(meta[L.ROOT]), NEW)
+    elif kind == LEAVE:
+        _push(tree, int(meta[L.ROOT]), OLD)
+    else:
+        clause["x1_m"], clause["y1_m"], clause["x2_m"], clause["y2_m"] = boxes[:4]
+        _push(tree, int(meta[L.ROOT]), BOTH)
+
+
+@leaf
+def _change(
+    tree: Tree, job: Build, lists: Lists, slot: int, kind: int, boxes: Floats, found: Ints, left: Ints
+) -> bool:
+    """Bring one clause on its way; return false, to be called again, if there is no room."""
+    meta = tree.meta
+    if meta[L.STAGE] == _BEGIN:
+        _begin(tree, lists, slot, kind, boxes)
+        meta[L.STAGE] = _TREE
+    if meta[L.STAGE] == _TREE:
+        if not _walk(tree, job, lists, tree.order, slot, kind, True, found, left):
+            return False
+        meta[L.STAGE] = _LEAVE_JOB
+        if meta[L.MEETS_JOB] & OLD:
+            _push(tree, int(meta[L.JOB_NEW]), OLD)
+    if meta[L.STAGE] == _LEAVE_JOB:
+        if not _walk(tree, job, lists, tree.job_order, slot, kind, False, found, left):
+            return False
+        meta[L.STAGE] = _ENTER_JOB
+        if meta[L.MEETS_JOB] & NEW:
+            tree.clauses[slot]["mark"] = meta[L.JOB_NUMBER]
+            _push(tree, int(meta[L.JOB_NEW]), NEW)
+    return _walk(tree, job, lists, tree.job_order, slot, kind, False, found, left)
+
+
+@kernel
+def change_all(
+    tree: Tree,
+    job: Build,
+    lists: Lists,
+    slots: Numbers,
+    kind: int,
+    boxes: Floats,
+    found_offsets: Ints,
+    found: Ints,
+    left_offsets: Ints,
+    left: Ints,
+) -> int:
+    """Have clauses enter, leave or move, and write as CSR what they begin and cease to match.
+
+    Goes on at `state[DONE]`. Returns FINISHED, OUT_OF_ROOM when something is to be lengthened first, or
+    HAS_DUE when nodes wait to be built anew. A row of `boxes` has x1, y1, x2, y2 of the new box of a
+    clause, and of the one within which all is the same; it counts for moves.
+    """
+    meta, state = tree.meta, lists.state
+    while state[DONE] < slots.shape[0]:
+        i = state[DONE]
+        j = i if boxes.shape[0] > 1 else 0
+        if meta[L.STAGE] == _BEGIN:
+            found_offsets[i] = state[FOUND]
+            left_offsets[i] = state[LEFT]
+        if not _change(tree, job, lists, int(slots[i]), kind, boxes[j], found, left):
+            return L.OUT_OF_ROOM
+        meta[L.STAGE] = _BEGIN
+        state[DONE] = i + 1
+        if kind == ENTER:
+            tree.limits[L.POPULATION] += 1
+        elif kind == LEAVE:
+            tree.limits[L.POPULATION] -= 1
+        if meta[L.DUE_COUNT] > 0:
+            return L.HAS_DUE
+    found_offsets[slots.shape[0]] = state[FOUND]
+    left_offsets[slots.shape[0]] = state[LEFT]
+    return L.FINISHED

@@ -1,0 +1,318 @@
+"""The AP+-Tree (ap-tree.txt section 4): clauses that move, and live objects, in the same tree.
+
+Operations: publish is the AP-Tree's match, and keeps the object in the nodes it comes by; insert goes
+down to the leaves of the clause and scans the lists there; move goes down once with both boxes, and
+touches only where they differ; remove is the AP-Tree's; retract matches again. What is gone, retracted
+or expired, is swept out of lists by and by, some items a call.
+
+Plan: a node has, beside what an AP-Tree's has, two lists of objects. The m-list of a leaf has the
+objects that come to it. A node with parts has the objects that *wait*: those that belong to a part
+which nobody has yet, a cut for keywords outside all cuts, an empty cell or a dummy; where a clause
+makes such a part, or extends a cut, they go there. So whatever comes later finds them. An object of
+which there are `copies_max` copies is *stopped*: it is kept in the m-list of the node it has come to,
+and not below. A clause scans the m-lists of all nodes on its way; it meets an object in one of them,
+or, if the object has an area, in several, of which one tells of it (`object_kernels`, `part_kernels`,
+`scan_kernels`, `clause_kernels`).
+
+Nodes that are built anew at once have their objects taken off before and put back after. What is built
+beside gets them when it is ready, slice by slice; new ones go both ways meanwhile (`load_kernels`).
+
+Decisions where the paper says nothing, and deviations from it:
+- differences of ranges are no rectangles: tested is "in the new range and not in the old". There is no
+  list of a clause's leaves: the walk finds them;
+- a subtree within whose region both ranges are the same is left out as a whole (case 1). Entries there
+  go on to have the old box, which is the same within their region;
+- what it costs that clauses move, where space is divided (section 4.3.1), is in
+  `index.published.ap_tree.motion_kernels`: with the mean time between two moves of a clause as the
+  timestamp, time cancels out, and only how far clauses went, and how often they move for each object that
+  comes, are observed;
+- the AP+k- and the AP+s-Tree of section 5.2, which keep objects apart, are pairs (`index.paired`) of an
+  AP-Tree that follows motion and an inverted file with quadtrees, or a quadtree with inverted files;
+- lists are chains of chunks of eight items, each with the box in float32, rounded outwards, and the
+  signature of the object's keywords, as leaves have of clauses.
+
+Warnings: each keyword of an object that no cut has makes it wait, so nearly every object waits in
+nearly every k-node that it comes by.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.batches import Boxes, Floats, Ints, KeywordLists, Matches, Moves, ObjectBatch
+from index.published.ap_plus_tree import clause_kernels, load_kernels, object_kernels, scan_kernels
+from index.published.ap_plus_tree import layout as L
+from index.published.ap_plus_tree.cargo import ListCargo
+from index.published.ap_plus_tree.invariants import check_lists
+from index.published.ap_plus_tree.lists import ListArrays
+from index.published.ap_tree.arrays import TreeArrays
+from index.published.ap_tree.invariants import check_tree
+from index.published.ap_tree.layout import (
+    CANDIDATES,
+    DUE_COUNT,
+    FINISHED,
+    HAS_DUE,
+    SEEN_STRIDE,
+    STACK_COUNT,
+    Numbers,
+)
+from index.published.ap_tree.rebuilds import Rebuilds
+from index.square import Square
+from index.tables.clauses import columns_of, validate_boxes, validate_clauses
+
+_FOUND_MIN = 64
+_EVERYWHERE = (-np.inf, -np.inf, np.inf, np.inf)
+_COPIES_MAX = 100
+_DEAD_SHARE = 0.2
+"""From this share of dead items on, they are looked for."""
+_SWEEP = 512
+_SWEEP_EACH = 64
+"""Items that are looked at in a call, and for each of its rows."""
+
+
+class ApPlusTree:
+    """See `index.contracts.MovingIndex`.
+
+    Parameters
+    ----------
+    square
+        Where most clauses and objects are; by default about the boxes there are.
+    fanout
+        Parts of a node, at most (f).
+    leaf_max
+        Clauses of a leaf before it is parted (theta_p).
+    drift_max
+        Divergence from which a node is built anew (theta_KL).
+    change_share
+        Share of a node's entries that must have come or gone before that.
+    copies_max
+        Copies of an object, those that wait included, before it is pushed no further down.
+    workload
+        Objects like those to come.
+    """
+
+    def __init__(
+        self,
+        square: Square | None = None,
+        *,
+        fanout: int = 200,
+        leaf_max: int = 40,
+        drift_max: float = 0.001,
+        change_share: float = 0.2,
+        copies_max: int = _COPIES_MAX,
+        workload: ObjectBatch | None = None,
+    ) -> None:
+        self._arrays = TreeArrays.of(fanout, leaf_max, drift_max, change_share)
+        self._table = self._arrays.table
+        self._lists = ListArrays(copies_max, fanout)
+        self._objects = self._lists.objects
+        self._cargo = ListCargo(self._arrays, self._lists)
+        self._rebuilds = Rebuilds(self._arrays, square, is_rarest_first=False, cargo=self._cargo)
+        self.candidate_count = 0
+        self._found: Ints = np.empty(_FOUND_MIN, dtype=np.int64)
+        self._left: Ints = np.empty(_FOUND_MIN, dtype=np.int64)
+        self._no_boxes: Floats = np.zeros((1, 8))
+        if workload is not None:
+            self._arrays.sample(workload, 1)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def object_count(self) -> int:
+        """How many objects are alive. O(objects)."""
+        return len(self._objects)
+
+    def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> Matches:
+        """Add clauses; return the live objects that each matches."""
+        validate_clauses(ids, boxes, required)
+        slots = self._table.append(ids, required, columns_of(boxes))
+        if not len(ids):
+            return Matches.of(np.zeros(0, dtype=np.int64), ids)
+        self._lists.know_keywords(0, int(np.diff(required.offsets).max()))
+        self._arrays.motions.stand(slots)
+        self._rebuilds.know(boxes, required)
+        if self._rebuilds.is_bulk(len(ids)):
+            self._rebuilds.plant()
+            return self._found_by(slots)
+        found = self._change(slots, L.ENTER, self._no_boxes).entered
+        self._rebuilds.ride(len(ids))
+        return found
+
+    def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
+        """Give clauses new boxes; return what each matches before or after, and not both."""
+        validate_boxes(ids, boxes)
+        slots = self._table.distinct_slots(ids)
+        self._arrays.motions.move(slots, self._table.rows, boxes, len(self))
+        self._rebuilds.know_boxes(boxes)
+        both: Floats = np.empty((len(ids), 8))
+        both[:, :4] = np.stack(list(columns_of(boxes).values()), axis=1)
+        both[:, 4:] = _EVERYWHERE if same is None else np.stack(list(columns_of(same).values()), axis=1)
+        found = self._change(slots, L.MOVE, both)
+        self._rebuilds.ride(len(ids))
+        return found
+
+    def remove(self, ids: Ints) -> None:
+        """Remove clauses."""
+        slots = self._table.take(ids)
+        self._change(slots, L.LEAVE, self._no_boxes)
+        self._rebuilds.forget(self._table.keyword_lists(slots))  # what leaves is in the order until then
+        self._table.discard(slots)
+        self._rebuilds.ride(len(ids))
+
+    def publish(self, objects: ObjectBatch, expiry_ms: Ints) -> Matches:
+        """Add objects; return the clauses that match each."""
+        self._forget(self._objects.replaced(objects))
+        slots = self._objects.append(objects, expiry_ms)
+        self._lists.know_keywords(int(np.diff(objects.keywords.offsets).max(initial=0)), 0)
+        offsets: Ints = np.zeros(len(slots) + 1, dtype=np.int64)
+        self._begin()
+        while (
+            object_kernels.publish(self._arrays.tree(), self._cargo.now(), slots, offsets, self._found)
+            != FINISHED
+        ):
+            self._grow()
+        found = self._end(offsets)
+        self._arrays.sample(objects, SEEN_STRIDE)
+        self._arrays.motions.come(len(objects))
+        self._sweep(len(objects))
+        self._rebuilds.ride(len(objects))
+        return found
+
+    def retract(self, ids: Ints) -> Matches:
+        """Remove objects; return the clauses that matched each."""
+        objects = self._objects.batch(self._objects.slots(ids))
+        self._forget(ids)
+        self._sweep(len(ids))
+        return self.match(objects)
+
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Find the clauses that match each object."""
+        found, candidates = self._arrays.match(objects)
+        self.candidate_count += candidates
+        return found
+
+    def pass_time(self, now_ms: int) -> None:
+        """Say what time it is, and forget some of what has expired."""
+        self._objects.pass_time(now_ms)
+        self._lists.state[L.NOW_MS] = now_ms
+        self._forget(self._objects.due())
+        self._sweep(0)
+
+    def maintain(self) -> bool:
+        """Do one slice of what is being rebuilt, a few milliseconds; return whether more waits."""
+        return self._rebuilds.advance()
+
+    def rebuild(self) -> None:
+        """Build the whole tree anew, at once, for the clauses and the objects there are."""
+        self._rebuilds.plant()
+
+    def begin_rebuild(self) -> None:
+        """Begin to build the whole tree anew beside the old one, as `maintain` and all calls go on."""
+        self._rebuilds.begin_all()
+
+    @property
+    def rebuild_count(self) -> int:
+        """How many nodes with parts were built anew so far, because they had drifted."""
+        return self._rebuilds.count
+
+    @property
+    def rebuild_s(self) -> float:
+        """Seconds that this took so far, slices that rode along with calls included."""
+        return self._rebuilds.spent_s
+
+    def check(self) -> None:
+        """Verify every invariant. Slow."""
+        self._table.check()
+        self._objects.table.check()
+        tree, job = self._arrays.tree(), self._rebuilds.job()
+        check_tree(tree, job, self._table.used(), is_moving=True)
+        check_lists(tree, self._cargo.now(), self._objects.table.used())
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        found = self._found.nbytes + self._left.nbytes
+        return (
+            self._arrays.memory_bytes()
+            + self._rebuilds.memory_bytes()
+            + self._lists.memory_bytes()
+            + found
+        )
+
+    # -- what kernels are called with ------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._arrays.meta[[STACK_COUNT, CANDIDATES]] = 0
+        self._lists.state[[L.DONE, L.FOUND, L.LEFT]] = 0
+
+    def _grow(self) -> None:
+        """Lengthen what a kernel said it lacks."""
+        self._arrays.grow(self._rebuilds.job_arrays)
+        self._lists.grow()
+        state = self._lists.state
+        if state[L.FOUND_WANTED]:
+            self._found = _longer(self._found, int(state[L.FOUND]), int(state[L.FOUND_WANTED]))
+        if state[L.LEFT_WANTED]:
+            self._left = _longer(self._left, int(state[L.LEFT]), int(state[L.LEFT_WANTED]))
+        state[[L.FOUND_WANTED, L.LEFT_WANTED]] = 0
+
+    def _end(self, offsets: Ints) -> Matches:
+        self.candidate_count += int(self._arrays.meta[CANDIDATES])
+        return Matches(offsets, self._found[: self._lists.state[L.FOUND]].copy())
+
+    def _change(self, slots: Numbers, kind: int, boxes: Floats) -> Moves:
+        """Have clauses enter, leave or move."""
+        arrays, rebuilds = self._arrays, self._rebuilds
+        entered: Ints = np.zeros(len(slots) + 1, dtype=np.int64)
+        left: Ints = np.zeros(len(slots) + 1, dtype=np.int64)
+        self._begin()
+        while True:
+            status = clause_kernels.change_all(
+                arrays.tree(),
+                rebuilds.job(),
+                self._cargo.now(),
+                slots,
+                kind,
+                boxes,
+                entered,
+                self._found,
+                left,
+                self._left,
+            )
+            if status == FINISHED:
+                break
+            if status == HAS_DUE:
+                rebuilds.settle([int(node) for node in arrays.due[: arrays.meta[DUE_COUNT]]])
+                arrays.meta[DUE_COUNT] = 0
+            else:
+                self._grow()
+        return Moves(self._end(entered), Matches(left, self._left[: self._lists.state[L.LEFT]].copy()))
+
+    def _found_by(self, slots: Numbers) -> Matches:
+        """Return the live objects that clauses match."""
+        offsets: Ints = np.zeros(len(slots) + 1, dtype=np.int64)
+        self._begin()
+        while (
+            scan_kernels.find_objects(self._arrays.tree(), self._cargo.now(), slots, offsets, self._found)
+            != FINISHED
+        ):
+            self._grow()
+        return self._end(offsets)
+
+    def _forget(self, ids: Ints) -> None:
+        if len(ids):
+            slots = self._objects.table.take(ids)
+            load_kernels.end_objects(self._cargo.now(), slots)
+            self._objects.table.discard(slots)
+
+    def _sweep(self, row_count: int) -> None:
+        """Look for dead items, if there are many."""
+        if self._lists.dead_share > _DEAD_SHARE:
+            budget = _SWEEP + _SWEEP_EACH * row_count + int(self._lists.state[L.ITEM_TOTAL]) // 64
+            load_kernels.sweep(self._arrays.tree(), self._cargo.now(), budget)
+
+
+def _longer(array: Ints, used: int, wanted: int) -> Ints:
+    larger: Ints = np.empty(max(2 * len(array), used + wanted), dtype=np.int64)
+    larger[:used] = array[:used]
+    return larger

@@ -1,0 +1,148 @@
+"""Lists of objects: chains of chunks, items added, found and taken out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.published.ap_plus_tree import layout as L
+from index.published.ap_plus_tree.layout import Lists
+from index.published.ap_tree.layout import KEYWORDS, NOTHING, SPACE, Row, Tree
+from index.tables.signature_kernels import signature_of
+from safe_region.jit import leaf
+
+_DOWN = np.float32(-np.inf)
+_UP = np.float32(np.inf)
+
+
+@leaf
+def free_chunks(lists: Lists) -> int:
+    """How many chunks can be taken."""
+    return int(lists.links.shape[0] - lists.state[L.CHUNK_END] + lists.state[L.FREE_CHUNK_COUNT])
+
+
+@leaf
+def lacks_chunks(lists: Lists, count: int) -> bool:
+    """Whether there are fewer chunks to be taken."""
+    if free_chunks(lists) >= count:
+        return False
+    lists.state[L.CHUNKS_WANTED] = count
+    return True
+
+
+@leaf
+def chunks_for(count: int) -> int:
+    """So many chunks suffice to add as many items to one list."""
+    return count // L.CHUNK_LENGTH + 2
+
+
+@leaf
+def first_size(lists: Lists, one: int) -> int:
+    """Items in the first chunk of a list."""
+    return (int(lists.counts[one]) - 1) % L.CHUNK_LENGTH + 1
+
+
+@leaf
+def is_alive(lists: Lists, item: Row) -> bool:
+    """Whether the object of an item is there and has not expired."""
+    row = lists.objects[item["slot"]]
+    return bool(row["generation"] == item["generation"] and row["expiry_ms"] > lists.state[L.NOW_MS])
+
+
+@leaf
+def _write_item(lists: Lists, item: Row, slot: int, begin: int) -> None:
+    row = lists.objects[slot]
+    start = int(row["keyword_start"])
+    item["signature"] = signature_of(lists.pool[start : start + int(row["keyword_count"])])
+    item["slot"] = slot
+    item["generation"] = row["generation"]
+    item["begin"] = begin
+    item["x1_m"] = row["x1_m"]
+    item["y1_m"] = row["y1_m"]
+    item["x2_m"] = row["x2_m"]
+    item["y2_m"] = row["y2_m"]
+    if item["x1_m"] > row["x1_m"]:
+        item["x1_m"] = np.nextafter(item["x1_m"], _DOWN)
+    if item["y1_m"] > row["y1_m"]:
+        item["y1_m"] = np.nextafter(item["y1_m"], _DOWN)
+    if item["x2_m"] < row["x2_m"]:
+        item["x2_m"] = np.nextafter(item["x2_m"], _UP)
+    if item["y2_m"] < row["y2_m"]:
+        item["y2_m"] = np.nextafter(item["y2_m"], _UP)
+
+
+@leaf
+def add_item(lists: Lists, one: int, slot: int, begin: int) -> None:
+    """Add an object to a list. There is a chunk."""
+    count = int(lists.counts[one])
+    if count % L.CHUNK_LENGTH == 0:
+        state = lists.state
+        chunk = int(state[L.FREE_CHUNK]) - 1
+        if chunk == NOTHING:
+            chunk = int(state[L.CHUNK_END])
+            state[L.CHUNK_END] += 1
+        else:
+            state[L.FREE_CHUNK] = lists.links[chunk]
+            state[L.FREE_CHUNK_COUNT] -= 1
+        lists.links[chunk] = lists.heads[one]
+        lists.heads[one] = chunk + 1
+    place = (int(lists.heads[one]) - 1) * L.CHUNK_LENGTH + count % L.CHUNK_LENGTH
+    _write_item(lists, lists.items[place], slot, begin)
+    lists.counts[one] = count + 1
+    lists.objects[slot]["copies"] += 1
+    lists.state[L.ITEM_TOTAL] += 1
+
+
+@leaf
+def _give_back_first(lists: Lists, one: int) -> None:
+    chunk = int(lists.heads[one]) - 1
+    lists.heads[one] = lists.links[chunk]
+    lists.links[chunk] = lists.state[L.FREE_CHUNK]
+    lists.state[L.FREE_CHUNK] = chunk + 1
+    lists.state[L.FREE_CHUNK_COUNT] += 1
+
+
+@leaf
+def is_stop(tree: Tree, one: int) -> bool:
+    """Whether what is in a list is kept nowhere below, though there is something below."""
+    kind = tree.nodes[one // L.LISTS]["kind"]
+    return bool(one % L.LISTS == L.KEPT and kind in (KEYWORDS, SPACE))
+
+
+@leaf
+def drop_item(tree: Tree, lists: Lists, one: int, place: int) -> None:
+    """Take an item out of a list; the last one of the first chunk comes to its place.
+
+    So a walk through a list, chunks in their order and each from its last item, misses none.
+    """
+    item = lists.items[place]
+    row = lists.objects[item["slot"]]
+    if row["generation"] == item["generation"]:
+        row["copies"] -= 1
+        if is_stop(tree, one):
+            row["stops"] -= 1
+    else:
+        lists.state[L.DEAD_TOTAL] -= 1
+    lists.state[L.ITEM_TOTAL] -= 1
+    count = int(lists.counts[one]) - 1
+    last = (int(lists.heads[one]) - 1) * L.CHUNK_LENGTH + count % L.CHUNK_LENGTH
+    if last != place:
+        lists.items[place] = lists.items[last]
+    lists.counts[one] = count
+    if count % L.CHUNK_LENGTH == 0:
+        _give_back_first(lists, one)
+
+
+@leaf
+def find_item(lists: Lists, one: int, slot: int) -> int:
+    """Return the place of an object in a list, NOTHING if it is not there. O(items)."""
+    generation = lists.objects[slot]["generation"]
+    chunk = int(lists.heads[one]) - 1
+    size = first_size(lists, one)
+    while chunk != NOTHING:
+        for place in range(chunk * L.CHUNK_LENGTH, chunk * L.CHUNK_LENGTH + size):
+            item = lists.items[place]
+            if item["slot"] == slot and item["generation"] == generation:
+                return place
+        chunk = int(lists.links[chunk]) - 1
+        size = L.CHUNK_LENGTH
+    return NOTHING

@@ -1,0 +1,164 @@
+"""Parts that come into being under clauses, cuts that are extended: what waited goes there."""
+
+from __future__ import annotations
+
+from index.published.ap_plus_tree.layout import (
+    CARRIES,
+    CARRY_AGAIN,
+    CHUNK_LENGTH,
+    KEPT,
+    LISTS,
+    WAITING,
+    Lists,
+)
+from index.published.ap_plus_tree.list_kernels import (
+    add_item,
+    chunks_for,
+    drop_item,
+    first_size,
+    is_alive,
+    lacks_chunks,
+)
+from index.published.ap_plus_tree.object_kernels import (
+    box_of,
+    codes_of,
+    place_in_part,
+    place_object,
+    stop_at,
+    waits_at,
+    withdraw_object,
+)
+from index.published.ap_tree import layout as L
+from index.published.ap_tree.layout import Build, Numbers, Tree
+from index.published.ap_tree.node_kernels import cut_before, find_cut, lacks_cut, make_child, place_in_cut
+from safe_region.jit import leaf
+
+
+@leaf
+def lacks_chunks_below(lists: Lists, node: int, part_count: int) -> bool:
+    """Whether chunks may be wanting when so many parts of a node come into being, or one is extended."""
+    waiting = int(lists.counts[LISTS * node + WAITING])
+    return waiting > 0 and lacks_chunks(lists, 2 * part_count * chunks_for(waiting))
+
+
+@leaf
+def give_child(tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, number: int) -> int:
+    """Give a part its child, with the objects that waited for it; return it."""
+    part = int(tree.nodes[node]["start"]) + number
+    is_filled = job.state[L.PHASE] == L.DISTRIBUTE and job.state[L.NODE] == node
+    child = make_child(tree, node, part, L.PENDING if is_filled else L.LEAF)
+    one = LISTS * node + WAITING
+    row = tree.nodes[node]
+    chunk = int(lists.heads[one]) - 1
+    size = first_size(lists, one)
+    while chunk != L.NOTHING:
+        following = int(lists.links[chunk]) - 1
+        for place in range(chunk * CHUNK_LENGTH + size - 1, chunk * CHUNK_LENGTH - 1, -1):
+            item = lists.items[place]
+            if not is_alive(lists, item):
+                drop_item(tree, lists, one, place)
+                continue
+            slot, begin = int(item["slot"]), int(item["begin"])
+            code_count = codes_of(lists, order, slot)
+            box = box_of(lists.objects[slot])
+            goes_on = place_in_part(tree, lists, row, number, begin, code_count, box)
+            if goes_on == L.NOTHING:
+                continue
+            add_item(lists, LISTS * child + KEPT, slot, goes_on)
+            if not waits_at(tree, lists, row, slot, begin, code_count):
+                drop_item(tree, lists, one, place)
+        chunk = following
+        size = CHUNK_LENGTH
+    return child
+
+
+@leaf
+def lacks_open_cut(tree: Tree, lists: Lists, node: int, code: int) -> bool:
+    """Whether `open_cut` would want for room."""
+    return lacks_cut(tree, node, code) or lacks_chunks_below(lists, node, 1)
+
+
+@leaf
+def open_cut(tree: Tree, lists: Lists, order: Numbers, node: int, code: int) -> int:
+    """Return the part whose cut a code lies in: an old one, a new one, or one that is extended to it."""
+    row = tree.nodes[node]
+    number = find_cut(tree, row, code, 1)
+    if number != L.DUMMY:
+        return number
+    before, count = cut_before(tree, row, code, 1), int(row["count"])
+    high = tree.parts[int(row["start"]) + before]["high"]
+    low = 0.0
+    if before + 1 < count:
+        low = tree.parts[int(row["start"]) + before + 1]["low"]
+    number = place_in_cut(tree, node, code)
+    if row["count"] > count:
+        return number
+    part = tree.parts[int(row["start"]) + number]
+    if number == before:
+        low = part["low"]
+    else:
+        high = part["high"]
+    if part["child"] != L.NOTHING:
+        _place_again(tree, lists, order, node, number, low, high)
+    return number
+
+
+@leaf
+def _hit(lists: Lists, begin: int, code_count: int, low: float, high: float) -> int:
+    """Return the place behind the first code in an interval, NOTHING if there is none."""
+    for i in range(begin, code_count):
+        if low <= lists.codes[i] <= high:
+            return i + 1
+    return L.NOTHING
+
+
+@leaf
+def _place_again(
+    tree: Tree, lists: Lists, order: Numbers, node: int, number: int, low: float, high: float
+) -> None:
+    """Keep below a cut what belongs there since it was extended.
+
+    What was there already, by a later code than the one that hits the cut now, is taken out and put in
+    again. All of them waited at the node: a code of theirs lay outside all cuts.
+    """
+    row = tree.nodes[node]
+    part = tree.parts[int(row["start"]) + number]
+    child = int(part["child"])
+    _note_way(tree, lists, child)
+    one = LISTS * node + WAITING
+    reserve = chunks_for(int(lists.counts[one]))
+    chunk = int(lists.heads[one]) - 1
+    size = first_size(lists, one)
+    while chunk != L.NOTHING:
+        following = int(lists.links[chunk]) - 1
+        for place in range(chunk * CHUNK_LENGTH + size - 1, chunk * CHUNK_LENGTH - 1, -1):
+            item = lists.items[place]
+            if not is_alive(lists, item):
+                drop_item(tree, lists, one, place)
+                continue
+            slot, begin = int(item["slot"]), int(item["begin"])
+            code_count = codes_of(lists, order, slot)
+            before = _hit(lists, begin, code_count, low, high)
+            now = _hit(lists, begin, code_count, part["low"], part["high"])
+            if not waits_at(tree, lists, row, slot, begin, code_count):
+                drop_item(tree, lists, one, place)
+            if before == now:
+                continue
+            if before != L.NOTHING:
+                withdraw_object(tree, lists, order, slot, child, before)
+            if not place_object(tree, lists, order, slot, child, now, reserve):
+                stop_at(tree, lists, child, slot, now)
+        chunk = following
+        size = CHUNK_LENGTH
+
+
+@leaf
+def _note_way(tree: Tree, lists: Lists, child: int) -> None:
+    """Have objects carried anew into what was built beside, if their way there may have changed."""
+    if not lists.state[CARRIES]:
+        return
+    above = int(tree.meta[L.JOB_OLD])
+    while above != L.NOTHING:
+        if above == child:
+            lists.state[CARRY_AGAIN] = 1
+        above = int(tree.nodes[above]["parent"])
