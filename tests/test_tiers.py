@@ -25,7 +25,7 @@ SOME = (
     "tests/bench/test_ap_plus.py",
     "tests/chaos/test_chaos.py",
     "tests/feeds/test_causes.py",
-    "tests/index/published/test_sq_tree.py",
+    "tests/index/papers/test_sq_tree.py",
     "tests/server/test_bridge.py",
     "tests/simulator/test_chance.py",
     "tests/streaming/spark/test_local_cluster.py",

@@ -23,7 +23,7 @@ FIXTURES = {
 FOLDERS = {
     "tests/bench": "published",
     "tests/chaos": "processes",
-    "tests/index/published": "published",
+    "tests/index/papers": "published",
     "tests/streaming/spark": "spark",
 }
 """And what is below them."""
