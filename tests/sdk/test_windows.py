@@ -208,10 +208,13 @@ async def drive(place, seed, ttl_s, window):
         places = [LON] * len(devices)
         for _ in range(40):
             now_ms += chance.choice((500, 1_000, 4_000))
+            # Reports and objects come on different streams: each step ends before the next one starts.
+            # One object a request: the server divides requests into slices by the time that they take.
             await client.advance_clock(now_ms)
-            spots = [chance.uniform(-2_000, 2_000) for _ in range(chance.randint(0, 25))]
-            if spots:
-                await publisher.publish([tea(spot, ttl_s) for spot in spots])
+            await client.sync()
+            for _ in range(chance.randint(0, 25)):
+                await publisher.publish([tea(chance.uniform(-2_000, 2_000), ttl_s)])
+            await client.sync()
             for i, device in enumerate(devices):
                 places[i] += chance.uniform(-0.02, 0.02)
                 await device.move(places[i], LAT, heading_deg=chance.choice((None, 90.0)))
