@@ -17,14 +17,13 @@ import pytest
 FIXTURES = {
     "spark": "spark",
     "redis": "processes",
-    "run_experiments": "processes",
 }
 
 FOLDERS = {
-    "tests/bench": "published",
-    "tests/chaos": "processes",
-    "tests/index/papers": "published",
-    "tests/streaming/spark": "spark",
+    "tests/bench": {"published", "processes"},
+    "tests/chaos": {"processes"},
+    "tests/index/papers": {"published"},
+    "tests/streaming/spark": {"spark"},
 }
 """And what is below them."""
 
@@ -36,8 +35,8 @@ _COMPILES = "safe_region.jit.worker"
 
 def markers(path: PurePath, fixtures: Collection[str]) -> set[str]:
     """Return the markers of a test in a file, relative to the root, that uses some fixtures."""
-    of_folders = {mark for folder, mark in FOLDERS.items() if path.is_relative_to(folder)}
-    return of_folders | {mark for fixture, mark in FIXTURES.items() if fixture in fixtures}
+    of_folders = (marks for folder, marks in FOLDERS.items() if path.is_relative_to(folder))
+    return set().union(*of_folders) | {mark for fixture, mark in FIXTURES.items() if fixture in fixtures}
 
 
 def rank(test: pytest.Item) -> int:
