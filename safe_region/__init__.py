@@ -1,8 +1,8 @@
-"""Geometry and scoring: whether a device may move to p without telling anyone.
+"""Decide whether a device may move to p without a report: geometry and scoring.
 
-The device-side half (`frame`, `scoring`, `anchored`, `ranges`), the `oracle` and the shapes of ranges and
-areas (`shapes`, `polygon_validity`) are plain Python and need no package beyond the standard library; so
-are what devices and the server share besides (`keywords`, `reasons`, `steady_clock`). The kernels (`jit`,
-`scoring_kernels`, `shape_kernels`) need numba, the pictures (`polygon`) shapely; both are imported only
-by those who use them.
+The modules of the device side (`frame`, `scoring`, `anchored`, `ranges`), the `oracle` and the shapes of
+ranges and areas (`shapes`, `polygon_validity`) are plain Python and need only the standard library. So do
+the other modules that devices and the server share (`keywords`, `reasons`, `steady_clock`). The kernels
+(`jit`, `scoring_kernels`, `shape_kernels`) need numba, and the pictures (`polygon`) need shapely. Only
+modules that use these packages import them.
 """

@@ -1,33 +1,34 @@
-"""The anchored region: how a device knows, alone, that its result is exact.
+"""Test on the device, without the server, whether a top-k result is exact: the anchored region.
 
-The server evaluated the subscription at the anchor a and left the device a buffer B and a reach: every
-live qualifying object outside B has (length at a, id) >= reach. An object's length changes by at most
-the distance moved, so at p every object outside B has a length of at least reach - |a p|. The k best of
-B are therefore the k best of all whenever
+The server evaluated the subscription at the anchor a and sent the device a buffer B and a reach: every
+live qualifying object outside B has (length at a, id) >= reach. An object's length changes by at most the
+distance moved, so at p every object outside B has a length of at least reach - |a p|. The k best of B are
+therefore the k best of all whenever
 
     f_k(B, p) + |a p| < reach * (1 - REACH_SLACK)                                              (*)
 
-with f_k the k-th smallest length; and at p = a itself whenever B holds k objects, because each of them
-is below the reach. An infinite reach says that B holds everything that qualifies.
+with f_k the k-th smallest length; and at p = a itself whenever B holds k objects, because each of them is
+below the reach. An infinite reach means that B holds all qualifying objects.
 
-What k others in B beat at every place, and outlive, may be missing from B whatever its length
-(`engine/top_k/prune_kernels.py`): while it lives it is nowhere among the k best, so nothing changes.
+An object that is dominated at every place by k others in B, which also live longer, may be missing from B
+whatever its length (`engine/top_k/prune_kernels.py`). While it lives it is nowhere among the k best, so
+the test stays valid.
 
-A device that knows its position up to rho metres only may be anywhere within rho of p, where f_k and the
-distance from the anchor are each at most rho more. It tests
+A device that knows its position up to rho metres only may be anywhere within rho of p. There f_k and the
+distance from the anchor are each at most rho larger. The device tests
 
     f_k(B, p) + |a p| + 2 rho < reach * (1 - REACH_SLACK)
 
-and then B is enough wherever it is; that p = a says nothing about where it is. What a device tells the
-server instead of its position (a blurred anchor) does not matter here: any anchor is right for which (*)
-holds at the position that the device itself takes for its own.
+and then B is enough wherever the device is. In this case p = a proves nothing, because the device may be
+elsewhere. The device may report a blurred position, which becomes the anchor. This does not affect the
+test: any anchor is correct for which (*) holds at the position that the device itself assumes.
 
-The strict sign and the slack matter: with <= a tie between f_k and the reach would be decided by ids
-that the device does not know; the slack covers rounding (lengths carry a relative error of some 1e-16).
+The strict inequality and the slack are needed. With <= a tie between f_k and the reach would be decided
+by ids that the device does not know. The slack covers rounding (lengths carry a relative error of some
+1e-16).
 
-Plain Python: this file runs on devices. Cost: O(|B|) a test.
-Source: generalises the approximate safe region of lamps.txt section 3 (k+1 objects, ellipses with a
-common focus) to a buffer of k+b.
+Plain Python: this file runs on devices. Cost: O(|B|) a test. Source: generalises the approximate safe
+region of lamps.txt section 3 (k+1 objects, ellipses with a common focus) to a buffer of k+b.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ from safe_region.scoring import REACH_SLACK, length
 
 
 class AnchoredRegion(Region):
-    """One top-k subscription's buffer, anchor and reach, as a device holds them.
+    """The buffer, anchor and reach of one top-k subscription, as a device holds them.
 
     Parameters
     ----------
     k
-        How many objects the subscription asks for.
+        The number of objects that the subscription requests.
     """
 
     __slots__ = ("k", "reach_id", "reach_m")
@@ -66,7 +67,7 @@ class AnchoredRegion(Region):
         add: Iterable[Buffered] = (),
         drop: Iterable[int] = (),
     ) -> None:
-        """Take over what a delta says."""
+        """Apply a delta."""
         self.hold(anchor, add, drop)
         self.reach_m = reach_m
         self.reach_id = reach_id
@@ -91,27 +92,28 @@ class AnchoredRegion(Region):
 
 
 class StationaryRegion(AnchoredRegion):
-    """The region of a stationary subscription: where it was evaluated, and nowhere else.
+    """The region of a stationary subscription: the point where the server evaluated it.
 
-    What the device holds is its result, which the server keeps right. When one of k objects expires the
-    server sends what takes its place, or that nothing does; until then the result may be short. Of fewer
-    than k there are no more, so nothing is sent when one of them expires.
+    The device holds its result, which the server keeps correct. When one of k objects expires, the server
+    sends the object that takes its place, or reports that there is none. Until then the result may be
+    short. If the result has fewer than k objects, there are no others, so the server sends nothing when
+    one of them expires.
 
     Parameters
     ----------
     k
-        How many objects the subscription asks for.
+        The number of objects that the subscription requests.
     """
 
     __slots__ = ("_expired", "_is_full")
 
     def __init__(self, k: int) -> None:
         super().__init__(k)
-        self._is_full = False  # k objects, when the server last decided what is held
-        self._expired: dict[int, int] = {}  # forgotten since: id -> when it expired
+        self._is_full = False  # k objects, when the server last decided the result
+        self._expired: dict[int, int] = {}  # dropped since then: id -> expiry time
 
     def settle(self, time_ms: int, dropped: Iterable[int], *, is_snapshot: bool) -> None:
-        """Note that what is held now was the result at a time, but for what has expired since."""
+        """Record that the held objects were the result at a time, except for those expired since."""
         gone = set(self.buffer) | set(dropped)
         self._expired = {
             object_id: expiry_ms
@@ -122,14 +124,14 @@ class StationaryRegion(AnchoredRegion):
         self._is_full = held + len(self._expired) >= self.k
 
     def forget_expired(self, now_ms: int) -> list[int]:
-        """Drop what has expired by now; return the ids."""
+        """Drop the objects that have expired by now and return their ids."""
         for entry in self.buffer.values():
             if entry.expiry_ms <= now_ms:
                 self._expired[entry.object_id] = entry.expiry_ms
         return super().forget_expired(now_ms)
 
     def evaluate(self, x_m: float, y_m: float, now_ms: int, uncertainty_m: float = 0.0) -> Evaluation:
-        """Rank what is held; it is the result at the anchor. See `Region.evaluate`."""
+        """Rank the held objects, which are the result at the anchor. See `Region.evaluate`."""
         best = super().evaluate(x_m, y_m, now_ms).best
         moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
         is_there = moved_m == 0.0 and uncertainty_m == 0.0

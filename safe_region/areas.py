@@ -1,8 +1,8 @@
-"""Areas of objects on the plane, as devices test them: how far one is from a point.
+"""Measure the distance from a point to the area of an object on the plane, on devices.
 
 The expressions are those of the kernels (`segment_kernels`, `shape_kernels`), in float64, so that server
-and device round alike. Whether a point lies within a polygon is exact. Plain Python: this file runs on
-devices.
+and device round alike. The test whether a point lies within a polygon is exact. Plain Python: this file
+runs on devices.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ AreaShape = RectangleShape | PolygonShape
 _Vertex = tuple[float, float]
 
 _TURN_ERROR = 4e-16
-"""Of the sum of the two products' sizes: beyond, the sign of their difference is right. The true bound is
-3.4e-16, about three roundings."""
+"""A fraction of the sum of the two products' magnitudes. If their difference is larger, its sign is
+correct. The true bound is 3.4e-16, about three roundings."""
 
 
 def plane_area(area: ObjectArea, frame: Frame) -> AreaShape:
@@ -36,7 +36,7 @@ def plane_area(area: ObjectArea, frame: Frame) -> AreaShape:
 
 
 def area_distance(area: AreaShape, x_m: float, y_m: float) -> float:
-    """Distance from a point to an area, metres; 0 within it. O(vertices)."""
+    """Return the distance from a point to an area in metres; 0 within it. O(vertices)."""
     if isinstance(area, RectangleShape):
         dx = max(area.x1_m - x_m, x_m - area.x2_m, 0.0)
         dy = max(area.y1_m - y_m, y_m - area.y2_m, 0.0)
@@ -48,18 +48,18 @@ def area_distance(area: AreaShape, x_m: float, y_m: float) -> float:
 
 
 def area_meets_box(area: AreaShape, box: RectangleShape) -> bool:
-    """Whether an area and a rectangle have a point in common, exactly. O(vertices)."""
+    """Return whether an area and a rectangle have a point in common, exactly. O(vertices)."""
     if isinstance(area, RectangleShape):
         return _boxes_meet((area.x1_m, area.y1_m), (area.x2_m, area.y2_m), box)
     ring = area.rings[0]
-    # If no edge reaches the rectangle, it is all inside or all outside, and so is any corner.
+    # If no edge reaches the rectangle, all of it is inside or all is outside, and so is any corner.
     return any(_meets_box(ring[i - 1], ring[i], box) for i in range(len(ring))) or _is_within(
         ring, box.x1_m, box.y1_m
     )
 
 
 def _boxes_meet(one: _Vertex, other: _Vertex, box: RectangleShape) -> bool:
-    """Whether the box about two points meets another."""
+    """Return whether the box about two points meets another box."""
     return (
         min(one[0], other[0]) <= box.x2_m
         and max(one[0], other[0]) >= box.x1_m
@@ -69,7 +69,10 @@ def _boxes_meet(one: _Vertex, other: _Vertex, box: RectangleShape) -> bool:
 
 
 def _meets_box(a: _Vertex, b: _Vertex, box: RectangleShape) -> bool:
-    """Whether a segment meets a box: the boxes do, and its line does not pass all corners on one side."""
+    """Return whether a segment meets a box.
+
+    They meet if their boxes do and not all corners lie strictly on one side of the segment's line.
+    """
     if not _boxes_meet(a, b, box):
         return False
     corners = ((box.x1_m, box.y1_m), (box.x2_m, box.y1_m), (box.x2_m, box.y2_m), (box.x1_m, box.y2_m))
@@ -95,7 +98,7 @@ def _segment_distance(x_m: float, y_m: float, a: _Vertex, b: _Vertex) -> float:
 
 
 def _is_within(ring: tuple[_Vertex, ...], x_m: float, y_m: float) -> bool:
-    """Whether a point lies inside of a ring or on an edge: how often a ray to the east crosses."""
+    """Return whether a point lies inside a ring or on an edge, by the crossings of a ray to the east."""
     is_inside = False
     ax, ay = ring[-1]
     for bx, by in ring:
@@ -117,7 +120,7 @@ def _is_within(ring: tuple[_Vertex, ...], x_m: float, y_m: float) -> bool:
 
 
 def _turn(a: _Vertex, b: _Vertex, c: _Vertex) -> float:
-    """Return a number of the sign of the exact orientation: above 0 if c lies left of a to b."""
+    """Return a number with the sign of the exact orientation: above 0 if c lies left of a to b."""
     left = (a[0] - c[0]) * (b[1] - c[1])
     right = (a[1] - c[1]) * (b[0] - c[0])
     turn = left - right

@@ -1,9 +1,9 @@
-"""How far distances on the plane of a frame are off from those on the ground.
+"""Compute the error of distances on the plane of a frame against those on the ground.
 
-The plane has one scale for a degree of longitude, that of the middle latitude of the area: nearer to a
-pole a way from west to east is shorter on the ground than on the plane, nearer to the equator it is
-longer. And the frame's sphere is not the ellipsoid: from south to north that is up to 0.56 %, most at the
-equator.
+The plane has one scale for a degree of longitude, that of the middle latitude of the area. Nearer to a
+pole a path from west to east is shorter on the ground than on the plane; nearer to the equator it is
+longer. In addition, the frame's sphere is not the ellipsoid: from south to north the error is up to 0.56
+%, and largest at the equator.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from safe_region.frame import Frame
 from safe_region.ground import ground_distance_m
 
 _SHORT = 1e-3
-"""Of the area's extent: so short a way shows the scale there."""
+"""A fraction of the area's extent: a path this short shows the local scale."""
 
 
 class Direction(Enum):
-    """Along what a way goes."""
+    """The direction of a path."""
 
     EAST_WEST = "from east to west"
     NORTH_SOUTH = "from north to south"
@@ -28,20 +28,21 @@ class Direction(Enum):
 
 
 class Distortion(NamedTuple):
-    """Where distances on the plane are off most."""
+    """The place where distances on the plane have the largest error."""
 
     error: float
     """|plane - ground| / ground; infinite if the area goes all around the Earth."""
     lat: float
-    """The latitude of it; of a way from corner to corner that of the middle of the area."""
+    """The latitude of this place; for a path from corner to corner, the latitude of the middle of the
+    area."""
     direction: Direction
 
 
 def distortion(frame: Frame) -> Distortion:
     """Return the largest relative error of distances within the area. O(1).
 
-    It is found on short ways at the edges, in the middle and at the equator, where the scales are
-    extreme, and on the longest ones along the edges and across.
+    The function tests short paths at the edges, in the middle and at the equator, where the scales are
+    extreme, and the longest paths along the edges and across.
     """
     area = frame.area
     width, height = area.lon_max - area.lon_min, area.lat_max - area.lat_min
@@ -62,7 +63,7 @@ def distortion(frame: Frame) -> Distortion:
 
 
 def _error(frame: Frame, place: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the error of one way; only the difference of longitudes matters."""
+    """Return the relative error of one path; only the difference of longitudes matters."""
     plane_m = math.dist(frame.project(*place), frame.project(*other))
     ground_m = ground_distance_m(*place, *other)
     return abs(plane_m / ground_m - 1.0) if ground_m > 0.0 else math.inf

@@ -1,6 +1,6 @@
-"""Ranges as users give them, on Earth: WGS84 degrees, and metres on the server's plane.
+"""Define the ranges of users on Earth: WGS84 degrees, and metres on the server's plane.
 
-The same types on devices and on the server. `safe_region.shapes` has them on the plane.
+Devices and the server use the same types. `safe_region.shapes` has them on the plane.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ Position = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """A circle, its edge included.
+    """A circle, including its edge.
 
     Parameters
     ----------
     radius_m
         On the server's plane.
     center
-        Longitude and latitude of its middle if it is fixed in place; None if it moves with the device,
-        which is its middle.
+        Longitude and latitude of the centre if the circle is fixed in place; None if it moves with the
+        device, which is its centre.
     """
 
     radius_m: float
@@ -30,7 +30,7 @@ class Circle:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A rectangle along the axes, its edges included. It does not cross the antimeridian.
+    """A rectangle along the axes, including its edges. It does not cross the antimeridian.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """A rectangle along the axes that moves with the device, which is its middle; its edges included.
+    """A rectangle along the axes that moves with the device, which is its middle; it includes its edges.
 
     Parameters
     ----------
@@ -60,17 +60,17 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Polygon:
-    """A polygon with holes. Its edges belong to it, and so do those of its holes.
+    """A polygon with holes. It includes its edges and those of its holes.
 
     Edges are straight on the server's plane.
 
     Parameters
     ----------
     outer
-        Its corners, longitudes and latitudes, at least three, in either direction. The last is joined to
-        the first, which is not repeated.
+        Its corners as longitudes and latitudes, at least three, in either direction. The last one is
+        joined to the first, which is not repeated.
     holes
-        Corners of each hole. They lie within it, and apart from each other.
+        Corners of each hole. The holes lie within the polygon, and apart from each other.
     """
 
     outer: tuple[Position, ...]
@@ -78,7 +78,7 @@ class Polygon:
 
 
 Range = Circle | Bounds | Rectangle | Polygon
-"""Where an object must be."""
+"""The region in which an object must be."""
 
 ObjectArea = Bounds | Polygon
-"""Where an object is that is more than a point; a polygon has no holes then."""
+"""The region of an object that is more than a point; such a polygon has no holes."""

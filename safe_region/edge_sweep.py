@@ -1,15 +1,15 @@
-"""Where the edges of rings touch each other, found by a sweep over the plane; it ends where they may not.
+"""Find the points where edges of rings touch, by a sweep over the plane; stop at a forbidden contact.
 
-A line goes over the plane from west to east, on it from south to north (so an upright edge is the
-steepest there is). The edges that it meets are kept in order. Before any two edges cross or overlap,
-they, and whatever else goes through that point, are neighbours in this order; so it is enough to test
-edges when they become neighbours, and to gather what goes through each point.
+A line sweeps the plane from west to east, and on the line from south to north (so an upright edge counts
+as the steepest). The edges that meet the line are kept in order. Before any two edges cross or overlap,
+they, and all other edges through that point, are neighbours in this order. So it is enough to test edges
+when they become neighbours, and to collect the edges through each point.
 
-Edges of one ring may only meet as neighbours in it, in the vertex that they share. Edges of different
-rings may touch: have one point in common, which is an end of one of them.
+Edges of one ring may only meet as neighbours in the ring, in the vertex that they share. Edges of
+different rings may touch: they may have one point in common, which is an end of one of them.
 
-Cost: O((edges + touching points) log edges), besides a short memmove for each edge.
-Source: M. I. Shamos, D. Hoey, "Geometric Intersection Problems" (1976).
+Cost: O((edges + touching points) log edges), plus a short memmove for each edge. Source: M. I. Shamos, D.
+Hoey, "Geometric Intersection Problems" (1976).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BEGIN = 1
 
 
 class Edge(NamedTuple):
-    """An edge: where it is in its ring, and its ends in the order of the sweep."""
+    """An edge: its ring, its number in the ring, and its ends in the order of the sweep."""
 
     ring: int
     number: int
@@ -35,14 +35,14 @@ class Edge(NamedTuple):
 
 
 class MeetingError(Exception):
-    """Two edges meet that may not.
+    """Two edges have a contact that is not allowed.
 
     Parameters
     ----------
     one, other
-        Which.
+        The edges.
     verb
-        What they do.
+        The kind of contact.
     """
 
     def __init__(self, one: Edge, other: Edge, verb: str) -> None:
@@ -55,17 +55,17 @@ class MeetingError(Exception):
 
 
 def touching_points(rings: list[GridRing]) -> Iterator[tuple[GridPoint, list[Edge]]]:
-    """Return the points where different rings touch, each with all edges that it lies on.
+    """Return the points where different rings touch, each with all edges through it.
 
     Parameters
     ----------
     rings
-        Each has 3 vertices or more, not all on one line, no two neighbours equal.
+        Each has 3 vertices or more, not all on one line, and no two equal neighbours.
 
     Raises
     ------
     MeetingError
-        If edges meet otherwise. It names two of them, not always the first.
+        If edges have another contact. It names two of them, not always the first.
     """
     sweep = _Sweep(rings)
     sweep.run()
@@ -78,7 +78,7 @@ def touching_points(rings: list[GridRing]) -> Iterator[tuple[GridPoint, list[Edg
 
 
 def _check_one_ring(point: GridPoint, edges: list[Edge], counts: list[int]) -> None:
-    """Raise unless a ring goes through a point once."""
+    """Raise unless a ring passes through a point only once."""
     if len(edges) == 1 or (
         len(edges) == 2 and all(point in {edge.left, edge.right} for edge in edges)  # noqa: PLR2004
     ):
@@ -89,13 +89,13 @@ def _check_one_ring(point: GridPoint, edges: list[Edge], counts: list[int]) -> N
 
 
 def _are_neighbours(one: Edge, other: Edge, counts: list[int]) -> bool:
-    """Whether two edges follow each other in a ring."""
+    """Return whether two edges follow each other in a ring."""
     count = counts[one.ring]
     return one.ring == other.ring and (one.number - other.number) % count in {1, count - 1}
 
 
 class _Sweep:
-    """The edges, those that the line meets now, from south to north, and what goes through points."""
+    """The edges, those that meet the line now from south to north, and the edges through each point."""
 
     def __init__(self, rings: list[GridRing]) -> None:
         self.counts = [len(ring) for ring in rings]
@@ -110,7 +110,7 @@ class _Sweep:
         self._order: list[int] = []
 
     def run(self) -> None:
-        """Let the line go over all edges."""
+        """Sweep the line over all edges."""
         ends = [(edge.right, _END, i) for i, edge in enumerate(self.edges)]
         begins = [(edge.left, _BEGIN, i) for i, edge in enumerate(self.edges)]
         order = self._order
@@ -126,7 +126,7 @@ class _Sweep:
                 self._test(at - 1)
 
     def _place(self, edge: Edge) -> int:
-        """Return how many edges lie south of one that begins here. O(log edges)."""
+        """Return the number of edges south of an edge that starts here. O(log edges)."""
         low, high = 0, len(self._order)
         while low < high:
             half = (low + high) // 2
@@ -139,7 +139,7 @@ class _Sweep:
         return low
 
     def _test(self, at: int) -> None:
-        """Test the edge at a place in the order, and the one north of it."""
+        """Test the edge at a place in the order against its northern neighbour."""
         if not 0 <= at < len(self._order) - 1:
             return
         i, j = self._order[at], self._order[at + 1]
@@ -154,14 +154,14 @@ class _Sweep:
 
 
 def _overlap(one: Edge, other: Edge) -> bool:
-    """Whether two edges share more than a point."""
+    """Return whether two edges share more than a point."""
     if orientation(one.left, one.right, other.left) or orientation(one.left, one.right, other.right):
         return False
     return max(one.left, other.left) < min(one.right, other.right)
 
 
 def _common_point(one: Edge, other: Edge) -> GridPoint | None:
-    """Return the point where two edges touch; None if they do not meet. Raise if they do more."""
+    """Return the point where two edges touch, or None if they do not meet. Raise on any other contact."""
     _, _, a, b = one
     _, _, c, d = other
     if max(a, c) > min(b, d):

@@ -1,17 +1,18 @@
-"""The approximate safe region of Lamps: a centre and a radius that contain it.
+"""Enclose the approximate safe region of Lamps by a centre and a radius.
 
 R = {p : |p o| + r(o) + |a p| <= gamma for each result o}: an intersection of ellipses that share the
 focus a. Seen from a in the direction u, the boundary of the ellipse of o is at
 
     rho_o(u) = (l^2 - d^2) / (2 (l - (o - a) . u)),     l = gamma - r(o), d = |a o|
 
-and that of R at the least of these: star-shaped about a, no polygon has to be intersected. Where a device
-may be is tested exactly by `anchored.AnchoredRegion` with a buffer of k; what is computed here is for the
-subscription index: the centroid, approximately, and an upper bound on how far R reaches from it.
+and the boundary of R is at the least of these. R is star-shaped about a, so no polygons have to be
+intersected. `anchored.AnchoredRegion` with a buffer of k tests exactly where a device may be. This module
+computes values for the subscription index: the approximate centroid, and an upper bound on the distance
+of R's points from it.
 
-The bound: between two neighbouring directions rho_o is at most the larger of its two ends, or its maximum
-(l + d) / 2 if o lies between them; so R lies within the sector of the least of these, which lies within
-the triangle fan of its corners pushed outwards.
+The bound: between two neighbouring directions rho_o is at most the larger of its values at the two, or
+its maximum (l + d) / 2 if o lies between them. So R lies within the sector of the least of these bounds,
+and the sector lies within the triangle fan of its corners pushed outwards.
 
 Cost: O(DIRECTIONS * k). Source: lamps.txt section 2.2 (ASR), definition 6 (dist_f); trap 4 of inscribed
 polygons avoided.
@@ -29,7 +30,8 @@ from safe_region.jit import leaf
 Floats = npt.NDArray[np.float64]
 
 DIRECTIONS = 24
-"""More of them, a tighter bound. 24 leave it within a few per cent on streets of Malta's size."""
+"""More directions give a tighter bound. With 24 it is within a few per cent on streets of Malta's
+size."""
 
 _ANGLES = 2.0 * np.pi * np.arange(DIRECTIONS + 1) / DIRECTIONS
 _U_X = np.cos(_ANGLES)
@@ -42,16 +44,16 @@ _OUTWARD = 1.0 + 1e-9
 
 @leaf
 def _radius(reach_m: float, square: float, along_m: float) -> float:
-    """How far the ellipse of an object reaches in a direction in which it lies `along_m` ahead."""
+    """Return the radius of an object's ellipse in a direction; the object lies `along_m` ahead in it."""
     largest = (reach_m + math.sqrt(square)) / 2.0
     if along_m >= reach_m:
-        return largest  # by rounding only: a needle that points at the object
+        return largest  # only by rounding: a needle that points at the object
     return min(largest, (reach_m * reach_m - square) / (2.0 * (reach_m - along_m)))
 
 
 @leaf
 def _least_radius(gamma_m: float, dx_m: Floats, dy_m: Floats, r_m: Floats, i: int) -> float:
-    """How far R reaches in direction i."""
+    """Return the radius of R in direction i."""
     least = np.inf
     for j in range(dx_m.shape[0]):
         reach = gamma_m - r_m[j]
@@ -65,7 +67,7 @@ def _least_radius(gamma_m: float, dx_m: Floats, dy_m: Floats, r_m: Floats, i: in
 
 @leaf
 def _sector_bound(gamma_m: float, dx_m: Floats, dy_m: Floats, r_m: Floats, i: int) -> float:
-    """Upper bound on how far R reaches in any direction between i and i + 1."""
+    """Return an upper bound on the radius of R in any direction between i and i + 1."""
     least = np.inf
     for j in range(dx_m.shape[0]):
         reach = gamma_m - r_m[j]
@@ -75,7 +77,7 @@ def _sector_bound(gamma_m: float, dx_m: Floats, dy_m: Floats, r_m: Floats, i: in
         first = dx_m[j] * _U_X[i] + dy_m[j] * _U_Y[i]
         second = dx_m[j] * _U_X[i + 1] + dy_m[j] * _U_Y[i + 1]
         largest = _radius(reach, square, max(first, second))
-        # The nearest direction to o is within the sector if o lies on the inner side of both its edges.
+        # The direction nearest to o is within the sector if o lies on the inner side of both its edges.
         left = _U_X[i] * dy_m[j] - _U_Y[i] * dx_m[j]
         right = dx_m[j] * _U_Y[i + 1] - dy_m[j] * _U_X[i + 1]
         if left >= 0.0 and right >= 0.0:
@@ -86,14 +88,14 @@ def _sector_bound(gamma_m: float, dx_m: Floats, dy_m: Floats, r_m: Floats, i: in
 
 @leaf
 def enclose(gamma_m: float, dx_m: Floats, dy_m: Floats, r_m: Floats) -> tuple[float, float, float]:
-    """Return a disc that contains R: its centre, from the anchor, and its radius, in metres.
+    """Return a disc that contains R: its centre, relative to the anchor, and its radius, in metres.
 
     Parameters
     ----------
     gamma_m
-        Finite: the length at the anchor of the best object that is no result.
+        Finite: the length at the anchor of the best object that is not in the result.
     dx_m, dy_m, r_m
-        The results: offsets from the anchor and text shares, metres. At least one.
+        The results: offsets from the anchor and constant parts of their lengths, metres. At least one.
     """
     twice_area = 0.0
     center_x = 0.0

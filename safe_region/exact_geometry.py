@@ -1,9 +1,9 @@
-"""Exact geometry in plain Python: coordinates as integers, on a grid that holds all of them.
+"""Compute geometry exactly in plain Python: coordinates are integers on a grid that holds all of them.
 
 Every float64 is an integer over a power of two, so there is a grid that holds all vertices of a polygon.
-It is taken twice as fine, so that it holds the middle between any two of them as well. Sums and products
-of coordinates on it are exact. For what is looked at once (`polygon_validity`, `shapes.inner_point`);
-kernels have `orientation_kernels`.
+The grid is made twice as fine, so that it also holds the midpoint of any two of them. Sums and products
+of coordinates on it are exact. This module is for polygons that are tested once (`polygon_validity`,
+`shapes.inner_point`); kernels use `orientation_kernels`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ INSIDE = 1
 
 
 def on_grid(rings: Sequence[Ring]) -> list[GridRing]:
-    """Return rings of finite coordinates on the coarsest grid that does. O(vertices)."""
+    """Return rings of finite coordinates on the coarsest grid with these properties. O(vertices)."""
     ratios = [[(x.as_integer_ratio(), y.as_integer_ratio()) for x, y in ring] for ring in rings]
     finest = 2 * max((max(x[1], y[1]) for ring in ratios for x, y in ring), default=1)
     return [[(x[0] * (finest // x[1]), y[0] * (finest // y[1])) for x, y in ring] for ring in ratios]
 
 
 def orientation(a: GridPoint, b: GridPoint, c: GridPoint) -> int:
-    """Return a number above 0 if c lies left of the line from a to b, below if right, 0 if on it."""
+    """Return a number above 0 if c lies left of the line from a to b, below 0 if right, 0 if on it."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
@@ -37,10 +37,10 @@ def middle(a: GridPoint, b: GridPoint) -> GridPoint:
 
 
 def side_of_ring(ring: GridRing, point: GridPoint) -> int:
-    """Whether a point lies inside of a ring, on an edge or outside of it. O(vertices).
+    """Return the side of a ring on which a point lies: INSIDE, ON_EDGE or OUTSIDE. O(vertices).
 
-    A ray to the east crosses an odd number of edges from inside. An edge counts with its lower end and
-    without its upper one, so that a vertex on the ray counts right.
+    From inside, a ray to the east crosses an odd number of edges. An edge includes its lower end and
+    excludes its upper one, so that a vertex on the ray counts once.
     """
     x, y = point
     side = OUTSIDE

@@ -1,14 +1,14 @@
-"""How what is not installed is installed: one sentence for all messages. The project is on no index."""
+"""Word the install hint for missing packages, the same in all messages. The project is on no index."""
 
 from __future__ import annotations
 
 
 def how_to_install(extra: str) -> str:
-    """Return what installs an extra of pyproject.toml.
+    """Return the command that installs an extra of pyproject.toml.
 
     Parameters
     ----------
     extra
-        Its name.
+        The name of the extra.
     """
     return f"pip install '.[{extra}]' in a checkout of nearcast"

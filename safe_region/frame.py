@@ -1,10 +1,11 @@
-"""The frame: a service area and its projection onto a plane in metres.
+"""Define the frame: a service area and its projection onto a plane in metres.
 
-WGS84 at the border, plane metres inside. The projection is equirectangular about the centre of the
-area on a sphere of radius `EARTH_RADIUS_M`, so plane distances are Euclidean and obey the triangle
-inequality, on which every safe region rests. Both sides of the wire compute it with the same two
-scale factors and the same expression, so that a device and the server get the same float64. How far
-the plane is off is in `safe_region.distortion`, distances on the ground in `safe_region.ground`.
+Positions are WGS84 at the interfaces and plane metres inside. The projection is equirectangular about the
+centre of the area on a sphere of radius `EARTH_RADIUS_M`, so plane distances are Euclidean and obey the
+triangle inequality, on which every safe region relies. Both ends of the protocol compute it with the same
+two scale factors and the same expression, so that a device and the server get the same float64.
+`safe_region.distortion` computes the error of the plane; `safe_region.ground` computes distances on the
+ground.
 """
 
 from __future__ import annotations
@@ -93,13 +94,13 @@ class Frame:
 
     @property
     def size_m(self) -> tuple[float, float]:
-        """Width and height of the area on the plane."""
+        """Return the width and height of the area on the plane."""
         area = self.area
         width_deg, height_deg = area.lon_max - area.lon_min, area.lat_max - area.lat_min
         return width_deg * self.x_m_per_deg, height_deg * self.y_m_per_deg
 
     def project(self, lon: float, lat: float) -> Point:
-        """Map degrees to plane metres. Defined everywhere, also outside the area."""
+        """Map degrees to plane metres. Defined everywhere, including outside the area."""
         return Point((lon - self.lon0_deg) * self.x_m_per_deg, (lat - self.lat0_deg) * self.y_m_per_deg)
 
     def unproject(self, x_m: float, y_m: float) -> tuple[float, float]:
@@ -107,6 +108,6 @@ class Frame:
         return self.lon0_deg + x_m / self.x_m_per_deg, self.lat0_deg + y_m / self.y_m_per_deg
 
     def covers(self, lon: float, lat: float) -> bool:
-        """Whether a position lies in the closed area. False for NaN."""
+        """Return whether a position lies in the closed area; false for NaN."""
         area = self.area
         return area.lon_min <= lon <= area.lon_max and area.lat_min <= lat <= area.lat_max

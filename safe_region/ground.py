@@ -1,18 +1,17 @@
-"""Distances on the ground: geodesics of the WGS84 ellipsoid, in metres, for display.
+"""Compute distances on the ground: geodesics of the WGS84 ellipsoid, in metres, for display.
 
 Results are ranked on the plane of the frame (`safe_region.frame`), which obeys the triangle inequality.
-What users see is the distance on the ground, and this file is where it comes from, on devices and on the
-server.
+Users see the distance on the ground. This file computes it, on devices and on the server.
 
 The formula is that of Andoyer and Lambert on reduced latitudes: the great circle of an auxiliary sphere,
 and a correction of the first order in the flattening. It needs no iteration, so it cannot fail to
-converge, and the great circle is computed by haversines, so small distances lose no digits. Error: below
+converge. The great circle is computed by haversines, so small distances lose no digits. Error: below
 0.001 % up to 10,000 km, below 0.01 % up to 19,000 km, below 0.1 % everywhere, antipodes included.
 
 Plain Python: this file runs on devices. Cost: O(1), some microseconds.
 
-Source: Lambert, W. D., "The distance between two widely separated points on the surface of the earth",
-J. Washington Academy of Sciences 32(5), 1942.
+Source: Lambert, W. D., "The distance between two widely separated points on the surface of the earth", J.
+Washington Academy of Sciences 32(5), 1942.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ EQUATOR_RADIUS_M = 6378137.0
 """The semi-major axis of WGS84."""
 
 FLATTENING = 1.0 / 298.257223563
-"""Of WGS84."""
+"""The flattening of WGS84."""
 
 ANTIPODE_M = 20003931.46
-"""Half a meridian, from pole to pole: no two places are farther apart."""
+"""Half a meridian, from pole to pole: the largest distance between two places."""
 
 
 def ground_distance_m(lon: float, lat: float, other_lon: float, other_lat: float) -> float:
-    """Return the length of the shortest way between two places on the ellipsoid, in metres, to 0.1 %.
+    """Return the length of the shortest path between two places on the ellipsoid, in metres, to 0.1 %.
 
-    The same float64 in both directions, and exactly 0 for one place.
+    The result is the same float64 in both directions, and exactly 0 for equal places.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Tables of weights of keywords: how much a keyword in common is worth, by how rare it is.
+"""Weigh keywords by how rare they are: tables of inverse document frequencies.
 
     weight(w) = 1 + ln((1 + n) / (1 + d(w)))        n documents, d(w) of which have w
 
-A word that no document has weighs as one with d = 0. Weights are rounded to multiples of WEIGHT_STEP, so
-that sums of their squares are exact. As keywords are sets, this is all there is of tf-idf: tf = 1.
+A word that no document has gets the weight for d = 0. Weights are rounded to multiples of WEIGHT_STEP, so
+that sums of their squares are exact. As keywords are sets, tf-idf needs nothing else: tf = 1.
 
 Plain Python: the SDK and the server both read tables. Operations: O(words).
 """
@@ -22,7 +22,7 @@ from safe_region.keywords import is_text, normalised_keyword
 from safe_region.scoring import WEIGHT_MAX, WEIGHT_STEP
 
 WORDS_MAX = 2_000_000
-"""Of a table."""
+"""The most words of a table."""
 
 _FORMAT = "nearcast-idf"
 _VERSION = 1
@@ -34,11 +34,11 @@ class IdfError(ValueError):
     Parameters
     ----------
     field
-        What is wrong.
+        The part that is wrong.
     value
-        What it is, for display.
+        Its value, for display.
     limit
-        What it must be.
+        The allowed values.
     """
 
     def __init__(self, field: str, value: object, limit: str) -> None:
@@ -55,15 +55,15 @@ class IdfTable:
     Parameters
     ----------
     weights
-        By keyword, normalised.
+        By normalised keyword.
     unknown
-        Of all other keywords.
+        The weight of all other keywords.
 
     Raises
     ------
     IdfError
-        If a weight is no number from WEIGHT_STEP to WEIGHT_MAX, a keyword is not normalised, or there are
-        too many.
+        If a weight is not a number from WEIGHT_STEP to WEIGHT_MAX, a keyword is not normalised, or there
+        are too many keywords.
     """
 
     weights: Mapping[str, float]
@@ -83,7 +83,7 @@ class IdfTable:
 
     @classmethod
     def of_documents(cls, documents: Iterable[Collection[str]]) -> IdfTable:
-        """Count how many documents have each keyword; return what keywords weigh."""
+        """Count the documents that have each keyword and return the table of weights."""
         total = 0
         found: Counter[str] = Counter()
         for keywords in documents:
@@ -93,27 +93,27 @@ class IdfTable:
 
     @classmethod
     def of_counts(cls, total: int, counts: Mapping[str, int]) -> IdfTable:
-        """Return what keywords weigh, from how many of so many documents have each."""
+        """Return the table of weights for a number of documents and the count of documents by keyword."""
         weights = {word: _weight(total, count) for word, count in sorted(counts.items())}
         return cls(weights, _weight(total, 0))
 
     def weight(self, word: str) -> float:
-        """Return what a keyword weighs."""
+        """Return the weight of a keyword."""
         return self.weights.get(word, self.unknown)
 
     def as_json(self) -> str:
-        """Write a table as text."""
+        """Return a table as text."""
         found = {"format": _FORMAT, "version": _VERSION, "unknown": self.unknown, "weights": self.weights}
         return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> IdfTable:
-        """Read what `as_json` wrote.
+        """Read a table from the text that `as_json` returns.
 
         Raises
         ------
         IdfError
-            If it is no table, one of another version, or one that cannot be used.
+            If the text is not a table, or is one of another version, or one that cannot be used.
         """
         try:
             found: Any = json.loads(text)
@@ -135,9 +135,9 @@ class IdfTable:
         Raises
         ------
         OSError
-            If there is none.
+            If the file cannot be read.
         IdfError
-            If it is no table that can be used.
+            If it is not a table that can be used.
         """
         try:
             return cls.from_json(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""How keywords are compared: one normal form, on devices and on the server."""
+"""Compare keywords by one normal form, on devices and on the server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import unicodedata
 
 
 def normalised_keyword(keyword: str) -> str:
-    """Unicode NFKC, case folded, trimmed. Folding can denormalise, hence the second pass."""
+    """Return a keyword in Unicode NFKC, case folded and trimmed.
+
+    Folding can denormalise, hence the second pass.
+    """
     if keyword.isascii():
         return keyword.lower().strip()  # the same, three times faster
     folded = unicodedata.normalize("NFKC", keyword).casefold()
@@ -15,7 +18,10 @@ def normalised_keyword(keyword: str) -> str:
 
 
 def is_text(keyword: str) -> bool:
-    """Whether a keyword can be written: a lone surrogate, as JSON may escape it, is no character."""
+    """Return whether a keyword can be encoded.
+
+    JSON may escape a lone surrogate, which is not a character.
+    """
     if keyword.isascii():
         return True
     try:
@@ -26,7 +32,7 @@ def is_text(keyword: str) -> bool:
 
 
 def keywords_of(text: str) -> list[str]:
-    """Split a text into keywords, at blanks and commas; or read a JSON list of them."""
+    """Split a text into keywords at blanks and commas, or read a JSON list of keywords."""
     text = text.strip()
     if text.startswith("["):
         try:

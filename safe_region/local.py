@@ -1,15 +1,15 @@
-"""The local safe region (LSR), which Lamps' ASR replaced: ellipses and dominant regions as polygons.
+"""Build the local safe region (LSR), which Lamps' ASR replaced, from ellipses and dominant regions.
 
     R = {p : |p o| + r(o) + |a p| <= gamma for each result o}  and
         {p : |p o| + r(o) <= |p o'| + r(o') for each result o and each o' of O_s}
 
-with O_s the objects whose length at the anchor is below gamma and that are no results. gamma is chosen
-beyond the (k+1)-th length, so that the ellipses are larger than those of the ASR; in exchange every
-object in between has to be kept apart. Within R the result set does not change.
+O_s has the objects whose length at the anchor is below gamma and that are not results. gamma is chosen
+beyond the (k+1)-th length, so that the ellipses are larger than those of the ASR. In exchange, every
+object in between has to be kept apart by its dominant region. Within R the result set does not change.
 
-Polygons lie within the region: convex parts are inscribed; where the dominant region of o is the outside
-of a convex set, that set is replaced by a polygon about it. O(k * |O_s|) polygon intersections, some
-tens of microseconds each: a baseline, not for a server.
+Polygons lie within the region. Convex parts are inscribed. Where the dominant region of o is the outside
+of a convex set, a circumscribed polygon replaces that set. O(k * |O_s|) polygon intersections, some tens
+of microseconds each: a baseline, not for a server.
 
 Source: lamps.txt section 2.2, after W. Huang et al., CIKM 2012.
 """
@@ -32,13 +32,13 @@ Shape = Any
 
 _VERTICES = 48
 _INWARD = 1.0 - 1e-9
-"""Shrinks what is inscribed by more than rounding."""
+"""The factor that shrinks inscribed polygons by more than the rounding error."""
 _FAR = 16.0
-"""Polygons end this many times farther out than the ellipses do: nothing there matters."""
+"""Polygons end this many times farther out than the ellipses; beyond that nothing matters."""
 
 
 class Circle(NamedTuple):
-    """An object as a circle: its place and its text share, in metres."""
+    """An object as a circle: its position and the constant part of its length, in metres."""
 
     x_m: float
     y_m: float
@@ -53,9 +53,9 @@ def local_safe_region(
     Parameters
     ----------
     anchor
-        Where the subscription was evaluated.
+        The position at which the subscription was evaluated.
     gamma_m
-        A finite length; every object that is neither a result nor among `others` has at least it.
+        A finite length; every object that is neither a result nor in `others` has at least this length.
     results
         The k results, at least one.
     others
@@ -71,7 +71,7 @@ def local_safe_region(
 
 
 def _ellipses(anchor: Point, gamma_m: float, results: Sequence[Circle]) -> shapely.Polygon:
-    """Intersect the ellipses: seen from the focus they share, the least of their radii."""
+    """Intersect the ellipses: seen from the focus that they share, take the least of their radii."""
     angles = 2.0 * np.pi * np.arange(_VERTICES) / _VERTICES
     directions = np.stack([np.cos(angles), np.sin(angles)])
     least = np.full(_VERTICES, np.inf)
@@ -89,11 +89,11 @@ def _ellipses(anchor: Point, gamma_m: float, results: Sequence[Circle]) -> shape
 
 
 def _dominated(region: Shape, anchor: Point, gamma_m: float, result: Circle, other: Circle) -> Shape:
-    """Keep what lies in the dominant region of a result over another object."""
+    """Return the part of a region within the dominant region of a result over another object."""
     gap = other.r_m - result.r_m
     apart = math.hypot(other.x_m - result.x_m, other.y_m - result.y_m)
     if gap >= apart:
-        return region  # nowhere is the other one better
+        return region  # the other object is better nowhere
     if gap <= -apart:
         return shapely.Polygon()
     far = _FAR * gamma_m + math.hypot(anchor.x_m - result.x_m, anchor.y_m - result.y_m)
@@ -107,10 +107,10 @@ def _dominated(region: Shape, anchor: Point, gamma_m: float, result: Circle, oth
 def _hyperbola(
     focus: Circle, against: Circle, lead_m: float, anchor: Point, far_m: float
 ) -> tuple[Floats, Floats]:
-    """Cut the boundary of {p : |p focus| + lead <= |p against|}: points on it and directions along it.
+    """Return points on the boundary of {p : |p focus| + lead <= |p against|} and its directions there.
 
-    centre + axis * a cosh t + across * b sinh t, in even steps of t, closer ones beside the anchor; so
-    the error of a polygon grows with the distance from there only.
+    The points are centre + axis * a cosh t + across * b sinh t, in even steps of t that are closer near
+    the anchor. So the error of a polygon grows only with the distance from the anchor.
     """
     centre = np.array([focus.x_m + against.x_m, focus.y_m + against.y_m]) / 2.0
     axis = np.array([focus.x_m - against.x_m, focus.y_m - against.y_m])
@@ -136,7 +136,7 @@ def _branch(focus: Circle, against: Circle, lead_m: float, anchor: Point, far_m:
 
 
 def _around_branch(focus: Circle, against: Circle, lead_m: float, anchor: Point, far_m: float) -> Floats:
-    """Return a polygon about that set: where its tangents meet."""
+    """Return a polygon that contains that set; its corners are intersections of the set's tangents."""
     touch, along = _hyperbola(focus, against, lead_m, anchor, far_m)
     corners = [touch[0] - along[0] * far_m]
     between = range(len(touch) - 1)
@@ -148,7 +148,7 @@ def _around_branch(focus: Circle, against: Circle, lead_m: float, anchor: Point,
 
 
 def _away(focus: Circle, against: Circle, far_m: float) -> Floats:
-    """Return a far step in the direction in which the set about `focus` is open."""
+    """Return a long step in the direction in which the set about `focus` is unbounded."""
     axis = np.array([focus.x_m - against.x_m, focus.y_m - against.y_m])
     step: Floats = axis / np.hypot(*axis) * _FAR * far_m
     return step
@@ -161,7 +161,7 @@ def _unit(vectors: Floats) -> Floats:
 
 
 def _meet(first: Floats, along: Floats, second: Floats, beside: Floats) -> Floats:
-    """Return where two tangents meet; the middle of their points if they are parallel."""
+    """Return the point where two tangents meet, or the midpoint of their points if they are parallel."""
     cross = float(along[0] * beside[1] - along[1] * beside[0])
     if abs(cross) < 1e-9:  # noqa: PLR2004 - an angle too small to divide by
         middle: Floats = (first + second) / 2.0

@@ -1,8 +1,8 @@
-"""The oracle: results from the definition, in plain Python.
+"""Compute results from the definition, in plain Python: the oracle.
 
-It imports no kernel and shares no code with what it judges, so it cannot share a bug. Tests, audits
-and benchmarks compare with it. Cost: O(objects) per call, a set intersection each; where polygons are, as
-many fractions as they have vertices (`oracle_plane`).
+It imports no kernel and shares no code with the modules that it checks, so it cannot share a bug with
+them. Tests, audits and benchmarks compare with it. Cost: O(objects) a call, with a set intersection each;
+for polygons, as many fractions as they have vertices (`oracle_plane`).
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ Word = TypeVar("Word", str, int)
 
 
 class OracleObject(NamedTuple):
-    """An object as the definition sees it. Positions in plane metres, times in milliseconds.
+    """An object in the sense of the definition. Positions in plane metres, times in milliseconds.
 
-    One with an area, a rectangle or a polygon without holes, is at a point inside it, which counts for
-    distances.
+    An object with an area, a rectangle or a polygon without holes, has its position at a point inside the
+    area; distances are measured to this point.
     """
 
     object_id: int
@@ -59,16 +59,16 @@ class OracleObject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OracleWindow:
-    """Which live objects count: those of the last milliseconds, the last so many published, or both."""
+    """The live objects that count: those of the last milliseconds, the last published ones, or both."""
 
     duration_ms: int | None = None
     count: int | None = None
     latest_id: int = 0
-    """The id published last, of whatever has become of it."""
+    """The id published last, whether or not its object still lives."""
 
 
 class OracleSubscription(NamedTuple):
-    """A top-k subscription as the definition sees it."""
+    """A top-k subscription in the sense of the definition."""
 
     keywords: frozenset[str]
     k: int
@@ -76,21 +76,21 @@ class OracleSubscription(NamedTuple):
     similarity: str
     """One of "jaccard", "dice", "cosine"; "tfidf" with `weights`."""
     weights: Callable[[str], float] | None = None
-    """What a keyword weighs; None for 1."""
+    """The weight of a keyword; None for 1."""
     window: OracleWindow = OracleWindow()
     distance_scale_m: float | None = None
-    """What distances are divided by, metres; None or 0 for the diagonal of the service area."""
+    """The divisor of distances, metres; None or 0 for the diagonal of the service area."""
 
 
 class OracleClause(NamedTuple):
-    """What an object matches that has all required keywords and no excluded one."""
+    """A condition on the keywords of an object: it has all required and no excluded ones."""
 
     required: frozenset[str]
     excluded: frozenset[str] = frozenset()
 
 
 class OracleRange(NamedTuple):
-    """A boolean subscription as the definition sees it: any of the clauses, within the range."""
+    """A boolean subscription in the sense of the definition: any of the clauses, within the range."""
 
     clauses: tuple[OracleClause, ...]
     range: OracleCircle | OracleRectangle | OracleExtent | OraclePolygon
@@ -106,19 +106,19 @@ class OracleMatch(NamedTuple):
 
 
 def is_alive(candidate: OracleObject, now_ms: int) -> bool:
-    """Whether created <= now < expiry."""
+    """Return whether created <= now < expiry."""
     return candidate.created_ms <= now_ms < candidate.expiry_ms
 
 
 def does_count(window: OracleWindow, candidate: OracleObject, now_ms: int) -> bool:
-    """Whether a live object is young enough."""
+    """Return whether a live object is in the window."""
     if window.duration_ms is not None and now_ms >= candidate.created_ms + window.duration_ms:
         return False
     return window.count is None or candidate.object_id > window.latest_id - window.count
 
 
 def text_distance(similarity: str, left: frozenset[str], right: frozenset[str]) -> float:
-    """One minus the similarity of two keyword sets."""
+    """Return one minus the similarity of two keyword sets."""
     common = len(left & right)
     if similarity == "jaccard":
         return 1.0 - common / len(left | right)
@@ -130,9 +130,9 @@ def text_distance(similarity: str, left: frozenset[str], right: frozenset[str]) 
 
 
 def tfidf_distance(weights: Mapping[Word, float], left: frozenset[Word], right: frozenset[Word]) -> float:
-    """One minus the cosine of two keyword sets, each keyword weighted by how rare it is.
+    """Return one minus the cosine of two keyword sets, each keyword weighted by how rare it is.
 
-    The weights are a table's, which has one for every keyword of the two.
+    `weights` has a weight for every keyword of the two sets.
     """
     common = sum(weights[word] ** 2 for word in left & right)
     norms = [sum(weights[word] ** 2 for word in words) for words in (left, right)]
@@ -155,7 +155,7 @@ def ranked(
     objects: Iterable[OracleObject],
     now_ms: int,
 ) -> list[OracleMatch]:
-    """Every live qualifying object, best first: by length, then by id."""
+    """Return every live qualifying object, best first: by length, then by id."""
     scale = subscription.distance_scale_m or maxdist_m
     weight = (1.0 - subscription.alpha) / subscription.alpha * scale
     wanted = subscription.keywords
@@ -181,12 +181,12 @@ def top_k(
     objects: Iterable[OracleObject],
     now_ms: int,
 ) -> Sequence[OracleMatch]:
-    """Return the k best live qualifying objects at a position, best first (fewer if there are)."""
+    """Return the k best live qualifying objects at a position, best first; fewer if there are fewer."""
     return ranked(subscription, x_m, y_m, maxdist_m, objects, now_ms)[: subscription.k]
 
 
 def score(subscription: OracleSubscription, length_m: float, maxdist_m: float) -> float:
-    """Return the score of a length, which is what users are shown."""
+    """Return the score of a length, for display to users."""
     return length_m * subscription.alpha / (subscription.distance_scale_m or maxdist_m)
 
 
@@ -195,17 +195,17 @@ def matching(
 ) -> Sequence[OracleMatch]:
     """Return every live object that matches a clause and lies in the range, nearest first.
 
-    Lengths are distances of the objects' points from the range's centre: the device, if the range moves
-    with it; the centre of a circle; the middle of the box about any other range.
+    Lengths are distances of the objects' points from the range's centre. This is the device, if the range
+    moves with it; the centre of a circle; the middle of the box about any other range.
 
     Parameters
     ----------
     subscription
-        What is looked for.
+        The subscription.
     x_m, y_m
-        Where the device is. Does not matter if the range is fixed in place.
+        The device's position. It does not matter if the range is fixed in place.
     objects
-        Objects, dead ones included.
+        Objects, including dead ones.
     now_ms
         The time.
     """
@@ -233,21 +233,21 @@ def dwelling(
     now_ms: int,
     dwell_ms: int,
 ) -> Sequence[OracleMatch]:
-    """Return what of the matches at the end of a path has matched for so long, nearest first.
+    """Return the matches at the end of a path that have matched for the dwell time, nearest first.
 
     Parameters
     ----------
     subscription
-        What is looked for.
+        The subscription.
     path
-        When the device was where: each position that was given since the subscription began, in order.
+        (time, x, y) of each position that the device reported since the subscription started, in order.
     objects
-        Objects, dead ones included.
+        Objects, including dead ones.
     now_ms
         The time.
     dwell_ms
-        How long an object must have matched: since it was created, and since the first position after
-        which there is none where it did not match.
+        The time for which an object must have matched: since it was created, and since the first position
+        after which there is none where it did not match.
     """
     found: list[OracleMatch] = []
     for candidate in objects:
@@ -263,5 +263,5 @@ def dwelling(
 
 
 def has_clause(clauses: Iterable[OracleClause], keywords: frozenset[str]) -> bool:
-    """Whether a set of keywords matches any of the clauses."""
+    """Return whether a set of keywords matches any of the clauses."""
     return any(one.required <= keywords and one.excluded.isdisjoint(keywords) for one in clauses)

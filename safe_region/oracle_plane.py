@@ -1,8 +1,9 @@
-"""The oracle's geometry: what lies in a range, from the definition.
+"""Decide from the definition whether objects lie in a range: the oracle's geometry.
 
-Sets are closed. Within a circle is what is at most the radius away, by one expression in float64. All
-else is decided by comparisons, and by fractions where a number would have to be rounded. Nothing is
-shared with `shapes` and the kernels. Shapes are taken for valid: polygons have an outer ring, then holes.
+Sets are closed. An object is within a circle if it is at most the radius away, by one expression in
+float64. Everything else is decided by comparisons, and by fractions where a number would have to be
+rounded. No code is shared with `shapes` and the kernels. Shapes are assumed to be valid: polygons have an
+outer ring, then holes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class OracleCircle(NamedTuple):
 
     radius_m: float
     center: Point | None = None
-    """None: the device, wherever it is."""
+    """None: the device's position."""
 
 
 class OracleRectangle(NamedTuple):
@@ -40,7 +41,7 @@ class OracleExtent(NamedTuple):
     width_m: float
     height_m: float
     center: Point | None = None
-    """None: the device, wherever it is."""
+    """None: the device's position."""
 
 
 class OraclePolygon(NamedTuple):
@@ -66,7 +67,7 @@ def center(wanted: Range) -> Point:
 
 
 def is_within(wanted: Range, point: Point, area: Area | None) -> bool:
-    """Whether an object meets a range: its area, if it has one, otherwise its point."""
+    """Return whether an object meets a range: its area, if it has one, otherwise its point."""
     if isinstance(wanted, OracleCircle):
         return _distance(center(wanted), point, area) <= wanted.radius_m
     if isinstance(wanted, OracleExtent):
@@ -77,7 +78,10 @@ def is_within(wanted: Range, point: Point, area: Area | None) -> bool:
 
 
 def _is_near(wanted: OracleExtent, point: Point, area: Area | None) -> bool:
-    """Whether an object is at most half a side away along both axes; a polygon meets the rectangle."""
+    """Return whether an object is at most half a side away along both axes.
+
+    A polygon must meet the rectangle.
+    """
     x, y = center(wanted)
     half_x, half_y = wanted.width_m / 2.0, wanted.height_m / 2.0
     if isinstance(area, OraclePolygon):
@@ -90,7 +94,7 @@ def _is_near(wanted: OracleExtent, point: Point, area: Area | None) -> bool:
 
 
 def _distance(here: Point, point: Point, area: Area | None) -> float:
-    """Distance to an object in float64, 0 within its area."""
+    """Return the distance to an object in float64, 0 within its area."""
     x, y = here
     if isinstance(area, OracleRectangle):
         nearest_x = min(max(x, area.x1_m), area.x2_m)
@@ -106,7 +110,7 @@ def _length(dx: float, dy: float) -> float:
 
 
 def _to_segment(here: Point, segment: Segment) -> float:
-    """Distance to a segment: to an end, or to the foot on it, rounded."""
+    """Return the distance to a segment: to an end, or to the rounded foot on it."""
     (x, y), ((ax, ay), (bx, by)) = here, segment
     ux, uy = bx - ax, by - ay
     square = ux * ux + uy * uy
@@ -132,7 +136,7 @@ def _edges(shape: Area) -> Iterator[Segment]:
 
 
 def _contains(shape: Area, point: Point) -> bool:
-    """Whether a point is on an edge, or an odd number of edges crosses the ray from it to the east."""
+    """Return whether a point is on an edge, or its ray to the east crosses an odd number of edges."""
     x, y = point
     if isinstance(shape, OracleRectangle):
         return shape.x1_m <= x <= shape.x2_m and shape.y1_m <= y <= shape.y2_m
@@ -149,7 +153,7 @@ def _contains(shape: Area, point: Point) -> bool:
 
 
 def _meet(one: Area, other: Area) -> bool:
-    """Whether two areas have a point in common: of their edges, or one lies within the other."""
+    """Return whether two areas meet: two of their edges do, or one area lies within the other."""
     if isinstance(one, OracleRectangle) and isinstance(other, OracleRectangle):
         is_apart_x = one.x2_m < other.x1_m or other.x2_m < one.x1_m
         return not (is_apart_x or one.y2_m < other.y1_m or other.y2_m < one.y1_m)
@@ -161,7 +165,7 @@ def _meet(one: Area, other: Area) -> bool:
 
 
 def _turn(a: Point, b: Point, c: Point) -> Fraction:
-    """Twice the area of a triangle, exactly; negative if it goes clockwise."""
+    """Return twice the area of a triangle, exactly; negative if it is clockwise."""
     ax, ay = Fraction(a[0]), Fraction(a[1])
     ux, uy = Fraction(b[0]) - ax, Fraction(b[1]) - ay
     return ux * (Fraction(c[1]) - ay) - uy * (Fraction(c[0]) - ax)
@@ -177,7 +181,7 @@ def _is_on(point: Point, segment: Segment) -> bool:
 
 
 def _segments_meet(one: Segment, other: Segment) -> bool:
-    """Whether an end lies on the other segment, or both cross between their ends."""
+    """Return whether an end lies on the other segment, or both cross between their ends."""
     (a, b), (c, d) = one, other
     if max(a[0], b[0]) < min(c[0], d[0]) or max(c[0], d[0]) < min(a[0], b[0]):
         return False

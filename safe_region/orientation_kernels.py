@@ -1,12 +1,12 @@
-"""On which side of a line a point lies, exactly: a filter in float64, and expansions where it is close.
+"""Decide exactly on which side of a line a point lies: a float64 filter, and expansions in close cases.
 
-An expansion is a sum of float64 that is not rounded: its components do not overlap, the least first, so
-the last one that is not zero has the sign of all of it. Nothing here may be contracted or reassociated:
-kernels are compiled without fastmath, and LLVM then does neither.
+An expansion is a sum of float64 that is not rounded. Its components do not overlap and the least comes
+first, so the last component that is not zero has the sign of the sum. Contraction or reassociation would
+break this code: kernels are compiled without fastmath, and LLVM then does neither.
 
-Cost: some 10 operations where the filter decides, some 500 where it does not.
-Source: J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
-Predicates" (1997): two-sum, Dekker's product, expansion sums (theorem 12), the bound of `orient2d`.
+Cost: some 10 operations where the filter decides, some 500 where it does not. Source: J. R. Shewchuk,
+"Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates" (1997): two-sum,
+Dekker's product, expansion sums (theorem 12), the bound of `orient2d`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from safe_region.jit import leaf
 Expansion = tuple[float, ...]
 
 _FILTER_ERROR = (3.0 + 16.0 * 2.0**-53) * 2.0**-53
-"""Error of the filter, of the sum of its two products: Shewchuk's `ccwerrboundA`."""
+"""Error of the filter, relative to the sum of its two products: Shewchuk's `ccwerrboundA`."""
 
 _UNDERFLOW_ERROR = 1e-300
-"""More than what the two products lose to underflow."""
+"""More than the loss of the two products to underflow."""
 
 _SCALE = 2.0**450
-"""Exact products need their last bits to be no smaller than 2**-1074, and their first below 2**1024: with
-this factor they are for coordinates that are 0 or between 1e-280 and 1e17."""
+"""Exact products need their last bits to be no smaller than 2**-1074, and their first below 2**1024. This
+factor ensures it for coordinates that are 0 or between 1e-280 and 1e17."""
 
 _SPLITTER = 2.0**27 + 1.0
 
@@ -36,7 +36,7 @@ def orientation(ax_m: float, ay_m: float, bx_m: float, by_m: float, cx_m: float,
     ----------
     ax_m, ay_m, bx_m, by_m, cx_m, cy_m
         Three points; each coordinate is 0, or its magnitude is between 1e-280 and 1e17. With a = b the
-        answer is 0.
+        result is 0.
     """
     acx = ax_m - cx_m
     acy = ay_m - cy_m
@@ -79,7 +79,7 @@ def _cross(ax: float, ay: float, bx: float, by: float) -> Expansion:
 
 @leaf
 def _two_product(a: float, b: float) -> Expansion:
-    """Return a * b as 2 components: what was lost in rounding, and the rounded product."""
+    """Return a * b as 2 components: the rounding error, and the rounded product."""
     product = a * b
     c = _SPLITTER * a
     a_high = c - (c - a)
@@ -93,7 +93,7 @@ def _two_product(a: float, b: float) -> Expansion:
 
 @leaf
 def _two_sum(a: float, b: float) -> Expansion:
-    """Return a + b as 2 components: what was lost in rounding, and the rounded sum."""
+    """Return a + b as 2 components: the rounding error, and the rounded sum."""
     total = a + b
     b_virtual = total - a
     a_virtual = total - b_virtual
@@ -102,7 +102,7 @@ def _two_sum(a: float, b: float) -> Expansion:
 
 @leaf
 def _grow_2(e: Expansion, b: float) -> Expansion:
-    """Add a number to 2 components: 3."""
+    """Add a number to 2 components; return 3."""
     first = _two_sum(e[0], b)
     second = _two_sum(e[1], first[1])
     return first[0], second[0], second[1]
@@ -110,28 +110,28 @@ def _grow_2(e: Expansion, b: float) -> Expansion:
 
 @leaf
 def _grow_4(e: Expansion, b: float) -> Expansion:
-    """Add a number to 4 components: 5."""
+    """Add a number to 4 components; return 5."""
     low = _grow_2(e[:2], b)
     return low[:2] + _grow_2(e[2:], low[2])
 
 
 @leaf
 def _grow_8(e: Expansion, b: float) -> Expansion:
-    """Add a number to 8 components: 9."""
+    """Add a number to 8 components; return 9."""
     low = _grow_4(e[:4], b)
     return low[:4] + _grow_4(e[4:], low[4])
 
 
 @leaf
 def _sum_2_2(e: Expansion, f: Expansion) -> Expansion:
-    """Add 2 components to 2: 4."""
+    """Add 2 components to 2; return 4."""
     first = _grow_2(e, f[0])
     return first[:1] + _grow_2(first[1:], f[1])
 
 
 @leaf
 def _sum_4_4(e: Expansion, f: Expansion) -> Expansion:
-    """Add 4 components to 4: 8."""
+    """Add 4 components to 4; return 8."""
     first = _grow_4(e, f[0])
     second = _grow_4(first[1:], f[1])
     third = _grow_4(second[1:], f[2])
@@ -140,7 +140,7 @@ def _sum_4_4(e: Expansion, f: Expansion) -> Expansion:
 
 @leaf
 def _sum_8_4(e: Expansion, f: Expansion) -> Expansion:
-    """Add 4 components to 8: 12."""
+    """Add 4 components to 8; return 12."""
     first = _grow_8(e, f[0])
     second = _grow_8(first[1:], f[1])
     third = _grow_8(second[1:], f[2])

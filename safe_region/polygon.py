@@ -1,10 +1,10 @@
-"""The anchored region as a polygon, for pictures.
+"""Draw the anchored region as a polygon, for pictures.
 
 For an object o of the buffer, the points p with |p o| + r(o) + |a p| < reach form an ellipse with foci a
-and o, whose boundary seen from a is rho(theta) = (l^2 - d^2) / (2 (l - d cos(theta - phi))) with
-l = reach - r(o), d = |a o| and phi the direction of o. The region asks for k such objects, so its
-boundary is the k-th largest of these radii: star-shaped about a, and no intersection has to be computed.
-The reach is reduced as in the device's test, so an ellipse that is no more than a line is none.
+and o, whose boundary seen from a is rho(theta) = (l^2 - d^2) / (2 (l - d cos(theta - phi))) with l =
+reach - r(o), d = |a o| and phi the direction of o. The region requires k such objects, so its boundary is
+the k-th largest of these radii: it is star-shaped about a, and no intersection has to be computed. The
+reach is reduced as in the device's test, so an ellipse that is no more than a line counts as empty.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _VERTICES = 180
 def boundary(region: AnchoredRegion, now_ms: int, vertex_count: int = _VERTICES) -> Polygon | None:
     """Return the region in plane metres; None if it is the whole plane.
 
-    The polygon is inscribed (vertices lie on the boundary), so it may be drawn but not tested with.
-    Empty if the buffer holds fewer than k live objects. O(vertices * buffer log buffer).
+    The polygon is inscribed (vertices lie on the boundary), so it may be drawn but not used for tests. It
+    is empty if the buffer holds fewer than k live objects. O(vertices * buffer log buffer).
     """
     if math.isinf(region.reach_m):
         return None

@@ -1,4 +1,4 @@
-"""What is wrong with a polygon, in words, by kernels; `polygon_validity` is the same in plain Python."""
+"""Describe the flaw of a polygon by kernels; `polygon_validity` does the same in plain Python."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _VERBS = {kernels.MEET: "meet", kernels.OVERLAP: "overlap", kernels.CROSS: "cros
 
 
 def polygon_flaw(rings: Sequence[Ring]) -> str | None:
-    """Return what is wrong with a polygon, in words; None if nothing is.
+    """Return a description of a polygon's flaw; None if it is valid.
 
-    Coordinates below 1e-200 in magnitude are taken for 0. O(n^2) in a kernel.
+    Coordinates below 1e-200 in magnitude are treated as 0. O(n^2) in a kernel.
 
     Parameters
     ----------
     rings
-        The outer ring, then holes, as vertices of which the first is not repeated; of one unit, which is
-        called a metre if something is too far away.
+        The outer ring, then holes, as vertices of which the first is not repeated. The unit is any, but
+        the description of a vertex that is too far away calls it a metre.
     """
     if not rings:
         return "a polygon has an outer ring"
@@ -33,7 +33,7 @@ def polygon_flaw(rings: Sequence[Ring]) -> str | None:
 
 
 def ring_flaw(x: Floats, y: Floats, offsets: Ints) -> str | None:
-    """Return the same of vertices in columns."""
+    """Return the same for vertices in columns."""
     places = np.zeros(4, dtype=np.int64)
     found = kernels.find_flaw(x, y, offsets, places)
     return None if found == kernels.VALID else _in_words(found, *places.tolist())
@@ -54,7 +54,7 @@ def inner_point(x_m: Floats, y_m: Floats) -> Point:
 
 
 def contains(x_m: Floats, y_m: Floats, point: Point) -> bool:
-    """Whether a point lies in a polygon without holes, exactly. O(n) in a kernel."""
+    """Return whether a point lies in a polygon without holes, exactly. O(n) in a kernel."""
     return bool(kernels.contains(x_m, y_m, *point))
 
 

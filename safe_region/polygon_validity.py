@@ -1,10 +1,10 @@
-"""What is wrong with a polygon, exactly.
+"""Find the flaw of a polygon, exactly.
 
 The rule: a polygon is an outer ring and any number of holes.
 
-* A ring has 3 or more vertices, no two neighbours equal (the last and the first are neighbours, too), not
-  all on one line; and is simple: its edges meet where neighbours share a vertex, and nowhere else.
-* Different rings may touch in single points. They do not cross, and share no stretch of an edge.
+* A ring has 3 or more vertices, not all on one line, and no two equal neighbours (the last and the first
+  are neighbours, too). It is simple: its edges meet where neighbours share a vertex, and nowhere else.
+* Different rings may touch in single points. They do not cross, and share no part of an edge.
 * Holes lie within the outer ring and outside of each other.
 
 Edge i of a ring goes from vertex i to the next one; rings and edges count from 0, the outer ring is 0.
@@ -39,15 +39,15 @@ COORDINATE_M_MAX = 1e9
 _VERTEX_COUNT_MIN = 3
 
 _Contacts = dict[tuple[int, int], dict[int, set[GridPoint]]]
-"""Where a ring touches another one, by both, then by the edge of the first."""
+"""The points where a ring touches another one, by both rings, then by the edge of the first."""
 
 
 class _FlawError(Exception):
-    """Something is wrong."""
+    """The polygon has a flaw."""
 
 
 def flaw(rings: Sequence[Ring]) -> str | None:
-    """Return what is wrong with a polygon first, in words; None if nothing is.
+    """Return a description of the first flaw of a polygon; None if it is valid.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _is_straight(ring: GridRing) -> bool:
 
 
 def _contacts(grid: list[GridRing]) -> _Contacts:
-    """Return where rings touch; raise if they do more than that, or if one is not simple."""
+    """Return the points where rings touch. Raise on other contacts, or if a ring is not simple."""
     found: _Contacts = defaultdict(lambda: defaultdict(set))
     for point, edges in touching_points(grid):
         for one in edges:
@@ -124,9 +124,10 @@ def _box(ring: GridRing) -> tuple[int, int, int, int]:
 
 
 def _is_all(side: int, grid: list[GridRing], ring: int, other: int, contacts: _Contacts) -> bool:
-    """Whether a ring lies on one side of another one, which it does not cross.
+    """Return whether a ring lies on one side of another one, which it does not cross.
 
-    Between two points where it touches the other it keeps to one side: one point each is tested.
+    Between two points of contact it stays on one side of the other ring, so one point of each part is
+    tested.
     """
     touched = contacts.get((ring, other))
     if not touched:

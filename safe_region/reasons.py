@@ -1,4 +1,4 @@
-"""Why something is refused: the one list, for the SDK and the server."""
+"""List the reasons of refusals, once for the SDK and the server."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from enum import IntEnum
 
 
 class Reason(IntEnum):
-    """Why something was refused. The numbers equal those on the wire (`errors.proto`).
+    """The reason of a refusal. The numbers equal those on the wire (`errors.proto`).
 
     It prints as its name; as a number it is `int(reason)`, and so it is in JSON.
     """
 
     UNSPECIFIED = 0
-    """What a device reads of a server that knows more reasons. No server says it."""
+    """The value that a device reads when the server knows more reasons. No server sends it."""
     INVALID_FIELD = 1
     OUT_OF_AREA = 2
     UNKNOWN_OBJECT = 3

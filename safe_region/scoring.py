@@ -1,15 +1,16 @@
-"""Scores and lengths.
+"""Compute scores and lengths.
 
     score(s, o)  = alpha * dist(p, o) / scale + (1 - alpha) * textdist(s, o)        smaller is better
     length(s, o) = score * scale / alpha = dist(p, o) + r,   r = weight * textdist,
                    weight = (1 - alpha) / alpha * scale
 
 The scale is the subscription's own (`distance_scale_m`), or the diagonal of the service area, which Lamps
-calls maxdist: a distance of one scale counts for alpha, no common keyword for 1 - alpha.
+calls maxdist. A distance of one scale counts for alpha, no common keyword for 1 - alpha.
 
-All reasoning is in lengths; a score is for display. The functions below are plain Python in the
-subset that numba compiles: `scoring_kernels` compiles *these* functions, so that a device, the
-engine and the kernels round alike. Objects that share no keyword never qualify, whatever the score.
+All proofs and tests are in lengths; a score is for display. The functions below are plain Python in the
+subset that numba compiles. `scoring_kernels` compiles *these* functions, so that a device, the engine and
+the kernels round alike. Objects that share no keyword with the subscription never qualify, whatever the
+score.
 
 Source: lamps.txt section 2.1 (score), 2.2 (an object as a circle of radius r).
 """
@@ -32,10 +33,10 @@ class Similarity(IntEnum):
 
 
 SET_SIMILARITIES = (Similarity.JACCARD, Similarity.DICE, Similarity.COSINE)
-"""Those for which keywords count alike."""
+"""The similarities that give all keywords the same weight."""
 
 WEIGHT_STEP = 2.0**-16
-"""Weights of keywords are multiples of this, and at least this."""
+"""Weights of keywords are multiples of this step, and at least this step."""
 WEIGHT_MAX = 32.0
 """Largest weight of a keyword. Squares of weights are multiples of 2**-32 up to 2**10: sums of some
 thousand of them are exact in float64, in whatever order they are added."""
@@ -43,26 +44,26 @@ thousand of them are exact in float64, in whatever order they are added."""
 
 REACH_SLACK = 1e-12
 """Relative safety margin of every test of a length against a reach, on devices and in kernels alike: four
-orders above the rounding error of a sum of lengths. See `safe_region.anchored`."""
+orders of magnitude above the rounding error of a sum of lengths. See `safe_region.anchored`."""
 
 _DICE = int(Similarity.DICE)
 _COSINE = int(Similarity.COSINE)
 
 
 def text_distance(similarity: int, common: float, left: float, right: float) -> float:
-    """One minus the similarity of two sets, in [0, 1].
+    """Return one minus the similarity of two sets, in [0, 1].
 
-    A keyword counts for the square of its weight: that is 1, but for TFIDF, which is the set-cosine with
-    other weights.
+    A keyword counts for the square of its weight. The weight is 1, except for TFIDF, which is the set
+    cosine with other weights.
 
     Parameters
     ----------
     similarity
         A `Similarity` as an integer.
     common
-        Sum of the squared weights of the keywords that the two sets share: their number, but for TFIDF.
+        Sum of the squared weights of the keywords that the two sets share; except for TFIDF their number.
     left, right
-        The same of each set; both above 0.
+        The same sum for each set; both above 0.
     """
     if similarity == _DICE:
         return 1.0 - 2.0 * common / (left + right)
@@ -72,20 +73,23 @@ def text_distance(similarity: int, common: float, left: float, right: float) -> 
 
 
 def distance_scale(distance_scale_m: float | None, maxdist_m: float) -> float:
-    """Metres that a subscription measures distance by: its own scale, or the diagonal if it has none."""
+    """Return the scale of a subscription's distances, metres: its own, or the diagonal if it has none."""
     return distance_scale_m or maxdist_m
 
 
 def text_weight(alpha: float, scale_m: float) -> float:
-    """Metres that a text distance of 1 counts for: (1 - alpha) / alpha * scale."""
+    """Return the length in metres of a text distance of 1: (1 - alpha) / alpha * scale."""
     return (1.0 - alpha) / alpha * scale_m
 
 
 def length(dx_m: float, dy_m: float, r_m: float) -> float:
-    """Length of an object at offset (dx, dy) with text share r. The one expression everywhere."""
+    """Return the length of an object at offset (dx, dy) with the constant part r, all in metres.
+
+    This one expression is used everywhere.
+    """
     return math.sqrt(dx_m * dx_m + dy_m * dy_m) + r_m
 
 
 def score_of(length_m: float, alpha: float, scale_m: float) -> float:
-    """Score that belongs to a length, for display."""
+    """Return the score that belongs to a length, for display."""
     return length_m * alpha / scale_m

@@ -1,4 +1,4 @@
-"""The functions of `scoring`, compiled, and what only kernels need: what two lists of keywords share."""
+"""Compile the functions of `scoring`, and compute the common keywords of two lists for kernels."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ length = leaf(scoring.length)
 
 @leaf
 def nearest_length(dx_m: float, dy_m: float, radius_m: float, r_m: float) -> float:
-    """Least length within a radius of a point; with radius 0 the same float64 as `length`."""
+    """Return the least length within a radius of a point; with radius 0 the same float64 as `length`."""
     return max(0.0, math.sqrt(dx_m * dx_m + dy_m * dy_m) - radius_m) + r_m
 
 
 @leaf
 def common_count(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> int:
-    """How many keywords two strictly increasing id arrays share. O(|left| + |right|)."""
+    """Return the number of keywords that two strictly increasing id arrays share. O(|left| + |right|)."""
     i = 0
     j = 0
     common = 0
@@ -42,7 +42,7 @@ def common_count(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> i
 
 @leaf
 def norm_of(similarity: int, count: int, norm2: float) -> float:
-    """Return what `text_distance` takes for a set: how many keywords, or what their squares sum up to."""
+    """Return a set's norm for `text_distance`: its number of keywords, or for TFIDF `norm2`."""
     return norm2 if similarity == _TFIDF else float(count)
 
 
@@ -50,9 +50,10 @@ def norm_of(similarity: int, count: int, norm2: float) -> float:
 def common_square(
     left: npt.NDArray[np.int32], squares: npt.NDArray[np.float64], right: npt.NDArray[np.int32]
 ) -> float:
-    """Sum of the squared weights of the keywords that two strictly increasing id arrays share.
+    """Return the sum of the squared weights of the keywords that two increasing id arrays share.
 
-    The weights are those of `left`, beside it. O(|left| + |right|).
+    Both arrays are strictly increasing. `squares` are the squared weights of `left`, in the same order.
+    O(|left| + |right|).
     """
     i = 0
     j = 0

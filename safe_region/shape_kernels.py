@@ -1,16 +1,16 @@
-"""Whether ranges and objects meet: circles, rectangles, polygons with holes; and points, too, as objects.
+"""Test whether ranges and objects meet: circles, rectangles, polygons with holes; objects may be points.
 
 In `<range>_meets_<area>` the range of a subscription comes first, then the area of an object. All sets
-are closed. What polygons, segments and rectangles say about each other is exact on the given float64. A
-circle holds what is at most its radius away, by one expression, `sqrt(dx*dx + dy*dy)`, of the differences
-to a point of float64 coordinates: to the object itself; to the nearest of a rectangle; to the nearest of
-a polygon's edge, which is rounded, but within the box about the edge. So what meets a circle meets its
-box (`shapes.CircleShape.box`), and indexes may filter by boxes.
+are closed. Tests between polygons, segments and rectangles are exact on the given float64. A circle
+contains the points that are at most its radius away, by one expression, `sqrt(dx*dx + dy*dy)`, of the
+differences to a point of float64 coordinates: to the object itself; to the nearest point of a rectangle;
+to the nearest point of a polygon's edge, which is rounded, but within the box about the edge. So an
+object that meets a circle meets its box (`shapes.CircleShape.box`), and indexes may filter by boxes.
 
-A polygon lies in a pool that many share: `x_m, y_m` are vertices, ring i is `ring_offsets[i]` up to
+A polygon lies in a shared pool: `x_m, y_m` are vertices, ring i is `ring_offsets[i]` up to
 `ring_offsets[i + 1]`, and a polygon is `ring_count` rings from `first_ring` on, the outer one first, then
-holes. An area is one ring, `start` up to `stop` of its own pool. Rings go either way round; the first
-vertex is not repeated. They are valid (`polygon_validity`).
+holes. An area is one ring, `start` up to `stop` of its own pool. Rings may have either direction; the
+first vertex is not repeated. They are valid (`polygon_validity`).
 
 Nothing is allocated. Coordinates are 0 or between 1e-280 and 1e17 in magnitude (`orientation_kernels`).
 """
@@ -40,9 +40,10 @@ _INSIDE = 1
 
 @leaf
 def ring_side(ring_x_m: Floats, ring_y_m: Floats, start: int, stop: int, x_m: float, y_m: float) -> int:
-    """Whether a point lies inside of a ring, on an edge, or outside: how often a ray to the east crosses.
+    """Return whether a point lies inside a ring, on an edge or outside, by a ray to the east.
 
-    An edge counts with its lower end and without its upper one, so that a vertex on the ray counts right.
+    The ray crosses an odd number of edges from inside. An edge includes its lower end and excludes its
+    upper one, so that a vertex on the ray counts once.
     """
     side = _OUTSIDE
     ax = ring_x_m[stop - 1]
@@ -78,7 +79,7 @@ def polygon_contains(
     x_m: float,
     y_m: float,
 ) -> bool:
-    """Whether a point lies in a polygon with holes, whose edges belong to it, those of holes included.
+    """Return whether a point lies in a polygon with holes, including its edges and those of the holes.
 
     O(vertices).
     """
@@ -95,7 +96,7 @@ def polygon_contains(
 def ring_contains(
     area_x_m: Floats, area_y_m: Floats, start: int, stop: int, x_m: float, y_m: float
 ) -> bool:
-    """Whether a point lies in a polygon without holes, edges included. O(vertices)."""
+    """Return whether a point lies in a polygon without holes, including its edges. O(vertices)."""
     return ring_side(area_x_m, area_y_m, start, stop, x_m, y_m) != _OUTSIDE
 
 
@@ -103,7 +104,7 @@ def ring_contains(
 def ring_distance(
     area_x_m: Floats, area_y_m: Floats, start: int, stop: int, x_m: float, y_m: float
 ) -> float:
-    """Distance from a point to a polygon without holes, metres; 0 within it. O(vertices)."""
+    """Return the distance from a point to a polygon without holes, metres; 0 within it. O(vertices)."""
     if ring_contains(area_x_m, area_y_m, start, stop, x_m, y_m):
         return 0.0
     least = np.inf
@@ -122,7 +123,7 @@ def ring_distance(
 def circle_meets_box(
     x_m: float, y_m: float, radius_m: float, x1_m: float, y1_m: float, x2_m: float, y2_m: float
 ) -> bool:
-    """Whether a rectangle is at most the radius away from the centre. O(1)."""
+    """Return whether a rectangle is at most the radius away from the centre. O(1)."""
     return box_distance(x_m, y_m, x1_m, y1_m, x2_m, y2_m) <= radius_m
 
 
@@ -130,7 +131,7 @@ def circle_meets_box(
 def circle_meets_polygon(
     x_m: float, y_m: float, radius_m: float, area_x_m: Floats, area_y_m: Floats, start: int, stop: int
 ) -> bool:
-    """Whether a polygon without holes is at most the radius away from the centre. O(vertices)."""
+    """Return whether a polygon without holes is at most the radius away from the centre. O(vertices)."""
     return ring_distance(area_x_m, area_y_m, start, stop, x_m, y_m) <= radius_m
 
 
@@ -145,7 +146,7 @@ def _ring_edges_meet_box(
     x2_m: float,
     y2_m: float,
 ) -> bool:
-    """Whether some edge of a ring has a point in common with a rectangle. O(vertices)."""
+    """Return whether some edge of a ring has a point in common with a rectangle. O(vertices)."""
     ax = ring_x_m[stop - 1]
     ay = ring_y_m[stop - 1]
     for i in range(start, stop):
@@ -169,8 +170,8 @@ def box_meets_polygon(
     start: int,
     stop: int,
 ) -> bool:
-    """Whether a rectangle and a polygon without holes have a point in common. O(vertices)."""
-    # If no edge reaches the rectangle, it is all inside or all outside, and so is any corner.
+    """Return whether a rectangle and a polygon without holes have a point in common. O(vertices)."""
+    # If no edge reaches the rectangle, all of it is inside or all is outside, and so is any corner.
     return _ring_edges_meet_box(area_x_m, area_y_m, start, stop, x1_m, y1_m, x2_m, y2_m) or ring_contains(
         area_x_m, area_y_m, start, stop, x1_m, y1_m
     )
@@ -188,7 +189,7 @@ def polygon_meets_box(
     x2_m: float,
     y2_m: float,
 ) -> bool:
-    """Whether a polygon with holes and a rectangle have a point in common. O(vertices)."""
+    """Return whether a polygon with holes and a rectangle have a point in common. O(vertices)."""
     for ring in range(first_ring, first_ring + ring_count):
         start = ring_offsets[ring]
         stop = ring_offsets[ring + 1]
@@ -208,7 +209,7 @@ def _edge_meets_ring(
     start: int,
     stop: int,
 ) -> bool:
-    """Whether a segment has a point in common with some edge of a ring. O(vertices)."""
+    """Return whether a segment has a point in common with some edge of a ring. O(vertices)."""
     cx = ring_x_m[stop - 1]
     cy = ring_y_m[stop - 1]
     for i in range(start, stop):
@@ -233,7 +234,7 @@ def polygons_meet(
     start: int,
     stop: int,
 ) -> bool:
-    """Whether a polygon with holes and one without have a point in common.
+    """Return whether a polygon with holes and one without have a point in common.
 
     O(vertices of both), and O(vertices of the area) more for each edge of the range near the area.
     """
@@ -256,7 +257,7 @@ def polygons_meet(
                 return True
             ax = bx
             ay = by
-    # No edges meet: the area is all in the range or all outside of it, or about all of its outer ring.
+    # No edges meet: the area lies inside the range, or outside of it, or encloses its outer ring.
     outer = ring_offsets[first_ring]
     return polygon_contains(
         range_x_m, range_y_m, ring_offsets, first_ring, ring_count, area_x_m[start], area_y_m[start]

@@ -1,7 +1,7 @@
-"""The shapes of ranges and areas on the plane, in metres: circles, rectangles, polygons with holes.
+"""Define the plane shapes of ranges and areas, in metres: circles, rectangles, polygons with holes.
 
-All are closed sets: edges belong to them, those of holes included. Plain Python; whether shapes meet is
-decided by `shape_kernels`.
+All are closed sets: they include their edges, and those of holes. Plain Python; `shape_kernels` decides
+whether shapes meet.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RectangleShape:
         return Point((self.x1_m + self.x2_m) / 2.0, (self.y1_m + self.y2_m) / 2.0)
 
     def flaw(self) -> str | None:
-        """Return what is wrong with it, in words; None if nothing is."""
+        """Return a description of its flaw; None if it is valid."""
         if not all(map(_is_coordinate, (self.x1_m, self.y1_m, self.x2_m, self.y2_m))):
             return f"a side is not finite, or farther than {COORDINATE_M_MAX:g} m away"
         if self.x1_m > self.x2_m:
@@ -54,14 +54,14 @@ class CircleShape:
     radius_m: float
 
     def box(self) -> RectangleShape:
-        """Return a rectangle that has every float64 point of the circle.
+        """Return a rectangle that contains every float64 point of the circle.
 
-        Let (px, py) be such a point, dx = px - x_m rounded, R the radius. Rounding never turns an order
-        round, so sqrt(dx*dx) <= sqrt(dx*dx + dy*dy) <= R as computed; and sqrt(dx*dx) as computed is |dx|
+        Let (px, py) be such a point, dx = px - x_m rounded, R the radius. Rounding never reverses an
+        order, so sqrt(dx*dx) <= sqrt(dx*dx + dy*dy) <= R as computed; and sqrt(dx*dx) as computed is |dx|
         (in binary floating point, without underflow). So |dx| <= R, or |dx| is so small that its square
         underflows: in any case |dx| <= S = max(R, 1e-150). The exact difference px - x_m was rounded to
-        dx, so it is less than the float64 after S, call it T. So px < x_m + T, and because px is a
-        float64, px <= x_m + T as computed. It is the same to the west, and for y.
+        dx, so it is less than the float64 after S, called T. So px < x_m + T, and because px is a
+        float64, px <= x_m + T as computed. The same holds to the west, and for y.
         """
         beyond_m = math.nextafter(max(self.radius_m, _UNDERFLOW_M), math.inf)
         return RectangleShape(
@@ -73,7 +73,7 @@ class CircleShape:
         return Point(self.x_m, self.y_m)
 
     def flaw(self) -> str | None:
-        """Return what is wrong with it, in words; None if nothing is."""
+        """Return a description of its flaw; None if it is valid."""
         if not (_is_coordinate(self.x_m) and _is_coordinate(self.y_m)):
             return f"the centre is not finite, or farther than {COORDINATE_M_MAX:g} m away"
         if not 0.0 < self.radius_m <= COORDINATE_M_MAX:
@@ -85,7 +85,7 @@ class CircleShape:
 class PolygonShape:
     """A polygon: its outer ring, then holes, each as vertices of which the first is not repeated.
 
-    What makes it valid is said in `polygon_validity`.
+    `polygon_validity` defines which polygons are valid.
     """
 
     rings: tuple[tuple[tuple[float, float], ...], ...]
@@ -101,11 +101,11 @@ class PolygonShape:
         return self.box().center()
 
     def vertex_count(self) -> int:
-        """Return how many vertices all rings have."""
+        """Return the number of vertices of all rings."""
         return sum(map(len, self.rings))
 
     def flaw(self) -> str | None:
-        """Return what is wrong with it, in words; None if nothing is. Its cost: `polygon_validity`."""
+        """Return a description of its flaw; None if it is valid. Cost: see `polygon_validity`."""
         return flaw(self.rings)
 
 
@@ -113,7 +113,7 @@ Shape = CircleShape | RectangleShape | PolygonShape
 
 
 def inner_point(ring: Ring) -> Point:
-    """Return a point of a simple polygon without holes that stands for it, always the same one.
+    """Return the point that represents a simple polygon without holes, always the same one.
 
     It is the middle of the widest of the chords that the polygon cuts from one horizontal line, near the
     middle of its height and with no vertex on it; or a vertex, if no float64 point nearby lies inside.
@@ -142,7 +142,7 @@ def inner_point(ring: Ring) -> Point:
 
 
 def _level(ring: Ring) -> float:
-    """Return the middle between the two heights of vertices that are about the middle of all."""
+    """Return the middle between the vertex heights next below and next above the middle of the ring."""
     heights = [y_m for _, y_m in ring]
     middle = (min(heights) + max(heights)) / 2.0
     below = max(y_m for y_m in heights if y_m <= middle)

@@ -1,4 +1,4 @@
-"""A clock that never jumps, for devices and the server alike."""
+"""Provide a clock that never jumps, for devices and the server alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ _BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def steady_clock_ms() -> int:
-    """Milliseconds that never jump and that go on while the machine sleeps, where it can tell."""
+    """Return milliseconds that never jump.
+
+    The clock continues while the machine sleeps, where the platform supports this.
+    """
     if _BOOT_CLOCK is None:
         return time.monotonic_ns() // 1_000_000
     return time.clock_gettime_ns(_BOOT_CLOCK) // 1_000_000

@@ -1,15 +1,15 @@
-"""What is wrong with a polygon, exactly, and the point that stands for one, in kernels.
+"""Find the flaw of a polygon, exactly, and the point that represents a polygon, in kernels.
 
-The rule is that of `polygon_validity`, and so is what is reported but for which of several flaws. Edges
-are compared pair by pair, by their boxes first: of the few corners that a polygon may have that is less
-than a sweep takes. Where a ring touches another one in a vertex, the side on which it goes on is seen
-from the corner there: no point between two vertices is needed, which would not be a float64.
+The rule is that of `polygon_validity`. The reported flaw is the same, too, unless there are several.
+Edges are compared pair by pair, by their boxes first: for the few corners that a polygon may have this
+takes less than a sweep. Where a ring touches another one in a vertex, the corner there shows on which
+side the ring continues. So no point between two vertices is needed, which would not be a float64.
 
-Nothing but the given coordinates is computed with: each is 0, or its magnitude is between 1e-280 and 1e17
-(`orientation_kernels`). Smaller ones are read as 0. Rings lie one behind the other, `offsets[i]` up to
-`offsets[i + 1]`.
+Only the given coordinates are used in computations: each is 0, or its magnitude is between 1e-280 and
+1e17 (`orientation_kernels`). Smaller ones are read as 0. Rings are stored one after another, `offsets[i]`
+up to `offsets[i + 1]`.
 
-Cost: O(n^2), some nanoseconds a pair of edges whose boxes are apart.
+Cost: O(n^2), some nanoseconds for a pair of edges whose boxes are apart.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ _INSIDE = 1
 
 @kernel
 def find_flaw(x: Floats, y: Floats, offsets: Ints, places: Ints) -> int:
-    """Return what is wrong with a polygon, VALID if nothing is.
+    """Return the flaw of a polygon, VALID if it has none.
 
     Parameters
     ----------
     x, y
-        Vertices. Tiny ones are set to 0.
+        Vertices. Tiny coordinates are set to 0.
     offsets
         Of its rings, the outer one first; at least one.
     places
-        Written, length 4: ring and vertex or edge of one, and of another one, as far as that is so.
+        Output, length 4: the ring and vertex or edge of the flaw, then those of the other one, as far as
+        the flaw has them.
     """
     for ring in range(offsets.shape[0] - 1):
         found = _vertex_flaw(x, y, offsets[ring], offsets[ring + 1], ring, places)
@@ -73,7 +74,7 @@ def find_flaw(x: Floats, y: Floats, offsets: Ints, places: Ints) -> int:
 
 @leaf
 def _vertex_flaw(x: Floats, y: Floats, start: int, stop: int, ring: int, places: Ints) -> int:
-    """Return what is wrong with the vertices of a ring."""
+    """Return the flaw of the vertices of a ring."""
     places[0], places[1] = ring, stop - start
     if stop - start < _VERTEX_COUNT_MIN:
         return FEW
@@ -103,7 +104,7 @@ def _next(i: int, start: int, stop: int) -> int:
 
 @leaf
 def _is_straight(x: Floats, y: Floats, start: int, stop: int) -> bool:
-    """Whether all vertices of a ring are on one line."""
+    """Return whether all vertices of a ring are on one line."""
     for i in range(start + 2, stop):
         if orientation(x[start], y[start], x[start + 1], y[start + 1], x[i], y[i]) != 0:
             return False
@@ -112,7 +113,7 @@ def _is_straight(x: Floats, y: Floats, start: int, stop: int) -> bool:
 
 @leaf
 def _edge_flaw(x: Floats, y: Floats, offsets: Ints, places: Ints) -> int:
-    """Return what two edges do that they may not."""
+    """Return the forbidden contact of two edges, VALID if there is none."""
     for ring in range(offsets.shape[0] - 1):
         start, stop = offsets[ring], offsets[ring + 1]
         for i in range(start, stop):
@@ -140,7 +141,10 @@ def _edge_flaw(x: Floats, y: Floats, offsets: Ints, places: Ints) -> int:
 
 @leaf
 def _pair_flaw(x: Floats, y: Floats, a: int, b: int, c: int, d: int, count: int) -> int:
-    """Return what the edges ab and cd do, whose boxes meet; `count` is that of one ring, 0 for two."""
+    """Return the contact of the edges ab and cd, whose boxes meet.
+
+    `count` is the vertex count of their ring, 0 if they are of two rings.
+    """
     are_neighbours = count > 0 and (b == c or d == a)
     if not are_neighbours and not segments_meet(x[a], y[a], x[b], y[b], x[c], y[c], x[d], y[d]):
         return VALID
@@ -159,7 +163,7 @@ def _pair_flaw(x: Floats, y: Floats, a: int, b: int, c: int, d: int, count: int)
 
 @leaf
 def _share_more(x: Floats, y: Floats, a: int, b: int, c: int, d: int) -> bool:
-    """Whether two edges on one line share more than a point."""
+    """Return whether two edges on one line share more than a point."""
     x1, x2 = max(min(x[a], x[b]), min(x[c], x[d])), min(max(x[a], x[b]), max(x[c], x[d]))
     y1, y2 = max(min(y[a], y[b]), min(y[c], y[d])), min(max(y[a], y[b]), max(y[c], y[d]))
     return bool(x1 < x2 or y1 < y2)
@@ -167,7 +171,7 @@ def _share_more(x: Floats, y: Floats, a: int, b: int, c: int, d: int) -> bool:
 
 @leaf
 def _place_flaw(x: Floats, y: Floats, offsets: Ints, places: Ints) -> int:
-    """Return whether holes do not lie within the outer ring and outside of each other."""
+    """Return the flaw if holes do not lie within the outer ring and outside of each other."""
     for hole in range(1, offsets.shape[0] - 1):
         if not _is_all(x, y, offsets, hole, 0, _INSIDE):
             places[0] = hole
@@ -187,7 +191,7 @@ def _place_flaw(x: Floats, y: Floats, offsets: Ints, places: Ints) -> int:
 
 @leaf
 def _do_boxes_meet(x: Floats, y: Floats, offsets: Ints, ring: int, other: int) -> bool:
-    """Whether the boxes about two rings have a point in common."""
+    """Return whether the boxes about two rings have a point in common."""
     x1 = y1 = other_x1 = other_y1 = np.inf
     x2 = y2 = other_x2 = other_y2 = -np.inf
     for i in range(offsets[ring], offsets[ring + 1]):
@@ -200,7 +204,10 @@ def _do_boxes_meet(x: Floats, y: Floats, offsets: Ints, ring: int, other: int) -
 
 @leaf
 def _is_all(x: Floats, y: Floats, offsets: Ints, ring: int, other: int, side: int) -> bool:
-    """Whether a ring lies on one side of another one, whose edges it touches at most in single points."""
+    """Return whether a ring lies on one side of another one.
+
+    The ring touches the edges of the other one at most in single points.
+    """
     start, stop = offsets[ring], offsets[ring + 1]
     first, last = offsets[other], offsets[other + 1]
     turn = _turn_of(x, y, first, last)
@@ -214,7 +221,7 @@ def _is_all(x: Floats, y: Floats, offsets: Ints, ring: int, other: int, side: in
             for to in (before, following):
                 if _side_towards(x, y, first, last, turn, x[i], y[i], x[to], y[to]) != side:
                     return False
-        for j in range(first, last):  # vertices of the other one on this edge, not at its ends
+        for j in range(first, last):  # vertices of the other ring on this edge, not at its ends
             if _is_between(x, y, i, following, j):
                 for to in (i, following):
                     if _side_towards(x, y, first, last, turn, x[j], y[j], x[to], y[to]) != side:
@@ -224,7 +231,7 @@ def _is_all(x: Floats, y: Floats, offsets: Ints, ring: int, other: int, side: in
 
 @leaf
 def _is_between(x: Floats, y: Floats, a: int, b: int, p: int) -> bool:
-    """Whether a vertex lies on an edge and is not one of its ends."""
+    """Return whether a vertex lies on an edge and is not one of its ends."""
     if not boxes_meet(
         min(x[a], x[b]), min(y[a], y[b]), max(x[a], x[b]), max(y[a], y[b]), x[p], y[p], x[p], y[p]
     ):
@@ -236,7 +243,7 @@ def _is_between(x: Floats, y: Floats, a: int, b: int, p: int) -> bool:
 
 @leaf
 def _turn_of(x: Floats, y: Floats, start: int, stop: int) -> int:
-    """Return 1 if a ring goes round to the left, -1 if to the right."""
+    """Return 1 if a ring turns to the left, -1 if to the right."""
     lowest = start
     for i in range(start + 1, stop):
         if x[i] < x[lowest] or (x[i] == x[lowest] and y[i] < y[lowest]):
@@ -250,9 +257,9 @@ def _turn_of(x: Floats, y: Floats, start: int, stop: int) -> int:
 def _side_towards(
     x: Floats, y: Floats, start: int, stop: int, turn: int, px: float, py: float, qx: float, qy: float
 ) -> int:
-    """On which side of a ring a line from a point p of it towards q lies at first; not along the ring.
+    """Return the side of a ring on which a line from a point p of it towards q starts.
 
-    `turn` is which way the ring goes round.
+    The line does not run along the ring. `turn` is the direction of the ring.
     """
     for i in range(start, stop):
         following = _next(i, start, stop)
@@ -286,9 +293,9 @@ def _side_towards(
 
 @kernel
 def inner_point(x_m: Floats, y_m: Floats, found: Floats) -> bool:
-    """Write the point that stands for a simple ring, as `shapes.inner_point` has it.
+    """Write the point that represents a simple ring, the one of `shapes.inner_point`.
 
-    Returns whether there is one; else a vertex stands for it. O(n log n).
+    Returns whether there is one; otherwise a vertex represents the ring. O(n log n).
     """
     count = x_m.shape[0]
     level = _level(y_m)
@@ -314,7 +321,7 @@ def inner_point(x_m: Floats, y_m: Floats, found: Floats) -> bool:
 
 @leaf
 def _level(y_m: Floats) -> float:
-    """Return the middle between the two heights of vertices that are about the middle of all."""
+    """Return the middle between the vertex heights next below and next above the middle of the ring."""
     lowest, highest = y_m[0], y_m[0]
     for i in range(y_m.shape[0]):
         lowest, highest = min(lowest, y_m[i]), max(highest, y_m[i])
@@ -330,5 +337,5 @@ def _level(y_m: Floats) -> float:
 
 @kernel
 def contains(x_m: Floats, y_m: Floats, point_x_m: float, point_y_m: float) -> bool:
-    """Whether a point lies in a polygon without holes, edges included. O(n)."""
+    """Return whether a point lies in a polygon without holes, including its edges. O(n)."""
     return ring_contains(x_m, y_m, 0, x_m.shape[0], point_x_m, point_y_m)

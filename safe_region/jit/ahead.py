@@ -1,8 +1,8 @@
-"""Kernels compiled before they are called, in processes of their own: as many as there are cores.
+"""Compile kernels before they are called, in as many processes as there are cores.
 
-numba compiles under one lock a process. What it makes is a file of the cache for each kernel and an index
-beside it, which two processes must not write at once: so a kernel is compiled by one process, and only
-one process at a time has others compile.
+numba compiles under one lock per process. It writes a cache file for each kernel and an index beside it,
+which two processes must not write at once. So one process compiles a kernel, and only one process at a
+time lets others compile.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 Report = Callable[[int, int], None]
-"""Is told how many kernels are compiled, of how many that were missing."""
+"""Called with the number of compiled kernels and the number of those that were missing."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,15 +36,15 @@ _WORKER = "import sys; sys.path[:] = sys.argv[1:]; from safe_region.jit.worker i
 
 
 def compile_ahead(run: Callable[[], object], report: Report = lambda _done, _total: None) -> int:
-    """Have all kernels ready that a run calls; return how many there were not yet on this machine.
+    """Prepare all kernels that a run calls; return the number that this machine did not have yet.
 
     Parameters
     ----------
     run
         Calls each kernel as it will be called later, with little to do. It is called up to three times,
-        with kernels that are missing as plain Python.
+        with missing kernels as plain Python.
     report
-        Is told how far it is, if anything is missing.
+        Called with the progress, if any kernel is missing.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def compile_ahead(run: Callable[[], object], report: Report = lambda _done, _tot
     if not missing:
         return 0
     with _turn():
-        missing = _missing(run)  # others may have compiled them while this one waited
+        missing = _missing(run)  # other processes may have compiled them during the wait
         _Compilation(missing, report).run()
     run()
     return len(missing)
@@ -69,10 +69,10 @@ def _missing(run: Callable[[], object]) -> list[Missing]:
 
 @contextlib.contextmanager
 def _turn() -> Iterator[None]:
-    """Wait until no other process is compiling, where that can be told."""
+    """Wait until no other process is compiling, where the platform has file locks."""
     with contextlib.ExitStack() as stack:
         if fcntl is not None:
-            with contextlib.suppress(OSError):  # a folder that cannot be written keeps nothing either
+            with contextlib.suppress(OSError):  # a folder that is not writable has no cache either
                 CACHE_FOLDER.mkdir(parents=True, exist_ok=True)
                 file = stack.enter_context((CACHE_FOLDER / "lock").open("w"))
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -82,8 +82,9 @@ def _turn() -> Iterator[None]:
 class _Compilation:
     """Kernels that are being compiled.
 
-    Functions of one file share what they call, so a process compiles those of one file while there are
-    any, then those of a file that nobody has begun, and only then helps another.
+    Functions of one file share the functions that they call. So a process compiles the functions of one
+    file while there are any, then those of a file that no process has started, and only then it helps
+    with another file.
     """
 
     def __init__(self, missing: list[Missing], report: Report) -> None:
@@ -91,7 +92,7 @@ class _Compilation:
         self._total = len(missing)
         self._done = 0
         self._files: dict[str, list[Missing]] = {}
-        # Most of the work is with what functions pass on, so what has wide arguments comes first.
+        # Most of the work is in passing arguments on, so functions with wide arguments come first.
         for one in sorted(missing, key=lambda one: len(str(one.signature)), reverse=True):
             self._files.setdefault(one.module, []).append(one)
         self._started: set[str] = set()
@@ -99,7 +100,7 @@ class _Compilation:
         self._interrupted = False
 
     def run(self) -> None:
-        """Compile all, in processes."""
+        """Compile all kernels, in processes."""
         if not self._total:
             return
         self._report(0, self._total)
@@ -111,7 +112,7 @@ class _Compilation:
             raise KeyboardInterrupt
 
     def _work(self) -> None:
-        """Let one process compile what is left, one kernel at a time."""
+        """Let one process compile the remaining kernels, one at a time."""
         command = [sys.executable, "-c", _WORKER, *sys.path]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:  # noqa: S603 - this very program
@@ -132,7 +133,7 @@ class _Compilation:
                     self._report(self._done, self._total)
 
     def _next(self, module: str) -> Missing | None:
-        """Take a kernel of the same file, else of one not begun, else of the one with most left."""
+        """Pop a kernel of the same file, else of a file not started, else of the file with most left."""
         with self._lock:
             left = [name for name, kernels in self._files.items() if kernels]
             if module not in left:
@@ -146,7 +147,10 @@ class _Compilation:
             return self._files[module].pop(0) if module else None
 
     def _give_up(self, process: subprocess.Popen[bytes], answer: bytes) -> None:
-        """Leave the rest to whoever calls it: nothing can be kept, or the process has ended."""
+        """Leave the other kernels to their callers.
+
+        Either the cache is not writable, or the process has ended.
+        """
         with self._lock:
             self._files.clear()
             if answer:

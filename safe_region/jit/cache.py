@@ -1,9 +1,9 @@
-"""Where compiled kernels are kept.
+"""Choose the folder of compiled kernels.
 
-numba does not notice an edit in *another* file that a cached kernel calls or has a constant from, so the
-cache lives in a folder named by a digest of every kernel source: change one and all are compiled afresh.
-Nor does it notice `NUMBA_BOUNDSCHECK`: kernels with bounds checks have a folder of their own.
-Set `NUMBA_CACHE_DIR` to choose the folder above it.
+numba does not notice an edit in *another* file from which a cached kernel calls a function or uses a
+constant. So the name of the cache folder is a digest of every kernel source: a change of one source
+recompiles all kernels. numba does not notice `NUMBA_BOUNDSCHECK` either: kernels with bounds checks have
+a separate folder. Set `NUMBA_CACHE_DIR` to choose the parent folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAMES = ("*kernels.py", "layout.py", "closeness.py")
 
 
 def kernel_sources() -> list[Path]:
-    """Return what compiled functions depend on: kernels, what they have constants from, this package."""
+    """Return the sources of compiled functions: kernels, modules of their constants, this package."""
     here = Path(__file__).resolve().parent
     root = here.parent.parent
     found = [path for room in _ROOMS for name in _NAMES for path in (root / room).rglob(name)]

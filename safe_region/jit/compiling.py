@@ -1,18 +1,18 @@
-"""How leaves and kernels become machine code: less of what numba does for every function by itself.
+"""Compile leaves and kernels to machine code with less work per function than numba does by default.
 
-numba takes each function for one that Python may call. It links everything that the function calls,
-optimises all of that, makes machine code, and adds two wrappers. So what a kernel calls through six
-others is optimised seven times, and thrown away six times. Here
+numba assumes that Python may call any function. It links everything that the function calls, optimises
+all of that, generates machine code, and adds two wrappers. So a function that a kernel calls through six
+others is optimised seven times, and the result is discarded six times. Here
 
-* a leaf is only put into LLVM's language and linked: the kernels that call it optimise it
+* a leaf is only translated to LLVM's language and linked: the kernels that call it optimise it
   (`_LeafLibrary`);
-* the functions that a kernel calls are its own (`internal`): LLVM inlines them as it sees fit, and passes
-  no argument that nobody reads, of which an array has seven (`_KernelLibrary`).
+* the functions that a kernel calls are private to it (`internal`): LLVM inlines them as it sees fit, and
+  passes no unused argument, of which an array has seven (`_KernelLibrary`).
 
 Measured on the kernels of a server's default indexes: 74 s of CPU become 27. SQ+-tree and IQF+ insert,
 move and remove in 0.5 to 0.7 times, match and retrieve in 0.85 to 0.95 times as long.
 
-Source: numba, "Customizing the compiler"; libraries are no part of its public interface, so its minor
+Source: numba, "Customizing the compiler"; libraries are not part of its public interface, so its minor
 version is fixed in `pyproject.toml`.
 """
 
@@ -27,14 +27,14 @@ from numba.core.compiler_machinery import LoweringPass, PassManager, register_pa
 from numba.core.typed_passes import AnnotateTypes, NativeLowering
 
 _WRAPPER = "_ZN7cpython"
-"""How the names of functions begin that Python can call."""
+"""The prefix of the names of functions that Python can call."""
 
 
 class _LeafLibrary(JITCodeLibrary):
-    """A function with all that it calls, as it was written."""
+    """A function with all functions that it calls, as it was written."""
 
     def finalize(self) -> None:
-        """Link what is called. Nothing is optimised, there is no machine code."""
+        """Link the called functions, without optimisation or machine code."""
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)  # noqa: SLF001 - of our own base class
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)  # noqa: SLF001
@@ -42,7 +42,7 @@ class _LeafLibrary(JITCodeLibrary):
 
 
 class _KernelLibrary(JITCodeLibrary):
-    """A function with all that it calls, which nobody else does."""
+    """A function with private copies of all functions that it calls."""
 
     def _optimize_final_module(self) -> None:
         for function in self._final_module.functions:
@@ -56,9 +56,9 @@ class _KernelLibrary(JITCodeLibrary):
         )
 
     def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
-        """Return what the cache is to keep.
+        """Return the data for the cache.
 
-        That is machine code, and in place of the module, with which nothing will be linked, the name by
+        This is machine code. In place of the module, to which nothing will be linked, it has the name by
         which the code is found.
         """
         wrappers = [
@@ -87,7 +87,7 @@ class _BeginLeaf(LoweringPass):
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _EndLeaf(LoweringPass):
-    """Make a leaf known to the functions that will call it."""
+    """Register a leaf for the functions that will call it."""
 
     _name = "nearcast_end_leaf"
 
@@ -96,7 +96,7 @@ class _EndLeaf(LoweringPass):
 
     def run_pass(self, state: Any) -> bool:  # noqa: ANN401
         fndesc = state["cr"].fndesc
-        key = [fndesc.qualname].append  # any builtin of its own: what callers look the leaf up by
+        key = [fndesc.qualname].append  # any builtin of its own: the key of callers' look-ups
         state.targetctx.insert_user_function(key, fndesc, [state.library])
         state["cr"] = state["cr"]._replace(cfunc=key)
         return False
@@ -116,7 +116,7 @@ class _BeginKernel(LoweringPass):
 
 
 class LeafCompiler(CompilerBase):
-    """Compiles what kernels call."""
+    """The compiler of functions that kernels call."""
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the usual passes, and one on each side of lowering."""
@@ -128,7 +128,7 @@ class LeafCompiler(CompilerBase):
 
 
 class KernelCompiler(CompilerBase):
-    """Compiles what Python calls."""
+    """The compiler of functions that Python calls."""
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the usual passes, and one before lowering."""

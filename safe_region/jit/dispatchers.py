@@ -1,8 +1,8 @@
-"""Kernels and leaves as numba's dispatchers, which hold what a function has been compiled to, by types.
+"""Define kernels and leaves as numba dispatchers, which hold a function's compiled code by types.
 
-A leaf is compiled once for all widths of numbers: what is an `int` or a `float` in Python is passed as
-int64 or float64. numba compiles a function for constants apart, and for each type that it takes a
-variable for until it has seen the whole loop: a quarter of all compilations were for what turned out to
+A leaf is compiled once for all widths of numbers: an `int` or a `float` of Python is passed as int64 or
+float64. numba compiles a function separately for constants, and for each type that it assumes for a
+variable until it has seen the whole loop. A quarter of all compilations were for types that turned out to
 be int64.
 """
 
@@ -21,7 +21,7 @@ from numba.core.types.misc import unliteral
 
 from safe_region.jit.compiling import KernelCompiler, LeafCompiler
 
-# A record that begins as another does, with more fields behind, may be passed for that one.
+# A record that starts with the fields of another, followed by more, may be passed in its place.
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 
 _Function = Callable[..., Any]
@@ -38,14 +38,17 @@ class Missing(NamedTuple):
 
 
 class _Mode:
-    """What is done with kernels that are not in the cache: they are compiled, or noted here."""
+    """The handling of kernels that are not in the cache: they are compiled, or recorded here."""
 
     missing: dict[Missing, None] | None = None
 
 
 @contextlib.contextmanager
 def noted() -> Iterator[dict[Missing, None]]:
-    """Let kernels that are not in the cache run as plain Python, once, and note them. For one thread."""
+    """Let kernels that are not in the cache run as plain Python, once, and record them.
+
+    For one thread.
+    """
     _Mode.missing = {}
     try:
         yield _Mode.missing
@@ -54,7 +57,7 @@ def noted() -> Iterator[dict[Missing, None]]:
 
 
 class _NotCachedError(Exception):
-    """There is something to be noted."""
+    """A kernel is to be recorded."""
 
     def __init__(self, missing: dict[Missing, None]) -> None:
         super().__init__()
@@ -62,20 +65,20 @@ class _NotCachedError(Exception):
 
 
 class Kernel(CPUDispatcher):
-    """What Python calls."""
+    """A function that Python calls."""
 
     compiled_count = 0
-    """How many were compiled in this process, for some types of arguments, and not loaded."""
+    """The number compiled in this process, for some types of arguments, and not loaded."""
 
     def __init__(self, py_func: _Function) -> None:
         super().__init__(py_func, targetoptions=dict(_OPTIONS), pipeline_class=KernelCompiler)
         self.is_kept = True
-        """Whether all that was compiled here is in the cache now."""
+        """Whether all code compiled here is in the cache now."""
         self._has_looked = False
         self._compiler.compile = _unless_noted(self._compiler.compile)
 
     def compile(self, sig: tuple[Any, ...]) -> _Function:
-        """Load what is compiled for some types of arguments, or compile it."""
+        """Load the code compiled for some types of arguments, or compile it."""
         if not self._has_looked:
             self._has_looked = True
             self._look_for_cache()
@@ -83,16 +86,19 @@ class Kernel(CPUDispatcher):
         return found
 
     def _look_for_cache(self) -> None:
-        """Use the cache, if there is a folder for it. Most kernels are never called, and need none."""
+        """Use the cache, if there is a folder for it.
+
+        Most kernels are never called, and need no cache.
+        """
         try:
             self.enable_caching()
-        except RuntimeError:  # nothing can be written anywhere
+        except RuntimeError:  # no folder is writable
             self.is_kept = False
         else:
             self._cache.save_overload = self._unless_full(self._cache.save_overload)
 
     def _compile_for_args(self, *arguments: object, **named: object) -> Any:  # noqa: ANN401
-        """Return what is to be called with such arguments, of which there was nothing yet."""
+        """Return the function to call with arguments for which no code is loaded yet."""
         try:
             return super()._compile_for_args(*arguments, **named)
         except _NotCachedError as error:
@@ -101,7 +107,7 @@ class Kernel(CPUDispatcher):
             return self.py_func
 
     def _unless_full(self, save: Callable[..., None]) -> Callable[..., None]:
-        """Do without the cache where it cannot be written: a full disk must not end a server."""
+        """Continue without the cache where it is not writable: a full disk must not end a server."""
 
         def save_if_possible(*arguments: object) -> None:
             try:
@@ -113,15 +119,15 @@ class Kernel(CPUDispatcher):
 
 
 class Leaf:
-    """What only kernels call; and tests, for which it is compiled alone.
+    """A function that only kernels call. Tests call it, too; for them it is compiled alone.
 
-    Its dispatchers are made when something is compiled: there are hundreds of leaves, and most starts
-    of a server compile nothing.
+    Its dispatchers are created at the first compilation: there are hundreds of leaves, and most starts of
+    a server compile nothing.
 
     Parameters
     ----------
     py_func
-        What is compiled.
+        The function to compile.
     counts
         Whether references to arrays are counted.
     """
@@ -137,7 +143,7 @@ class Leaf:
 
     @property
     def _numba_type_(self) -> Any:  # noqa: ANN401
-        """What numba asks anything for that a kernel calls."""
+        """The attribute that numba reads from every object that a kernel calls."""
         return self._called._numba_type_
 
     @functools.cached_property
@@ -151,12 +157,12 @@ class Leaf:
 
 class _CalledLeaf(CPUDispatcher):
     def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:  # noqa: ANN401
-        """Say what a call with such types returns, which compiles the function for them."""
+        """Return the type of a call with such types, which compiles the function for them."""
         return super().get_call_template(tuple(map(_widened, args)), kws)
 
 
 def _widened(numba_type: Any) -> Any:  # noqa: ANN401
-    """Return the type as which a leaf takes an argument."""
+    """Return the type as which a leaf receives an argument."""
     found = unliteral(numba_type)
     if isinstance(found, Integer):
         return int64
@@ -164,7 +170,7 @@ def _widened(numba_type: Any) -> Any:  # noqa: ANN401
 
 
 def _unless_noted(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile nothing while kernels are noted: this is asked when the cache has been."""
+    """Compile nothing while kernels are recorded. numba calls this after a miss in the cache."""
 
     def compiled_unless_noted(*arguments: object) -> Any:  # noqa: ANN401
         if _Mode.missing is not None:

@@ -1,4 +1,4 @@
-"""A process that compiles kernels: standard input says which, and it answers when one is in the cache."""
+"""Run a process that compiles kernels named on standard input, and respond when each is in the cache."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ NOT_KEPT = b"-"
 
 
 def main() -> None:
-    """Compile what is asked for, until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends at once, without a word
-    gc.disable()  # there is little garbage, and looking at all that numba makes takes a tenth of the time
+    """Compile the requested kernels until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends at once, without a traceback
+    gc.disable()  # there is little garbage, and scanning numba's objects takes a tenth of the time
     answers = sys.stdout.buffer
     sys.stdout = sys.stderr
     while True:
