@@ -1,4 +1,4 @@
-"""Exact results for all subscriptions: arrays in, arrays out. No I/O, no clock of its own, no asyncio."""
+"""Compute exact results for all subscriptions: arrays in, arrays out. No I/O, no clock, no asyncio."""
 
 from engine.contracts import Bounds, Positions, Published
 from engine.engine import Engine

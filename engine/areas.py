@@ -1,8 +1,8 @@
-"""Areas of objects: rectangles and polygons without holes, beside the rows of those that have one.
+"""Hold areas of objects: rectangles and polygons without holes, beside the rows of objects that have one.
 
-An object with an area is at a point inside it. The object index knows the points of all objects; those
-with areas are in a second one too, also by their points, which is searched farther out: by as much as the
-largest area ever reached from its point, since there was none at all.
+An object with an area has its point inside the area. The object index has the points of all objects.
+Those with areas are in a second index as well, also by their points. A search of it extends farther out:
+by the largest distance from its point to which an area has reached since there was last no area at all.
 
 Operations (per object that has an area, beyond the index): insert and remove O(vertices) amortised.
 Objects that are points take four bytes each.
@@ -25,7 +25,7 @@ from index.tables.slots import Slots
 
 
 class AreaArrays(NamedTuple):
-    """What kernels read of areas."""
+    """The arrays of areas that kernels read."""
 
     of_object: Slots
     """By slot of the object: one more than the row of its area, or POINT."""
@@ -39,7 +39,7 @@ class Areas:
     Parameters
     ----------
     index
-        Where the objects that have one are found.
+        The index of the objects that have one.
     """
 
     def __init__(self, index: ObjectIndex) -> None:
@@ -48,18 +48,18 @@ class Areas:
         self._polygons = Polygons()
         self._of_object: Slots = np.zeros(16, dtype=np.int32)
         self._beyond_m = np.zeros(4)
-        """How far areas reach at most from their points: west, south, east, north."""
+        """The farthest reach of areas from their points: west, south, east, north."""
 
     def __len__(self) -> int:
         return len(self._table)
 
     @property
     def arrays(self) -> AreaArrays:
-        """What kernels read."""
+        """Return the arrays that kernels read."""
         return AreaArrays(self._of_object, self._table.rows, self._polygons.pool)
 
     def insert(self, objects: ObjectBatch, slots: Slots, rings: Rings | None) -> None:
-        """Add those of new objects that have areas; `rings` has a row for each object."""
+        """Add the areas of new objects; `rings` has a row for each object."""
         if len(slots):
             self._of_object = longer(self._of_object, int(slots.max()) + 1)
         which = _with_area(objects)
@@ -86,14 +86,14 @@ class Areas:
         self.index.insert(part)
 
     def _grow(self, objects: ObjectBatch, boxes: Boxes) -> None:
-        """Note how far new areas reach: no less than they do exactly."""
+        """Update the farthest reach by new areas. It is never less than the exact reach."""
         x_m, y_m = objects.x_m, objects.y_m
         reach_m = (x_m - boxes.x1_m, y_m - boxes.y1_m, boxes.x2_m - x_m, boxes.y2_m - y_m)
         found = np.nextafter([column.max() for column in reach_m], np.inf)
         self._beyond_m = np.maximum(self._beyond_m, found)
 
     def remove(self, ids: Ints, slots: Slots) -> None:
-        """Remove those of objects that have areas; the slots are those that the objects had."""
+        """Remove the areas of objects; `slots` are those that the objects had."""
         has_area = self._of_object[slots] != POINT
         if not has_area.any():
             return
@@ -110,12 +110,12 @@ class Areas:
             self._beyond_m[:] = 0.0
 
     def are_points(self, slots: Slots) -> npt.NDArray[np.bool_]:
-        """Whether each object has no area."""
+        """Return whether each object has no area."""
         found: npt.NDArray[np.bool_] = self._of_object[slots] == POINT
         return found
 
     def boxes(self, slots: Slots, x_m: Floats, y_m: Floats) -> Boxes | None:
-        """Return the boxes about objects that are at these points; None if all of them are points."""
+        """Return the boxes about objects with these points; None if all of them are points."""
         areas = self._of_object[slots]
         has_area = areas != POINT
         if not has_area.any():
@@ -126,11 +126,11 @@ class Areas:
         return Boxes(*columns)
 
     def grown(self, boxes: Boxes) -> Boxes:
-        """Return boxes in which the points of all areas lie that meet the given ones.
+        """Return boxes that contain the points of all areas that meet the given boxes.
 
         Let b be the exact distance by which an area reaches west of its point p, and B, as kept, no less.
         If the area meets the box, p - b <= x2, so p <= x2 + B, which is below the float64 after x2 + B as
-        computed. It is the same on the other sides.
+        computed. The same holds on the other sides.
         """
         west_m, south_m, east_m, north_m = self._beyond_m.tolist()
         return Boxes(
@@ -141,7 +141,7 @@ class Areas:
         )
 
     def memory_bytes(self) -> int:
-        """Size of all arrays, the index included."""
+        """Return the size of all arrays, including the index."""
         parts = (self._table, self._polygons, self.index)
         return self._of_object.nbytes + sum(part.memory_bytes() for part in parts)
 
@@ -151,7 +151,7 @@ class Areas:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Names the invariant that does not hold.
         """
         self._table.check()
         self.index.check()
@@ -177,7 +177,7 @@ class Areas:
 
 
 def _with_area(objects: ObjectBatch) -> Ints:
-    """Return which objects are not just points: a rectangle may be one."""
+    """Return the rows of objects that are not just points: a rectangle may be a point."""
     boxes = objects.boxes
     if boxes is None:
         return np.empty(0, dtype=np.int64)

@@ -1,6 +1,6 @@
-"""Changes of results in order, and without those that undo each other.
+"""Sort changes of results, and omit those that undo each other.
 
-Operations: O(changes log changes of a subscription), beside sorting them by subscription, which is
+Operations: O(changes log changes of a subscription), plus sorting them by subscription, which is
 O(changes).
 """
 
@@ -16,12 +16,12 @@ from safe_region.jit import kernel, leaf
 Rows = npt.NDArray[Any]
 
 _FEW = 24
-"""So many are put in order by inserting."""
+"""Up to this number, changes are sorted by insertion."""
 
 
 @leaf
 def _is_before(changes: Rows, a: int, b: int, by_object: bool) -> bool:  # noqa: FBT001
-    """Whether change a comes before b, by object alone, or what leaves first."""
+    """Return whether change a comes before b, by object alone, or with objects that leave first."""
     first, second = changes[a], changes[b]
     if not by_object and first["is_drop"] != second["is_drop"]:
         return bool(first["is_drop"] > second["is_drop"])
@@ -30,7 +30,7 @@ def _is_before(changes: Rows, a: int, b: int, by_object: bool) -> bool:  # noqa:
 
 @leaf
 def _sift(changes: Rows, order: Ints, start: int, root: int, size: int, by_object: bool) -> None:  # noqa: FBT001
-    """Let a change sink to its place in a heap."""
+    """Sift a change down to its place in a heap."""
     while True:
         child = 2 * root + 1
         if child >= size:
@@ -47,7 +47,7 @@ def _sift(changes: Rows, order: Ints, start: int, root: int, size: int, by_objec
 
 @leaf
 def _sort(changes: Rows, order: Ints, start: int, end: int, by_object: bool) -> None:  # noqa: FBT001
-    """Put the changes of a subscription in order."""
+    """Sort the changes of a subscription."""
     size = end - start
     if size > _FEW:
         for root in range(size // 2 - 1, -1, -1):
@@ -67,21 +67,21 @@ def _sort(changes: Rows, order: Ints, start: int, end: int, by_object: bool) -> 
 
 @kernel
 def group(changes: Rows, order: Ints, undoes: int) -> int:
-    """Put the changes of each subscription in order: what leaves before what enters, by object.
+    """Sort the changes of each subscription: objects that leave before those that enter, by object id.
 
     Parameters
     ----------
     changes
         In any order.
     order
-        All of them, by subscription; it becomes the order.
+        All of them, by subscription; the result is written here.
     undoes
-        Whether an object that both enters and leaves is left out.
+        Whether to omit an object that both enters and leaves.
 
     Returns
     -------
     int
-        How many there are in `order` then.
+        The number of changes in `order` afterwards.
     """
     count = order.shape[0]
     kept, start = 0, 0
@@ -114,20 +114,21 @@ def group(changes: Rows, order: Ints, undoes: int) -> int:
 
 @kernel
 def net(handles: Ints, object_ids: Ints, order: Ints) -> int:
-    """Keep of changes that come one after the other what is different behind them all.
+    """Reduce successive changes to the net differences.
 
     Parameters
     ----------
     handles, object_ids
-        Of changes: the first of a pair says that the object enters, or leaves; the next undoes it.
+        Of changes: the first change of a pair means that the object enters, or leaves; the next undoes
+        it.
     order
-        All changes, so that those of a pair follow each other as they came. It gets the last one of each
-        pair for which something is different.
+        All changes, so that those of a pair follow each other in their order. It gets the last change of
+        each pair that has a net difference.
 
     Returns
     -------
     int
-        How many those are.
+        The number of net differences.
     """
     count = order.shape[0]
     kept, start = 0, 0

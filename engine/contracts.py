@@ -1,11 +1,11 @@
-"""What every matcher does: one kind of subscription over the common table of objects.
+"""Define the matcher: it evaluates one kind of subscription over the common table of objects.
 
-Arrays in, arrays out. A matcher trusts its caller: handles are new or known as each method says, objects
-exist, time does not go backwards. Within an instant the engine applies: expire, remove, publish,
+Arrays in, arrays out. A matcher trusts its caller: handles are new or known as each method requires,
+objects exist, time does not go backwards. Within an instant the engine applies: expire, remove, publish,
 evaluate.
 
-Handles are the caller's numbers of subscriptions. The kind lies in their upper bits, so whoever has a
-handle knows which matcher it belongs to.
+Handles are the caller's numbers of subscriptions. Their upper bits are the kind, so a handle shows to
+which matcher it belongs.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Rows = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]
 
 TOP_K = 0
-"""The k best, wherever the device is."""
+"""The k best objects, wherever the device is."""
 BOOLEAN = 1
-"""Everything that matches, within a range."""
+"""All matching objects within a range."""
 
 STATIONARY = 2
-"""The k best where the subscription stands, kept right by the server alone."""
+"""The k best objects at the subscription's fixed place; the server alone keeps them correct."""
 
 _KIND_SHIFT = 48
 
 
 def handle_of(kind: int, number: int) -> int:
-    """Return the handle of the subscription of this number; numbers are below 2**48."""
+    """Return the handle of the subscription with this number; numbers are below 2**48."""
     return kind << _KIND_SHIFT | number
 
 
@@ -60,7 +60,7 @@ CHANGE_DTYPE = np.dtype(
     [
         ("handle", np.int64),
         ("object_id", np.int64),
-        ("r_m", np.float64),  # of what is added; 0 where texts are not compared
+        ("r_m", np.float64),  # of an added object; 0 where texts are not compared
         ("is_drop", np.int8),
     ],
     align=True,
@@ -69,14 +69,14 @@ CHANGE_DTYPE = np.dtype(
 
 
 def grouped(changes: Rows, *, undo: bool = False) -> Rows:
-    """Return changes by subscription, what leaves before what enters, by object.
+    """Return changes by subscription, objects that leave before those that enter, by object id.
 
     Parameters
     ----------
     changes
         In any order.
     undo
-        Whether an object that both enters and leaves is left out.
+        Whether to omit an object that both enters and leaves.
     """
     handles: Ints = changes["handle"].copy()
     order = order_of(handles, np.arange(len(changes)))
@@ -85,7 +85,7 @@ def grouped(changes: Rows, *, undo: bool = False) -> Rows:
 
 
 class Positions(NamedTuple):
-    """Where the devices of subscriptions are, in plane metres, and how they move, as far as is known."""
+    """Positions of subscriptions' devices, in plane metres, and their motion, as far as it is known."""
 
     handles: Ints
     x_m: Floats
@@ -95,10 +95,10 @@ class Positions(NamedTuple):
     speed_mps: Floats | None = None
     """NaN or None where unknown."""
     margin_m: Floats | None = None
-    """How far off the positions may be, at most; None for not at all."""
+    """The largest error of each position; None if positions are exact."""
 
     def part(self, rows: slice | Bools) -> Positions:
-        """Return some of them."""
+        """Return some of the rows."""
         if isinstance(rows, slice) and rows == slice(None):
             return self
         columns = (self.heading_rad, self.speed_mps, self.margin_m)
@@ -107,10 +107,10 @@ class Positions(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Where subscriptions were evaluated, and a pair that says how far that holds.
+    """The places where subscriptions were evaluated, and a pair that bounds the validity of each result.
 
-    The pair is the reach (length, object id) of a top-k subscription, and the slack of a boolean one with
-    1 if it has too many matches, else 0.
+    The pair is the reach (length, object id) of a top-k subscription. For a boolean one it is the slack,
+    with 1 if it has too many matches, else 0.
     """
 
     x_m: Floats
@@ -120,18 +120,19 @@ class Bounds(NamedTuple):
 
 
 class Published(NamedTuple):
-    """What new objects did.
+    """The effects of new objects.
 
     Parameters
     ----------
     changes
-        What entered and left buffers.
+        Objects that entered and left buffers.
     rebound
-        Subscriptions whose bound is another: their devices must know even if nothing else changed.
+        Subscriptions with a new bound: their devices must get it even if nothing else changed.
     pending
-        Subscriptions that wait for the position of their device before they can be decided, each once.
+        Subscriptions that need the position of their device before they can be decided, each once.
     left
-        What has left buffers before that: it does not count any more in windows of so many objects.
+        Objects that left buffers before these changes: they no longer count in windows of the last n
+        objects.
     """
 
     changes: Rows
@@ -141,14 +142,14 @@ class Published(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What was brought up to date of subscriptions with too many matches.
+    """The changes of subscriptions with too many matches that were settled.
 
     Parameters
     ----------
     changes
-        What entered and left what is held.
+        Objects that entered and left buffers.
     rebound
-        Subscriptions that have not too many any more, each once.
+        Subscriptions that no longer have too many matches, each once.
     """
 
     changes: Rows
@@ -156,73 +157,76 @@ class Settled(NamedTuple):
 
 
 Specs_contra = TypeVar("Specs_contra", contravariant=True)
-"""What subscriptions of a kind ask for, in arrays."""
+"""The specs of subscriptions of one kind, in arrays."""
 
 
 class Matcher(Protocol[Specs_contra]):
-    """One kind of subscription: who holds what, and how far that holds."""
+    """A matcher of one kind of subscription: the objects in each buffer, and their bounds."""
 
     def subscribe(self, handles: Ints, specs: Specs_contra) -> None:
-        """Make subscriptions known, parked; `evaluate` wakes them. Handles were never used before."""
+        """Add subscriptions, parked; `evaluate` wakes them. Their handles were never used before."""
 
     def unsubscribe(self, handles: Ints) -> None:
-        """Forget subscriptions."""
+        """Remove subscriptions."""
 
     def park(self, handles: Ints) -> None:
-        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        """Stop evaluating subscriptions until `evaluate`. Those that are already parked do not change."""
 
     def are_awake(self, handles: Ints) -> Bools:
-        """Whether each subscription is evaluated."""
+        """Return whether each subscription is evaluated."""
 
     def are_pending(self, handles: Ints) -> Bools:
-        """Whether something waits for the position of each subscription's device."""
+        """Return whether an object waits for the position of each subscription's device."""
 
     def retrieve(self, positions: Positions) -> object | None:
-        """Look up what `evaluate` will need there; None if there is nothing to be done before.
+        """Look up data for `evaluate` at these positions; return None if nothing can be prepared.
 
-        It may run in another thread while objects stay as they are and no subscription begins or ends;
-        others may be evaluated meanwhile. Nothing that anybody sees changes.
+        It may run in another thread while objects do not change and no subscription starts or ends; other
+        subscriptions may be evaluated meanwhile. It changes no visible state.
         """
 
     def evaluate(self, positions: Positions, retrieved: object | None = None) -> Rows:
-        """Evaluate subscriptions where their devices are; wake those that are parked.
+        """Evaluate subscriptions at the positions of their devices; wake those that are parked.
 
-        `retrieved` is what `retrieve` has said of these positions, if nothing has changed since. Returns
-        what enters and leaves buffers (`CHANGE_DTYPE`), grouped by subscription.
+        `retrieved` is the result of `retrieve` for these positions, if nothing has changed since then.
+        Returns the objects that enter and leave buffers (`CHANGE_DTYPE`), grouped by subscription.
         """
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
-        """Take note of new objects, which are in the table already."""
+        """Match new objects, which are already in the table."""
 
     def remove(self, slots: Slots, *, notify: bool) -> Rows:
-        """Take objects out of all buffers, which are in the table still; return that, if it is told."""
+        """Remove objects from all buffers while they are still in the table.
+
+        Returns these changes if `notify` is set.
+        """
 
     def leave(self, slots: Slots, window: int, *, notify: bool) -> Rows:
-        """Take objects out of the buffers of subscriptions of a window: they do not count in it any more.
+        """Remove objects that no longer count in a window from the buffers of its subscriptions.
 
-        Returns that, if it is told.
+        Returns these changes if `notify` is set.
         """
 
     def refill(self) -> Rows:
-        """Replace what has gone, which is not in the table any more; return what enters and leaves."""
+        """Replace objects that are gone from the table; return the changes of buffers."""
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
-        """Return ids and text shares of what the device of a subscription holds."""
+        """Return the ids of the objects that a subscription's device holds, and their constant parts."""
 
     def bounds(self, handles: Ints) -> Bounds:
-        """Return how far what devices hold is right."""
+        """Return the bounds of the validity of the devices' buffers."""
 
     def outdated(self, count: int) -> Positions:
-        """Return where some subscriptions, at most so many, were evaluated by weights of before."""
+        """Return up to `count` subscriptions that earlier weights evaluated, at their previous places."""
 
     def search(self, specs: Specs_contra, x_m: Floats, y_m: Floats) -> Ranking:
-        """Return the results of subscriptions at one place each, now, for nobody in particular."""
+        """Return the current results of specs at one place each, without adding a subscription."""
 
     def keyword_lists(self, handles: Ints) -> KeywordLists:
         """Return the keywords of subscriptions, those of all their clauses together."""
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
 
     def check(self) -> None:
         """Verify every invariant from the definitions. O(subscriptions * objects).
@@ -230,7 +234,7 @@ class Matcher(Protocol[Specs_contra]):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Names the invariant that does not hold.
         """
 
     def __len__(self) -> int: ...

@@ -1,11 +1,11 @@
-"""The engine: one table of objects, and a matcher for each kind of subscription over it.
+"""Combine one table of objects with a matcher for each kind of subscription over it: the engine.
 
-Every operation takes a batch and returns what entered and left buffers, grouped by subscription; nothing
-else changes that a device can see, but for bounds. Within an instant the caller applies: advance, remove,
-publish, settle, evaluate.
+Every operation takes a batch and returns the objects that entered and left buffers, grouped by
+subscription. Except for bounds, nothing else changes that a device can see. Within an instant the caller
+applies: advance, remove, publish, settle, evaluate.
 
-No I/O, no clock of its own, no asyncio. It trusts its caller: ids are new, handles exist, time does not
-go backwards. Costs are those of the matchers.
+No I/O, no clock, no asyncio. The engine trusts its caller: ids are new, handles exist, time does not go
+backwards. Costs are those of the matchers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MATCHERS: dict[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = {
     BOOLEAN: BooleanMatcher,
     STATIONARY: StationaryMatcher,
 }
-"""What makes the matcher of each kind."""
+"""The factory of the matcher of each kind."""
 
 
 _NO_HANDLES: Ints = np.empty(0, dtype=np.int64)
@@ -58,20 +58,20 @@ class Part(NamedTuple):
     rows: slice | Bools
     positions: Positions
     retrieved: object | None = None
-    """What was looked up for them, if anything was."""
+    """The data that was looked up for these rows, if any."""
 
 
 class Evaluated(NamedTuple):
-    """What came of a batch.
+    """The results of a batch.
 
     Parameters
     ----------
     changes
-        What enters and leaves buffers, grouped by subscription.
+        Objects that enter and leave buffers, grouped by subscription.
     were_awake
         Whether each subscription was evaluated before.
     bounds
-        How far what each device holds is right.
+        The bounds of the validity of each device's buffer.
     """
 
     changes: Rows
@@ -87,7 +87,7 @@ class Engine:
     options
         Buffers and the choice of indexes.
     matchers
-        What makes the matcher of each kind.
+        The factory of the matcher of each kind.
     """
 
     def __init__(
@@ -101,16 +101,16 @@ class Engine:
 
     @property
     def now_ms(self) -> int:
-        """The present time."""
+        """Return the current time."""
         return self.objects.now_ms
 
     @property
     def subscription_count(self) -> int:
-        """How many subscriptions there are."""
+        """Return the number of subscriptions."""
         return sum(len(matcher) for matcher in self.matchers.values())
 
     def matcher_of(self, handle: int) -> Matcher[Any]:
-        """Return what keeps a subscription."""
+        """Return the matcher that holds a subscription."""
         return self.matchers[kind_of(handle)]
 
     # -- time and objects ------------------------------------------------------------------------
@@ -123,21 +123,21 @@ class Engine:
         *,
         notify: bool = False,
     ) -> Ints:
-        """Set the time and remove what expires by it, from buffers too; return its ids.
+        """Set the time and remove objects that expire by it, from buffers too; return their ids.
 
-        Devices are not told: both sides know the expiry, and how long a window of so many milliseconds
-        is. But what takes the place of what goes is told, of stationary subscriptions.
+        Devices are not notified: both sides know the expiry of objects, and the duration of windows. But
+        for stationary subscriptions the replacements of these objects are reported.
 
         Parameters
         ----------
         now_ms
             The time.
         on_due
-            Is called with the ids before they go.
+            Called with the ids before the objects are removed.
         on_changes
-            Is called with what enters buffers, and may leave them again.
+            Called with the objects that enter buffers; they may leave them again.
         notify
-            Whether what goes is told, too.
+            Whether to report the removed objects, too.
 
         Raises
         ------
@@ -155,12 +155,15 @@ class Engine:
 
     @property
     def quiet_until_ms(self) -> int:
-        """Before this time nothing is due; it may be longer until something is. O(1)."""
-        # What leaves windows is looked for at every step of time.
+        """Return a time before which nothing is due; the next due time may be later. O(1)."""
+        # Each step of time searches for objects that leave windows.
         return self.now_ms if len(self.objects.windows) else self.objects.due_ms
 
     def skip_to(self, now_ms: int) -> bool:
-        """Set the time, if until then `advance` and `settle` have nothing to do; return whether. O(1)."""
+        """Set the time if `advance` and `settle` have no work until then. O(1).
+
+        Returns whether the time was set.
+        """
         if not self.objects.now_ms <= now_ms < self.quiet_until_ms:
             return False
         self.objects.now_ms = now_ms
@@ -180,11 +183,11 @@ class Engine:
         objects
             With boxes, if some of them have areas.
         expiry_ms
-            When each ends.
+            The expiry time of each object.
         rings
-            A row for each, with one ring for a polygon; None if all areas are rectangles.
+            A row for each object, with one ring for a polygon; None if all areas are rectangles.
         created_ms
-            When each was published; None for now.
+            The time at which each object was published; None for now.
         """
         left = np.empty(0, dtype=CHANGE_DTYPE)
         if len(self.objects.windows):
@@ -197,12 +200,12 @@ class Engine:
 
     @property
     def generation(self) -> int:
-        """Of the weights by which subscriptions are evaluated; 0 for none."""
+        """Return the generation of the weights by which subscriptions are evaluated; 0 for none."""
         weights = self.objects.weights
         return weights.generations[weights.current]
 
     def begin_weights(self, generation: int, squares: Floats) -> None:
-        """Begin to let other weights of keywords come into force; `reweigh` goes on with it.
+        """Start the change to other weights of keywords; `reweigh` continues it.
 
         Parameters
         ----------
@@ -214,12 +217,12 @@ class Engine:
         self.objects.begin_weights(generation, squares)
 
     def reweigh(self, count: int) -> Positions | None:
-        """Go on to let other weights come into force, for so many objects or subscriptions.
+        """Continue the change to other weights, for at most `count` objects or subscriptions.
 
         Returns
         -------
         Positions or None
-            Subscriptions that the caller is to evaluate anew, there where they were; None at the end.
+            Subscriptions that the caller is to evaluate again, at their previous places; None at the end.
         """
         if not self.objects.fill(count):
             nothing = np.empty(0, dtype=np.int64)
@@ -231,7 +234,7 @@ class Engine:
         return None
 
     def _let_go(self, leaving: list[Leaving], *, notify: bool) -> Rows:
-        """Take objects out of the buffers of those in whose windows they do not count any more."""
+        """Remove objects from the buffers of windows that they leave."""
         changes = [np.empty(0, dtype=CHANGE_DTYPE)]
         for one in leaving:
             if len(one.slots):
@@ -243,7 +246,7 @@ class Engine:
         return self._with_refilled(changes) if leaving else changes[0]
 
     def remove(self, ids: Ints) -> Rows:
-        """Remove live objects; return what left buffers."""
+        """Remove live objects; return the objects that left buffers."""
         return self._remove(ids, notify=True)
 
     def _remove(self, ids: Ints, *, notify: bool) -> Rows:
@@ -253,23 +256,24 @@ class Engine:
         return self._with_refilled(changes)
 
     def _with_refilled(self, changes: list[Rows]) -> Rows:
-        """Return changes, with what takes the place of what has gone."""
+        """Return changes, with the replacements of removed objects."""
         refilled = np.concatenate([matcher.refill() for matcher in self.matchers.values()])
-        # In one order, refilled or not: whether somebody is may depend on the time that things take.
+        # Always in one order: whether a subscription is refilled may depend on the duration of other
+        # work.
         return grouped(np.concatenate([*changes, refilled]))
 
     def take_shrunk(self) -> Ints:
-        """Return handles of stationary subscriptions, in place of whose expired results there is nothing.
+        """Return the stationary subscriptions with an expired result that no object replaces.
 
-        Since the last `advance`. See `StationaryMatcher.take_shrunk`.
+        Their handles since the last `advance`. See `StationaryMatcher.take_shrunk`.
         """
         stationary = self.matchers.get(STATIONARY)
         return stationary.take_shrunk() if isinstance(stationary, StationaryMatcher) else _NO_HANDLES
 
     def settle(self, *, everything: bool = False) -> Settled:
-        """Bring up to date what is held of boolean subscriptions with too many matches.
+        """Update the buffers of boolean subscriptions with too many matches.
 
-        Of those that are due, some at a time, or of all of them: see `BooleanMatcher.settle`.
+        Without `everything`, only some of those that are due: see `BooleanMatcher.settle`.
         """
         boolean = self.matchers.get(BOOLEAN)
         if isinstance(boolean, BooleanMatcher):
@@ -278,36 +282,36 @@ class Engine:
 
     @property
     def pairs_tested(self) -> int:
-        """How many pairs of a boolean subscription and an object were tested, since the beginning."""
+        """Return the number of tested pairs of a boolean subscription and an object since the start."""
         boolean = self.matchers.get(BOOLEAN)
         return boolean.tables.work.pairs if isinstance(boolean, BooleanMatcher) else 0
 
     def next_settle_ms(self) -> int | None:
-        """Return when there is something to settle; None if there is nothing."""
+        """Return the time of the next work for `settle`; None if there is none."""
         boolean = self.matchers.get(BOOLEAN)
         return boolean.next_settle_ms() if isinstance(boolean, BooleanMatcher) else None
 
     # -- subscriptions ---------------------------------------------------------------------------
 
     def unsubscribe(self, handles: Ints) -> None:
-        """Forget subscriptions."""
+        """Remove subscriptions."""
         for matcher, which in self._by_kind(handles):
             matcher.unsubscribe(handles[which])
 
     def park(self, handles: Ints) -> None:
-        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        """Stop evaluating subscriptions until `evaluate`. Those that are already parked do not change."""
         for matcher, which in self._by_kind(handles):
             matcher.park(handles[which])
 
     def are_awake(self, handles: Ints) -> Bools:
-        """Whether each subscription is evaluated."""
+        """Return whether each subscription is evaluated."""
         found = np.zeros(len(handles), dtype=np.bool_)
         for matcher, which in self._by_kind(handles):
             found[which] = matcher.are_awake(handles[which])
         return found
 
     def are_pending(self, handles: Ints) -> Bools:
-        """Whether something waits for the position of each subscription's device."""
+        """Return whether an object waits for the position of each subscription's device."""
         found = np.zeros(len(handles), dtype=np.bool_)
         for matcher, which in self._by_kind(handles):
             found[which] = matcher.are_pending(handles[which])
@@ -321,7 +325,7 @@ class Engine:
         ]
 
     def retrieve(self, positions: Positions) -> list[Part]:
-        """Divide positions by kind, and look up what `evaluate_parts` will need.
+        """Divide positions by kind, and look up data for `evaluate_parts`.
 
         See `Matcher.retrieve` about threads.
         """
@@ -331,17 +335,17 @@ class Engine:
         ]
 
     def evaluate(self, positions: Positions) -> Rows:
-        """Evaluate subscriptions where their devices are; wake those that are parked."""
+        """Evaluate subscriptions at the positions of their devices; wake those that are parked."""
         changes = [part.matcher.evaluate(part.positions) for part in self.divided(positions)]
         return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
 
     def evaluate_parts(self, parts: list[Part]) -> Evaluated:
-        """Do the same for parts of a batch, and return what devices have to know besides.
+        """Evaluate the parts of a batch; return changes, and the bounds that devices need.
 
         Parameters
         ----------
         parts
-            What `divided` or `retrieve` has returned, if no object has come or gone since.
+            The result of `divided` or `retrieve`, if no object was added or removed since then.
         """
         if len(parts) == 1:  # nearly always
             return _evaluated(parts[0])
@@ -359,11 +363,11 @@ class Engine:
         return found._replace(changes=np.concatenate(changes)) if changes else found
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
-        """Return ids and text shares of what the device of a subscription holds."""
+        """Return the ids of the objects that a subscription's device holds, and their constant parts."""
         return self.matcher_of(handle).held(handle)
 
     def bounds(self, handles: Ints) -> Bounds:
-        """Return how far what devices hold is right."""
+        """Return the bounds of the validity of the devices' buffers."""
         found = _bounds_of(len(handles))
         for matcher, which in self._by_kind(handles):
             for column, values in zip(found, matcher.bounds(handles[which]), strict=True):
@@ -371,7 +375,7 @@ class Engine:
         return found
 
     def _by_kind(self, handles: Ints) -> Iterator[tuple[Matcher[Any], slice | Bools]]:
-        """Yield each matcher that is meant, with the rows that are its."""
+        """Yield each matcher that has rows, with its rows."""
         if not len(handles):
             return
         kinds = kinds_of(handles)
@@ -387,7 +391,7 @@ class Engine:
     # -- for tests and operators -----------------------------------------------------------------
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self.objects.memory_bytes() + sum(one.memory_bytes() for one in self.matchers.values())
 
     def check(self) -> None:
@@ -396,7 +400,7 @@ class Engine:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Names the invariant that does not hold.
         """
         self.objects.check()
         for matcher in self.matchers.values():
@@ -405,12 +409,12 @@ class Engine:
 
 def _evaluated(part: Part) -> Evaluated:
     matcher, _, positions, retrieved = part
-    # Read now, not when objects were looked up: what was parked since holds nothing any more.
+    # Read now, not when objects were looked up: subscriptions parked since then hold nothing any more.
     were_awake = matcher.are_awake(positions.handles)
     changes = matcher.evaluate(positions, retrieved)
     return Evaluated(changes, were_awake, matcher.bounds(positions.handles))
 
 
 def _bounds_of(count: int) -> Bounds:
-    """Return room for the bounds of so many subscriptions."""
+    """Return uninitialised bounds of so many subscriptions."""
     return Bounds(np.empty(count), np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))

@@ -1,6 +1,6 @@
-"""When objects expire.
+"""Queue objects by expiry.
 
-Push and pop O(log n) each. An object that is gone earlier stays until it is due.
+Push and pop O(log n) each. An object that is removed earlier stays in the queue until it is due.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Expiries:
         self._size = kernels.push_all(self._times, self._ids, self._size, times_ms, ids)
 
     def next_ms(self) -> int | None:
-        """Return when the next one is due; None if there is none."""
+        """Return the time when the next object is due; None if there is none."""
         return int(self._times[0]) if self._size else None
 
     def pop_due(self, now_ms: int) -> Ints:
-        """Take out every id whose expiry is not after `now_ms`."""
+        """Pop every id whose expiry is not after `now_ms`."""
         parts = []
         while self._size and self._times[0] <= now_ms:
             due = np.empty(min(self._size, 4096), dtype=np.int64)
@@ -43,5 +43,5 @@ class Expiries:
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._times.nbytes + self._ids.nbytes

@@ -1,7 +1,7 @@
-"""Why a device holds an object or does not: what operators ask of one subscription, or of one object.
+"""Explain to operators why a device holds an object or does not, by subscription or by object.
 
-Plain Python, and what the indexes say anyway: nothing is kept for it, and nothing is changed. A question
-costs what a search for so many objects costs.
+Plain Python, from data that the indexes have anyway: nothing is kept for it, and nothing is changed. A
+query costs the same as a search for that number of objects.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _TFIDF = int(Similarity.TFIDF)
 
 
 def qualifying(engine: Engine, handle: int, count: int) -> Ints:
-    """Return the ids of what qualifies for a subscription that is awake, best first.
+    """Return the ids of objects that qualify for a subscription that is awake, best first.
 
-    For a top-k subscription at most so many, by (length at the anchor, id). For a boolean one all that
-    matches its range grown by the slack, by (distance from the middle of the range, id).
+    For a top-k subscription at most `count`, by (length at the anchor, id). For a boolean one all that
+    match its range enlarged by the slack, by (distance from the middle of the range, id).
     """
     matcher = engine.matchers[kind_of(handle)]
     tables = _tables(matcher)
@@ -48,9 +48,9 @@ def qualifying(engine: Engine, handle: int, count: int) -> Ints:
 
 
 def share_m(engine: Engine, handle: int, object_id: int) -> float | None:
-    """Return the text share of a live object for a subscription; None if its keywords do not qualify.
+    """Return the constant part of a live object's length for a subscription, metres.
 
-    0 for boolean subscriptions.
+    None if the object's keywords do not qualify; 0 for boolean subscriptions.
     """
     matcher = engine.matchers[kind_of(handle)]
     table = engine.objects.table
@@ -79,13 +79,13 @@ def share_m(engine: Engine, handle: int, object_id: int) -> float | None:
 
 
 def _sums(squares: Floats, left: KeywordIds, right: KeywordIds) -> tuple[float, float, float]:
-    """Return the squared weights of what two sets share, and of each; sums of them are exact."""
+    """Return the sums of the squared weights of common keywords, and of each set; they are exact."""
     common = np.intersect1d(left, right)
     return float(squares[common].sum()), float(squares[left].sum()), float(squares[right].sum())
 
 
 def counts_in_window(engine: Engine, handle: int, object_id: int) -> bool:
-    """Whether a live object is young enough for a subscription."""
+    """Return whether a live object is in the window of a subscription."""
     tables = _tables(engine.matchers[kind_of(handle)])
     window = tables.subscriptions.rows["window"][tables.subscriptions.slots(_only(handle))]
     return bool(engine.objects.windows.do_count(_only(object_id), window)[0])

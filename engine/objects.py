@@ -1,4 +1,4 @@
-"""Live objects: one table and one index for all matchers, another index for those that have areas.
+"""Hold live objects: one table and one index for all matchers, and another index for objects with areas.
 
 Operations (per object, beyond the index): insert and remove O(1), expiry O(log n).
 """
@@ -26,14 +26,14 @@ _NEVER_MS = 2**62
 
 
 class Objects:
-    """What is alive.
+    """The live objects.
 
     Parameters
     ----------
     make_index
-        What makes an index where the best and the nearest are found, by their points.
+        The factory of an index that finds the best and the nearest objects by their points.
     area_index
-        Where those are found that have areas.
+        The index of the objects that have areas.
     """
 
     def __init__(self, make_index: Callable[[], ObjectIndex], area_index: ObjectIndex) -> None:
@@ -42,11 +42,11 @@ class Objects:
         self.index = make_index()
         self._make_index = make_index
         self._coming: tuple[ObjectIndex, Refill] | None = None
-        """What is to take the place of the index, with the weights that come."""
+        """The index that is to replace the current one, with the next weights."""
         self.areas = Areas(area_index)
         self.now_ms = 0
         self.due_ms = 0
-        """Before this time nothing expires, and nothing is settled: whoever adds something lowers it."""
+        """Before this time nothing expires and nothing is settled. Code that adds such work lowers it."""
         self.windows = Windows(self.table)
         self._expiries = Expiries()
 
@@ -60,10 +60,10 @@ class Objects:
         rings: Rings | None = None,
         created_ms: Ints | None = None,
     ) -> Slots:
-        """Add objects, for which windows have made room; return their slots.
+        """Add objects, after windows have released older ones; return their slots.
 
-        `rings` has a row for each, with one ring for a polygon; `created_ms` is the present time if it is
-        not given.
+        `rings` has a row for each object, with one ring for a polygon; `created_ms` defaults to the
+        current time.
         """
         if created_ms is None:
             created_ms = np.full(len(objects), self.now_ms, dtype=np.int64)
@@ -106,7 +106,7 @@ class Objects:
         return np.stack([self.weights.norms(objects.keywords, slot) for slot in range(SLOTS)], axis=1)
 
     def weighed(self, interests: InterestBatch) -> InterestBatch:
-        """Give keywords the weights by which subscriptions are evaluated, where they have any."""
+        """Return interests with the current weights of keywords, where their similarity uses weights."""
         is_weighed = interests.similarity == Similarity.TFIDF
         if not is_weighed.any():
             return interests
@@ -116,12 +116,12 @@ class Objects:
         return replace(interests, squares=squares)
 
     def norms_of(self, slots: Slots) -> Floats:
-        """Return the same of live objects."""
+        """Return the same sums for live objects."""
         rows = self.table.rows
         return np.stack([rows[f"norm2_{slot}"][slots] for slot in range(SLOTS)], axis=1)
 
     def begin_weights(self, generation: int, squares: Floats) -> None:
-        """Begin to let other weights come into force, given by keyword; `fill` goes on."""
+        """Start the change to other weights, given by keyword; `fill` continues it."""
         self.weights.put_generation(generation, squares)
         used, slot = self.table.used(), self.weights.other
         rows = self.table.rows
@@ -129,9 +129,9 @@ class Objects:
         self._coming = self._make_index(), Refill(np.sort(rows["id"][used]), self.windows.next_id)
 
     def fill(self, count: int) -> bool:
-        """Fill some objects into the index that comes; return whether there is none any more.
+        """Insert up to `count` objects into the next index; return whether the change is complete.
 
-        With the last of them it takes its place, and the weights that came are in force.
+        After the last of them the next index replaces the current one, and the next weights are in force.
         """
         if self._coming is None:
             return True
@@ -154,9 +154,9 @@ class Objects:
         return ObjectBatch(rows["id"][slots], x_m, y_m, self.table.keyword_lists(slots), boxes)
 
     def near(self, required: KeywordLists, boxes: Boxes) -> tuple[Ints, Slots]:
-        """Return what has all of some keywords and may meet a box, as pairs of a row and a slot.
+        """Return objects that have all given keywords and may meet a box, as pairs of a row and a slot.
 
-        Objects that are points lie in the box. Others may be somewhat beyond.
+        Objects that are points lie in the box. Others may be somewhat beyond it.
         """
         found = self.index.within(required, boxes)
         rows, slots = _rows_of(found.offsets), self.table.slots(found.ids)
@@ -170,17 +170,17 @@ class Objects:
         )
 
     def look_ahead(self, settle_ms: int | None) -> None:
-        """Find out when something is due next, once all that was is done; something is settled then."""
+        """Set the next due time, once all due work is done; `settle_ms` is that of settling."""
         times = (self._expiries.next_ms(), settle_ms)
         self.due_ms = min((one for one in times if one is not None), default=_NEVER_MS)
 
     def next_due_ms(self) -> int | None:
-        """Return when something expires or leaves a window of so many milliseconds, if nothing comes."""
+        """Return the time when, without new objects, the next one expires or leaves a window of time."""
         times = [self._expiries.next_ms(), self.windows.next_due_ms()]
         return min((one for one in times if one is not None), default=None)
 
     def due(self, now_ms: int) -> Ints:
-        """Set the time; return the ids of those that have expired by it, which are still here.
+        """Set the time; return the ids of objects that have expired by it and are still in the table.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Objects:
         return due[self.table.ids.present(due)] if len(due) else due
 
     def memory_bytes(self) -> int:
-        """Size of the table, the index and the queue of expiries."""
+        """Return the size of the table, the indexes and the queue of expiries."""
         parts = (self.table, self.index, self._expiries, self.areas, self.weights)
         coming = 0 if self._coming is None else self._coming[0].memory_bytes()
         return coming + sum(part.memory_bytes() for part in parts)
@@ -205,7 +205,7 @@ class Objects:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Names the invariant that does not hold.
         """
         self.table.check()
         self.index.check()
@@ -218,6 +218,6 @@ class Objects:
 
 
 def _rows_of(offsets: Ints) -> Ints:
-    """Return the row of each of what was found."""
+    """Return the row of each found object."""
     rows: Ints = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     return rows

@@ -1,4 +1,4 @@
-"""How the engine works: indexes, buffers, what they cost."""
+"""Define the options of the engine: indexes, buffers and their costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from index.naive import NaiveClauseIndex, NaiveObjectIndex, NaiveSubscriptionInd
 
 
 class StationaryPolicy(Enum):
-    """How much is held beyond the k best of stationary subscriptions (`engine.stationary.policies`)."""
+    """The buffer beyond the k best of stationary subscriptions (`engine.stationary.policies`)."""
 
     COST = "cost"
     CSKYBAND = "cskyband"
@@ -21,12 +21,12 @@ class StationaryPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """What the choice of buffers and anchors weighs; see `engine.top_k.choice_kernels`.
+    """The costs for the choice of buffers and anchors; see `engine.top_k.choice_kernels`.
 
     Parameters
     ----------
     report
-        Price of a report and its answer.
+        Price of a report and its response.
     object
         Price of an object sent.
     held
@@ -34,9 +34,9 @@ class CostModel:
     extra_max
         The largest b.
     ahead
-        How much of the way that an anchor may lie ahead of the device is made use of; 0 for none.
+        The fraction used of the distance by which an anchor may lie ahead of the device; 0 for none.
     speed_mps
-        Assumed of devices of which nothing is known yet.
+        Assumed speed of devices of which nothing is known yet.
     """
 
     report: float = 2.0
@@ -49,38 +49,38 @@ class CostModel:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How the engine works.
+    """The options of the engine.
 
     Parameters
     ----------
     buffer_extra
-        b: how many objects beyond k a device is given. More of them, fewer reports and more objects
-        sent. None to choose it by cost, for each subscription, at each anchor.
+        b: the number of objects beyond k that a device gets. A larger b means fewer reports and more
+        objects sent. None to choose it by cost, for each subscription, at each anchor.
     object_index, subscription_index, clause_index, weighted_index
-        What makes the indexes; the last is of subscriptions whose text similarity is TFIDF.
+        The factories of the indexes; the last is for subscriptions whose text similarity is TFIDF.
     costs
-        What the choice weighs.
+        The costs by which buffers and anchors are chosen.
     margin_extra_max
-        How many objects beyond k a device may be given so that the margin of its position is covered.
+        The most objects beyond k that a device may get to cover the margin of its position.
     matches_max
-        How many objects a device may be given of a boolean subscription.
+        The most objects that a device may get for a boolean subscription.
     range_slack
-        How far beyond a range that moves its device holds what matches, in radii of the range. More of
-        it, fewer reports and more objects sent. None to choose it by cost, at each anchor.
+        The distance beyond a moving range within which its device holds matches, in radii of the range. A
+        larger slack means fewer reports and more objects sent. None to choose it by cost, at each anchor.
     prunes
-        Whether what k others beat everywhere and outlive is neither held nor sent.
+        Whether objects that k longer-lived others dominate everywhere are neither held nor sent.
     stationary
-        How much is held of stationary subscriptions, beyond their results.
+        The policy for the buffers of stationary subscriptions, beyond their results.
     stationary_share
-        The policy skyband holds what has such a share of the k-th best score.
+        The policy skyband holds objects by this fraction of the k-th best score.
     stationary_factor
-        The policy kmax holds so many times k objects.
+        The policy kmax holds this many times k objects.
     maxdist_m
         The diagonal of the area, by which scores measure distance if a subscription has no scale of its
         own: for the policy skyband.
     moving_index
-        What makes an index that keeps clauses and objects together, to find what begins and ceases to
-        match ranges that move. None to find it with the clause index and the object index.
+        The factory of an index that keeps clauses and objects together, to find the objects that start
+        and cease to match moving ranges. None to find them with the clause index and the object index.
     """
 
     buffer_extra: int | None = 8

@@ -1,7 +1,7 @@
-"""Polygons in arrays: rings one behind the other, vertices one behind the other.
+"""Store polygons in arrays: rings one after another, vertices one after another.
 
-Operations: append O(vertices) amortised. What is discarded takes room until it is more than half of all;
-then its owner lets the rest be packed.
+Operations: append O(vertices) amortised. Discarded rings take space until they are more than half of all.
+Then the owner packs the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Rings(NamedTuple):
     """Polygons of many rows, on the plane.
 
     Row i has the rings `offsets[i] : offsets[i + 1]`, the outer one first, then its holes; ring j has the
-    vertices `vertex_offsets[j] : vertex_offsets[j + 1]`. A row that is no polygon has none.
+    vertices `vertex_offsets[j] : vertex_offsets[j + 1]`. A row that is not a polygon has none.
     """
 
     offsets: Ints
@@ -30,7 +30,7 @@ class Rings(NamedTuple):
 
 
 class RingPool(NamedTuple):
-    """What kernels read: ring j has the vertices `offsets[j] : offsets[j + 1]`."""
+    """The arrays for kernels: ring j has the vertices `offsets[j] : offsets[j + 1]`."""
 
     offsets: Ints
     x_m: Floats
@@ -38,7 +38,7 @@ class RingPool(NamedTuple):
 
 
 class Polygons:
-    """A pool of polygons, each a span of rings, which its owner knows by start and count."""
+    """A pool of polygons, each a span of rings. The owner of a polygon holds its start and count."""
 
     def __init__(self) -> None:
         self._offsets: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
@@ -49,7 +49,7 @@ class Polygons:
 
     @property
     def pool(self) -> RingPool:
-        """The arrays."""
+        """Return the arrays."""
         return RingPool(self._offsets, self._x_m, self._y_m)
 
     def append(self, rings: Rings) -> Ints:
@@ -65,16 +65,16 @@ class Polygons:
         return first + rings.offsets[:-1]
 
     def discard(self, ring_count: int) -> None:
-        """Note that so many rings are not used any more."""
+        """Record that `ring_count` rings are not used any more."""
         self._garbage_count += ring_count
 
     @property
     def is_wasteful(self) -> bool:
-        """Whether more than half is garbage."""
+        """Return whether more than half of the rings are garbage."""
         return 2 * self._garbage_count > self._ring_count
 
     def pack(self, starts: Ints, counts: Ints) -> Ints:
-        """Keep these polygons only; return where each begins now. O(vertices)."""
+        """Keep only these polygons; return the new start of each. O(vertices)."""
         rings = np.repeat(starts - _before(counts), counts) + np.arange(counts.sum())
         sizes = self._offsets[rings + 1] - self._offsets[rings]
         vertices = np.repeat(self._offsets[rings] - _before(sizes), sizes) + np.arange(sizes.sum())
@@ -93,6 +93,6 @@ class Polygons:
 
 
 def _before(counts: Ints) -> Ints:
-    """Return how many there are before each."""
+    """Return the exclusive prefix sums of counts."""
     before: Ints = np.cumsum(counts) - counts
     return before

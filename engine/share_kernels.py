@@ -1,4 +1,4 @@
-"""Text shares: how many metres the words of an object count for, for a subscription."""
+"""Compute constant parts of lengths: the metres that an object's keywords add for a subscription."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TFIDF = int(Similarity.TFIDF)
 def _weighed_share(
     subscription: Row, words: KeywordIds, item: Row, object_words: KeywordIds, squares: Floats
 ) -> float:
-    """Text share of an object by the weights that a subscription was evaluated by."""
+    """Return the constant part for an object, by the weights of the subscription's last evaluation."""
     slot = subscription["index"] - 1
     norm2 = 0.0
     common = 0.0
@@ -40,7 +40,7 @@ def _weighed_share(
 def share_of(
     subscription: Row, pool: KeywordIds, item: Row, object_pool: KeywordIds, squares: Floats
 ) -> float:
-    """Text share of an object for a subscription; they share a keyword."""
+    """Return the constant part for an object and a subscription that have a common keyword."""
     start, count = subscription["keyword_start"], subscription["keyword_count"]
     object_start, object_count = item["keyword_start"], item["keyword_count"]
     words = pool[start : start + count]

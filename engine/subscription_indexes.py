@@ -1,6 +1,6 @@
-"""Subscription indexes: one for interests whose keywords count alike, one for each generation of weights.
+"""Combine subscription indexes: one for unweighted interests, one for each generation of weights.
 
-Operations: those of the indexes; a batch is divided by numbers only if there are several.
+Operations: those of the indexes; a batch is divided by index only if there are several.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from index.contracts import SubscriptionIndex
 from safe_region.scoring import Similarity
 
 ALIKE = 0
-"""The number of the index of interests whose keywords count alike; behind it those of the slots."""
+"""The number of the index of interests with equal weights of keywords; those of the slots follow."""
 
 _TFIDF = int(Similarity.TFIDF)
 
@@ -26,19 +26,19 @@ Numbers = npt.NDArray[np.int8]
 
 
 def index_numbers(similarity: Numbers, current: int) -> Numbers:
-    """Return the index in which subscriptions belong that are evaluated by the weights of a slot."""
+    """Return the index number of each subscription that is evaluated by the weights of a slot."""
     return np.where(similarity == _TFIDF, ALIKE + 1 + current, ALIKE).astype(np.int8)
 
 
 class SubscriptionIndexes:
-    """Who is affected by a new object, whatever its text similarity.
+    """The subscriptions that a new object affects, for every text similarity.
 
     Parameters
     ----------
     make
-        What makes an index of interests whose keywords count alike.
+        The factory of an index of interests with equal weights of keywords.
     make_weighted
-        What makes one of the others.
+        The factory of an index of the others.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class SubscriptionIndexes:
 
     @property
     def alike(self) -> SubscriptionIndex:
-        """The index of interests whose keywords count alike."""
+        """Return the index of interests with equal weights of keywords."""
         return self._by_number[ALIKE]
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch, numbers: Numbers) -> None:
@@ -66,12 +66,12 @@ class SubscriptionIndexes:
             self._by_number[number].insert(reaches if which is None else reaches.part(which), part)
 
     def move(self, reaches: ReachBatch, numbers: Numbers) -> None:
-        """Give subscriptions a new place and reach."""
+        """Set a new place and reach of subscriptions."""
         for number, which in self._parts(numbers):
             self._by_number[number].move(reaches if which is None else reaches.part(which))
 
     def remove(self, ids: Ints, numbers: Numbers) -> None:
-        """Remove subscriptions; an index of weights that nobody is left in is forgotten."""
+        """Remove subscriptions; drop an index of weights that becomes empty."""
         for number, which in self._parts(numbers):
             index = self._by_number[number]
             index.remove(ids if which is None else ids[which])
@@ -79,7 +79,7 @@ class SubscriptionIndexes:
                 del self._by_number[number]
 
     def match(self, objects: ObjectBatch, norms: Floats) -> Matches:
-        """Exactly the subscriptions that match each object; `norms` by object and slot.
+        """Return exactly the subscriptions that match each object; `norms` by object and slot.
 
         An index without subscriptions only observes the objects, which costs nothing unless it learns.
         """
@@ -95,7 +95,7 @@ class SubscriptionIndexes:
         return found[0] if len(found) == 1 else _joined(found)
 
     def _parts(self, numbers: Numbers) -> Iterator[tuple[int, npt.NDArray[np.bool_] | None]]:
-        """Yield each index that is meant, with its rows; None for all."""
+        """Yield each index that has rows, with its rows; None for all."""
         if not len(numbers):
             return
         first = int(numbers[0])
@@ -108,7 +108,7 @@ class SubscriptionIndexes:
                 yield number, which
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return sum(index.memory_bytes() for index in self._by_number.values())
 
     def check(self) -> None:

@@ -1,11 +1,11 @@
-"""How often objects come, or go, in proportion to how many there are."""
+"""Estimate how often objects arrive, or leave, relative to the number of objects."""
 
 from __future__ import annotations
 
 import math
 
 _MEMORY_S = 600.0
-"""What is longer ago counts by less than a third."""
+"""The time constant of the mean: events this long ago count by exp(-1)."""
 _MS_PER_S = 1000.0
 
 
@@ -19,12 +19,13 @@ class Turnover:
         self._alive = 0
 
     def note(self, now_ms: int, count: int, alive: int) -> None:
-        """Note that so many came or went, and how many there are now."""
+        """Record that `count` objects arrived or left, and that `alive` exist now."""
         if self._last_ms is not None:
             passed_s = (now_ms - self._last_ms) / _MS_PER_S
             kept = math.exp(-passed_s / _MEMORY_S)
             self._object_s = self._object_s * kept + self._alive * passed_s
-            # What came at the first moment, in however many batches, is no rate but a stock.
+            # Objects that arrive at the first moment, in however many batches, are a stock and not a
+            # rate.
             if self._object_s > 0.0:
                 self._count = self._count * kept + count
         self._last_ms = now_ms
@@ -32,5 +33,5 @@ class Turnover:
 
     @property
     def per_object_s(self) -> float:
-        """Events per live object and second; 0 while nothing is known."""
+        """Return events per live object and second; 0 while nothing is known."""
         return self._count / self._object_s if self._object_s > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Where windows of so many milliseconds begin."""
+"""Find the start of windows of time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from safe_region.jit import kernel
 def first_younger(
     objects: Rows, id_keys: Ints, id_values: Values, first_id: int, next_id: int, created_ms: int
 ) -> int:
-    """Return the first id, from one on, of a live object that was created after a time.
+    """Return the first id from `first_id` on of a live object that was created after a time.
 
-    Ids of objects that are gone are passed over.
+    Ids of objects that are gone are skipped.
     """
     for one in range(first_id, next_id):
         slot = find(id_keys, id_values, one)

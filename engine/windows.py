@@ -1,14 +1,14 @@
-"""Windows: which of the live objects count for a subscription.
+"""Decide which live objects count for a subscription: windows.
 
-A window is the last so many milliseconds, or the last so many objects published. Ids of objects increase
-with the order in which they were published, without gaps, so a window is all ids from some first one on:
-what is gone keeps its number, and nothing ever comes back into a window. Subscriptions name their window
-by a number; 0 stands for none, in which everything counts that is alive.
+A window is the last milliseconds, or the last objects published. Ids of objects increase without gaps in
+the order in which they were published, so a window is all ids from a first one on. An object that is gone
+keeps its number, and nothing ever returns into a window. Subscriptions refer to their window by a number;
+0 stands for no window, in which every live object counts.
 
-Of each window is kept how often objects come into it and leave it, as of all that is alive: a window of
-so many seconds must cost what lifetimes cost that end at the same moments.
+For each window the rates of arrivals and departures are kept, as for all live objects: a window of time
+must cost the same as lifetimes that end at the same moments.
 
-Operations: O(1) an object and window, amortised; a window that is new is O(live objects).
+Operations: O(1) an object and window, amortised; a new window is O(live objects).
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _EVERYTHING = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, slots=True)
 class Lasts:
-    """Windows that subscriptions ask for, a row each; 0 where it is none of the kind."""
+    """Windows that subscriptions request, a row each; 0 where the window is not of that kind."""
 
     duration_ms: Ints
     count: Ints
 
     @classmethod
     def none(cls, rows: int) -> Lasts:
-        """Return what asks for none."""
+        """Return rows without windows."""
         return cls(np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64))
 
 
 class Leaving(NamedTuple):
-    """Live objects that leave a window, and the first id that counts in it then."""
+    """Live objects that leave a window, and the first id that counts in it afterwards."""
 
     window: int
     first_id: int
@@ -65,9 +65,9 @@ class Windows:
 
     def __init__(self, table: SlotTable) -> None:
         self.next_id = 0
-        """Above every id published."""
+        """Above every published id."""
         self.first_ids: Ints = np.full(_ROOM_MIN, _EVERYTHING, dtype=np.int64)
-        """By number: objects of smaller ids do not count."""
+        """By number of the window: objects with smaller ids do not count."""
         self._table = table
         self._duration_ms: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
         self._count: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
@@ -79,30 +79,30 @@ class Windows:
 
     @property
     def durations(self) -> Ints:
-        """Milliseconds of windows, by number; 0 for those that are of none."""
+        """Return the milliseconds of windows, by number; 0 for windows of a count."""
         return self._duration_ms
 
     def __len__(self) -> int:
-        """Return how many different windows subscriptions have."""
+        """Return the number of different windows that subscriptions have."""
         return len(self._number_of) - 1
 
     def is_known(self, duration_ms: int, count: int) -> bool:
-        """Whether some subscription has this window."""
+        """Return whether some subscription has this window."""
         return (duration_ms, count) in self._number_of
 
     @property
     def has_count(self) -> bool:
-        """Whether some subscription has a window of so many objects."""
+        """Return whether some subscription has a window of a count."""
         return any(count for _, count in self._number_of)
 
     def last(self, number: int) -> tuple[int, int]:
-        """Return the milliseconds, and the number of objects, of a window; 0 for what it is not."""
+        """Return the milliseconds and the number of objects of a window; 0 for the other kind."""
         return int(self._duration_ms[number]), int(self._count[number])
 
-    # -- whose they are --------------------------------------------------------------------------
+    # -- subscriptions --------------------------------------------------------------------------
 
     def take(self, lasts: Lasts, now_ms: int) -> Numbers:
-        """Return the numbers of windows, for one subscription more each."""
+        """Return the numbers of windows, each for one more subscription."""
         numbers = np.zeros(len(lasts.count), dtype=np.int16)
         windowed = np.flatnonzero((lasts.duration_ms != 0) | (lasts.count != 0))
         for row in windowed.tolist():
@@ -113,14 +113,14 @@ class Windows:
         return numbers
 
     def give_back(self, numbers: Numbers) -> None:
-        """Note that subscriptions have ended."""
+        """Release windows of subscriptions that have ended."""
         for number in numbers[numbers != NO_WINDOW].tolist():
             self._users[number] -= 1
             if self._users[number] == 0:
                 del self._number_of[int(self._duration_ms[number]), int(self._count[number])]
 
     def _begin(self, key: tuple[int, int], now_ms: int) -> int:
-        """Return the number of a window that nobody had."""
+        """Return the number of a window that no subscription had."""
         taken = set(self._number_of.values())
         number = next(one for one in range(1, len(taken) + 1) if one not in taken)
         if number >= len(self.first_ids):
@@ -140,7 +140,7 @@ class Windows:
         return number
 
     def first_id(self, duration_ms: int, count: int, now_ms: int) -> int:
-        """Return the first id that counts in a window. O(live objects) of one by time."""
+        """Return the first id that counts in a window. O(live objects) for a window of time."""
         if count:
             return self.next_id - count
         if not duration_ms:
@@ -149,16 +149,16 @@ class Windows:
         young = rows["id"][rows["created_ms"] > now_ms - duration_ms]
         return int(young.min(initial=self.next_id))
 
-    # -- what comes and goes ---------------------------------------------------------------------
+    # -- objects ---------------------------------------------------------------------
 
     def leaving(self, ids: Ints) -> list[Leaving]:
-        """Return what leaves windows as objects are published, which are not in the table yet."""
+        """Return objects that leave windows when others are published, which are not in the table yet."""
         next_id = max(self.next_id, int(ids.max(initial=0)) + 1)
         counts = ((number, int(self._count[number])) for number in self._numbers())
         return [self._leaving(number, next_id - count) for number, count in counts if count]
 
     def due(self, now_ms: int) -> list[Leaving]:
-        """Return what leaves windows of so many milliseconds by a time."""
+        """Return objects that leave windows of time by `now_ms`."""
         found = []
         for number in self._numbers():
             duration_ms = int(self._duration_ms[number])
@@ -175,7 +175,7 @@ class Windows:
         return found
 
     def next_due_ms(self) -> int | None:
-        """Return when something leaves a window of so many milliseconds; None if nothing does."""
+        """Return the time when the next object leaves a window of time; None if none does."""
         found = []
         for number in self._numbers():
             first = self.first_ids[number : number + 1]
@@ -191,12 +191,12 @@ class Windows:
         return Leaving(number, max(before, first_id), self._table.slots(ids))
 
     def let_go(self, leaving: Leaving, now_ms: int) -> None:
-        """Let objects leave a window, whose subscriptions hold them no more."""
+        """Remove objects from a window. Its subscriptions hold them no more."""
         self.first_ids[leaving.window] = leaving.first_id
         self._count_out(leaving.window, len(leaving.slots), now_ms)
 
     def arrived(self, ids: Ints, now_ms: int) -> None:
-        """Note new objects, which are in the table."""
+        """Record new objects, which are in the table."""
         self.next_id = max(self.next_id, int(ids.max(initial=0)) + 1)
         self._arrivals[NO_WINDOW].note(now_ms, len(ids), len(self._table))
         for number in self._numbers():
@@ -205,7 +205,7 @@ class Windows:
             self._arrivals[number].note(now_ms, count, int(self._alive[number]))
 
     def departed(self, ids: Ints, now_ms: int) -> None:
-        """Note objects that are gone from the table."""
+        """Record objects that are gone from the table."""
         self._departures[NO_WINDOW].note(now_ms, len(ids), len(self._table))
         for number in self._numbers():
             self._count_out(number, int(np.count_nonzero(ids >= self.first_ids[number])), now_ms)
@@ -218,10 +218,10 @@ class Windows:
     def _numbers(self) -> list[int]:
         return [number for number in self._number_of.values() if number != NO_WINDOW]
 
-    # -- what follows ----------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------
 
     def first_ids_of(self, lasts: Lasts, now_ms: int) -> Ints:
-        """Return the first id that counts in each window, whether subscriptions have it or not."""
+        """Return the first id that counts in each window, whether or not a subscription has it."""
         keys = list(zip(lasts.duration_ms.tolist(), lasts.count.tolist(), strict=True))
         found = {}
         for key in dict.fromkeys(keys):
@@ -231,12 +231,12 @@ class Windows:
         return np.array([found[key] for key in keys], dtype=np.int64)
 
     def do_count(self, ids: Ints, numbers: Numbers) -> npt.NDArray[np.bool_]:
-        """Whether each object counts in the window beside it."""
+        """Return whether each object counts in the window of the same row."""
         found: npt.NDArray[np.bool_] = ids >= self.first_ids[numbers]
         return found
 
     def rates(self) -> tuple[Floats, Floats]:
-        """Return arrivals, and departures, per object that counts and second, by number."""
+        """Return arrivals and departures per counting object and second, by number."""
         found = np.zeros((2, len(self.first_ids)))
         for number in self._number_of.values():
             found[0, number] = self._arrivals[number].per_object_s
@@ -249,7 +249,7 @@ class Windows:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Names the invariant that does not hold.
         """
         rows = self._table.rows[self._table.used()]
         for (duration_ms, count), number in self._number_of.items():

@@ -1,1 +1,1 @@
-"""Boolean subscriptions: everything that matches, within a range about the device."""
+"""Match boolean subscriptions: all matching objects within a range, which may move with the device."""

@@ -1,4 +1,4 @@
-"""Where ranges that move are anchored, and how far beyond them devices hold matches.
+"""Choose the anchors and slacks of moving ranges.
 
 Operations: O(1) a subscription.
 """
@@ -17,21 +17,22 @@ from index.tables import SlotTable
 from index.tables.slots import Slots
 
 _MARGINS = 3.0
-"""A slack has so many margins of the position more than were chosen: the device's test takes two."""
+"""A slack exceeds the chosen one by this many margins of the position: the device's test takes two."""
 _CERTAIN_SHARE = 0.99
-"""Of its slack: so far from its anchor a device is silent for certain, however distances are rounded."""
+"""A fraction of the slack: a device this far from its anchor is certainly silent, however distances are
+rounded."""
 _MS_PER_S = 1000.0
 
 
 class Anchors:
-    """Chooses anchors and slacks.
+    """The choice of anchors and slacks.
 
     Parameters
     ----------
     objects
-        What is alive.
+        The live objects.
     subscriptions
-        Whose rows are changed.
+        The table whose rows are changed.
     options
         A fixed slack, or the costs by which it is chosen.
     """
@@ -42,7 +43,7 @@ class Anchors:
         self._options = options
 
     def place(self, slots: Slots, positions: Positions) -> None:
-        """Anchor ranges that move where that costs least, with the slack that costs least."""
+        """Anchor moving ranges at the least expected cost, with the slack of least cost."""
         if not len(slots):
             return
         rows = self._subscriptions.rows
@@ -66,7 +67,7 @@ class Anchors:
         return found
 
     def place_here(self, slots: Slots, positions: Positions) -> None:
-        """Anchor ranges where devices are; whether there are too many matches is to be seen anew."""
+        """Anchor ranges at their devices, and reset whether there are too many matches."""
         rows = self._subscriptions.rows
         rows["x_m"][slots] = positions.x_m
         rows["y_m"][slots] = positions.y_m
@@ -74,7 +75,7 @@ class Anchors:
         rows["too_many"][slots] = 0
 
     def _learn_speed(self, slots: Slots, positions: Positions) -> None:
-        """Note how fast devices are: as they say, else as they came since the last anchor."""
+        """Update the speed of devices: the reported one, else that since the last anchor."""
         rows = self._subscriptions.rows
         passed_s = (self._objects.now_ms - rows["anchored_ms"][slots]) / _MS_PER_S
         is_known = (rows["is_awake"][slots] == 1) & (passed_s > 0.0)

@@ -1,10 +1,11 @@
-"""Subscriptions with too many matches: what their devices hold, and when that is brought up to date.
+"""Hold and update the nearest matches of subscriptions with too many matches.
 
-A device holds those that were nearest to the middle of the range when its subscription was settled, by
-(distance, id). What is kept of them is the farthest one, and the id that was to be published next: what
-matches, is no farther and was there already is what is held. What goes leaves at once. What comes nearer
-than the farthest makes the subscription dirty, and so does what is held and goes: it is settled when it
-is due, at most once a second, however many objects come and go.
+A device holds the matches that were nearest to the middle of the range when its subscription was settled,
+by (distance, id). The server keeps only the farthest of them, and the next id to be published at that
+time: a match that is no farther and has a smaller id is held. Objects that are gone leave at once. A new
+match nearer than the farthest makes the subscription dirty, and so does a held object that is gone. A
+dirty subscription is settled when it is due, at most once a second, however many objects arrive and
+leave.
 
 Operations: O(1) a pair, O(log n) a subscription that becomes dirty.
 """
@@ -24,30 +25,31 @@ from index.tables import SlotTable
 from index.tables.slots import Slots
 
 SETTLE_MS = 1000
-"""A subscription is settled at most so often, but for evaluations: its device is sent that much less."""
+"""The least time between two settlements of a subscription, except for evaluations: it limits the changes
+that its device gets."""
 
 
 class Capped:
-    """What is held of subscriptions with too many matches.
+    """The held objects of subscriptions with too many matches.
 
     Parameters
     ----------
     objects
-        What is alive.
+        The live objects.
     subscriptions
-        Whose rows are changed.
+        The table whose rows are changed.
     """
 
     def __init__(self, objects: Objects, subscriptions: SlotTable) -> None:
         self._objects = objects
         self._subscriptions = subscriptions
         self._due: list[tuple[int, int]] = []
-        """A heap of times and slots; of those that are not dirty any more, some are there still."""
+        """A heap of times and slots; some are of subscriptions that are not dirty any more."""
 
     def settled(self, slots: Slots, held_m: Floats, held_id: Ints) -> None:
-        """Record which is the farthest of what is held of subscriptions, now.
+        """Record the farthest held object of each subscription, now.
 
-        An infinite distance says that all that matches is held.
+        An infinite distance means that all matches are held.
         """
         rows = self._subscriptions.rows
         rows["held_m"][slots] = held_m
@@ -57,11 +59,11 @@ class Capped:
         rows["is_dirty"][slots] = 0
 
     def forget(self, slots: Slots) -> None:
-        """Note that subscriptions are not to be settled: they are parked, or have just been evaluated."""
+        """Mark subscriptions as clean: they are parked, or have just been evaluated."""
         self._subscriptions.rows["is_dirty"][slots] = 0
 
     def are_held(self, pairs: Pairs) -> Bools:
-        """Whether each object that matches is held; rows are slots of subscriptions with too many."""
+        """Return whether each match is held; rows are slots of subscriptions with too many matches."""
         rows, ids = self._subscriptions.rows, self._objects.table.rows["id"][pairs.objects]
         held_m = rows["held_m"][pairs.rows]
         is_near = pairs.distance_m < held_m
@@ -70,12 +72,12 @@ class Capped:
         return found
 
     def came(self, pairs: Pairs) -> None:
-        """Note new objects that match: those that are nearer than what is held make a difference."""
+        """Record new matches: those nearer than the farthest held object make a difference."""
         matters = pairs.distance_m < self._subscriptions.rows["held_m"][pairs.rows]
         self._mark(pairs.rows[matters])
 
     def went(self, pairs: Pairs) -> None:
-        """Note that objects that are held have gone: others take their place."""
+        """Record that held objects have gone: others take their place."""
         self._mark(pairs.rows)
 
     def _mark(self, owners: Ints) -> None:
@@ -87,13 +89,13 @@ class Capped:
             self._objects.due_ms = min(self._objects.due_ms, settled_ms + SETTLE_MS)
 
     def next_due_ms(self) -> int | None:
-        """Return when a subscription is to be settled next; None if none is."""
+        """Return the time when the next subscription is to be settled; None if there is none."""
         while self._due and not self._subscriptions.rows["is_dirty"][self._due[0][1]]:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else None
 
     def take_due(self, count: int, *, everything: bool = False) -> Slots:
-        """Return some subscriptions that are to be settled now, or some of all that are dirty."""
+        """Return up to `count` subscriptions that are due now or, with `everything`, that are dirty."""
         rows, now_ms = self._subscriptions.rows, self._objects.now_ms
         found: list[int] = []
         while self._due and len(found) < count and (everything or self._due[0][0] <= now_ms):
@@ -104,17 +106,17 @@ class Capped:
             if everything or due_ms <= now_ms:
                 found.append(slot)
                 rows["is_dirty"][slot] = 0
-            else:  # it was evaluated meanwhile, and has become dirty again
+            else:  # it was evaluated in between, and has become dirty again
                 heapq.heappush(self._due, (due_ms, slot))
         return np.array(sorted(found), dtype=np.int32)
 
     def check(self, awake: Slots) -> None:
-        """Verify that what is dirty has too many matches, and is going to be settled.
+        """Verify that dirty subscriptions have too many matches, and are going to be settled.
 
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Names the invariant that does not hold.
         """
         rows = self._subscriptions.rows
         used = self._subscriptions.used()

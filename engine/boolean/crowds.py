@@ -1,6 +1,6 @@
-"""How many objects a box may have: a guess, from which is seen how far to look first.
+"""Estimate the number of objects in a box, to choose the first radius of a search.
 
-Operations: O(1) a box, O(1) a new object. Nothing that anybody holds rests on it.
+Operations: O(1) a box, O(1) a new object. No result depends on the estimate.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from index.batches import Boxes, Floats, ObjectBatch
 
 
 class Crowds:
-    """The box about all objects that there ever were, over which those that are alive are spread.
+    """The box about all objects that ever existed, over which live objects are assumed to be spread.
 
     Parameters
     ----------
     objects
-        What is alive.
+        The live objects.
     """
 
     def __init__(self, objects: Objects) -> None:
@@ -27,14 +27,14 @@ class Crowds:
         self._high_m: Floats = np.full(2, -np.inf)
 
     def came(self, objects: ObjectBatch) -> None:
-        """Note where new objects are."""
+        """Extend the box by new objects."""
         if len(objects):
             points = np.stack([objects.x_m, objects.y_m])
             self._low_m = np.minimum(self._low_m, points.min(axis=1))
             self._high_m = np.maximum(self._high_m, points.max(axis=1))
 
     def is_all(self, boxes: Boxes, part: Boxes) -> Bools:
-        """Whether nothing that meets each box has its point elsewhere than near a part of the box.
+        """Return whether all objects that meet each box have their points near a part of the box.
 
         Points lie in the box about all objects; and if an area reaches a box, its point is no farther
         from that part of the box than from the box (`Areas.grown`, axis by axis).
@@ -47,7 +47,7 @@ class Crowds:
         return found
 
     def expected(self, boxes: Boxes) -> Floats:
-        """Return how many objects each box has if they are spread evenly."""
+        """Return the number of objects in each box if they are spread evenly."""
         if not len(self._objects):
             return np.zeros(len(boxes))
         found: Floats = np.full(len(boxes), float(len(self._objects)))
@@ -61,7 +61,7 @@ class Crowds:
         return found
 
     def half_side_m(self, count: int) -> float:
-        """Return half the side of a square that has so many."""
+        """Return half the side of a square that is expected to contain `count` objects."""
         width_m, height_m = (self._high_m - self._low_m).tolist()
         area_m2 = width_m * height_m
         if not len(self._objects) or not area_m2 > 0.0:

@@ -1,4 +1,4 @@
-"""What is held of that which was found for subscriptions, where it may be too much."""
+"""Select the held objects from those that were found for subscriptions, if there may be too many."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from safe_region.jit import kernel
 Flags = npt.NDArray[np.bool_]
 
 HELD = 0
-"""All that was found is held."""
+"""All found objects are held."""
 CUT = 1
-"""No more than what is nearer than a bound is held: the slack is to be cut."""
+"""Only objects nearer than a bound are held: the slack is to be cut."""
 TOO_MANY = 2
-"""Those nearest are held, of what lies within the range itself."""
+"""The nearest objects within the range itself are held."""
 
 
 class Found(NamedTuple):
-    """What was found: of row i the pairs `offsets[i] : offsets[i + 1]`."""
+    """The found objects: row i has the pairs `offsets[i] : offsets[i + 1]`."""
 
     offsets: Ints
     ids: Ints
@@ -40,26 +40,26 @@ def cut(
     bound_id: Ints,
     kept: Flags,
 ) -> None:
-    """Decide, for each row, what is held.
+    """Decide for each row which objects are held.
 
     Parameters
     ----------
     found
-        All that is within the range and the slack; or so much of the nearest that there are too many.
+        All objects within the range and the slack; or so many of the nearest that there are too many.
     inner_m
-        How far what is within the range itself is at most (`nearest_m`).
+        The largest distance of an object within the range itself (`nearest_m`).
     was_capped
         Whether each row had too many.
     limits
-        The most that is held; with fewer than the second a row that had too many has not any more; and
-        how many are left where a slack is cut.
+        The most that are held; the number below which a row that had too many no longer has; and the
+        number that a cut slack leaves.
     verdicts
-        Written: HELD, CUT or TOO_MANY.
+        Output: HELD, CUT or TOO_MANY.
     bound_m, bound_id
-        Written with TOO_MANY: the farthest that is held, infinite if all that is within the range is;
-        and with CUT how far the nearest is that is not to be held (`nearest_m`).
+        Output. With TOO_MANY, the farthest held object, infinite if all within the range are held. With
+        CUT, the distance of the nearest object that is not to be held (`nearest_m`).
     kept
-        Written, but for CUT.
+        Output, except for CUT.
     """
     most, least, kept_by_cut = limits
     for row in range(found.offsets.shape[0] - 1):

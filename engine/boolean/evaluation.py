@@ -1,12 +1,13 @@
-"""What devices hold of boolean subscriptions: found, counted, and cut where it is too much.
+"""Evaluate boolean subscriptions: find the objects that devices hold, count them, and cut too many.
 
-Ranges that move, and of which no more matches than is sent, are evaluated by differences, unless their
-devices are far from where they were and much may be there. Others are settled: what matches is found, the
-nearest first where it may be much, and what was held before. So are those of the mode NEAREST, whose
-slack depends on what is found (`engine.boolean.nearest`).
+Moving ranges with no more matches than the server sends are evaluated by differences, unless their
+devices are far from their previous places and many objects may be there. Other subscriptions are settled:
+their matches are found, the nearest first where there may be many, together with the objects held before.
+Subscriptions of the mode NEAREST are settled, too, because their slack depends on the found objects
+(`engine.boolean.nearest`).
 
-Operations: a move costs what the finder does; to settle, and to say what is held, what the object index
-does for what is held, and somewhat more.
+Operations: a move costs the same as in the finder. To settle a subscription, or to list its held objects,
+costs somewhat more than a search of the object index for them.
 """
 
 from __future__ import annotations
@@ -26,26 +27,29 @@ from index.tables.slots import Slots
 from safe_region.ranges import CAPPED_SHARE
 
 _CUT_SHARE = 0.875
-"""Of the most that is held: so much is left where a slack is cut, so that it is not cut again soon."""
+"""A fraction of the most that are held: a cut slack leaves this many, so that it is not cut again
+soon."""
 _CROWD = 4
-"""Where so many times the most that is held may be, the nearest are looked for first."""
+"""If this many times the most that are held may be there, the search looks for the nearest first."""
 _FIRST = 2
-"""So many times the most that is held may be as near as is looked first."""
+"""The first search radius is expected to have this many times the most that are held."""
 _FIRST_SHARE = 0.125
-"""Of a range's size: the slack that is tried first where much may be."""
+"""A fraction of a range's size: the slack that is tried first where there may be many objects."""
 _FAR_SHARE = 0.5
-"""Of a range's size: a device that is farther from where it was is not evaluated by differences there."""
+"""A fraction of the size of a range with its slack: a device that moved farther to a place with many
+objects is not evaluated by differences."""
 _AGAIN = 1.1
-"""How much farther than what is held is looked when a subscription is settled: some has gone."""
+"""When a subscription is settled, the search reaches this many times as far as its held objects, because
+some have gone."""
 
 
 class Evaluation:
-    """Evaluates subscriptions at the places of their devices.
+    """The evaluation of subscriptions at the positions of their devices.
 
     Parameters
     ----------
     tables
-        What there is, and what is changed.
+        The tables, which are changed.
     options
         Costs and bounds.
     """
@@ -58,9 +62,9 @@ class Evaluation:
         self._anchors = Anchors(tables.objects, tables.subscriptions, options)
 
     def evaluate(self, slots: Slots, positions: Positions) -> tuple[Pairs, Pairs]:
-        """Evaluate subscriptions where their devices are; wake those that are parked.
+        """Evaluate subscriptions at the positions of their devices; wake those that are parked.
 
-        Returns what enters and what leaves that which devices hold, by slot.
+        Returns the objects that enter and those that leave the devices' buffers, by slot.
         """
         rows = self._subscriptions.rows
         was_awake = rows["is_awake"][slots] == 1
@@ -91,7 +95,7 @@ class Evaluation:
         return entered, left
 
     def _choose_nearest(self, slots: Slots) -> None:
-        """Write the slack of subscriptions of the mode NEAREST; none where there are too many matches."""
+        """Write the slack of subscriptions of the mode NEAREST; 0 if there are too many matches."""
         rows = self._subscriptions.rows
         places = self._tables.places(slots)
         beyond = places._replace(reach_m=rows["radius_m"][slots] + FIRST * sizes(rows[slots]))
@@ -106,7 +110,7 @@ class Evaluation:
             choose_nearest(self._tables, slots[~is_much], FIRST_IN_CROWDS)
 
     def _are_far(self, slots: Slots, positions: Positions) -> Bools:
-        """Whether the device of each subscription is far from where it was, and much may be there."""
+        """Return whether each device is far from its previous place, and many objects may be there."""
         rows = self._subscriptions.rows[slots]
         moved_m = np.hypot(positions.x_m - rows["x_m"], positions.y_m - rows["y_m"])
         is_far = moved_m > _FAR_SHARE * (sizes(rows) + rows["slack_m"])
@@ -115,20 +119,20 @@ class Evaluation:
         return found
 
     def _are_crowded(self, places: Places) -> Bools:
-        """Whether much may be in each range, wherever it is."""
+        """Return whether many objects may be in each range, at any place."""
         expected = self._tables.crowds.expected(self._tables.boxes(places))
         found: Bools = expected > _CROWD * self._matches_max
         return found
 
     def nearest_of(self, places: Places) -> Pairs:
-        """Return what matches, by row; or of more than is held at most those that are nearest."""
+        """Return matches, by row; if there are more than can be held, at least the nearest of them."""
         first_m = np.where(
             self._are_crowded(places), self._tables.crowds.half_side_m(_FIRST * self._matches_max), np.inf
         )
         return self._tables.nearest(places, self._matches_max, first_m)[0]
 
     def _settle_near(self, slots: Slots, positions: Positions) -> Pairs:
-        """Hold what should be held; where a slack was cut so much that the device is beyond, about it."""
+        """Settle subscriptions, and settle those again at their devices that a cut slack left outside."""
         held = self.settle(slots)
         is_moving = self._subscriptions.rows["is_moving"][slots] == 1
         astray = is_moving & self._anchors.are_astray(slots, positions)
@@ -140,17 +144,17 @@ class Evaluation:
     # -- settling --------------------------------------------------------------------------------
 
     def settle(self, slots: Slots) -> Pairs:
-        """Hold what should be held of subscriptions, with their slack or less; return that, by slot.
+        """Settle subscriptions, with their slack or less; return the held objects, by slot.
 
-        The finder is not told.
+        The finder is not updated.
         """
         first_m = np.full(len(slots), self._tables.crowds.half_side_m(_FIRST * self._matches_max))
         return self._hold(slots, self._found_for(slots, first_m))
 
     def settle_again(self, slots: Slots) -> tuple[Pairs, Pairs]:
-        """Hold what should be held of subscriptions that have too many, where they are.
+        """Settle subscriptions with too many matches again, at their current places.
 
-        Returns what enters and what leaves that which devices hold, by slot.
+        Returns the objects that enter and those that leave the devices' buffers, by slot.
         """
         rows = self._subscriptions.rows
         rows["slack_m"][slots] = rows["margin_m"][slots]
@@ -162,9 +166,9 @@ class Evaluation:
         return held.without(before), before.without(held)
 
     def _found_for(self, slots: Slots, first_m: Floats) -> Pairs:
-        """Return what matches subscriptions within their slack, by row; or the nearest of it, too many.
+        """Return matches within the slack, by row; or so many of the nearest that there are too many.
 
-        `first_m` is how far is looked for the nearest first.
+        `first_m` is the first radius of the search for the nearest.
         """
         rows = self._subscriptions.rows
         places = self._tables.places(slots)._replace(
@@ -185,7 +189,7 @@ class Evaluation:
         return found.part(np.argsort(found.keys(), kind="stable"))
 
     def _found_beyond(self, places: Places) -> Pairs:
-        """Return what matches within the slack, or within so much of it that it is too much, by row."""
+        """Return matches within the slack, or within a part of it that has too many, by row."""
         rows = self._subscriptions.rows[places.slots]
         reach_m = places.reach_m.copy()
         slack_m = rows["margin_m"] + _FIRST_SHARE * sizes(rows)
@@ -202,7 +206,7 @@ class Evaluation:
         return found
 
     def _hold(self, slots: Slots, found: Pairs) -> Pairs:
-        """Write what follows from what was found; return what is held, by slot."""
+        """Write the consequences of the found objects; return the held objects, by slot."""
         rows, count, most = self._subscriptions.rows, len(slots), self._matches_max
         verdicts, kept = np.empty(count, dtype=np.int8), np.empty(len(found.rows), dtype=np.bool_)
         bound_m, bound_id = np.empty(count), np.empty(count, dtype=np.int64)
@@ -236,10 +240,10 @@ class Evaluation:
         rows["match_count"][slots] = np.bincount(held.rows, minlength=count)
         return held.of(slots)
 
-    # -- what is held ----------------------------------------------------------------------------
+    # -- held objects ----------------------------------------------------------------------------
 
     def held_of(self, slots: Slots) -> Pairs:
-        """Return what devices hold of subscriptions that are awake, by slot and then by object."""
+        """Return the objects that devices hold for subscriptions that are awake, by slot and object."""
         is_capped = self._subscriptions.rows["too_many"][slots] == 1
         regular, capped = slots[~is_capped], slots[is_capped]
         found = self._tables.find(self._tables.places(regular)).of(regular)
@@ -251,12 +255,12 @@ class Evaluation:
         return found.part(np.argsort(found.keys()))
 
     def are_much(self, slots: Slots) -> Bools:
-        """Whether more matches each subscription than is sent, or that was so."""
+        """Return whether each subscription has, or had, more matches than the server sends."""
         rows = self._subscriptions.rows
         found: Bools = (rows["match_count"][slots] > self._matches_max) | (rows["too_many"][slots] == 1)
         return found
 
     def count(self, pairs: Pairs, change: int) -> None:
-        """Note how many more match subscriptions, or how many fewer."""
+        """Add `change` for each pair to the match counts of subscriptions."""
         owners, counts = np.unique(pairs.rows, return_counts=True)
         self._subscriptions.rows["match_count"][owners] += (change * counts).astype(np.int32)

@@ -1,10 +1,10 @@
-"""Whether an object matches an expression: all of its clauses at once, in one look at its keywords.
+"""Match an object against all clauses of an expression at once, in one pass over its keywords.
 
 A subscription has at most 64 clauses, so a set of them is a number of 64 bits. A table has, for each
-keyword of the expression, which clauses require it and which exclude it. Over the keywords of an object
-is added up how many of those that each clause requires it has: a counter for each clause, whose bits lie
-in seven numbers, all counters one beside the other. Clauses require fewer than 128 keywords, and all of
-them together have fewer than 8,192.
+keyword of the expression, the set of clauses that require it and the set that exclude it. A pass over an
+object's keywords counts for each clause how many of its required keywords the object has. The bits of the
+counters lie in seven numbers, with all counters side by side. Clauses require fewer than 128 keywords,
+and all of them together have fewer than 8,192.
 
 Cost: O(keywords of the clauses) to fill a table, O(1) a keyword of an object, however many clauses.
 """
@@ -29,10 +29,10 @@ _SIZE = 8192
 """Places of the table: a power of two, four times the keywords that 64 clauses of 16 and 16 may have."""
 _SHIFT = 32 - 13
 _MULTIPLIER = 2654435769
-"""Of 2**32 by the golden ratio (Knuth): neighbours get places far apart."""
+"""2**32 divided by the golden ratio (Knuth): neighbours get places far apart."""
 _EMPTY = -1
 _BITS = 7
-"""Of a counter."""
+"""The bits of a counter."""
 
 
 class Clauses(NamedTuple):
@@ -47,16 +47,16 @@ class Clauses(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Which clauses require and exclude each keyword."""
+    """The clauses that require and exclude each keyword."""
 
     keywords: KeywordIds
     """Places of keywords, by their hash."""
     required: Sets
     excluded: Sets
     used: Slots
-    """Places that are used, as many as `meta[0]`."""
+    """Occupied places, the first `meta[0]`."""
     needed: Sets
-    """Bits of how many keywords each clause requires; and, last, all clauses."""
+    """Bits of the number of keywords that each clause requires; and, last, all clauses."""
     meta: Slots
 
 
@@ -75,7 +75,7 @@ def new_table() -> Table:
 
 @leaf
 def fill_table(table: Table, clauses: Clauses, slots: Slots) -> None:
-    """Fill a table with the clauses of an expression, instead of what is in it."""
+    """Replace the contents of a table by the clauses of an expression."""
     for i in range(table.meta[0]):
         table.keywords[table.used[i]] = _EMPTY
     table.meta[0] = 0
@@ -99,7 +99,7 @@ def fill_table(table: Table, clauses: Clauses, slots: Slots) -> None:
 
 @leaf
 def _found(table: Table, keyword: int) -> int:
-    """Return where a keyword is, or where it would be."""
+    """Return the place of a keyword, or the place where it would be."""
     place = (int(keyword) * _MULTIPLIER & 0xFFFFFFFF) >> _SHIFT
     while table.keywords[place] != keyword and table.keywords[place] != _EMPTY:
         place = (place + 1) & (_SIZE - 1)
@@ -108,7 +108,7 @@ def _found(table: Table, keyword: int) -> int:
 
 @leaf
 def _place(table: Table, keyword: int) -> int:
-    """Return where a keyword is, which is put there if it was not."""
+    """Return the place of a keyword, which is inserted if it is missing."""
     place = _found(table, keyword)
     if table.keywords[place] == _EMPTY:
         table.keywords[place] = keyword
@@ -120,7 +120,7 @@ def _place(table: Table, keyword: int) -> int:
 
 @leaf
 def matches_clause(table: Table, words: KeywordIds) -> bool:
-    """Whether an object with these keywords matches a clause."""
+    """Return whether an object with these keywords matches a clause."""
     b0 = b1 = b2 = b3 = b4 = b5 = b6 = out = np.uint64(0)
     for i in range(words.shape[0]):
         place = _found(table, words[i])
@@ -148,19 +148,19 @@ def mark_covered(
     keywords: KeywordIds,
     covered: Rows,
 ) -> None:
-    """Write which clauses require all that another one of the same expression requires.
+    """Mark the clauses that require all keywords that another clause of the expression requires.
 
-    Whatever they match is found by the other one. Of two that require the same the first covers the
-    second.
+    The other clause finds every object that they match. Of two clauses that require the same the first
+    covers the second.
 
     Parameters
     ----------
     offsets
         Expression i has the clauses `offsets[i] : offsets[i + 1]`.
     keyword_offsets, keywords
-        What clauses require.
+        The required keywords of clauses.
     covered
-        Written: 1 or 0 for each clause.
+        Output: 1 or 0 for each clause.
     """
     for row in range(offsets.shape[0] - 1):
         for one in range(offsets[row], offsets[row + 1]):
@@ -179,7 +179,7 @@ def mark_covered(
 
 @leaf
 def _has_all(few: KeywordIds, many: KeywordIds) -> bool:
-    """Whether all of some keywords are among others; both ascend."""
+    """Return whether all keywords of `few` are in `many`; both are increasing."""
     place = 0
     for i in range(few.shape[0]):
         while place < many.shape[0] and many[place] < few[i]:

@@ -1,11 +1,11 @@
-"""Finders: what may begin and cease to match clauses, as they come and move and as objects come and go.
+"""Find objects that may start or cease to match clauses when either of them change.
 
-There are two. One has a clause index, and asks the object index that all matchers share: objects lie in
-memory once. The other has a moving index (`index.contracts.MovingIndex`),
-which keeps objects beside clauses. Both look only where a move makes a difference.
+There are two finders. One has a clause index, and queries the object index that all matchers share:
+objects are in memory once. The other has a moving index (`index.contracts.MovingIndex`), which keeps
+objects beside clauses. Both search only where a move makes a difference.
 
-What they find are candidates: whether a circle or a polygon holds an object is for the caller to see, and
-so is whether an object has keywords that it must not have.
+Finders return candidates. The caller tests whether a circle or a polygon contains an object, and whether
+an object has excluded keywords.
 
 Operations: those of the indexes, and O(1) for each candidate.
 """
@@ -24,56 +24,56 @@ from index.tables import SlotTable
 from index.tables.slots import Slots
 
 Candidates = tuple[Ints, Slots]
-"""Rows of what was asked for, and slots of objects; a pair may be there twice."""
+"""Rows of the request, and slots of objects; a pair may be present twice."""
 
 
 class Finder(Protocol):
-    """What knows the clauses of subscriptions that are awake. Clauses are named by their slots."""
+    """The finder of clauses of subscriptions that are awake. Clauses are identified by their slots."""
 
     def enter(self, clauses: Slots, boxes: Boxes) -> None:
-        """Take on clauses."""
+        """Add clauses."""
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:
-        """Give clauses new boxes instead of those before; return what each may begin or cease to match.
+        """Move clauses to new boxes; return the objects that each may start or cease to match.
 
-        What lies within the boxes of `same` matches as before. A box that is turned over is empty.
+        Objects within the boxes of `same` match as before. A box with reversed bounds is empty.
         """
 
     def place(self, clauses: Slots, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Move clauses to new boxes."""
 
     def leave(self, clauses: Slots) -> None:
-        """Forget clauses."""
+        """Remove clauses."""
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Matches:
-        """Return, for each new object, which clauses it may match; their ids are slots."""
+        """Return, for each new object, the clauses that it may match; their ids are slots."""
 
     def retract(self, objects: ObjectBatch) -> Matches:
-        """Return, for each object that goes, which clauses it may have matched."""
+        """Return, for each removed object, the clauses that it may have matched."""
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Return which clauses objects may match, whoever knows them."""
+        """Return the clauses that objects may match, whether or not the finder has the objects."""
 
     def check(self) -> None:
         """Verify the index."""
 
     def memory_bytes(self) -> int:
-        """Size of the index."""
+        """Return the size of the index."""
 
     def __len__(self) -> int: ...
 
 
 class ClauseFinder:
-    """Finds with a clause index, and with the object index that all matchers share.
+    """A finder with a clause index, and with the object index that all matchers share.
 
     Parameters
     ----------
     index
-        Which clauses an object matches. Empty.
+        The index of the clauses that an object matches. Empty.
     clauses
-        The table of clauses: what they require.
+        The table of clauses, with their required keywords.
     objects
-        What is alive.
+        The live objects.
     """
 
     def __init__(self, index: ClauseIndex, clauses: SlotTable, objects: Objects) -> None:
@@ -85,15 +85,14 @@ class ClauseFinder:
         return len(self._index)
 
     def enter(self, clauses: Slots, boxes: Boxes) -> None:
-        """Take on clauses."""
+        """Add clauses."""
         self._index.insert(clauses.astype(np.int64), boxes, self._clauses.keyword_lists(clauses))
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:
-        """Give clauses new boxes; return what is in one of them and not the same in both.
+        """Move clauses to new boxes; return objects in one of the two boxes that may match differently.
 
-        What is covered by other clauses is not looked for. An area that is another's affair now has a
-        point in one of the strips that are asked for: if all points that it has in the new box lay in
-        `same`, it would match as before.
+        Clauses that are covered by others are omitted. An area whose match changes has a point in one of
+        the searched strips: if all its points in the new box lay in `same`, it would match as before.
         """
         self.place(clauses, boxes)
         which = np.flatnonzero(self._clauses.rows["is_covered"][clauses] == 0)
@@ -103,23 +102,23 @@ class ClauseFinder:
         return owners[which], objects
 
     def place(self, clauses: Slots, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Move clauses to new boxes."""
         self._index.move(clauses.astype(np.int64), boxes)
 
     def leave(self, clauses: Slots) -> None:
-        """Forget clauses."""
+        """Remove clauses."""
         self._index.remove(clauses.astype(np.int64))
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Matches:  # noqa: ARG002
-        """Return which clauses match new objects."""
+        """Return the clauses that match new objects."""
         return self._index.match(objects)
 
     def retract(self, objects: ObjectBatch) -> Matches:
-        """Return which clauses match objects that go."""
+        """Return the clauses that match removed objects."""
         return self._index.match(objects)
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Ask the index."""
+        """Query the index."""
         return self._index.match(objects)
 
     def check(self) -> None:
@@ -127,21 +126,21 @@ class ClauseFinder:
         self._index.check()
 
     def memory_bytes(self) -> int:
-        """Size of the index; objects are the engine's."""
+        """Return the size of the index; objects belong to the engine."""
         return self._index.memory_bytes()
 
 
 class MovingFinder:
-    """Finds with a moving index. What expires is retracted: time is the engine's.
+    """A finder with a moving index. Expired objects are retracted: the engine owns the time.
 
     Parameters
     ----------
     index
-        What begins and ceases to match. Empty.
+        The index of the objects that start and cease to match. Empty.
     clauses
-        The table of clauses: what they require.
+        The table of clauses, with their required keywords.
     objects
-        What is alive.
+        The live objects.
     """
 
     def __init__(self, index: MovingIndex, clauses: SlotTable, objects: Objects) -> None:
@@ -153,7 +152,7 @@ class MovingFinder:
         return len(self._index)
 
     def enter(self, clauses: Slots, boxes: Boxes) -> None:
-        """Take on clauses."""
+        """Add clauses."""
         self._index.insert(clauses.astype(np.int64), boxes, self._clauses.keyword_lists(clauses))
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:  # noqa: ARG002
@@ -163,23 +162,23 @@ class MovingFinder:
         return np.concatenate([ceased[0], started[0]]), np.concatenate([ceased[1], started[1]])
 
     def place(self, clauses: Slots, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Move clauses to new boxes."""
         self._index.move(clauses.astype(np.int64), boxes)
 
     def leave(self, clauses: Slots) -> None:
-        """Forget clauses."""
+        """Remove clauses."""
         self._index.remove(clauses.astype(np.int64))
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Matches:
-        """Take on new objects; return which clauses match them."""
+        """Add new objects; return the clauses that match them."""
         return self._index.publish(objects, self._objects.table.rows["expiry_ms"][slots])
 
     def retract(self, objects: ObjectBatch) -> Matches:
-        """Forget objects; return which clauses matched them."""
+        """Remove objects; return the clauses that matched them."""
         return self._index.retract(objects.ids)
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Ask the index."""
+        """Query the index."""
         return self._index.match(objects)
 
     def check(self) -> None:
@@ -187,7 +186,7 @@ class MovingFinder:
         self._index.check()
 
     def memory_bytes(self) -> int:
-        """Size of the index, with what it keeps of objects."""
+        """Return the size of the index, including its data of objects."""
         return self._index.memory_bytes()
 
     def _candidates(self, found: Matches) -> Candidates:

@@ -1,4 +1,4 @@
-"""What must always hold of boolean subscriptions, from the definitions: O(subscriptions * objects)."""
+"""Check the invariants of boolean subscriptions, from the definitions: O(subscriptions * objects)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from index.tables.slots import Slots
 from safe_region import oracle_plane
 
 _ROUNDING_M = 1e-9
-"""How far a polygon is beyond a rectangle is rounded: near the edge of what is held either is right."""
+"""The distance of a polygon from a rectangle is rounded: near the edge of the held region both results
+are correct."""
 
 
 def check_boolean(tables: BooleanTables, matches_max: int) -> None:
@@ -25,7 +26,7 @@ def check_boolean(tables: BooleanTables, matches_max: int) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        Names the invariant that does not hold.
     """
     for part in (tables.subscriptions, tables.clauses, tables.excluded, tables.finder):
         part.check()
@@ -65,7 +66,7 @@ def _expected(tables: BooleanTables, awake: Slots) -> tuple[set[tuple[int, int]]
 
 
 def _matches_expression(tables: BooleanTables, slot: int, words: set[int]) -> bool:
-    """Whether an object with these keywords matches the expression of a subscription."""
+    """Return whether an object with these keywords matches the expression of a subscription."""
     return any(
         words >= set(required.tolist()) and not words & set(excluded.tolist())
         for required, excluded in tables.expression(slot)
@@ -73,9 +74,9 @@ def _matches_expression(tables: BooleanTables, slot: int, words: set[int]) -> bo
 
 
 def _is_in_range(tables: BooleanTables, slot: int, object_slot: int) -> bool | None:
-    """Whether an object lies in the range of a subscription, as far as its device holds what matches.
+    """Return whether an object lies in the range within which a subscription's device holds matches.
 
-    None if that is a matter of rounding.
+    None if that depends on rounding.
     """
     row, item = tables.subscriptions.rows[slot], tables.objects.table.rows[object_slot]
     wanted: oracle_plane.Range
@@ -99,7 +100,7 @@ def _is_in_extent(
     item: Any,  # noqa: ANN401
     area: oracle_plane.Area | None,
 ) -> bool | None:
-    """Whether an object lies in a rectangle that moves, grown on all sides."""
+    """Return whether an object lies in a moving rectangle, enlarged on all sides."""
     (x_m, y_m), point = (float(row["x_m"]), float(row["y_m"])), (float(item["x_m"]), float(item["y_m"]))
     half_x_m, half_y_m = float(row["x2_m"]), float(row["y2_m"])
     if isinstance(area, oracle_plane.OraclePolygon) and beyond_m > 0.0:
@@ -144,7 +145,7 @@ def _polygon(row: Any, pool: RingPool) -> oracle_plane.OraclePolygon:  # noqa: A
 
 
 def _check_held(tables: BooleanTables, matches_max: int, slot: int, found: Pairs) -> None:
-    """Require that the device of one subscription is held what it should be."""
+    """Require that the device of one subscription holds the correct objects."""
     row = tables.subscriptions.rows[slot]
     held = len(found.rows)
     if row["too_many"]:

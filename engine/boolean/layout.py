@@ -1,4 +1,4 @@
-"""Rows of boolean subscriptions, and what they ask for in arrays."""
+"""Define the rows of boolean subscriptions, and their specs in arrays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("id", np.int64),  # the handle
         ("x_m", np.float64),  # anchor, or centre of a range that is fixed
         ("y_m", np.float64),
-        ("radius_m", np.float64),  # of a circle; 0 of others
+        ("radius_m", np.float64),  # of a circle; 0 for others
         ("x1_m", np.float64),  # a rectangle, about its middle if it moves; or the box about a polygon
         ("y1_m", np.float64),
         ("x2_m", np.float64),
@@ -36,7 +36,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("margin_m", np.float64),  # of the position, when it was anchored
         ("slack_m", np.float64),
         ("speed_mps", np.float64),  # of the device, NaN while unknown
-        ("anchored_ms", np.int64),  # when it was evaluated
+        ("anchored_ms", np.int64),  # time of the last evaluation
         ("held_m", np.float64),  # with too many matches: see `engine.boolean.capped`
         ("held_id", np.int64),
         ("next_id", np.int64),
@@ -64,14 +64,14 @@ CLAUSE_DTYPE = np.dtype(
         ("keyword_start", np.int64),  # required keywords
         ("keyword_count", np.int32),
         ("excluded", np.int32),  # slot in the table of excluded keywords; NOTHING if there are none
-        ("is_covered", np.int8),  # another clause of the subscription finds whatever it matches
+        ("is_covered", np.int8),  # another clause of the subscription finds all its matches
     ],
     align=True,
 )
 
 EXCLUDED_DTYPE = np.dtype(
     [
-        ("id", np.int64),  # that of the clause
+        ("id", np.int64),  # id of the clause
         ("keyword_start", np.int64),
         ("keyword_count", np.int32),
     ],
@@ -82,7 +82,7 @@ NOTHING = -1
 
 
 class Ranges(NamedTuple):
-    """Where objects must be, a row each."""
+    """The regions where objects must be, a row each."""
 
     shape: npt.NDArray[np.int8]
     """CIRCLE, RECTANGLE or POLYGON."""
@@ -92,30 +92,31 @@ class Ranges(NamedTuple):
     """Centre of a range that is fixed in place: of a circle, or of the box about it."""
     y_m: Floats
     radius_m: Floats
-    """Of circles; 0 of others."""
+    """Radius of circles; 0 for others."""
     boxes: Boxes
-    """Rectangles, those that move about their middle; and the boxes about polygons. Of circles unused."""
+    """Rectangles, with moving ones about their middle; and the boxes about polygons. Unused for
+    circles."""
     rings: Rings
 
 
 def sizes(rows: Rows) -> Floats:
-    """Return the radius of circles, and that of circles as large as rectangles are, metres."""
+    """Return the radius of circles and, for other shapes, of circles of equal area, metres."""
     area = (rows["x2_m"] - rows["x1_m"]) * (rows["y2_m"] - rows["y1_m"])
     found: Floats = np.where(rows["shape"] == CIRCLE, rows["radius_m"], np.sqrt(area / np.pi))
     return found
 
 
 class BooleanSpecs(NamedTuple):
-    """What boolean subscriptions ask for, a row each."""
+    """The specs of boolean subscriptions, a row each."""
 
     clause_offsets: Ints
     """Row i has the clauses `clause_offsets[i] : clause_offsets[i + 1]`, at least one."""
     required: KeywordLists
-    """Of each clause, at least one."""
+    """Required keywords of each clause, at least one."""
     excluded: KeywordLists
-    """Of each clause."""
+    """Excluded keywords of each clause."""
     ranges: Ranges
     region: npt.NDArray[np.int8]
     """Mode of each safe region (`RegionMode`): ANCHORED or, if the range moves, NEAREST."""
     lasts: Lasts | None = None
-    """Their windows; None for no windows. None in the mode NEAREST."""
+    """Their windows; None for no windows, as in the mode NEAREST."""

@@ -1,20 +1,22 @@
-"""The boolean matcher: everything that matches an expression within a range.
+"""Match boolean subscriptions: all objects that match an expression within a range.
 
-A range is fixed in place, or it moves with the device. The device of a fixed one holds what matches, and
-never has to say where it is. That of a moving one holds what matches within the range grown by a slack,
-about the anchor (`safe_region.ranges`), where it was, or ahead of it. Both are chosen by cost
-(`engine.boolean.anchors`). The slack shrinks as far as needed when more match than are sent.
+A range is fixed in place, or it moves with the device. The device of a fixed range holds the matches, and
+never has to report its position. The device of a moving range holds the matches within the range enlarged
+by a slack, about the anchor (`safe_region.ranges`), which is at its last position or ahead of it. The
+matcher chooses both by cost (`engine.boolean.anchors`). It cuts the slack as far as needed when there are
+more matches than the server sends.
 
-If more match than are sent with no slack (in the range grown by the margin), the subscription has too
-many: its device holds those that were nearest to the middle of the range when it was settled, less what
-has gone (`engine.boolean.capped`). It is settled when it is evaluated, and by `settle`. Of all others
-only is kept how many objects their devices hold: they hold what matches, as the indexes say. A finder
-(`engine.boolean.finders`) says whom an object concerns that comes or goes, and what begins and ceases to
-match as a range moves (`engine.boolean.evaluation`).
+If there are too many even without slack (in the range enlarged by the margin), the subscription has too
+many matches. Its device holds the matches that were nearest to the middle of the range when it was
+settled, except those that are gone (`engine.boolean.capped`). It is settled when it is evaluated, and by
+`settle`. For all other subscriptions the matcher keeps only the number of held objects: the devices hold
+the matches that the indexes find. A finder (`engine.boolean.finders`) finds the subscriptions that a new
+or removed object affects, and the objects that start and cease to match as a range moves
+(`engine.boolean.evaluation`).
 
-Operations (batches): publish and remove cost what the finder does, O(1) a match, and so does evaluate, if
-there are not too many matches; settle costs what the object index does for what is held; subscribe and
-unsubscribe O(clauses).
+Operations (batches): publish and remove cost the same as in the finder, and O(1) a match, and so does
+evaluate, if there are not too many matches; settle costs a search of the object index for the held
+objects; subscribe and unsubscribe O(clauses).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from index.tables.slots import Slots
 _SETTLED_AT_ONCE = 8
 """Subscriptions with too many matches that are settled together."""
 _SETTLED_PAIRS = 10_000
-"""No more are settled in one go once so many pairs have been tested: a few milliseconds."""
+"""After this many tested pairs no more subscriptions are settled in one call: a few milliseconds."""
 
 
 class BooleanMatcher:
@@ -44,9 +46,9 @@ class BooleanMatcher:
     Parameters
     ----------
     objects
-        What is alive.
+        The live objects.
     options
-        The choice of the index, and how many matches a device is sent.
+        The choice of the index, and the most matches that a device gets.
     """
 
     def __init__(self, objects: Objects, options: EngineOptions) -> None:
@@ -63,16 +65,16 @@ class BooleanMatcher:
     # -- subscriptions ---------------------------------------------------------------------------
 
     def subscribe(self, handles: Ints, specs: BooleanSpecs) -> None:
-        """Make subscriptions known, parked."""
+        """Add subscriptions, parked."""
         self.tables.append(handles, specs)
 
     def unsubscribe(self, handles: Ints) -> None:
-        """Forget subscriptions."""
+        """Remove subscriptions."""
         self.park(handles)
         self.tables.remove(handles)
 
     def park(self, handles: Ints) -> None:
-        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        """Stop evaluating subscriptions until `evaluate`. Those that are already parked do not change."""
         slots = self.subscriptions.slots(handles)
         rows = self.subscriptions.rows
         slots = slots[rows["is_awake"][slots] == 1]
@@ -84,12 +86,12 @@ class BooleanMatcher:
             self.tables.pending.forget(slots)
 
     def are_awake(self, handles: Ints) -> Bools:
-        """Whether each subscription is evaluated."""
+        """Return whether each subscription is evaluated."""
         awake: Bools = self.subscriptions.rows["is_awake"][self.subscriptions.slots(handles)] == 1
         return awake
 
     def are_pending(self, handles: Ints) -> Bools:
-        """Whether something waits for the position of each subscription's device."""
+        """Return whether an object waits for the position of each subscription's device."""
         return self.tables.pending.are_for(self.subscriptions.slots(handles))
 
     def keyword_lists(self, handles: Ints) -> KeywordLists:
@@ -99,12 +101,12 @@ class BooleanMatcher:
     # -- evaluation ------------------------------------------------------------------------------
 
     def retrieve(self, positions: Positions) -> None:
-        """Nothing is looked up before."""
+        """Look up nothing in advance."""
 
     def evaluate(self, positions: Positions, retrieved: object | None = None) -> Rows:  # noqa: ARG002
-        """Evaluate subscriptions where their devices are; wake those that are parked.
+        """Evaluate subscriptions at the positions of their devices; wake those that are parked.
 
-        Nothing happens to a fixed range that is awake, unless there are too many matches.
+        A fixed range that is awake does not change, unless there are too many matches.
         """
         slots = self.subscriptions.slots(positions.handles)
         rows = self.subscriptions.rows
@@ -115,11 +117,11 @@ class BooleanMatcher:
         return self._changes(*self._evaluation.evaluate(slots[acts], positions.part(acts)))
 
     def refill(self) -> Rows:
-        """Devices ask for what they need."""
+        """Return no changes: devices request the objects that they need."""
         return np.empty(0, dtype=CHANGE_DTYPE)
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
-        """Return the ids of what the device of a subscription holds, and zeros."""
+        """Return the ids of the objects that a subscription's device holds, and zeros."""
         slots = self.subscriptions.slots(np.array([handle], dtype=np.int64))
         if not self.subscriptions.rows["is_awake"][slots[0]]:
             return np.empty(0, dtype=np.int64), np.empty(0)
@@ -134,13 +136,13 @@ class BooleanMatcher:
         return Bounds(rows["x_m"], rows["y_m"], slack_m, rows["too_many"].astype(np.int64))
 
     def outdated(self, count: int) -> Positions:  # noqa: ARG002
-        """Weights of keywords do not matter."""
+        """Return no subscriptions: weights of keywords do not matter."""
         return Positions(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
 
     def search(self, specs: BooleanSpecs, x_m: Floats, y_m: Floats) -> Ranking:
-        """Return what matches at each place, nearest to the middle of the range first."""
+        """Return the matches at each place, nearest to the middle of the range first."""
         count = len(x_m)
-        handles = -1 - np.arange(count, dtype=np.int64)  # nobody's
+        handles = -1 - np.arange(count, dtype=np.int64)  # of no subscription
         slots = self.tables.append(handles, specs)
         rows = self.subscriptions.rows
         is_moving = rows["is_moving"][slots] == 1
@@ -162,9 +164,9 @@ class BooleanMatcher:
     # -- objects ---------------------------------------------------------------------------------
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
-        """Take note of new objects, which are in the table already.
+        """Match new objects, which are already in the table.
 
-        What concerns subscriptions with too many matches is told when they are settled.
+        Changes for subscriptions with too many matches are reported when they are settled.
         """
         nobody = np.empty(0, dtype=np.int64)
         self.tables.crowds.came(objects)
@@ -192,7 +194,7 @@ class BooleanMatcher:
         return Published(changes, changed, newly_pending)
 
     def _without_pending(self, affected: Pairs) -> tuple[Pairs, Ints]:
-        """Return what the devices need not be asked about, and who is to be asked now."""
+        """Return matches that need no position of a device, and the devices to request one from now."""
         is_nearest = self.subscriptions.rows["region"][affected.rows] == NEAREST
         if not is_nearest.any():
             return affected, np.empty(0, dtype=np.int64)
@@ -201,11 +203,11 @@ class BooleanMatcher:
         return affected.part(~is_nearest), ids
 
     def remove(self, slots: Slots, *, notify: bool) -> Rows:
-        """Take objects out of what is held. Others take their place when who has too many is settled."""
+        """Remove objects from buffers. Subscriptions with too many matches get others when settled."""
         return self._take_out(self.tables.retracted(slots), notify=notify)
 
     def leave(self, slots: Slots, window: int, *, notify: bool) -> Rows:
-        """Take objects out of what is held of subscriptions of a window, as `remove` does."""
+        """Remove objects from the buffers of subscriptions of a window, as `remove` does."""
         affected = self.tables.known(slots)
         is_theirs = self.subscriptions.rows["window"][affected.rows] == window
         return self._take_out(affected.part(is_theirs), notify=notify)
@@ -217,19 +219,19 @@ class BooleanMatcher:
         left = left.part(~self.tables.pending.are_in(left))
         capped = capped.part(self.tables.capped.are_held(capped))
         self._evaluation.count(capped, -1)
-        if not notify:  # devices know what expires: they report when a tenth of what they hold has
+        if not notify:  # devices know expiries: they report when a tenth of their objects has expired
             return np.empty(0, dtype=CHANGE_DTYPE)
         self.tables.capped.went(capped)
         return self._changes(Pairs.nothing(), joined(left, capped))
 
     def settle(self, *, everything: bool = False) -> Settled:
-        """Bring up to date what is held of subscriptions with too many matches.
+        """Update the buffers of subscriptions with too many matches.
 
         Parameters
         ----------
         everything
-            Whether of all of them; else of those that are due (`engine.boolean.capped`), as many as are
-            settled in a few milliseconds.
+            Whether to settle all of them; else those that are due (`engine.boolean.capped`), as many as
+            are settled in a few milliseconds.
         """
         entered, left = Pairs.nothing(), Pairs.nothing()
         changed = [np.empty(0, dtype=np.int64)]
@@ -246,11 +248,11 @@ class BooleanMatcher:
         return Settled(self._changes(entered, left), np.concatenate(changed))
 
     def next_settle_ms(self) -> int | None:
-        """Return when there is something to settle; None if there is nothing."""
+        """Return the time of the next work for `settle`; None if there is none."""
         return self.tables.capped.next_due_ms()
 
     def _changes(self, entered: Pairs, left: Pairs) -> Rows:
-        """Write what enters and what leaves, grouped by subscription."""
+        """Return rows for the objects that enter and leave, grouped by subscription."""
         both = joined(left, entered)
         is_drop = np.arange(len(both.rows)) < len(left.rows)
         order = np.lexsort((both.objects, ~is_drop, both.rows))
@@ -263,7 +265,7 @@ class BooleanMatcher:
     # -- for tests and operators -----------------------------------------------------------------
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self.tables.memory_bytes()
 
     def check(self) -> None:
@@ -272,6 +274,6 @@ class BooleanMatcher:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Names the invariant that does not hold.
         """
         check_boolean(self.tables, self._matches_max)

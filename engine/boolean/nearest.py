@@ -1,14 +1,14 @@
-"""The mode NEAREST: a safe region that ends where the result would change, as the AP+-Tree-Safe has it.
+"""Choose slacks of the mode NEAREST, whose regions end where the result changes, as in AP+-Tree-Safe.
 
-The device holds its result, and is silent in a circle about where it was evaluated. Its radius is the
-distance to the nearest match outside of the range, less the range's radius (ap-tree.txt, footnote 17).
-That alone misses what leaves: so it is no more, either, than what the farthest match inside has to the
-range's edge. A new object that matches within the range grown by that radius, which the paper calls the
-impact region, may matter: the server asks where the device is, and evaluates anew.
+The device holds its result, and is silent in a circle about the place where it was evaluated. The radius
+is the distance to the nearest match outside of the range, less the range's radius (ap-tree.txt, footnote
+17). This alone misses objects that leave. So the radius is also at most the distance of the farthest
+match inside from the range's edge. A new match within the range enlarged by that radius, which the paper
+calls the impact region, may matter: the server requests the device's position, and evaluates again.
 
-So this is a slack (`safe_region.ranges`) within which nothing lies.
+So this is a slack (`safe_region.ranges`) within which no object lies.
 
-Operations: a look-up or several, each twice as far as the one before, until there is a match outside.
+Operations: one or more look-ups, each twice as far as the one before, until there is a match outside.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from index.batches import Floats
 from index.tables.slots import Slots
 
 FIRST = 1.0
-"""How far beyond its range is looked for a subscription first, in radii."""
+"""The distance beyond a range of the first look-up, in radii."""
 FIRST_IN_CROWDS = 0.0625
-"""The same where much may be."""
+"""The same where there may be many objects."""
 _LAST = 32.0
-"""How far at most: with nothing there, that is the slack."""
+"""The largest distance: if nothing is found there, it is the slack."""
 
 
 def choose_nearest(tables: BooleanTables, slots: Slots, share: float = FIRST) -> None:
     """Write the slack of subscriptions that have been placed.
 
-    `share` is how far is looked first: a power of 2.
+    `share` is the distance of the first look-up in radii: a power of 2.
     """
     rows = tables.subscriptions.rows
     while len(slots):

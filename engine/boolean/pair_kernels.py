@@ -1,7 +1,7 @@
-"""Pairs of a subscription, or a clause, and an object: whether they match, exactly.
+"""Test exactly whether pairs of a subscription, or a clause, and an object match.
 
-The indexes find by required keywords and by boxes. What an object must not have, and what a box stands
-for, is decided here.
+The indexes find objects by required keywords and by boxes. These kernels test for excluded keywords, and
+test the range that a box represents.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Slots = npt.NDArray[np.int32]
 NO_MATCH = -1.0
 
 _TINY_M = 1e-300
-"""What is not within a rectangle is beyond it, by so much at least."""
+"""The least distance beyond a rectangle of an object that is not within it."""
 
 _Half = tuple[float, float]
 """Half the width and half the height of a rectangle."""
 
 _CORE_SHARE = 0.7
-"""Of a circle's reach: half the side of a square within it, less than the root of a half."""
+"""A fraction of a circle's reach: half the side of a square within it, less than the root of a half."""
 _CERTAIN_SHARE = 1.0 - 1e-12
-"""Of a rectangle's half side: what is within it is also computed to be."""
+"""A fraction of a rectangle's half side: an object within it is also computed to be within."""
 
 
 class Objects(NamedTuple):
@@ -53,22 +53,22 @@ class Objects(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """Where ranges of subscriptions are, a row each."""
+    """Places of subscriptions' ranges, a row each."""
 
     slots: Slots
-    """Of the subscriptions."""
+    """Slots of the subscriptions."""
     x_m: Floats
     y_m: Floats
     """The middle of each range."""
     reach_m: Floats
-    """Of circles how far they reach, and of rectangles that move how far beyond their edges."""
+    """The reach of circles; for moving rectangles, the reach beyond their edges."""
     first_id: Ints
-    """Objects of smaller ids do not count in its window."""
+    """Objects with smaller ids do not count in the subscription's window."""
 
 
 @leaf
 def _is_excluded(clauses: Clauses, clause: int, words: KeywordIds) -> bool:
-    """Whether an object has a keyword that the clause excludes."""
+    """Return whether an object has a keyword that the clause excludes."""
     place = clauses.clauses[clause]["excluded"]
     if place == NOTHING:
         return False
@@ -79,7 +79,7 @@ def _is_excluded(clauses: Clauses, clause: int, words: KeywordIds) -> bool:
 
 @leaf
 def _is_inside(clauses: Clauses, subscription: int, x_m: float, y_m: float) -> bool:
-    """Whether a point lies in a rectangle or a polygon, which are closed."""
+    """Return whether a point lies in a rectangle or a polygon, which are closed."""
     row = clauses.subscriptions[subscription]
     if not (row["x1_m"] <= x_m <= row["x2_m"] and row["y1_m"] <= y_m <= row["y2_m"]):
         return False
@@ -93,7 +93,7 @@ def _is_inside(clauses: Clauses, subscription: int, x_m: float, y_m: float) -> b
 
 @leaf
 def _area_distance(areas: AreaArrays, place: int, x_m: float, y_m: float) -> float:
-    """How far an area is from a point; 0 within it."""
+    """Return the distance of an area from a point; 0 within it."""
     area = areas.rows[place]
     if area["ring_count"] == 0:
         return box_distance(x_m, y_m, area["x1_m"], area["y1_m"], area["x2_m"], area["y2_m"])
@@ -104,7 +104,7 @@ def _area_distance(areas: AreaArrays, place: int, x_m: float, y_m: float) -> flo
 
 @leaf
 def _meets_area(clauses: Clauses, subscription: int, areas: AreaArrays, place: int) -> bool:
-    """Whether a rectangle or a polygon has a point in common with an area."""
+    """Return whether a rectangle or a polygon has a point in common with an area."""
     row = clauses.subscriptions[subscription]
     area = areas.rows[place]
     ax1, ay1, ax2, ay2 = area["x1_m"], area["y1_m"], area["x2_m"], area["y2_m"]
@@ -130,7 +130,10 @@ def _meets_area(clauses: Clauses, subscription: int, areas: AreaArrays, place: i
 def _excess_at(
     ax: float, ay: float, ux: float, uy: float, numerator: float, denominator: float, half: _Half
 ) -> float:
-    """How far a point of a segment is beyond a rectangle about the origin; infinity for none between."""
+    """Return the excess of a point of a segment over a rectangle about the origin.
+
+    Infinity if the point is not between the segment's ends.
+    """
     if denominator == 0.0:
         return np.inf
     share = numerator / denominator
@@ -160,7 +163,7 @@ def _segment_excess(ax: float, ay: float, bx: float, by: float, half: _Half) -> 
 def _beyond(
     clauses: Clauses, subscription: int, objects: Objects, slot: int, x_m: float, y_m: float
 ) -> float:
-    """How far an object is beyond a rectangle that moves, which is about a place; not above 0 within."""
+    """Return the excess of an object over a moving rectangle about a place; not above 0 within it."""
     row = clauses.subscriptions[subscription]
     half = (row["x2_m"], row["y2_m"])
     place = objects.areas.of_object[slot] - 1
@@ -193,11 +196,12 @@ def _beyond(
 def _measured(
     clauses: Clauses, subscription: int, objects: Objects, slot: int, middle: _Half, reach_m: float
 ) -> _Half:
-    """How far an object's point is from the middle of a range, or NO_MATCH; and the nearest of its area.
+    """Return the distance of an object's point from the middle of a range, and that of its area.
 
-    The second is of ranges that move, and of circles: the distance of the nearest of the object's area, 0
-    if the middle is within it; that of its point if it has none. Of rectangles that move it is how far
-    the object is beyond, along the axis where that is more; not above 0 for what is within.
+    The first is NO_MATCH if the object is not within the range. The second is valid for moving ranges and
+    for circles. It is the distance of the nearest point of the object's area, 0 if the middle is within
+    it, or that of the object's point if it has no area. For moving rectangles it is the excess of the
+    object, along the axis where it is larger; not above 0 within the rectangle.
     """
     item = objects.rows[slot]
     x_m, y_m = middle
@@ -230,24 +234,24 @@ def measure_found(
     distance_m: Floats,
     nearest_m: Floats,
 ) -> None:
-    """Decide which objects match ranges near which they were found, each pair once.
+    """Test the objects that were found near ranges, each pair once.
 
     Parameters
     ----------
     clauses, objects
-        What there is.
+        All clauses and objects.
     ranges
-        Where to look.
+        The ranges to test.
     expressions
-        Slots of clauses, and of each range the first of them (and one number more).
+        Slots of clauses, and for each range the first of them (and one number more).
     rows, object_slots
-        The pairs: rows of `ranges`, ascending. A pair may be there more than once. If a range has only
-        one clause, the object has what it requires.
+        The pairs: rows of `ranges`, increasing. A pair may be present more than once. If a range has only
+        one clause, the object has its required keywords.
     seen
-        By slot of an object a number; and one that is above all of them. More is written, less than the
-        number of ranges above it.
+        A mark for each slot of an object; and a mark above all of them. The kernel writes this mark and
+        larger ones, fewer than there are ranges above it.
     distance_m, nearest_m
-        Written: as `_measured` has it.
+        Output: see `_measured`.
     """
     clause_slots, offsets = expressions
     marks, first_mark = seen
@@ -294,19 +298,19 @@ def measure_concerned(
     distance_m: Floats,
     nearest_m: Floats,
 ) -> None:
-    """Decide which clauses match objects that they may match; each subscription and object once.
+    """Test the clauses that objects may match; each subscription and object once.
 
     Parameters
     ----------
     clauses, objects, ranges
-        What there is, and where ranges are.
+        All clauses and objects, and the places of ranges.
     clause_slots, rows, object_slots
-        The pairs: clauses, rows of `ranges`, and objects, those of one object one after the other.
+        The pairs: clauses, rows of `ranges`, and objects, with those of one object in succession.
         Required keywords have been compared.
     seen
         As in `measure_found`, by row of `ranges`.
     distance_m, nearest_m
-        Written: as `_measured` has it.
+        Output: see `_measured`.
     """
     marks, mark = seen
     before = -1
@@ -340,9 +344,9 @@ def fill_cores(
 ) -> None:
     """Write a box that lies within each subscription's range at a place; `boxes` is as in `fill_boxes`.
 
-    In a circle it is somewhat smaller than the largest square: what is within it is also computed to be
-    within its reach. That of a rectangle that moves is almost itself. Others have none: it is turned
-    over.
+    In a circle it is somewhat smaller than the largest square: an object within it is also computed to be
+    within its reach. For a moving rectangle it is almost the rectangle. Other ranges have none: their
+    bounds are reversed.
     """
     for i in range(slots.shape[0]):
         row = subscriptions[slots[i]]
@@ -370,9 +374,9 @@ def fill_boxes(
 ) -> None:
     """Write the box about each subscription's range at a place; `boxes` has shape (4, subscriptions).
 
-    That of a circle contains whatever may be computed to be within its reach, the nearest of an area
-    too, whose coordinates are float64: a difference, a square root and a sum are each off by less than
-    2**-52 of themselves. So does that of a rectangle that moves.
+    The box of a circle contains every object, including the nearest point of an area, that may be
+    computed to be within its reach and has float64 coordinates: a difference, a square root and a sum
+    each have a relative error below 2**-52. The same holds for a moving rectangle.
     """
     for i in range(slots.shape[0]):
         row = subscriptions[slots[i]]

@@ -1,4 +1,4 @@
-"""Where ranges are, and pairs of a subscription and an object that matches."""
+"""Define places of ranges, and pairs of a subscription and an object that matches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PAIR_BITS = 32
 
 
 class Places(NamedTuple):
-    """Subscriptions, where the middles of their ranges are, and how far these reach (see `measure`)."""
+    """Subscriptions, the middles of their ranges, and the reach of these (see `pair_kernels.Ranges`)."""
 
     slots: Slots
     x_m: Floats
@@ -22,16 +22,16 @@ class Places(NamedTuple):
     reach_m: Floats
 
     def part(self, which: Rows) -> Places:
-        """Return some of them."""
+        """Return some of the rows."""
         return Places(self.slots[which], self.x_m[which], self.y_m[which], self.reach_m[which])
 
 
 class Pairs(NamedTuple):
     """Subscriptions and objects that match, each pair once, by subscription.
 
-    `rows` are numbers of subscriptions among those that were asked for, or their slots. Distances are
-    from the middle of the range: of the object's point, which decides the order, and of the nearest of
-    its area, which decides how far a circle must reach; of rectangles that move, how far it is beyond.
+    `rows` are numbers of the requested subscriptions, or their slots. Distances are from the middle of
+    the range. That of the object's point decides the order. That of the nearest point of its area decides
+    how far a circle must reach; for moving rectangles it is the excess over the rectangle.
     """
 
     rows: Ints
@@ -41,16 +41,16 @@ class Pairs(NamedTuple):
 
     @classmethod
     def nothing(cls) -> Pairs:
-        """No pairs."""
+        """Return no pairs."""
         none = np.empty(0, dtype=np.int64)
         return cls(none, none, np.empty(0), np.empty(0))
 
     def of(self, owners: Rows) -> Pairs:
-        """Return the same pairs with others in place of the rows."""
+        """Return the same pairs with the owners in place of the rows."""
         return self._replace(rows=owners.astype(np.int64)[self.rows])
 
     def without_rows(self, rows: Rows) -> Pairs:
-        """Return those of other rows."""
+        """Return the pairs of other rows."""
         return self.part(~np.isin(self.rows, rows))
 
     def keys(self) -> Ints:
@@ -59,12 +59,12 @@ class Pairs(NamedTuple):
         return found
 
     def part(self, which: Rows | slice) -> Pairs:
-        """Return some of them."""
+        """Return some of the pairs."""
         columns = (self.distance_m[which], self.nearest_m[which])
         return Pairs(self.rows[which], self.objects[which], *columns)
 
     def without(self, other: Pairs) -> Pairs:
-        """Return those that are not among others."""
+        """Return the pairs that are not in another set."""
         return self.part(~np.isin(self.keys(), other.keys(), assume_unique=True))
 
 

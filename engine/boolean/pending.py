@@ -1,6 +1,6 @@
-"""New objects that are not decided about before the device has said where it is (mode NEAREST).
+"""Hold new objects that cannot be decided before the device reports its position (mode NEAREST).
 
-Operations: note O(1) a pair, the others too. Few pend at a time: they are plain Python.
+Operations: note O(1) a pair, the others too. Few objects are pending at a time: this is plain Python.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from index.tables.slots import Slots
 
 
 class Pending:
-    """Objects that pend, by slot of the subscription.
+    """Pending objects, by slot of the subscription.
 
     Parameters
     ----------
     objects
-        What is alive.
+        The live objects.
     """
 
     def __init__(self, objects: Objects) -> None:
@@ -27,7 +27,7 @@ class Pending:
         self._ids: dict[int, set[int]] = {}
 
     def note(self, pairs: Pairs) -> Slots:
-        """Note pairs of a slot and an object; return the slots that nothing pended for before."""
+        """Record pairs of a slot and an object; return the slots that had no pending object before."""
         newly_pending = [slot for slot in dict.fromkeys(pairs.rows.tolist()) if slot not in self._ids]
         ids = self._objects.table.rows["id"][pairs.objects].tolist()
         for slot, object_id in zip(pairs.rows.tolist(), ids, strict=True):
@@ -35,17 +35,17 @@ class Pending:
         return np.array(newly_pending, dtype=np.int32)
 
     def forget(self, slots: Slots) -> None:
-        """Note that nothing pends for subscriptions any more."""
+        """Drop the pending objects of subscriptions."""
         if self._ids:
             for slot in slots.tolist():
                 self._ids.pop(slot, None)
 
     def are_for(self, slots: Slots) -> Bools:
-        """Whether something pends for each subscription."""
+        """Return whether each subscription has a pending object."""
         return np.array([slot in self._ids for slot in slots.tolist()], dtype=np.bool_)
 
     def are_in(self, pairs: Pairs) -> Bools:
-        """Whether each pair of a slot and an object pends."""
+        """Return whether each pair of a slot and an object is pending."""
         found = np.zeros(len(pairs.rows), dtype=np.bool_)
         if self._ids:
             slots = np.array(list(self._ids), dtype=np.int64)

@@ -1,20 +1,21 @@
-"""How far beyond its range a device holds matches, and where its anchor lies: what costs least.
+"""Choose the slack of a moving range, and the distance of its anchor ahead, at the least cost.
 
-A device with a circle of radius R that holds what matches within L = R + s of its anchor is silent while
-it is within s of it. A larger s means fewer reports, and more objects sent: those that arrive within L,
-and those that the circle comes to as it goes. With a speed of v, a density of matches rho, and D the
-distance that the device is expected to get before it reports, a second costs
+A device with a circle of radius R that holds the matches within L = R + s of its anchor is silent while
+it is within s of the anchor. A larger s means fewer reports, and more objects sent: those that arrive
+within L, and those that the circle newly covers as it moves. With a speed of v, a density of matches rho,
+and the expected distance D of the device until it reports, a second costs
 
     report * v / D  +  object * (mu * rho * pi L^2 + v * rho * new(L, D) / D)  +  held * rho * pi L^2
 
-where mu are the arrivals per object that there is, and new(L, D) is the part of a circle of radius L that
-one of the same size D away does not cover. The density is that of the matches within L where the
-subscription was evaluated last, and one more: where nothing was found, farther is looked by and by.
+where mu is the rate of arrivals per existing object, and new(L, D) is the part of a circle of radius L
+that one of the same size at distance D does not cover. The density is that of the matches within L at the
+last evaluation, plus one: so where nothing was found, later slacks reach farther.
 
-A rectangle costs as a circle of its area does.
+A rectangle costs the same as a circle of its area.
 
-The anchor may lie ahead, h < s metres towards the heading: D grows with h if the device keeps on, and
-shrinks if it turns. That is the trade of `engine.top_k.choice_kernels`, for regions that are circles.
+The anchor may lie ahead, h < s metres in the direction of the heading: D grows with h if the device
+continues straight on, and shrinks if it turns. That is the trade-off of `engine.top_k.choice_kernels`,
+for regions that are circles.
 
 Operations: O(1) a subscription.
 """
@@ -34,22 +35,22 @@ from index.batches import Floats
 _SLACKS: Floats = 2.0 ** (np.arange(19) / 2.0 - 4.0)
 """Slacks that are tried, in radii: 1/16 to 32."""
 _AHEAD: Floats = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-"""Shares of the longest shift that are tried."""
+"""Fractions of the longest shift that are tried."""
 _FIRST = 1.0
 """The slack, in radii, of a subscription of which nothing is known yet."""
 _KEEPS_ON = 0.7
-"""Weight of going straight on, against any other way, in the expected distance."""
+"""Weight of continuing straight on, against any other direction, in the expected distance."""
 _BEYOND = 1.5
-"""How much farther than the certain distance a device gets before it leaves, on average."""
+"""The mean distance of a device until it leaves, relative to the certain distance."""
 _SPEED_MIN_MPS = 0.5
 _MANY_SHARE = 0.25
-"""Of the matches that a device is given at most: with more expected, no anchor lies ahead."""
+"""A fraction of the most matches that a device gets: with more expected, no anchor lies ahead."""
 _AIM_MIN_M = 1.0
 """With less slack no anchor lies ahead: rounding would matter."""
 
 
 class Choice(NamedTuple):
-    """Slacks, and how far ahead anchors lie."""
+    """Slacks, and distances of anchors ahead."""
 
     slack_m: Floats
     ahead_m: Floats
@@ -63,19 +64,19 @@ def choose(
     costs: CostModel,
     matches_max: int,
 ) -> Choice:
-    """Choose for subscriptions that move.
+    """Choose slacks and anchors for moving subscriptions.
 
     Parameters
     ----------
     rows
-        As they were when they were evaluated last: `match_count` within the range and the slack. Those
-        that were not yet have a slack of 0 and no matches.
+        The rows after the last evaluation: `match_count` within the range and the slack. Subscriptions
+        that were never evaluated have a slack of 0 and no matches.
     speed_mps
-        Of their devices.
+        Speeds of their devices.
     arrivals_per_object_s
-        In the window of each.
+        The rate in the window of each.
     may_aim
-        Whether it is known where a device is and which way it goes.
+        Whether the exact position and the heading of each device are known.
     """
     radius_m = sizes(rows)
     known_m = radius_m + rows["slack_m"]
@@ -105,7 +106,7 @@ def choose(
 
 
 def _distance(slack_m: Floats, ahead_m: Floats) -> Floats:
-    """How far a device is expected to get before it leaves the circle of its slack."""
+    """Return the expected distance of a device until it leaves the circle of its slack."""
     keeping_on_m = ahead_m + _BEYOND * slack_m
     turning_m = _BEYOND * (slack_m - ahead_m)
     shifted_m = _KEEPS_ON * keeping_on_m + (1.0 - _KEEPS_ON) * turning_m
@@ -114,7 +115,7 @@ def _distance(slack_m: Floats, ahead_m: Floats) -> Floats:
 
 
 def _uncovered(radius_m: Floats, apart_m: Floats) -> Floats:
-    """Return the part of a circle's area that an equal one so far away does not cover."""
+    """Return the part of a circle's area that an equal circle at a distance does not cover."""
     share = np.minimum(1.0, apart_m / (2.0 * radius_m))
     covered = np.arccos(share) - share * np.sqrt(1.0 - share * share)
     found: npt.NDArray[np.float64] = radius_m * radius_m * (np.pi - 2.0 * covered)

@@ -1,10 +1,11 @@
-"""What the boolean matcher has: subscriptions, clauses, polygons, a finder; what is found for them.
+"""Hold the data of the boolean matcher: subscriptions, clauses, polygons and a finder; find matches.
 
-What a device holds is not kept: it is what matches, and the indexes say that whenever it is needed.
+The objects that a device holds are not stored: they are the matches, and the indexes find them whenever
+they are needed.
 
-Operations: append and remove O(clauses) a subscription; find costs what the object index does, and O(1)
-for each of its candidates; nearest the same for somewhat more than is asked for, unless all of it is at
-one place.
+Operations: append and remove O(clauses) a subscription; find costs a search of the object index, and O(1)
+for each of its candidates; nearest costs the same for somewhat more objects than requested, unless all of
+them are at one place.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from index.tables.slots import Slots
 
 _PAIR_BITS = 32
 _LEAST_M = 1.0
-"""How far is looked at least: twice no distance is no distance, and would be looked at for ever."""
+"""The least radius of a search: the radius doubles, so a search that starts at 0 would never end."""
 _NO_KEYWORDS: KeywordIds = np.empty(0, dtype=np.int32)
 
 
@@ -42,7 +43,7 @@ class BooleanTables:
     Parameters
     ----------
     objects
-        What is alive, common to all matchers.
+        The live objects, common to all matchers.
     options
         The choice of the indexes.
     """
@@ -59,13 +60,13 @@ class BooleanTables:
         self.crowds = Crowds(objects)
         self.work = Work()
         self._marks: Ints = np.zeros(0, dtype=np.int64)
-        """By slot of an object: which of the rows that were looked for has seen it last."""
+        """By slot of an object: the mark of the row that tested it last."""
         self._next_mark = 1
 
     # -- subscriptions ---------------------------------------------------------------------------
 
     def append(self, handles: Ints, specs: BooleanSpecs) -> Slots:
-        """Make subscriptions known; return their slots."""
+        """Add subscriptions; return their slots."""
         ranges = specs.ranges
         counts = np.diff(specs.clause_offsets)
         nothing = np.zeros(len(handles))
@@ -116,7 +117,7 @@ class BooleanTables:
         return slots
 
     def remove(self, handles: Ints) -> None:
-        """Forget subscriptions that are parked."""
+        """Remove subscriptions that are parked."""
         slots = self.subscriptions.slots(handles)
         rows = self.subscriptions.rows
         ids = _clause_ids(slots, rows["clause_count"][slots].astype(np.int64))
@@ -131,19 +132,19 @@ class BooleanTables:
             rows["ring_start"][used] = self.polygons.pack(*columns)
 
     def wake(self, slots: Slots) -> None:
-        """Let the finder know subscriptions, where their ranges are now."""
+        """Add subscriptions to the finder, with the current places of their ranges."""
         clauses, owners = self.clauses_of(slots)
         self.finder.enter(clauses, self.boxes(self.places(slots)).part(owners))
 
     def move(self, slots: Slots, before: Places) -> tuple[Pairs, Pairs]:
-        """Let the finder know where ranges are now; return what begins and what ceases to match, by slot.
+        """Move ranges in the finder; return the objects that start and that cease to match, by slot.
 
         Parameters
         ----------
         slots
             Subscriptions.
         before
-            Where their ranges were.
+            The previous places of their ranges.
         """
         clauses, owners = self.clauses_of(slots)
         now = self.places(slots)
@@ -159,21 +160,21 @@ class BooleanTables:
         return started.without(ceased).of(slots), ceased.without(started).of(slots)
 
     def place(self, slots: Slots) -> None:
-        """Let the finder know where ranges are now."""
+        """Set the current places of ranges in the finder."""
         clauses, owners = self.clauses_of(slots)
         self.finder.place(clauses, self.boxes(self.places(slots)).part(owners))
 
     def sleep(self, slots: Slots) -> None:
-        """Let the finder forget subscriptions."""
+        """Remove subscriptions from the finder."""
         self.finder.leave(self.clauses_of(slots)[0])
 
     def clauses_of(self, slots: Slots) -> tuple[Slots, Ints]:
-        """Return the slots of all clauses of subscriptions, and which of the subscriptions each is of."""
+        """Return the slots of all clauses of subscriptions, and the row in `slots` of each."""
         counts = self.subscriptions.rows["clause_count"][slots].astype(np.int64)
         return self.clauses.slots(_clause_ids(slots, counts)), np.repeat(np.arange(len(slots)), counts)
 
     def clause_keyword_count(self, slots: Slots) -> int:
-        """Return how many keywords all clauses of subscriptions require and exclude."""
+        """Return the number of keywords that all clauses of subscriptions require and exclude."""
         clauses = self.clauses.rows[self.clauses_of(slots)[0]]
         excluded = clauses["excluded"][clauses["excluded"] != L.NOTHING]
         return int(clauses["keyword_count"].sum() + self.excluded.rows["keyword_count"][excluded].sum())
@@ -210,14 +211,14 @@ class BooleanTables:
             )
         return Boxes(*boxes[:, :2].max(axis=0), *boxes[:, 2:].min(axis=0))
 
-    # -- what matches ----------------------------------------------------------------------------
+    # -- matches ----------------------------------------------------------------------------
 
     def find(self, places: Places) -> Pairs:
-        """Return which live objects match subscriptions at these places; rows are those of `places`."""
+        """Return the live objects that match subscriptions at places; rows are those of `places`."""
         return self._find_in(places, self.boxes(places))
 
     def _find_in(self, places: Places, boxes: Boxes) -> Pairs:
-        """Return the same of objects that meet boxes, and perhaps of some that do not."""
+        """Return the same for objects that meet boxes, and perhaps for some that do not."""
         clauses, owners = self.clauses_of(places.slots)
         if len(clauses) > len(places.slots):
             is_looked_for = self.clauses.rows["is_covered"][clauses] == 0
@@ -226,22 +227,22 @@ class BooleanTables:
         return self._matching(places, owners[which], objects)
 
     def nearest(self, places: Places, count: int, first_m: Floats) -> tuple[Pairs, Bools]:
-        """Return which live objects match, of each row those whose points are nearest to the middle.
+        """Return the live objects that match, for each row those with points nearest to the middle.
 
         Parameters
         ----------
         places
-            Where to look.
+            The places to search at.
         count
-            How many are enough.
+            The number of objects that is enough.
         first_m
-            How far is looked first, but no less than a metre; twice as far then, and so on.
+            The radius of the first search, but at least a metre; it doubles with each further search.
 
         Returns
         -------
         Pairs, array of bool
-            All that match, or all up to a distance within which more than `count` do; and whether it is
-            all, by row.
+            All matches, or all within a distance that has more than `count` of them; and whether these
+            are all, by row.
         """
         boxes, limit_m = self.boxes(places), np.maximum(first_m, _LEAST_M)
         rows, are_all = np.arange(len(places.slots)), np.zeros(len(places.slots), dtype=np.bool_)
@@ -260,15 +261,15 @@ class BooleanTables:
         return found.part(np.argsort(found.keys(), kind="stable")), are_all
 
     def published(self, objects: ObjectBatch, slots: Slots) -> Pairs:
-        """Return which subscriptions that are awake match new objects; rows are their slots."""
+        """Return the subscriptions that are awake and match new objects; rows are their slots."""
         return self._concerned(self.finder.publish(objects, slots), slots)
 
     def retracted(self, slots: Slots) -> Pairs:
-        """Return which subscriptions that are awake match objects that go; rows are their slots."""
+        """Return the subscriptions that are awake and match removed objects; rows are their slots."""
         return self._concerned(self.finder.retract(self.objects.batch(slots)), slots)
 
     def known(self, slots: Slots) -> Pairs:
-        """Return which subscriptions that are awake match objects that live; rows are their slots."""
+        """Return the subscriptions that are awake and match live objects; rows are their slots."""
         return self._concerned(self.finder.match(self.objects.batch(slots)), slots)
 
     def _concerned(self, found: Matches, slots: Slots) -> Pairs:
@@ -297,10 +298,10 @@ class BooleanTables:
         return pairs.part(np.argsort(pairs.keys())).of(distinct)
 
     def _matching(self, places: Places, rows: Ints, objects: Slots) -> Pairs:
-        """Return those pairs of a row and an object that match, each once, by row.
+        """Return the pairs of a row and an object that match, each once, by row.
 
-        Objects have all that some clause of a row requires. What does not count in the window of a
-        subscription does not match it.
+        Objects have all keywords that some clause of the row requires. An object that does not count in
+        the window of a subscription does not match it.
         """
         if len(rows) and (rows[1:] < rows[:-1]).any():
             order = np.argsort(rows, kind="stable")
@@ -323,7 +324,7 @@ class BooleanTables:
         return _matched(rows, objects, distance_m, nearest_m)
 
     def _marks_for(self, row_count: int) -> tuple[Ints, int]:
-        """Return a mark for each object, and the first of so many that no object has."""
+        """Return a mark for each object, and the first of `row_count` marks that no object has."""
         self._marks = longer(self._marks, self.objects.table.end)
         first = self._next_mark
         self._next_mark += row_count
@@ -350,7 +351,7 @@ class BooleanTables:
     # -- for tests and operators -----------------------------------------------------------------
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         parts = (self.subscriptions, self.clauses, self.excluded, self.polygons, self.finder)
         return self._marks.nbytes + sum(part.memory_bytes() for part in parts)
 
@@ -368,9 +369,9 @@ def _matched(rows: Ints, objects: Slots, distance_m: Floats, nearest_m: Floats) 
 
 
 def _cut_down(boxes: Boxes, places: Places, limit_m: Floats) -> Boxes:
-    """Return what of boxes is no farther from their middles along either axis.
+    """Return the parts of boxes that are no farther than a limit from their middles along either axis.
 
-    Whatever is computed to be no farther away lies in it, as in `pair_kernels.fill_boxes`.
+    Every object that is computed to be no farther lies in them, as in `pair_kernels.fill_boxes`.
     """
     grown_m = limit_m * (1.0 + 1e-15) + 1e-150
     return Boxes(
@@ -382,7 +383,7 @@ def _cut_down(boxes: Boxes, places: Places, limit_m: Floats) -> Boxes:
 
 
 def _clause_ids(slots: Slots, counts: Ints) -> Ints:
-    """Return the ids of all clauses of subscriptions that have so many."""
+    """Return the ids of all clauses of subscriptions with these numbers of clauses."""
     first = np.repeat(np.cumsum(counts) - counts, counts)
     places = np.arange(len(first)) - first
     ids: Ints = np.repeat(slots.astype(np.int64), counts) << L.CLAUSE_BITS | places

@@ -1,4 +1,4 @@
-"""What the matcher has done since it was made, in numbers that costs follow from."""
+"""Count the work of the matcher since its creation, from which costs follow."""
 
 from __future__ import annotations
 
