@@ -60,7 +60,10 @@ class Anchors:
         rows["anchored_ms"][slots] = self._objects.now_ms
 
     def are_astray(self, slots: Slots, positions: Positions) -> Bools:
-        """Whether each device is too far from its anchor: it lies ahead, and the slack was cut."""
+        """Return whether each device is too far from its anchor.
+
+        This happens when the anchor lies ahead and the slack was cut.
+        """
         rows = self._subscriptions.rows[slots]
         ahead_m = np.hypot(positions.x_m - rows["x_m"], positions.y_m - rows["y_m"])
         found: Bools = (ahead_m > 0.0) & (ahead_m >= _CERTAIN_SHARE * rows["slack_m"])

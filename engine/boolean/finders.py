@@ -156,7 +156,7 @@ class MovingFinder:
         self._index.insert(clauses.astype(np.int64), boxes, self._clauses.keyword_lists(clauses))
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:  # noqa: ARG002
-        """Give clauses new boxes; return what is in one of them and not the same in both."""
+        """Move clauses to new boxes; return objects in one of the two that may match differently."""
         entered, left = self._index.move(clauses.astype(np.int64), boxes, same)
         started, ceased = self._candidates(entered), self._candidates(left)
         return np.concatenate([ceased[0], started[0]]), np.concatenate([ceased[1], started[1]])

@@ -53,7 +53,10 @@ def choose_nearest(tables: BooleanTables, slots: Slots, share: float = FIRST) ->
 
 
 def slack_below(radius_m: Floats, nearest_m: Floats) -> Floats:
-    """Return the largest slacks with which objects this far, beyond the radius, are not held."""
+    """Return the largest slacks with which objects at these distances are not held.
+
+    Distances count from the middle of the range, slacks from the radius.
+    """
     slack_m: Floats = np.maximum(0.0, np.nextafter(nearest_m, 0.0) - radius_m)
     while (is_much := radius_m + slack_m >= nearest_m).any():
         slack_m = np.where(is_much, np.nextafter(slack_m, 0.0), slack_m)

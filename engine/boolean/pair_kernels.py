@@ -144,7 +144,7 @@ def _excess_at(
 
 @leaf
 def _segment_excess(ax: float, ay: float, bx: float, by: float, half: _Half) -> float:
-    """How far a segment is beyond a rectangle about the origin, along the axis where that is more.
+    """Return the excess of a segment over a rectangle about the origin, along the axis with more.
 
     That is the largest of four linear functions, so it is least at an end, or where two of them cross.
     """

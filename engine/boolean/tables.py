@@ -189,7 +189,10 @@ class BooleanTables:
         return found
 
     def places(self, slots: Slots) -> Places:
-        """Return where ranges are, and how far they reach: as far as devices hold what matches."""
+        """Return the places of ranges, and their reach.
+
+        The reach is the distance within which devices hold matches.
+        """
         rows = self.subscriptions.rows
         beyond_m = np.where(rows["too_many"][slots] == 1, rows["margin_m"][slots], rows["slack_m"][slots])
         return Places(slots, rows["x_m"][slots], rows["y_m"][slots], rows["radius_m"][slots] + beyond_m)
@@ -203,7 +206,7 @@ class BooleanTables:
         return Boxes(*boxes)
 
     def _same(self, before: Places, now: Places) -> Boxes:
-        """Return boxes that lie within ranges before and now, turned over where there is none."""
+        """Return boxes that lie within ranges before and now; bounds are reversed if there is none."""
         boxes = np.empty((2, 4, len(now.slots)))
         for places, part in zip((before, now), boxes, strict=True):
             pair_kernels.fill_cores(

@@ -1,1 +1,1 @@
-"""Stationary top-k subscriptions: kept right by the server alone, as Skype does it."""
+"""Match stationary top-k subscriptions, whose results the server alone keeps correct, as Skype does."""

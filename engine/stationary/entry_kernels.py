@@ -1,4 +1,4 @@
-"""Entries: their stretches, and their chains by object, which are the result index. O(1) each."""
+"""Manage entries: their spans, and their chains by object, which are the result index. O(1) each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from safe_region.jit import kernel, leaf
 def hold(
     objects: Rows, subscriptions: Rows, entries: Rows, owner: int, slot: int, length_m: float
 ) -> int:
-    """Put an object into a buffer that has room; return its entry."""
+    """Insert an object into a buffer with free capacity; return its entry."""
     place = int(subscriptions[owner]["entry_start"] + subscriptions[owner]["entry_count"])
     subscriptions[owner]["entry_count"] += 1
     entry = entries[place]
@@ -36,7 +36,7 @@ def hold(
 
 @leaf
 def _point_at(objects: Rows, entries: Rows, place: int, to: int, back: int) -> None:
-    """Make the neighbours of an entry in its chain point to `to`, and back to `back`."""
+    """Set the links of an entry's neighbours in its chain to `to`, and back to `back`."""
     previous, following = entries[place]["previous"], entries[place]["next"]
     if previous != NOTHING:
         entries[previous]["next"] = to
@@ -63,7 +63,7 @@ def _copy(entries: Rows, place: int, to: int) -> None:
 
 @leaf
 def release(objects: Rows, subscriptions: Rows, entries: Rows, place: int) -> None:
-    """Take an entry out of its buffer; the last of the buffer moves into its place."""
+    """Remove an entry from its buffer; the buffer's last entry moves to its place."""
     owner = entries[place]["owner"]
     _point_at(objects, entries, place, entries[place]["next"], entries[place]["previous"])
     subscriptions[owner]["entry_count"] -= 1
@@ -85,7 +85,7 @@ def clear(objects: Rows, subscriptions: Rows, entries: Rows, slots: Slots) -> No
 
 @kernel
 def give_back(subscriptions: Rows, entries: Rows, free: Slots, free_counts: Slots, slots: Slots) -> None:
-    """Chain the stretches of subscriptions whose buffers are empty as free."""
+    """Chain the spans of subscriptions with empty buffers as free."""
     for i in range(slots.shape[0]):
         row = subscriptions[slots[i]]
         if row["entry_room"] > 0:
@@ -106,9 +106,9 @@ def relocate(
     steps: Slots,
     ends: Ints,
 ) -> None:
-    """Give subscriptions stretches of other sizes, in steps; what they held moves along.
+    """Allocate spans of other sizes, in steps, to subscriptions, and move their entries.
 
-    `free_counts` has how many free stretches there are of each size.
+    `free_counts` has the number of free spans of each size.
     """
     for i in range(slots.shape[0]):
         row = subscriptions[slots[i]]
@@ -127,7 +127,7 @@ def relocate(
 
 
 def free_count(entries: Rows, free: Slots) -> int:
-    """Count the entries in free stretches. O(stretches)."""
+    """Count the entries in free spans. O(spans)."""
     total = 0
     for step, head in enumerate(free.tolist()):
         place = head
@@ -138,5 +138,5 @@ def free_count(entries: Rows, free: Slots) -> int:
 
 
 def new_free(count: int) -> Slots:
-    """Return heads of chains of free stretches, for sizes up to one."""
+    """Return heads of chains of free spans, for `count` sizes."""
     return np.full(count, NOTHING, dtype=np.int32)

@@ -1,11 +1,11 @@
-"""What the cost model of cSkyband takes from the past: how often theta is reached, what comes and goes.
+"""Record the past for the cost model of cSkyband: matches of theta, arrivals and departures.
 
-Of a subscription (skype.txt section 6.2): prob(theta), the share of messages that are at least as good as
-theta. The window that a buffer was built from says n / |W| for the n-th; how many of the messages that
-have come since reached that theta corrects it, so messages of the next time are taken to be as those of
-the last. Of all (section 6.3): how many messages come for each that goes, lately.
+For each subscription (skype.txt section 6.2): prob(theta), the fraction of messages that are at least as
+good as theta. The window from which a buffer was built gives n / |W| for the n-th. The number of messages
+that have reached that theta since then corrects it, so the next messages are assumed to be like the last
+ones. For all subscriptions (section 6.3): the recent number of arriving messages for each departing one.
 
-Operations: O(1) a match, a message that goes, and a buffer that is built. 20 bytes a subscription.
+Operations: O(1) a match, a departing message, and a buffer that is built. 20 bytes a subscription.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from index.tables.growth import longer
 from index.tables.slots import Slots
 
 _PRIOR = 4.0
-"""Matches that are taken to have been as expected, so that few messages say little."""
+"""Matches that are assumed to have been as expected, so that a few messages have little effect."""
 _FACTOR_MAX = 8.0
 _RATIO_MAX = 2.0
 _REMEMBERED = 10_000
-"""So many of the last messages make the ratio of those that come and go."""
+"""This many of the last messages determine the ratio of arrivals and departures."""
 
 
 class History:
-    """What was seen of all subscriptions, by their slots."""
+    """The record of all subscriptions, by their slots."""
 
     def __init__(self) -> None:
         self._arrived = 0
@@ -35,35 +35,35 @@ class History:
         self._matched: Ints = np.zeros(16, dtype=np.int64)
         """Messages that have reached theta since the buffer was built."""
         self._since: Ints = np.zeros(16, dtype=np.int64)
-        """How many had arrived when it was built."""
+        """The number of messages that had arrived when it was built."""
         self._probability: Floats = np.zeros(16)
-        """What prob(theta) was taken to be then; 0 if nothing is known."""
+        """The assumed prob(theta) at that time; 0 if nothing is known."""
 
     def note_arrivals(self, count: int, owners: Slots) -> None:
-        """Note messages, and whose theta they have reached, a slot for each match."""
+        """Record messages, and the subscriptions of which they reached theta, a slot for each match."""
         self._arrived += count
         self._come, self._gone = _faded(self._come + count, self._gone)
         self._reserve(owners)
         np.add.at(self._matched, owners, 1)
 
     def note_gone(self, count: int) -> None:
-        """Note messages that have left the window or ended."""
+        """Record messages that have left the window or ended."""
         self._come, self._gone = _faded(self._come, self._gone + count)
 
     def note_built(self, slots: Slots, held: Ints, window: int) -> None:
-        """Note that buffers were built of the `held` best of so many messages."""
+        """Record that buffers were built of the `held` best of `window` messages."""
         self._reserve(slots)
         self._matched[slots] = 0
         self._since[slots] = self._arrived
         self._probability[slots] = held / max(1, window)
 
     def forget(self, slots: Slots) -> None:
-        """Forget subscriptions; others will have their slots."""
+        """Clear subscriptions; others will get their slots."""
         self._reserve(slots)
         self._probability[slots] = 0.0
 
     def factors(self, slots: Slots) -> Floats:
-        """Return how much more often than the window says messages have reached theta; 1 if unknown."""
+        """Return how much more often messages reached theta than the window predicts; 1 if unknown."""
         self._reserve(slots)
         expected = self._probability[slots] * (self._arrived - self._since[slots])
         found: Floats = (self._matched[slots] + _PRIOR) / (expected + _PRIOR)
@@ -72,7 +72,7 @@ class History:
 
     @property
     def ratio(self) -> float:
-        """How many messages come for each that goes."""
+        """Return the number of arriving messages for each departing one."""
         return float(np.clip(self._come / self._gone, 1.0 / _RATIO_MAX, _RATIO_MAX))
 
     def _reserve(self, slots: Slots) -> None:
@@ -83,6 +83,6 @@ class History:
 
 
 def _faded(come: float, gone: float) -> tuple[float, float]:
-    """Let the older of what was counted count less."""
+    """Reduce the weight of older counts."""
     kept = min(1.0, 2 * _REMEMBERED / (come + gone))
     return come * kept, gone * kept

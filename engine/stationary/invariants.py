@@ -1,4 +1,4 @@
-"""What must always hold of stationary subscriptions, from the definitions."""
+"""Check the invariants of stationary subscriptions, from the definitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_stationary(tables: StationaryTables, policy: StationaryPolicy) -> None
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        Names the invariant that does not hold.
     """
     tables.subscriptions.check()
     tables.indexes.check()
@@ -64,7 +64,7 @@ def _check_chains(tables: StationaryTables) -> None:
 
 
 def _check_buffer(tables: StationaryTables, slot: int, policy: StationaryPolicy) -> None:
-    """Require that a buffer is a partial k-skyband, or all there is, and its best k the result."""
+    """Require that a buffer is a partial k-skyband, or everything, and that its best k are the result."""
     row = tables.subscriptions.rows[slot]
     handle, k = int(row["id"]), int(row["k"])
     start = int(row["entry_start"])
@@ -82,7 +82,7 @@ def _check_buffer(tables: StationaryTables, slot: int, policy: StationaryPolicy)
             for place, pair in enumerate(found)
         }
         expected = {pair: count for pair, count in dominators.items() if count < k}
-    # One that was left out as dominated stays out until the buffer is built anew.
+    # An object that was left out as dominated stays out until the buffer is rebuilt.
     if any(held.get(pair, count) != count for pair, count in expected.items()):
         raise InconsistentIndexError(f"subscription {handle} has lost count of what beats what")
     if held.keys() != expected.keys():
@@ -95,7 +95,7 @@ def _check_buffer(tables: StationaryTables, slot: int, policy: StationaryPolicy)
 
 
 def _outlives(tables: StationaryTables, window: int, object_id: int, other_id: int) -> bool:
-    """Whether an object counts for as long as another does."""
+    """Return whether an object counts for at least as long as another."""
     table = tables.objects.table
     ends = table.rows["expiry_ms"][table.slots(np.array([object_id, other_id], dtype=np.int64))]
     return bool(ends[0] >= ends[1]) and (window == NO_WINDOW or object_id > other_id)

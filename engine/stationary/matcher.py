@@ -1,9 +1,10 @@
-"""The matcher of stationary top-k subscriptions: the server alone keeps their results right.
+"""Match stationary top-k subscriptions: the server alone keeps their results correct.
 
-As Skype has it (skype.txt sections 4 to 6): a subscription index says whom a new object concerns, a
-buffer of objects above a threshold refills a result when one of it goes, and is built anew from the
-object index when fewer than k are left in it. The device holds its result, k objects, and nothing else,
-and is told of each change of it; what k newer and better ones beat is not even in the buffer.
+As in Skype (skype.txt sections 4 to 6), a subscription index finds the subscriptions that a new object
+affects. A buffer of objects above a threshold refills a result when one of its objects goes. The matcher
+rebuilds a buffer from the object index when fewer than k objects are left in it. The device holds its
+result, k objects, and nothing else, and is notified of each change of it. Objects dominated by k newer
+and better ones are not even in the buffer.
 
 Operations (batches; costs per item beyond those of the two indexes): publish O(entries) a match, remove
 O(entries) a holder, evaluate O(entries^2).
@@ -37,24 +38,25 @@ from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from index.tables.slots import Slots
 
 _LOOK_S = 5e-9
-"""About what a look at an entry takes: the unit of costs."""
+"""The approximate time of a look at an entry, in seconds: the unit of costs."""
 _RETRIEVAL_FIRST = 10_000.0
-"""Of a retrieval, before any was measured: fifty microseconds."""
+"""The assumed cost of a retrieval before any was measured: fifty microseconds."""
 _UPDATE_FIRST = 400.0
-"""Of an object that comes into a buffer, or leaves it, before it was measured: two microseconds."""
+"""The assumed cost of an object that enters or leaves a buffer, before it was measured: two
+microseconds."""
 _REMEMBERED = 10_000
-"""So many of the last ones make their mean."""
+"""Means are over about this many of the last measurements."""
 
 
 class StationarySpecs(NamedTuple):
-    """What subscriptions ask for, a row each."""
+    """The specs of subscriptions, a row each."""
 
     interests: InterestBatch
     k: Ints
     lasts: Lasts | None = None
     """Their windows; None for no windows."""
     scale_m: Floats | None = None
-    """What distances are divided by for scores; None for `EngineOptions.maxdist_m`."""
+    """The divisor of distances in scores; None for `EngineOptions.maxdist_m`."""
 
 
 class StationaryMatcher:
@@ -63,9 +65,9 @@ class StationaryMatcher:
     Parameters
     ----------
     objects
-        What is alive.
+        The live objects.
     options
-        The indexes, and how much buffers hold.
+        The indexes, and the policy for the size of buffers.
     """
 
     def __init__(self, objects: Objects, options: EngineOptions) -> None:
@@ -75,11 +77,11 @@ class StationaryMatcher:
         self.weights = objects.weights
         self.policy = options.stationary
         self.refills = 0
-        """How many buffers were built anew because too few were left, since the beginning."""
+        """The number of buffers that were rebuilt because too few objects were left, since the start."""
         self._short: list[Slots] = []
-        """Subscriptions whose buffers are to be built anew when the objects that go are gone."""
+        """Subscriptions with buffers to rebuild after the removed objects have left the table."""
         self._shrunk: list[Slots] = []
-        """Subscriptions that have lost one of k results to expiry, since they were taken last."""
+        """Subscriptions that lost one of k results to expiry, since the last call of `take_shrunk`."""
         self._objects = objects
         self._maxdist_m = options.maxdist_m
         self._retrievals = Cost(_RETRIEVAL_FIRST, _REMEMBERED)
@@ -94,7 +96,7 @@ class StationaryMatcher:
     # -- subscriptions ---------------------------------------------------------------------------
 
     def subscribe(self, handles: Ints, specs: StationarySpecs) -> None:
-        """Make subscriptions known, parked; `evaluate` wakes them. Handles were never used before."""
+        """Add subscriptions, parked; `evaluate` wakes them. Their handles were never used before."""
         interests, k, lasts, scale_m = specs
         windows = self.windows.take(lasts or Lasts.none(len(handles)), self._objects.now_ms)
         nothing = np.zeros(len(handles))
@@ -117,7 +119,7 @@ class StationaryMatcher:
         )
 
     def unsubscribe(self, handles: Ints) -> None:
-        """Forget subscriptions."""
+        """Remove subscriptions."""
         self.park(handles)
         slots = self.subscriptions.remove(handles)
         if self._history is not None:
@@ -125,19 +127,19 @@ class StationaryMatcher:
         self.windows.give_back(self.subscriptions.rows["window"][slots])
 
     def park(self, handles: Ints) -> None:
-        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        """Stop evaluating subscriptions until `evaluate`. Those that are already parked do not change."""
         slots = self.subscriptions.slots(handles)
         slots = slots[self.subscriptions.rows["is_awake"][slots] == 1]
         if len(slots):
             self.tables.park(slots)
 
     def are_awake(self, handles: Ints) -> Bools:
-        """Whether each subscription is evaluated."""
+        """Return whether each subscription is evaluated."""
         awake: Bools = self.subscriptions.rows["is_awake"][self.subscriptions.slots(handles)] == 1
         return awake
 
     def are_pending(self, handles: Ints) -> Bools:
-        """Nothing waits for the position of a device that stands."""
+        """Return false for each: no object waits for the position of a stationary device."""
         return np.zeros(len(handles), dtype=np.bool_)
 
     def keyword_lists(self, handles: Ints) -> KeywordLists:
@@ -147,10 +149,10 @@ class StationaryMatcher:
     # -- evaluation ------------------------------------------------------------------------------
 
     def retrieve(self, positions: Positions) -> None:
-        """Nothing is looked up before."""
+        """Look up nothing in advance."""
 
     def evaluate(self, positions: Positions, retrieved: object | None = None) -> Rows:  # noqa: ARG002
-        """Evaluate subscriptions where they stand now; wake those that are parked."""
+        """Evaluate subscriptions at their current fixed places; wake those that are parked."""
         slots = self.subscriptions.slots(positions.handles)
         rows = self.subscriptions.rows
         rows["x_m"][slots] = positions.x_m
@@ -158,7 +160,7 @@ class StationaryMatcher:
         return self._build(slots)
 
     def _build(self, slots: Slots) -> Rows:
-        """Build buffers anew from the object index; return how results change."""
+        """Rebuild buffers from the object index; return the changes of results."""
         if not len(slots):
             return np.empty(0, dtype=CHANGE_DTYPE)
         begin = self._begin(slots)
@@ -187,7 +189,7 @@ class StationaryMatcher:
         return grouped(changes[:emitted])
 
     def _begin(self, slots: Slots) -> InitialBuffers:
-        """Return what buffers begin with, as the policy has it."""
+        """Return the initial buffers, according to the policy."""
         k = self.subscriptions.rows["k"][slots].astype(np.int64)
         cost = self.subscriptions.rows["cost"][slots].astype(np.float64)
         cost = np.where(np.isnan(cost), self._retrievals.mean, cost)
@@ -207,7 +209,7 @@ class StationaryMatcher:
         return self._begin_by_score(slots, k)
 
     def _best_of_each(self, slots: Slots, count: Ints) -> Ranking:
-        """Return the best objects of each, looked for one after the other, and learn what each takes."""
+        """Search the best objects of each subscription in turn, and record the cost of each search."""
         found: list[Ranking] = []
         ends_s = [time.process_time()]
         for row in range(len(slots)):
@@ -228,12 +230,12 @@ class StationaryMatcher:
         best = initial_buffers(self.tables.best(slots, most + 1, theta_m), most)
         is_within = has_k & np.isinf(best.reach_m)
         reach_m = np.where(is_within, theta_m, best.reach_m)
-        # What lies at theta itself is in it: the reach is behind it.
+        # The buffer includes objects at theta itself: the reach is behind it.
         return InitialBuffers(best.ranking, reach_m, np.where(is_within, NOBODY, best.reach_id))
 
     def _below(self, slots: Slots, kth_m: Floats) -> Floats:
-        """Return lengths of the scores that are a share of those of some lengths; infinite ones stay."""
-        # A score of 1 - length / unit is one of similarity: larger is better.
+        """Return lengths of scores that are a fraction of those of some lengths; infinite ones stay."""
+        # A score of 1 - length / unit is a similarity: larger is better.
         rows = self.subscriptions.rows
         unit_m = rows["scale_m"][slots] + rows["weight_m"][slots]
         score = np.maximum(0.0, 1.0 - kth_m / unit_m)
@@ -241,7 +243,7 @@ class StationaryMatcher:
         return np.where(np.isinf(kth_m), np.inf, theta_m)
 
     def _learn_cost(self, slots: Slots, spent_s: Floats) -> None:
-        """Note what each retrieval has taken: half of what was known, half of what it is now."""
+        """Update the cost of retrievals: the mean of the previous estimate and the new measurement."""
         rows = self.subscriptions.rows
         now = spent_s / _LOOK_S
         before = rows["cost"][slots]
@@ -251,7 +253,7 @@ class StationaryMatcher:
     # -- objects ---------------------------------------------------------------------------------
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
-        """Take note of new objects, which are in the table already."""
+        """Match new objects, which are already in the table."""
         began_s = time.process_time()
         nobody = np.empty(0, dtype=np.int64)
         matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
@@ -289,11 +291,11 @@ class StationaryMatcher:
         return Published(grouped(changes[:emitted], undo=True), nobody, nobody)
 
     def remove(self, slots: Slots, *, notify: bool) -> Rows:
-        """Take objects out of buffers; what takes their place in results is told in any case."""
+        """Remove objects from buffers; their replacements in results are reported in any case."""
         return self._take_out(slots, NOTHING, notify=notify)
 
     def leave(self, slots: Slots, window: int, *, notify: bool) -> Rows:
-        """Take objects out of the buffers of subscriptions of a window, as `remove` does."""
+        """Remove objects from the buffers of subscriptions of a window, as `remove` does."""
         return self._take_out(slots, window, notify=notify)
 
     def _take_out(self, slots: Slots, window: int, *, notify: bool) -> Rows:
@@ -328,7 +330,7 @@ class StationaryMatcher:
         return changes[:emitted]
 
     def refill(self) -> Rows:
-        """Build buffers anew of which too little is left."""
+        """Rebuild buffers in which too few objects are left."""
         if not self._short:
             return np.empty(0, dtype=CHANGE_DTYPE)
         slots = np.unique(np.concatenate(self._short))
@@ -337,9 +339,9 @@ class StationaryMatcher:
         return self._build(slots)
 
     def take_shrunk(self) -> Ints:
-        """Return handles of subscriptions that had k results, and have fewer now for what expired.
+        """Return handles of subscriptions that had k results, and have fewer because some expired.
 
-        Nothing takes the place of that: it is all there is, which their devices cannot know.
+        No object replaces the expired ones: there are no others, which their devices cannot know.
         """
         if not self._shrunk:
             return np.empty(0, dtype=np.int64)
@@ -349,26 +351,26 @@ class StationaryMatcher:
         handles: Ints = rows["id"][(rows["is_awake"] == 1) & (rows["entry_count"] < rows["k"])]
         return handles
 
-    # -- what devices hold -----------------------------------------------------------------------
+    # -- buffers of devices -----------------------------------------------------------------------
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
-        """Return ids and text shares of the result of a subscription."""
+        """Return ids and constant parts of the result of a subscription."""
         return self.tables.results(int(self.subscriptions.slots(np.array([handle], dtype=np.int64))[0]))
 
     def bounds(self, handles: Ints) -> Bounds:
-        """Return where subscriptions stand: there, devices hold all that they need."""
+        """Return the fixed places of subscriptions: there, devices hold all objects that they need."""
         rows = self.subscriptions.rows[self.subscriptions.slots(handles)]
         reach_m, reach_id = np.full(len(handles), np.inf), np.zeros(len(handles), dtype=np.int64)
         return Bounds(rows["x_m"], rows["y_m"], reach_m, reach_id)
 
     def generation(self, handle: int) -> int:
-        """Return that of the weights a subscription was evaluated by; 0 if its keywords count alike."""
+        """Return the generation of a subscription's weights; 0 if its keywords count alike."""
         slot = self.subscriptions.slots(np.array([handle], dtype=np.int64))[0]
         number = int(self.subscriptions.rows["index"][slot])
         return self.weights.generations[number - 1] if number else 0
 
     def search(self, specs: StationarySpecs, x_m: Floats, y_m: Floats) -> Ranking:
-        """Return the k best at each place, now, for nobody in particular."""
+        """Return the k best at each place now, without adding a subscription."""
         lasts = specs.lasts or Lasts.none(len(specs.k))
         first_ids = self.windows.first_ids_of(lasts, self._objects.now_ms)
         unbounded = np.full(len(specs.k), np.inf)
@@ -376,13 +378,13 @@ class StationaryMatcher:
         return self._objects.index.best(interests, x_m, y_m, specs.k, unbounded, first_ids)
 
     def outdated(self, count: int) -> Positions:
-        """Return where some subscriptions, at most so many, were evaluated by weights of before."""
+        """Return up to `count` subscriptions that earlier weights evaluated, at their places."""
         return self.tables.outdated(count)
 
     # -- for tests and operators -----------------------------------------------------------------
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self.tables.memory_bytes()
 
     def check(self) -> None:
@@ -391,6 +393,6 @@ class StationaryMatcher:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Names the invariant that does not hold.
         """
         check_stationary(self.tables, self.policy)

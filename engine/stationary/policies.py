@@ -45,27 +45,27 @@ import numpy as np
 from index.batches import Floats, Ints, Ranking
 
 N_FACTOR_MAX = 8
-"""A buffer by cost begins with so many times k at most."""
+"""A buffer by cost starts with at most this many times k objects."""
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _STEPS = 24
 _RATIO_STEPS = 2
-"""Costs of retrievals are told apart by half powers of two, up to this one:"""
+"""Costs of retrievals are distinguished by half powers of two, up to this many steps:"""
 _RATIO_MAX = 40
 _RATIO_IS_ONE = 1e-3
-"""So near to 1 the general formula loses digits."""
+"""This near to 1 the general formula loses digits."""
 _TAIL = 12
-"""So many standard deviations above its mean a queue is taken to end."""
+"""The queue is assumed to end this many standard deviations above its mean."""
 
 
 class Cost:
-    """What something costs on average; what was measured last counts most.
+    """The mean cost of an operation; recent measurements count most.
 
     Parameters
     ----------
     first
-        What is assumed of the first ones.
+        The assumed cost of the first ones.
     count
-        How many of them.
+        The number of these.
     """
 
     def __init__(self, first: float, count: float) -> None:
@@ -75,11 +75,11 @@ class Cost:
 
     @property
     def mean(self) -> float:
-        """Of one."""
+        """Return the mean cost of one operation."""
         return self._total / self._count
 
     def note(self, total: float, count: int) -> None:
-        """Take note of what some have cost together; what is older fades as they become more."""
+        """Record the total cost of `count` operations; older ones fade with each record."""
         kept = self._memory / (self._memory + count)
         self._total = kept * (self._total + total)
         self._count = kept * (self._count + count)
@@ -94,7 +94,7 @@ class InitialBuffers(NamedTuple):
 
 
 def cheapest_counts(k: Ints, cost: Floats, factor: Floats | float = 1.0, ratio: float = 1.0) -> Ints:
-    """Return how many objects it costs least to hold, by golden section: C has one minimum.
+    """Return the numbers of objects of least cost, by golden section: C has one minimum.
 
     Parameters
     ----------
@@ -103,9 +103,9 @@ def cheapest_counts(k: Ints, cost: Floats, factor: Floats | float = 1.0, ratio: 
     cost
         Of a retrieval, in looks at an entry.
     factor
-        How much more often than the window says messages reach theta.
+        How much more often messages reach theta than the window predicts.
     ratio
-        How many messages come for each that goes.
+        The number of arriving messages for each departing one.
     """
     low, high = k.astype(np.float64), N_FACTOR_MAX * k.astype(np.float64)
     for _ in range(_STEPS):
@@ -125,16 +125,16 @@ def _cost(n: Floats, k: Ints, cost: Floats, factor: Floats | float, ratio: float
 
 
 def steps_below(held: Floats, k: Ints, ratio: float) -> Floats:
-    """Return how many messages that reach theta come or go until fewer than k are held.
+    """Return the expected arrivals and departures that reach theta until fewer than k are held.
 
-    A step up from any number comes `ratio` times as often as one down; there is none from twice the
-    beginning. From j on it takes the sum over i from 0 to 2 * held - j of ratio^i, divided by the share
-    of steps down, to be one less; that is added up from k to `held`.
+    A step up is `ratio` times as frequent as a step down; there is none from twice the initial number.
+    From j the expected number of steps until there is one less is the sum over i from 0 to 2 * held - j
+    of ratio^i, divided by the fraction of steps down. The result is the sum of these from k to `held`.
 
     Parameters
     ----------
     held
-        How many there are in the beginning, at least k.
+        The initial number, at least k.
     """
     down = 1.0 / (1.0 + ratio)
     spare = held - k + 1.0
@@ -146,14 +146,14 @@ def steps_below(held: Floats, k: Ints, ratio: float) -> Floats:
 
 
 def steady_counts(k: Ints, ratio: Floats) -> Ints:
-    """Return how many objects cost least in all.
+    """Return the numbers of objects with the least total cost.
 
     Parameters
     ----------
     k
         Of each subscription.
     ratio
-        What a retrieval costs, in pairs.
+        The cost of a retrieval, in pairs.
     """
     steps = np.clip(np.rint(_RATIO_STEPS * np.log2(ratio)), -_RATIO_MAX, _RATIO_MAX).astype(np.int64)
     both, inverse = np.unique(np.stack([k, steps]), axis=1, return_inverse=True)
@@ -163,7 +163,7 @@ def steady_counts(k: Ints, ratio: Floats) -> Ints:
 
 @functools.lru_cache(maxsize=100_000)
 def _steady_count(k: int, step: int) -> int:
-    """Return how many it is for one: C has one minimum."""
+    """Return the number of objects for one subscription: C has one minimum."""
     ratio = 2.0 ** (step / _RATIO_STEPS)
     low, high = k, N_FACTOR_MAX * k
     while low < high:
@@ -183,12 +183,12 @@ def _turns(n: int, k: int) -> float:
     chance = np.exp(np.concatenate([[-n], np.cumsum(np.log(n / numbers)) - n]))
     at_least = np.cumsum(chance[::-1])[::-1]
     sizes = np.arange(k, n + 1)
-    with np.errstate(divide="ignore", over="ignore"):  # never, then
+    with np.errstate(divide="ignore", over="ignore"):  # infinity: never
         return float((at_least[sizes] / (sizes * chance[sizes])).sum())
 
 
 def initial_buffers(ranking: Ranking, count: Ints) -> InitialBuffers:
-    """Return buffers of the `count` best, of which one more was looked for: that is the reach."""
+    """Return buffers of the `count` best; the ranking has one object more, which is the reach."""
     found = np.diff(ranking.offsets)
     is_all = found <= count
     last = ranking.offsets[1:] - 1

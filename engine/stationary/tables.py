@@ -1,4 +1,4 @@
-"""What the matcher of stationary subscriptions has: rows, entries of buffers, the indexes.
+"""Hold the data of the matcher of stationary subscriptions: rows, entries of buffers, indexes.
 
 Operations: make_room and park O(entries) a subscription, the others O(1).
 """
@@ -29,7 +29,7 @@ class StationaryTables:
     Parameters
     ----------
     objects
-        What is alive, common to all matchers.
+        The live objects, common to all matchers.
     options
         The choice of the indexes.
     """
@@ -45,10 +45,10 @@ class StationaryTables:
 
     @property
     def end(self) -> int:
-        """Every entry from here on is unused."""
+        """Return the number of the first entry of the unused rest."""
         return int(self._ends[0])
 
-    # -- room ------------------------------------------------------------------------------------
+    # -- capacity ------------------------------------------------------------------------------------
 
     def make_room(self, slots: Slots, needed: Ints) -> None:
         """Let buffers have room for at least so many entries, and not for thrice as many."""
@@ -80,7 +80,7 @@ class StationaryTables:
         )
 
     def park(self, slots: Slots) -> None:
-        """Forget buffers, and take subscriptions out of the indexes."""
+        """Clear buffers, and remove subscriptions from the indexes."""
         rows = self.subscriptions.rows
         self.indexes.remove(rows["id"][slots], rows["index"][slots])
         entry_kernels.clear(self.objects.table.rows, rows, self.entries, slots)
@@ -90,13 +90,13 @@ class StationaryTables:
     # -- indexes ---------------------------------------------------------------------------------
 
     def interests(self, slots: Slots) -> InterestBatch:
-        """Return what subscriptions look for."""
+        """Return the interests of subscriptions."""
         table = self.subscriptions
         weight_m, similarity = table.rows["weight_m"][slots], table.rows["similarity"][slots]
         return self.objects.weighed(InterestBatch(weight_m, similarity, table.keyword_lists(slots)))
 
     def best(self, slots: Slots, count: Ints, bound_m: Floats | None = None) -> Ranking:
-        """Return the best objects of each, there where it stands, of those that count."""
+        """Return the best objects of each subscription at its place, among those in its window."""
         rows = self.subscriptions.rows[slots]
         bound_m = np.full(len(slots), np.inf) if bound_m is None else bound_m
         first_ids = self.objects.windows.first_ids[rows["window"]]
@@ -105,7 +105,7 @@ class StationaryTables:
         )
 
     def enter(self, slots: Slots) -> None:
-        """Tell the indexes where subscriptions are now, and how far they reach."""
+        """Update places and reaches of subscriptions in the indexes."""
         rows = self.subscriptions.rows
         numbers = index_numbers(rows["similarity"][slots], self.objects.weights.current)
         is_there = rows["is_awake"][slots] == 1
@@ -122,11 +122,11 @@ class StationaryTables:
             self.move(slots[is_there & ~changes])
 
     def move(self, slots: Slots) -> None:
-        """Tell the indexes how far subscriptions reach now."""
+        """Update the reaches of subscriptions in the indexes."""
         self.indexes.move(self.reaches(slots), self.subscriptions.rows["index"][slots])
 
     def reaches(self, slots: Slots) -> ReachBatch:
-        """Return where subscriptions are, and how far they reach."""
+        """Return the places and reaches of subscriptions."""
         rows = self.subscriptions.rows
         handles, x_m, y_m, reach_m, reach_id = (
             rows[name][slots] for name in ("id", "x_m", "y_m", "reach_m", "reach_id")
@@ -134,7 +134,7 @@ class StationaryTables:
         return ReachBatch(handles, x_m, y_m, np.zeros(len(slots)), reach_m, reach_id)
 
     def outdated(self, count: int) -> Positions:
-        """Return where some subscriptions, at most so many, were evaluated by weights of before."""
+        """Return up to `count` subscriptions that earlier weights evaluated, at their places."""
         used = self.subscriptions.used()
         rows = self.subscriptions.rows
         awake = used[rows["is_awake"][used] == 1]
@@ -142,10 +142,10 @@ class StationaryTables:
         found = rows[awake[rows["index"][awake] != numbers][:count]]
         return Positions(*(found[name].copy() for name in ("id", "x_m", "y_m")))
 
-    # -- what devices hold -----------------------------------------------------------------------
+    # -- buffers of devices -----------------------------------------------------------------------
 
     def results(self, slot: int) -> tuple[Ints, Floats]:
-        """Return ids and text shares of the result of one subscription, by id."""
+        """Return ids and constant parts of the result of one subscription, by id."""
         row = self.subscriptions.rows[slot]
         start = int(row["entry_start"])
         entries = self.entries[start : start + int(row["entry_count"])]
@@ -160,15 +160,15 @@ class StationaryTables:
         return entries["object_id"].copy(), shares
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         own = self.entries.nbytes + self.free.nbytes
         return own + self.subscriptions.memory_bytes() + self.indexes.memory_bytes()
 
 
 def _sizes(needed: Ints) -> Slots:
-    """Return the steps of stretches for so many entries, and a few more: 1 to 8, 10, 12, 14, 16, 20, ...
+    """Return the steps of spans for `needed` entries, and a few more: 1 to 8, 10, 12, 14, 16, 20, ...
 
-    Four up to twice as many: few different ones, so that what one gives back fits another.
+    Four sizes up to each doubling: few different ones, so that freed spans fit other buffers.
     """
     steps = np.maximum(1, -(-(needed + needed // 8) // ROOM_STEP))
     quantum = np.maximum(1, np.exp2(np.floor(np.log2(steps)) - 2.0).astype(np.int64))
@@ -187,7 +187,7 @@ def _fill_shares(
     slots: Slots,
     shares: Floats,
 ) -> None:
-    """Write the text share of each object for a subscription."""
+    """Write the constant part of each object's length for a subscription."""
     for i in range(slots.shape[0]):
         item = objects[slots[i]]
         shares[i] = share_of(subscriptions[slot], pool, item, object_pool, squares)

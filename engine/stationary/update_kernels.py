@@ -1,15 +1,16 @@
-"""What buffers hold, and which of it are results, as objects come and go.
+"""Update buffers, and the results among their entries, as objects arrive and leave.
 
-A buffer is a partial k-skyband (skype.txt section 6.1): everything below the reach that fewer than k
-objects beat. To beat is to be better, less in (length, id), and to outlive: not to expire before, and in
-a window to be newer. (Of equal lengths the older one is better, since ties go to the smaller id, so a
-newer one does not beat it; definition 10 of the paper lets it.) One that has a size instead (kmax) keeps
-all, drops the worst when there are more, and lowers its reach.
+A buffer is a partial k-skyband (skype.txt section 6.1): all objects below the reach that fewer than k
+others dominate. An object dominates another if it is better, less in (length, id), and outlives it: it
+does not expire earlier, and in a window it is newer. (Of equal lengths the older one is better, since
+ties go to the smaller id, so a newer one does not dominate it; definition 10 of the paper allows it.) A
+buffer with a size instead (kmax) keeps all objects, drops the worst when there are more, and lowers its
+reach.
 
-What expires or leaves a window has beaten nothing that is left. An object that is taken away earlier may
-have been one of k that kept another out: then the buffer is built anew (`oldest_left_out`).
+An object that expires or leaves a window has dominated none of the others. An object that is removed
+earlier may have been one of k that kept another out: then the buffer is rebuilt (`oldest_left_out`).
 
-Operations: O(entries) an object that comes into or leaves a buffer.
+Operations: O(entries) an object that enters or leaves a buffer.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length
 
 _AHEAD = 4
-"""What so many turns later is needed of memory is asked for before."""
+"""The memory for this many iterations later is prefetched."""
 
 _LOST = -1
-"""In `oldest_left_out`: what was left out may have to come back."""
+"""In `oldest_left_out`: an object that was left out may have to return."""
 
 
 @leaf
 def emit(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
-    """Write a change of a result; return where the next goes."""
+    """Write a change of a result; return the place of the next one."""
     changes[at]["handle"] = handle
     changes[at]["object_id"] = object_id
     changes[at]["r_m"] = r_m
@@ -46,13 +47,13 @@ def emit(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_dro
 
 @leaf
 def _is_dominated_by(entry: Row, length_m: float, object_id: int) -> bool:
-    """Whether an entry is worse than a pair."""
+    """Return whether an entry is worse than a pair."""
     return is_less(length_m, object_id, entry["length_m"], entry["object_id"])
 
 
 @leaf
 def _outlives(row: Row, expiry_ms: int, object_id: int, other_expiry_ms: int, other_id: int) -> bool:
-    """Whether an object counts for as long as another does."""
+    """Return whether an object counts for at least as long as another."""
     return bool(expiry_ms >= other_expiry_ms and (row["window"] == NO_WINDOW or object_id > other_id))
 
 
@@ -71,7 +72,7 @@ def _worst_result(entries: Rows, start: int, end: int) -> int:
 
 @leaf
 def _best_other(entries: Rows, start: int, end: int) -> int:
-    """Return the best of the entries that are no results, or NOTHING."""
+    """Return the best of the entries that are not results, or NOTHING."""
     best = NOTHING
     for place in range(start, end):
         if not entries[place]["is_result"] and (
@@ -89,7 +90,7 @@ def _best_other(entries: Rows, start: int, end: int) -> int:
 
 @leaf
 def _evict_dominated(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -> None:
-    """Leave out what k newer ones beat: the k best are none of it."""
+    """Remove entries that k newer ones dominate; the k best are never dominated."""
     row = subscriptions[owner]
     start = int(row["entry_start"])
     for place in range(start + int(row["entry_count"]) - 1, start - 1, -1):
@@ -100,7 +101,7 @@ def _evict_dominated(objects: Rows, subscriptions: Rows, entries: Rows, owner: i
 
 @leaf
 def _drop_worst(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -> None:
-    """Drop the worst of a buffer, which is no result: it is the reach from now on."""
+    """Drop the worst entry of a buffer, which is not a result: it becomes the reach."""
     row = subscriptions[owner]
     start = int(row["entry_start"])
     worst = start
@@ -120,12 +121,15 @@ def _compare(
     length_m: float,
     counts: bool,  # noqa: FBT001 - kernels know no keywords
 ) -> tuple[int, int, bool]:
-    """Compare a new object with the buffer, and count there what it beats, if that counts.
+    """Compare a new object with the buffer, and count there the entries that it dominates.
+
+    Without `counts` domination does not count.
 
     Returns
     -------
     tuple
-        How many are better, how many beat it, and whether any is beaten by k now.
+        The number of better entries, the number of those that dominate it, and whether any entry is now
+        dominated by k.
     """
     better, dominators = 0, 0
     evicts = False
@@ -144,7 +148,7 @@ def _compare(
 
 @leaf
 def _ask_for(subscriptions: Rows, entries: Rows, owners: Slots, at: int) -> None:
-    """Ask for the memory of a subscription and its buffer that will be needed soon."""
+    """Prefetch the memory of a subscription and its buffer that will be needed soon."""
     if at + 2 * _AHEAD < owners.shape[0]:
         prefetch(subscriptions, owners[at + 2 * _AHEAD])
     if at + _AHEAD < owners.shape[0]:
@@ -167,16 +171,17 @@ def admit(
     changes: Rows,
     lowered: Slots,
 ) -> tuple[int, int]:
-    """Let new objects into buffers, pairs of a subscription and an object, grouped, and in order of ids.
+    """Insert new objects into buffers, by pairs of a subscription and an object.
 
-    Buffers have room for all. With a `size_factor` above 0 they hold so many times k at most, and nothing
-    is left out as dominated.
+    Pairs are grouped by subscription, in the order of ids. Buffers have the capacity for all of them.
+    With a `size_factor` above 0 they hold at most this many times k objects, and nothing is left out as
+    dominated.
 
     Returns
     -------
     tuple of int
-        How many changes of results were told, at most two a pair, and how many are in `lowered`, whose
-        reach is lower, maybe several times, at most one a pair.
+        The number of changes of results, at most two a pair, and the number of subscriptions in
+        `lowered`, which have a lower reach, perhaps several times, at most one a pair.
     """
     emitted = 0
     lowered_count = 0
@@ -215,14 +220,14 @@ def admit(
 
 @leaf
 def _may_keep_out(row: Row, object_id: int) -> bool:
-    """Whether an object may be one of those that keep another out of a buffer."""
+    """Return whether an object may be one of those that keep another out of a buffer."""
     least = row["oldest_left_out"]
     return bool(least != NOBODY and (row["window"] == NO_WINDOW or least < object_id))
 
 
 @leaf
 def _give_way(row: Row, entries: Rows, place: int) -> None:
-    """Let an object that is taken away early beat nothing any more."""
+    """Remove an early removed object from the dominators of other entries."""
     gone = entries[place]
     if _may_keep_out(row, gone["object_id"]):
         row["oldest_left_out"] = _LOST
@@ -241,7 +246,7 @@ def _give_way(row: Row, entries: Rows, place: int) -> None:
 
 @leaf
 def _owners(objects: Rows, entries: Rows, slots: Slots, owners: Slots) -> int:
-    """Write who holds these objects, object by object; return how many."""
+    """Write the owners of buffers with these objects, object by object; return their number."""
     count = 0
     for i in range(slots.shape[0]):
         place = objects[slots[i]]["first_stationary"]
@@ -264,7 +269,7 @@ def _promote(
     changes: Rows,
     emitted: int,
 ) -> int:
-    """Let the next best into a result, until it has k or there are no more."""
+    """Add the next best entries to a result, until it has k or there are no more."""
     row = subscriptions[owner]
     start = int(row["entry_start"])
     end = start + int(row["entry_count"])
@@ -299,17 +304,17 @@ def remove(
     touched: Slots,
     shrunk: Slots,
 ) -> tuple[int, int, int]:
-    """Take objects out of buffers, of one window only or, if that is NOTHING, of all.
+    """Remove objects from buffers, of one window only or, if `window` is NOTHING, of all.
 
-    Drops are written if they are to be told, what takes the place of the dropped always. What has not
-    expired by `now_ms` is taken away early. `touched` gets those whose buffers must be built anew, maybe
-    several times, and `shrunk` those of whose k results one goes that is not told.
+    Drops are written if `emits` is set, replacements always. An object that has not expired by `now_ms`
+    is removed early. `touched` gets the subscriptions with buffers that must be rebuilt, perhaps several
+    times, and `shrunk` those that lose one of k results without a report.
 
     Returns
     -------
     tuple of int
-        How many changes there are, at most two an entry, and how many are in `touched` and `shrunk`, at
-        most one each.
+        The number of changes, at most two an entry, and the numbers in `touched` and `shrunk`, at most
+        one each.
     """
     emitted = 0
     owners = _owners(objects, entries, gone, touched)
@@ -351,7 +356,7 @@ def remove(
 
 @kernel
 def count_entries(objects: Rows, entries: Rows, slots: Slots) -> int:
-    """How many buffers hold these objects, summed."""
+    """Return the number of buffers that hold these objects, summed."""
     total = 0
     for i in range(slots.shape[0]):
         place = objects[slots[i]]["first_stationary"]
@@ -363,7 +368,7 @@ def count_entries(objects: Rows, entries: Rows, slots: Slots) -> int:
 
 @leaf
 def _empty(objects: Rows, subscriptions: Rows, entries: Rows, owner: int, kept: Ints) -> int:
-    """Empty a buffer; write the ids of the results into `kept` and return how many there were."""
+    """Empty a buffer; write the ids of the results into `kept` and return their number."""
     start = int(subscriptions[owner]["entry_start"])
     results = 0
     for place in range(start + int(subscriptions[owner]["entry_count"]) - 1, start - 1, -1):
@@ -376,7 +381,7 @@ def _empty(objects: Rows, subscriptions: Rows, entries: Rows, owner: int, kept: 
 
 @leaf
 def _dominator_count(row: Row, ids: Ints, expiries_ms: Ints, first: int, j: int) -> int:
-    """Return how many of the better ones, which come first, outlive one."""
+    """Return the number of better objects, which come first, that outlive object j."""
     dominators = 0
     for other in range(first, j):
         dominators += _outlives(row, expiries_ms[other], ids[other], expiries_ms[j], ids[j])
@@ -385,7 +390,7 @@ def _dominator_count(row: Row, ids: Ints, expiries_ms: Ints, first: int, j: int)
 
 @leaf
 def _take_away(kept: Ints, count: int, object_id: int) -> bool:
-    """Take an id out of some; return whether it was there."""
+    """Remove an id from an array; return whether it was there."""
     for other in range(count):
         if kept[other] == object_id:
             kept[other] = NOBODY
@@ -412,11 +417,11 @@ def settle(
     changes: Rows,
     kept: Ints,
 ) -> int:
-    """Give subscriptions the buffers that their best objects make, for which there is room.
+    """Fill the buffers of subscriptions with their best objects; capacity has been allocated.
 
-    Row i's best are at `offsets[i] : offsets[i + 1]`, all of them below its reach. Unless it is a
-    skyband, nothing is left out. `kept` is room for the largest k. Returns how many changes of results
-    were told.
+    Row i's best are at `offsets[i] : offsets[i + 1]`, all of them below its reach. Unless the buffer is a
+    skyband, nothing is left out. `kept` is scratch for the largest k. Returns the number of changes of
+    results.
     """
     emitted = 0
     for i in range(slots.shape[0]):

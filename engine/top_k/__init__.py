@@ -1,1 +1,1 @@
-"""Top-k subscriptions: the k best of each, wherever its device is."""
+"""Match top-k subscriptions: the k best objects of each, wherever its device is."""

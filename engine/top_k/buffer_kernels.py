@@ -1,7 +1,7 @@
-"""What buffers hold: entering, leaving, and telling.
+"""Update buffers: insert and remove objects, and write the changes.
 
-A kernel that changes buffers writes one row a change, grouped by subscription; the caller provides room
-for all.
+A kernel that changes buffers writes one row a change, grouped by subscription; the caller provides the
+capacity for all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Slots = npt.NDArray[np.int32]
 
 @leaf
 def emit(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
-    """Write a change; return where the next goes."""
+    """Write a change; return the place of the next one."""
     changes[at]["handle"] = handle
     changes[at]["object_id"] = object_id
     changes[at]["r_m"] = r_m
@@ -34,9 +34,9 @@ def emit(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_dro
 
 @kernel
 def remove_objects(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slots, changes: Rows) -> int:
-    """Take objects out of all buffers; tell, object by object; return how many changes there are.
+    """Remove objects from all buffers; write changes, object by object; return their number.
 
-    With no room in `changes` nothing is told.
+    If `changes` has no rows, none are written.
     """
     emitted = 0
     for i in range(gone.shape[0]):
@@ -54,7 +54,7 @@ def remove_objects(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slo
 def release_in_window(
     objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slots, window: int, changes: Rows
 ) -> int:
-    """Take objects out of the buffers of subscriptions of one window; tell as `remove_objects` does."""
+    """Remove objects from buffers of one window; write changes as `remove_objects` does."""
     emitted = 0
     for i in range(gone.shape[0]):
         slot = gone[i]
@@ -73,7 +73,7 @@ def release_in_window(
 
 @kernel
 def count_holders(objects: Rows, holdings: Rows, slots: Slots) -> int:
-    """How many buffers hold these objects, summed."""
+    """Return the number of buffers that hold these objects, summed."""
     total = 0
     for i in range(slots.shape[0]):
         place = objects[slots[i]]["first_holding"]
@@ -95,7 +95,7 @@ def clear(objects: Rows, subscriptions: Rows, holdings: Rows, slots: Slots) -> N
 
 @leaf
 def _place_of(objects: Rows, holdings: Rows, start: int, end: int, object_id: int) -> int:
-    """Return the holding of an object in a stretch, or NO_HOLDING."""
+    """Return the holding of an object in a span, or NO_HOLDING."""
     for place in range(start, end):
         if objects[holdings[place]["object"]]["id"] == object_id:
             return place
@@ -106,7 +106,7 @@ def _place_of(objects: Rows, holdings: Rows, start: int, end: int, object_id: in
 def _release_others(
     objects: Rows, subscriptions: Rows, holdings: Rows, slot: int, best: Ints, changes: Rows, emitted: int
 ) -> int:
-    """Take out of a buffer what is not among the best."""
+    """Remove objects from a buffer that are not among the best."""
     start = subscriptions[slot]["buffer_start"]
     for place in range(start + subscriptions[slot]["buffer_count"] - 1, start - 1, -1):
         object_id = objects[holdings[place]["object"]]["id"]
@@ -144,10 +144,10 @@ def settle(
     chosen: Chosen,
     changes: Rows,
 ) -> int:
-    """Give subscriptions a new anchor, reach and buffer; tell the difference.
+    """Set a new anchor, reach and buffer of subscriptions; write the differences.
 
-    `learned` are copies of their rows, as the choice has left them. O(k + b) squared a subscription,
-    which for small numbers beats a hash.
+    `learned` are copies of their rows, as updated by the choice. O(k + b) squared a subscription, which
+    for small numbers is faster than a hash.
     """
     emitted = 0
     for i in range(slots.shape[0]):
@@ -167,7 +167,7 @@ def settle(
         for j in range(begin, end):
             place = _place_of(objects, holdings, start, kept_end, chosen.ids[j])
             if place != NO_HOLDING:
-                holdings[place]["r_m"] = chosen.r_m[j]  # another one only by other weights
+                holdings[place]["r_m"] = chosen.r_m[j]  # differs only with other weights
             else:
                 object_slot = find(id_keys, id_values, chosen.ids[j])
                 hold(objects, subscriptions, holdings, slot, object_slot, chosen.r_m[j])
@@ -191,7 +191,7 @@ def admit(
     ids: Ints,
     shares: Floats,
 ) -> tuple[int, int]:
-    """Let new objects into buffers; a buffer that outgrows its room gets a lower reach.
+    """Insert new objects into buffers; a buffer that exceeds its capacity gets a lower reach.
 
     `slots` and `new_slots` are pairs of a subscription and an object below its reach, grouped by
     subscription. `lengths`, `ids` and `shares` are scratch for k + extra + 1 pairs.
@@ -199,7 +199,7 @@ def admit(
     Returns
     -------
     tuple of int
-        How many changes were told, and how many subscriptions are in `moved`: their reach is lower.
+        The number of changes, and the number of subscriptions in `moved`: their reach is lower.
     """
     emitted = 0
     moved_count = 0
@@ -276,7 +276,7 @@ def _lower_reach(
 def _drop_beyond(
     objects: Rows, subscriptions: Rows, holdings: Rows, slot: int, changes: Rows, emitted: int
 ) -> int:
-    """Drop what the lowered reach leaves out."""
+    """Drop objects that are not below the lowered reach."""
     start = subscriptions[slot]["buffer_start"]
     for place in range(start + subscriptions[slot]["buffer_count"] - 1, start - 1, -1):
         item = objects[holdings[place]["object"]]

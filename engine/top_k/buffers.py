@@ -1,6 +1,6 @@
-"""Room for buffers: spans of holdings, given back by size.
+"""Allocate buffers: spans of holdings, which are freed by size.
 
-Operations: take and give back O(1) a stretch, fit O(its holdings).
+Operations: take and give back O(1) a span, fit O(its holdings).
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ class Buffers:
     def __init__(self) -> None:
         self.holdings: Rows = np.zeros(_HOLDINGS_MIN, dtype=HOLDING_DTYPE)
         self._ends = np.zeros(1, dtype=np.int64)
-        self._free: Slots = np.full(16, NO_HOLDING, dtype=np.int32)  # first free stretch by size
+        self._free: Slots = np.full(16, NO_HOLDING, dtype=np.int32)  # first free span by size
 
     @property
     def end(self) -> int:
-        """Every holding from here on is unused."""
+        """Return the number of the first holding of the unused rest."""
         return int(self._ends[0])
 
     def take(self, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
-        """Give subscriptions that have none room for at least so many holdings each."""
+        """Allocate at least `rooms` holdings for each subscription, which has none yet."""
         if len(slots):
             steps = self._reserve(rooms)
             kernels.take(subscriptions, self.holdings, self._free, slots, steps, self._ends)
 
     def fit(self, objects: Rows, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
-        """Make room for at least so many holdings each, where there is less or more than twice that."""
+        """Resize buffers to at least `rooms` holdings each, if they have less or more than twice that."""
         now = subscriptions["buffer_room"][slots]
         others = (now < rooms) | (
             (now > 2 * (rooms + ROOM_STEP)) & (subscriptions["buffer_count"][slots] <= rooms)
@@ -47,7 +47,7 @@ class Buffers:
             )
 
     def _reserve(self, rooms: Slots) -> Slots:
-        """Return sizes of stretches, for all of which there is room then."""
+        """Return sizes of spans, and extend the holdings by the capacity for all of them."""
         steps: Slots = -(-rooms // ROOM_STEP)
         if int(steps.max()) >= len(self._free):
             self._free = np.concatenate(
@@ -57,11 +57,11 @@ class Buffers:
         return steps
 
     def give_back(self, subscriptions: Rows, slots: Slots) -> None:
-        """Take the room of subscriptions whose buffers are empty."""
+        """Free the spans of subscriptions with empty buffers."""
         kernels.give_back(subscriptions, self.holdings, self._free, slots)
 
     def free_count(self) -> int:
-        """Count the holdings in free stretches. O(stretches)."""
+        """Count the holdings in free spans. O(spans)."""
         total = 0
         for step, head in enumerate(self._free.tolist()):
             place = head
@@ -71,5 +71,5 @@ class Buffers:
         return total
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self.holdings.nbytes + self._free.nbytes

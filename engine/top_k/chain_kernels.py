@@ -1,7 +1,7 @@
-"""Chains of holdings: the result index.
+"""Link holdings in chains: the result index.
 
-A buffer is a span of holdings, `buffer_count` of them in use, in no particular order. The holdings of
-one object are chained, from `objects[...]["first_holding"]`. Operations O(1).
+A buffer is a span of holdings, `buffer_count` of them in use, in no particular order. The holdings of one
+object are chained, from `objects[...]["first_holding"]`. Operations O(1).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from safe_region.jit import leaf
 def hold(
     objects: Rows, subscriptions: Rows, holdings: Rows, owner: int, object_slot: int, r_m: float
 ) -> None:
-    """Put an object into a buffer that has room."""
+    """Insert an object into a buffer with free capacity."""
     place = subscriptions[owner]["buffer_start"] + subscriptions[owner]["buffer_count"]
     subscriptions[owner]["buffer_count"] += 1
     first = objects[object_slot]["first_holding"]
@@ -30,7 +30,7 @@ def hold(
 
 @leaf
 def _point_at(objects: Rows, holdings: Rows, place: int, to: int, following: int) -> None:
-    """Make the neighbours of a holding in its chain point to `to` and back to `following`."""
+    """Set the links of a holding's neighbours in its chain to `to` and back to `following`."""
     previous, after = holdings[place]["previous"], holdings[place]["next"]
     if previous != NO_HOLDING:
         holdings[previous]["next"] = to
@@ -42,7 +42,7 @@ def _point_at(objects: Rows, holdings: Rows, place: int, to: int, following: int
 
 @leaf
 def release(objects: Rows, subscriptions: Rows, holdings: Rows, place: int) -> None:
-    """Take one holding out of its buffer; the last of the buffer moves into its place."""
+    """Remove one holding from its buffer; the buffer's last holding moves to its place."""
     owner = holdings[place]["owner"]
     _point_at(objects, holdings, place, holdings[place]["next"], holdings[place]["previous"])
     subscriptions[owner]["buffer_count"] -= 1
@@ -54,7 +54,7 @@ def release(objects: Rows, subscriptions: Rows, holdings: Rows, place: int) -> N
 
 @leaf
 def move_holding(objects: Rows, holdings: Rows, place: int, to: int) -> None:
-    """Move a holding elsewhere; its neighbours follow."""
+    """Move a holding to another place; the links of its neighbours are updated."""
     _point_at(objects, holdings, place, to, to)
     _copy(holdings, place, to)
     holdings[to]["owner"] = holdings[place]["owner"]

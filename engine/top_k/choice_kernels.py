@@ -1,24 +1,24 @@
-"""Where to anchor, and how much to hold: the choice that decides how often a device must speak.
+"""Choose the anchor and the buffer size, which determine how often a device must report.
 
-What is known at the device's position p is its best objects, more of them than it will hold. For a
-buffer of m = k + b and an anchor a the region's size follows: from a the device can go at least
-(gamma - f_k(a)) / 2 in any direction, gamma being the reach. A larger m means fewer reports, and more
-objects sent: those that arrive within reach, and those that the device comes near to as it travels. So
-b is what makes least the cost of a metre or a second, whichever way one looks at it:
+At the device's position p its best objects are known, more of them than it will hold. For a buffer of m =
+k + b and an anchor a the region's size follows: from a the device can go at least (gamma - f_k(a)) / 2 in
+any direction, gamma being the reach. A larger m means fewer reports, and more objects sent: those that
+arrive within reach, and those that the device approaches as it travels. So b is the number with the least
+cost per second:
 
     report * (v / D(b) + m * nu / (b + 1))  +  object * (m * mu + v * 2 m / (pi R))  +  held * m
 
-with v the device's speed, D how far it is expected to get before it leaves, nu the departures per held
-object (b + 1 of them leave fewer than k), mu the arrivals, observed for this subscription and drawn
+with v the device's speed, D its expected distance until it leaves, nu the departures per held object
+(after b + 1 of them fewer than k are left), mu the arrivals, observed for this subscription and shrunk
 towards the mean of all, and R the radius within which the m objects lie: a disc of m objects that moves
-by v sweeps so many in.
+at v sweeps over this many.
 
-The anchor may lie ahead, h metres towards the heading, if (*) of `safe_region.anchored` holds where the
-device is. Nothing is asked again for that: of what is not known every length at a is at least the last
-known length at p, less h, which bounds the reach.
+The anchor may lie ahead, h metres in the direction of the heading, if (*) of `safe_region.anchored` holds
+at the device's position. This needs no further search: every object that is not known has a length at a
+of at least the last known length at p, less h, which bounds the reach.
 
-It is the trade that skype.txt section 5 makes with its cost-based k-skyband: there for expiry alone.
-Cost: O(shares * m log m) a subscription.
+This is the trade-off that skype.txt section 5 makes with its cost-based k-skyband: there for expiry
+alone. Cost: O(shares * m log m) a subscription.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ Slots = npt.NDArray[np.int32]
 
 STRICT = 1.0 - REACH_SLACK
 _NO_ID = 0
-"""Less than every object's id: a reach that is a bound, not an object."""
+"""Less than every object's id: the reach is a bound, not an object."""
 
 _AHEAD = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-"""Shares of the longest shift that are tried."""
+"""Fractions of the longest shift that are tried."""
 _KEEPS_ON = 0.7
-"""Weight of going straight on, against any other way, in the expected distance."""
+"""Weight of continuing straight on, against any other direction, in the expected distance."""
 _BEYOND = 1.5
-"""How much farther than the certain radius a device gets before it leaves, on average."""
+"""The mean distance of a device until it leaves, relative to the certain radius."""
 _SPEED_MIN_MPS = 0.5
 _RADIUS_MIN_M = 1.0
 _MS_PER_S = 1000.0
 
 
 class Costs(NamedTuple):
-    """What the choice weighs; see `engine.options.CostModel`."""
+    """The costs of the choice; see `engine.options.CostModel`."""
 
     report: float
     object: float
@@ -68,20 +68,20 @@ class Costs(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Room for the known objects of one subscription, and for their order about some anchor."""
+    """Scratch for the known objects of one subscription, and for their order about some anchor."""
 
     x_m: Floats
     y_m: Floats
     r_m: Floats
     ids: Ints
     swept: Floats
-    """Objects swept in a metre travelled, by how many are held."""
+    """Objects swept in a metre travelled, by number of held objects."""
     lengths: Floats
     order: Ints
 
     @classmethod
     def of(cls, count: int) -> Known:
-        """Return room for so many objects."""
+        """Return scratch for `count` objects."""
         x_m, y_m, r_m, swept, lengths = (np.empty(count) for _ in range(5))
         ids, order = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
         return cls(x_m, y_m, r_m, ids, swept, lengths, order)
@@ -100,7 +100,7 @@ class Chosen(NamedTuple):
 
 
 class Option(NamedTuple):
-    """One choice: how much it costs a second, how many to hold, the reach."""
+    """One choice: its cost a second, the number of held objects, the reach."""
 
     cost: float
     held: int
@@ -110,7 +110,7 @@ class Option(NamedTuple):
 
 @leaf
 def _order_at(known: Known, count: int, x_m: float, y_m: float) -> None:
-    """Sort what is known by (length at a place, id). It is nearly sorted already: by insertion."""
+    """Sort known objects by (length at a place, id). They are nearly sorted, so by insertion."""
     for i in range(count):
         here = length(x_m - known.x_m[i], y_m - known.y_m[i], known.r_m[i])
         j = i
@@ -124,7 +124,7 @@ def _order_at(known: Known, count: int, x_m: float, y_m: float) -> None:
 
 @leaf
 def _learn(row: Row, now_ms: int, x_m: float, y_m: float, speed_mps: float, costs: Costs) -> float:
-    """Note how a device moved and what arrived since its last anchor; return arrivals per held second."""
+    """Record a device's motion and arrivals since its last anchor; return arrivals per held second."""
     if row["is_awake"]:
         passed_s = (now_ms - row["anchored_ms"]) / _MS_PER_S
         if passed_s > 0.0:
@@ -172,11 +172,11 @@ def _best_at(
     departures: float,
     costs: Costs,
 ) -> Option:
-    """Choose how many to hold with an anchor so far ahead, about which `known` is in order.
+    """Choose the number of held objects for an anchor at a distance ahead; `known` is sorted about it.
 
-    `here_m` is f_k where the device is; `bound_m` is below every length at the anchor of what is not
-    known, infinite if all is known. The device may be `margin_m` from where it says. The cost is infinite
-    if no buffer allows this anchor.
+    `here_m` is f_k at the device's position; `bound_m` is below every length at the anchor of unknown
+    objects, infinite if all are known. The device may be up to `margin_m` from its reported position. The
+    cost is infinite if no buffer allows this anchor.
     """
     best = Option(np.inf, 0, 0.0, 0)
     kth_m = known.lengths[k - 1]
@@ -206,7 +206,7 @@ def _best_at(
 
 
 class Ranked(NamedTuple):
-    """What is known of each subscription, best first: row i at `offsets[i] : offsets[i + 1]`."""
+    """The known objects of each subscription, best first: row i at `offsets[i] : offsets[i + 1]`."""
 
     offsets: Ints
     ids: Ints
@@ -215,7 +215,7 @@ class Ranked(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """Where devices are and how they move; headings and speeds are NaN where unknown."""
+    """Positions of devices and their motion; headings and speeds are NaN where unknown."""
 
     x_m: Floats
     y_m: Floats
@@ -226,7 +226,7 @@ class Moving(NamedTuple):
 
 @leaf
 def _take_first(ranked: Ranked, chosen: Chosen, i: int, held: int, end: int) -> None:
-    """Choose the best `held`, about the device itself; the next is the reach."""
+    """Choose the best `held` objects, about the device itself; the next one is the reach."""
     first = ranked.offsets[i]
     is_all = first + held == ranked.offsets[i + 1]
     chosen.reach_m[i] = np.inf if is_all else ranked.length_m[first + held]
@@ -262,9 +262,9 @@ def _take_cheapest(
     chosen: Chosen,
     end: int,
 ) -> int:
-    """Choose what costs least, for one subscription; return how many it is to hold.
+    """Choose the option of least cost for one subscription; return the number of held objects.
 
-    `last_m` is the length of the last that is known, infinite if that is all there is.
+    `last_m` is the length of the last known object, infinite if all are known.
     """
     first = ranked.offsets[i]
     count = int(ranked.offsets[i + 1] - first)
@@ -302,7 +302,7 @@ def _take_cheapest(
                 chosen.ids[end + j] = known.ids[known.order[j]]
                 chosen.r_m[end + j] = known.r_m[known.order[j]]
     if best.held == 0:
-        # All are equally far: whatever is held, only at the anchor itself may the device be silent.
+        # All are equally far: with any buffer, the device may be silent only at the anchor itself.
         _take_first(ranked, chosen, i, count - 1, end)
         return count - 1
     return best.held
@@ -321,11 +321,11 @@ def choose(
     known: Known,
     chosen: Chosen,
 ) -> int:
-    """Decide anchors, reaches and buffers; return how many objects are in all buffers together.
+    """Choose anchors, reaches and buffers; return the number of objects in all buffers together.
 
-    `rows` are copies of those of subscriptions, in which afterwards stands what was learned. Of each
-    subscription k + extra + 1 were asked for. One of fixed b takes all but the last, which is its reach;
-    one by cost takes what costs least, and `extra` becomes its b.
+    `rows` are copies of the rows of subscriptions, which get the updates. For each subscription k + extra
+    + 1 objects were requested. A subscription of fixed b holds all but the last, which is its reach; one
+    by cost gets the option of least cost, and `extra` becomes its b.
     """
     end = 0
     for i in range(rows.shape[0]):

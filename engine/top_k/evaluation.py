@@ -1,10 +1,11 @@
-"""Where subscriptions are anchored: what devices are given to hold, and how far it reaches.
+"""Anchor subscriptions: choose the buffers of devices, and their reach.
 
-Operations: anchor O((k + b)^2) a subscription beyond what the indexes take.
+Operations: anchor O((k + b)^2) a subscription beyond the cost of the indexes.
 
-A report is a retrieval of the k + b + 1 best, a choice of anchor and b (`choice_kernels`), and a new
-buffer, of which the difference is told. The first two work on copies of rows and change nothing, so that
-they may be in vain: large batches are divided, and parts looked up on other cores while one is settled.
+A report leads to a retrieval of the k + b + 1 best, a choice of anchor and b (`choice_kernels`), and a
+new buffer; the differences are sent. The first two work on copies of rows and change nothing, so their
+work may be discarded: large batches are divided, and other cores look up the next parts while one is
+settled.
 """
 
 from __future__ import annotations
@@ -26,34 +27,35 @@ from index.tables.slots import Slots
 from index.tables.threads import ahead_of
 
 _ROUNDED = 1.0 + 1e-6
-"""A length that is kept in 32 bits may be that much too short."""
+"""A length that is stored in 32 bits may be too short by this factor."""
 
 _SPARE = 4
-"""Room for arrivals in every buffer, besides a quarter of b: when it is full the reach is lowered."""
+"""The capacity for arrivals in every buffer, besides a quarter of b: when it is full the reach is
+lowered."""
 
 _LOOK = 64
-"""Objects that are looked for at first where all below a reach are wanted."""
+"""The number of objects in the first search for all objects below a reach."""
 
 _PART = 16_384
 """Subscriptions that are evaluated at once: bounds the memory of a large batch."""
 
 
 class Choice(NamedTuple):
-    """Where subscriptions are to be anchored and what they are to hold."""
+    """The chosen anchors and buffers of subscriptions."""
 
     slots: Slots
     rows: Rows
-    """Copies of their rows, with b and what was learned of them."""
+    """Copies of their rows, with b and the updated statistics."""
     chosen: Chosen
 
 
 class Evaluation:
-    """Evaluates subscriptions at the places of their devices.
+    """The evaluation of subscriptions at the positions of their devices.
 
     Parameters
     ----------
     tables
-        What there is, and what is changed.
+        The tables, which are changed.
     options
         Costs and bounds of the choice.
     """
@@ -65,22 +67,23 @@ class Evaluation:
         self._options = options
 
     def retrieve(self, positions: Positions) -> list[Choice]:
-        """Retrieve and choose what `anchor` is to settle, if it follows.
+        """Retrieve and choose for a later `anchor`.
 
-        It may be called from another thread while no object comes or goes and no subscription begins or
-        ends; others may be anchored. Most of the time it is a kernel without the GIL.
+        It may be called from another thread while no object is added or removed and no subscription
+        starts or ends; other subscriptions may be anchored. Most of the time it is a kernel without the
+        GIL.
         """
         return list(self._retrieved(positions))
 
     def anchor(self, positions: Positions, retrieved: list[Choice] | None = None) -> Rows:
-        """Evaluate subscriptions anew where their devices are; wake those that are parked.
+        """Evaluate subscriptions again at their devices; wake those that are parked.
 
         Parameters
         ----------
         positions
-            Where they are.
+            Positions of the devices.
         retrieved
-            What `retrieve` has said of these positions, if nothing has changed since.
+            The result of `retrieve` for these positions, if nothing has changed since then.
         """
         changes = [
             self.settle(one) for one in (self._retrieved(positions) if retrieved is None else retrieved)
@@ -88,9 +91,9 @@ class Evaluation:
         return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
 
     def _retrieved(self, positions: Positions) -> Iterable[Choice]:
-        """Return choices; those of a large batch in parts: the next ones are made ahead, on all cores.
+        """Return choices; other cores prepare the next parts of a large batch.
 
-        Subscriptions look for as many objects as they could be given.
+        For each subscription as many objects are requested as it could hold.
         """
         slots = self._subscriptions.slots(positions.handles)
         rows = self._subscriptions.rows[slots]
@@ -103,10 +106,10 @@ class Evaluation:
         return chain.from_iterable(ahead_of(parts, lambda part: self._choices(*part)))
 
     def _best(self, slots: Slots, rows: Rows, positions: Positions) -> Ranking:
-        """Return the k + extra + 1 best objects of each.
+        """Return the k + extra + 1 best objects of each subscription.
 
-        So many lay within `ample_m` of the last anchor, so they lie within that and the way from there,
-        unless too many have left. Where fewer are found, all is looked through.
+        This many were within `ample_m` of the last anchor, so they are within this and the distance from
+        there, unless too many have left. If fewer are found, the search has no bound.
         """
         count = rows["k"].astype(np.int64) + rows["extra"] + 1
         away_m = np.hypot(positions.x_m - rows["x_m"], positions.y_m - rows["y_m"])
@@ -127,7 +130,7 @@ class Evaluation:
         )
 
     def _choices(self, slots: Slots, rows: Rows, positions: Positions) -> list[Choice]:
-        """Choose for subscriptions; look for more where the margin of a position needs it."""
+        """Choose for subscriptions; retrieve more objects where the margin of a position requires it."""
         extra_max = self._options.margin_extra_max
         choices: list[Choice] = []
         while True:
@@ -146,14 +149,14 @@ class Evaluation:
             rows["extra"] = np.minimum(doubled, extra_max)
 
     def locate(self, positions: Positions, pending_offsets: Ints, pending_ids: Ints) -> Rows:
-        """Take the answers of devices in the mode ELLIPSE: decide about the objects that pend.
+        """Process the positions of devices in the mode ELLIPSE: decide about pending objects.
 
         Parameters
         ----------
         positions
-            Where the devices are.
+            Positions of the devices.
         pending_offsets, pending_ids
-            Which objects pend for each, row i at `offsets[i] : offsets[i + 1]`.
+            The pending objects of each, row i at `offsets[i] : offsets[i + 1]`.
         """
         slots = self._subscriptions.slots(positions.handles)
         rows = self._subscriptions.rows
@@ -193,7 +196,7 @@ class Evaluation:
         return np.concatenate([changes, self.settle(choice)])
 
     def settle(self, choice: Choice) -> Rows:
-        """Give subscriptions their new anchors, reaches and buffers, and tell the subscription index."""
+        """Set new anchors, reaches and buffers of subscriptions, and update the subscription index."""
         slots, learned, chosen = choice
         rows = self._subscriptions.rows
         is_woken = rows["is_awake"][slots] == 0
@@ -217,9 +220,9 @@ class Evaluation:
         return changes[:emitted]
 
     def restore(self, slots: Slots) -> Rows:
-        """Let what is below the reach of subscriptions into their buffers, but for what k beat.
+        """Insert all objects below the reach into buffers, except for those that k others dominate.
 
-        Those that are to be evaluated by other weights are, where they are anchored.
+        Subscriptions that are due for other weights are evaluated by them, at their anchors.
         """
         rows, buffers, table = self._subscriptions.rows, self._tables.buffers, self._objects.table
         is_outdated = rows["index"][slots] != self._tables.index_numbers(slots)
@@ -266,7 +269,7 @@ class Evaluation:
         return Ranking(offsets, *kept)
 
     def _index(self, woken: Slots, others: Slots) -> None:
-        """Tell the subscription indexes where subscriptions are now, and in which they belong."""
+        """Update places of subscriptions in the subscription indexes, and the index of each."""
         rows, indexes = self._subscriptions.rows, self._tables.indexes
         numbers = self._tables.index_numbers(others)
         changes = rows["index"][others] != numbers
@@ -283,7 +286,7 @@ class Evaluation:
             indexes.move(self._tables.reaches(others), rows["index"][others])
 
     def choose(self, slots: Slots, rows: Rows, positions: Positions, ranking: Ranking) -> Choice:
-        """Decide anchors, reaches and buffers; `rows` are copies, which learn."""
+        """Choose anchors, reaches and buffers; `rows` are copies, which get the updates."""
         count = len(slots)
         unknown = np.full(count, np.nan)
         model = self._options.costs
@@ -336,7 +339,7 @@ class Evaluation:
 
 
 def _rooms(rows: Rows) -> Slots:
-    """Return how much room buffers need: what they begin with, and some for arrivals."""
+    """Return the capacity of buffers: their initial objects, and some space for arrivals."""
     extra = rows["extra"].astype(np.int32)
     spare = np.where(rows["region"] == ELLIPSE, 0, _SPARE + extra // 4)
     rooms: Slots = (rows["k"] + extra + spare).astype(np.int32)

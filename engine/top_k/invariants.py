@@ -1,4 +1,4 @@
-"""What must always hold of top-k subscriptions, from the definitions: O(subscriptions * objects)."""
+"""Check the invariants of top-k subscriptions, from the definitions: O(subscriptions * objects)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_top_k(tables: TopKTables) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        Names the invariant that does not hold.
     """
     tables.subscriptions.check()
     tables.indexes.check()
@@ -71,7 +71,7 @@ def _check_chains(tables: TopKTables) -> None:
 
 
 def _check_pending(tables: TopKTables) -> None:
-    """Require that only who is awake waits, for each object once, and that no pair is lost."""
+    """Require that only awake subscriptions have pending objects, each once, and that no pair is lost."""
     rows, pending = tables.subscriptions.rows, tables.pending
     count = 0
     for slot in tables.subscriptions.used().tolist():
@@ -84,7 +84,7 @@ def _check_pending(tables: TopKTables) -> None:
 
 
 def ranked(tables: Ranked, slot: int) -> Iterator[tuple[Pair, float]]:
-    """Yield ((length at the anchor, id), r) of every live qualifying object."""
+    """Yield ((length at the anchor, id), r) for every live qualifying object."""
     row = tables.subscriptions.rows[slot]
     wanted = set(tables.subscriptions.keywords(slot).tolist())
     first_id = tables.objects.windows.first_ids[row["window"]]
@@ -105,14 +105,14 @@ def ranked(tables: Ranked, slot: int) -> Iterator[tuple[Pair, float]]:
 
 
 def _mass(tables: Ranked, row: Any, words: Collection[int]) -> float:  # noqa: ANN401 - a row
-    """Return what keywords count for together: their number, or the sum of their squared weights."""
+    """Return the norm of keywords: their number, or the sum of their squared weights."""
     if row["similarity"] != TFIDF:
         return len(words)
     return sum(float(tables.objects.weights.squares[word, row["index"] - 1]) for word in words)
 
 
 def _check_buffer(tables: TopKTables, slot: int) -> None:
-    """Require that a buffer holds what its mode of region says, within its bound."""
+    """Require that a buffer is correct for its region mode, and within its capacity."""
     row = tables.subscriptions.rows[slot]
     handle, k = int(row["id"]), int(row["k"])
     if not 0 <= int(row["buffer_count"]) <= int(row["buffer_room"]):
@@ -125,7 +125,7 @@ def _check_buffer(tables: TopKTables, slot: int) -> None:
     reach = (float(row["reach_m"]), int(row["reach_id"]))
     if row["region"] == ELLIPSE:
         if row["first_pending"] != NO_PENDING or (len(held) < k and math.isfinite(reach[0])):
-            return  # until the device says where it is, nobody knows its result
+            return  # the result is unknown until the device reports its position
         expected = {pair[1]: r_m for pair, r_m in best[:k]}
     else:
         expected = {pair[1]: r_m for pair, r_m in best if pair < reach}
@@ -147,7 +147,7 @@ def _check_buffer(tables: TopKTables, slot: int) -> None:
 def _is_needless(
     tables: TopKTables, slot: int, object_id: int, r_m: float, held: Mapping[int, float]
 ) -> bool:
-    """Whether k that are held are better than an object everywhere, and count for as long."""
+    """Return whether k held objects are better than an object everywhere, and count for as long."""
     row = tables.subscriptions.rows[slot]
     one, *others = _items(tables, [object_id, *held])
     beating = 0
@@ -158,7 +158,7 @@ def _is_needless(
 
 
 def _outlives(tables: TopKTables, subscription: Row, item: Row, other: Row) -> bool:
-    """Whether an object counts for as long as another does."""
+    """Return whether an object counts for at least as long as another."""
     duration_ms, count = tables.objects.windows.last(int(subscription["window"]))
     if duration_ms:
         ends = [min(int(one["expiry_ms"]), int(one["created_ms"]) + duration_ms) for one in (item, other)]

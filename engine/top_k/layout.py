@@ -1,4 +1,4 @@
-"""Rows of top-k subscriptions and of what they hold, and the numbers that stand for nothing."""
+"""Define the rows of top-k subscriptions and of their holdings, and the numbers that stand for none."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Row = Any
 """One row of a table, by reference."""
 
 BY_COST = -1
-"""Instead of a fixed b: chosen at each anchor."""
+"""In place of a fixed b: it is chosen at each anchor."""
 
 NO_PENDING = -1
-"""Ends a chain of objects that wait."""
+"""The end of a chain of pending objects."""
 
 ELLIPSE = int(RegionMode.ELLIPSE)
 TFIDF = int(Similarity.TFIDF)
@@ -48,33 +48,33 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("anchored_ms", np.int64),
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("speed_mps", np.float32),  # NaN while unknown
-        ("arrivals", np.float32),  # objects let in, older ones counted less
+        ("arrivals", np.float32),  # inserted objects; older ones count less
         ("held_s", np.float32),  # objects held times seconds, likewise
-        ("ample_m", np.float32),  # as many as are looked for lay within it of the anchor; maybe infinite
+        ("ample_m", np.float32),  # distance from the anchor with enough objects; may be infinite
         ("buffer_start", np.int32),  # first holding
         ("buffer_count", np.int32),  # holdings in use
-        ("buffer_room", np.int32),  # holdings set aside; 0 while parked
+        ("buffer_room", np.int32),  # allocated holdings; 0 while parked
         ("keyword_count", np.int32),
-        ("first_pending", np.int32),  # chain of objects that wait for the device's position (ELLIPSE)
+        ("first_pending", np.int32),  # chain of pending objects (ELLIPSE)
         ("k", np.int16),
         ("window", np.int16),  # number of its window
-        ("extra", np.int16),  # b: how many objects beyond k the device is given
-        ("base_extra", np.int16),  # what b is without a margin, or BY_COST
+        ("extra", np.int16),  # b: number of objects beyond k that the device gets
+        ("base_extra", np.int16),  # b without a margin, or BY_COST
         ("similarity", np.int8),
         ("region", np.int8),
         ("is_awake", np.int8),
-        ("is_pruned", np.int8),  # whether something below the reach is not held, since k beat it
-        ("index", np.int8),  # number of the subscription index that it is in, hence of its weights
+        ("is_pruned", np.int8),  # whether an object below the reach is not held, as k dominate it
+        ("index", np.int8),  # number of its subscription index, hence of its weights
     ],
     align=True,
 )
 
 HOLDING_DTYPE = np.dtype(
     [
-        ("r_m", np.float64),  # text share of the object for the subscription
+        ("r_m", np.float64),  # constant part of the object for the subscription
         ("object", np.int32),  # slot of the object
         ("owner", np.int32),  # slot of the subscription
-        ("next", np.int32),  # chain of the same object; of free room in a free stretch
+        ("next", np.int32),  # chain of the same object; of free spans in a free span
         ("previous", np.int32),
     ],
     align=True,
@@ -82,7 +82,7 @@ HOLDING_DTYPE = np.dtype(
 
 PENDING_DTYPE = np.dtype(
     [
-        ("object_id", np.int64),  # maybe of an object that is gone meanwhile
+        ("object_id", np.int64),  # perhaps of an object that is gone by now
         ("next", np.int32),  # chain of the same subscription; of free pairs
     ],
     align=True,

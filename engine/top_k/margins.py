@@ -1,7 +1,7 @@
-"""Positions that are known up to a margin: how large a buffer has to be for the device to keep silent.
+"""Find the buffer size for positions known up to a margin, so that the device can stay silent.
 
-A device within m of its anchor a may keep silent wherever it is if reach > f_k(a) + 2 m: its k-th length
-and its distance from the anchor are each at most m more than there.
+A device within m of its anchor a may stay silent at any such place if reach > f_k(a) + 2 m: its k-th
+length and its distance from the anchor are each at most m more than there.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _STRICT = 1.0 - 2.0 * REACH_SLACK
 def are_short(
     ranking: Ranking, count: Ints, k: Ints, margin_m: Floats | None, extra_max: int
 ) -> Rows | None:
-    """Which subscriptions need more objects than the `count` best that were asked for; None if none does.
+    """Return which subscriptions need more than the requested `count` best; None if none does.
 
-    Those that were given `extra_max` beyond k have to do with them. O(rows).
+    Subscriptions with `extra_max` objects beyond k get no more. O(rows).
     """
     if margin_m is None or not margin_m.any():
         return None
     begin, end = ranking.offsets[:-1], ranking.offsets[1:]
     may_grow = count - 1 - k < extra_max
-    # Of whom fewer were found than asked for, the reach is infinite.
+    # If fewer objects were found than requested, the reach is infinite.
     (rows,) = np.nonzero((margin_m > 0.0) & may_grow & (end - begin >= count))
     worst_m = ranking.length_m[begin[rows] + k[rows] - 1]
     reach_m = ranking.length_m[end[rows] - 1]

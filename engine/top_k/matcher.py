@@ -1,13 +1,13 @@
-"""The top-k matcher: what devices hold, kept right. Arrays in, arrays out.
+"""Match top-k subscriptions: keep the buffers of devices correct. Arrays in, arrays out.
 
 Operations (batches; costs per item beyond those of the two indexes): publish O(matches * k), remove
 O(holders), evaluate O((k + b)^2).
 
-Plan: `tables` is what there is, `evaluation` anchors subscriptions, what is here lets objects and
-subscriptions come and go. Both are rows; buffers are spans of holdings, chained by object, which is
-the result index. The object index says what is best at a place, the subscription index who is affected by
-an object. In the mode ELLIPSE (Lamps) a new object pends until the device's position is known: the next
-`evaluate` decides.
+Plan: `tables` has the data, `evaluation` anchors subscriptions, and this module adds and removes objects
+and subscriptions. Both are rows; buffers are spans of holdings, chained by object, which is the result
+index. The object index finds the best objects at a place, the subscription index the subscriptions that
+an object affects. In the mode ELLIPSE (Lamps) a new object is pending until the device's position is
+known: the next `evaluate` decides.
 
 Source: lamps.txt section 3 (framework), algorithms 2 to 4 (the three event paths).
 """
@@ -32,7 +32,7 @@ from index.tables.slots import Slots
 
 
 class TopKSpecs(NamedTuple):
-    """What top-k subscriptions ask for, a row each."""
+    """The specs of top-k subscriptions, a row each."""
 
     interests: InterestBatch
     k: Ints
@@ -41,7 +41,7 @@ class TopKSpecs(NamedTuple):
     extra: Ints | None = None
     """b of each anchored subscription; by default that of the options, or by cost."""
     lasts: Lasts | None = None
-    """Their windows; None for no windows. None in the mode ELLIPSE."""
+    """Their windows; None for no windows, as in the mode ELLIPSE."""
 
 
 class TopKMatcher:
@@ -50,7 +50,7 @@ class TopKMatcher:
     Parameters
     ----------
     objects
-        What is alive.
+        The live objects.
     options
         Buffer size and the choice of indexes.
     """
@@ -65,7 +65,7 @@ class TopKMatcher:
         self._options = options
         self._evaluation = self.make_evaluation()
         self._short: list[Slots] = []
-        """Subscriptions that may need what was left out of their buffers."""
+        """Subscriptions that may need objects that were left out of their buffers."""
 
     def make_evaluation(self) -> Evaluation:
         """Return what evaluates; another way of keeping devices right brings its own."""
@@ -77,7 +77,7 @@ class TopKMatcher:
     # -- subscriptions ---------------------------------------------------------------------------
 
     def subscribe(self, handles: Ints, specs: TopKSpecs) -> None:
-        """Make subscriptions known, parked; `evaluate` wakes them. Handles were never used before."""
+        """Add subscriptions, parked; `evaluate` wakes them. Their handles were never used before."""
         interests, k, region, extra, lasts = specs
         windows = self._objects.windows.take(lasts or Lasts.none(len(handles)), self._objects.now_ms)
         if extra is None:
@@ -110,13 +110,13 @@ class TopKMatcher:
         )
 
     def unsubscribe(self, handles: Ints) -> None:
-        """Forget subscriptions."""
+        """Remove subscriptions."""
         self.park(handles)
         slots = self.subscriptions.remove(handles)
         self._objects.windows.give_back(self.subscriptions.rows["window"][slots])
 
     def park(self, handles: Ints) -> None:
-        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        """Stop evaluating subscriptions until `evaluate`. Those that are already parked do not change."""
         slots = self.subscriptions.slots(handles)
         rows = self.subscriptions.rows
         slots = slots[rows["is_awake"][slots] == 1]
@@ -129,12 +129,12 @@ class TopKMatcher:
         self.tables.pending.take(rows, slots)
 
     def are_awake(self, handles: Ints) -> Bools:
-        """Whether each subscription is evaluated."""
+        """Return whether each subscription is evaluated."""
         awake: Bools = self.subscriptions.rows["is_awake"][self.subscriptions.slots(handles)] == 1
         return awake
 
     def are_pending(self, handles: Ints) -> Bools:
-        """Whether something waits for the position of each subscription's device."""
+        """Return whether an object waits for the position of each subscription's device."""
         return self.tables.are_pending(handles)
 
     def keyword_lists(self, handles: Ints) -> KeywordLists:
@@ -144,31 +144,31 @@ class TopKMatcher:
     # -- evaluation ------------------------------------------------------------------------------
 
     def retrieve(self, positions: Positions) -> list[Choice] | None:
-        """Retrieve and choose what `evaluate` is to settle; None if something pends.
+        """Retrieve and choose for a later `evaluate`; return None if an object is pending.
 
-        It may run in another thread while no object comes or goes and no subscription begins or ends;
-        others may be evaluated. Most of the time it is a kernel without the GIL.
+        It may run in another thread while no object is added or removed and no subscription starts or
+        ends; other subscriptions may be evaluated. Most of the time it is a kernel without the GIL.
         """
         if self.tables.pending.count and self.are_pending(positions.handles).any():
             return None
         return self._evaluation.retrieve(positions)
 
     def evaluate(self, positions: Positions, retrieved: object | None = None) -> Rows:
-        """Evaluate subscriptions where their devices are; wake those that are parked.
+        """Evaluate subscriptions at the positions of their devices; wake those that are parked.
 
-        What pends for them is decided.
+        Their pending objects are decided.
 
         Parameters
         ----------
         positions
-            Where they are.
+            Positions of the devices.
         retrieved
-            What `retrieve` has said of these positions, if nothing has changed since.
+            The result of `retrieve` for these positions, if nothing has changed since then.
 
         Returns
         -------
         array of CHANGE_DTYPE
-            What enters and leaves buffers, grouped by subscription.
+            Objects that enter and leave buffers, grouped by subscription.
         """
         is_pending = self.are_pending(positions.handles) if self.tables.pending.count else None
         if is_pending is None or not is_pending.any():
@@ -179,7 +179,7 @@ class TopKMatcher:
         return np.concatenate([located, self._evaluation.anchor(positions.part(~is_pending))])
 
     def refill(self) -> Rows:
-        """Let what was left out into the buffers that may need it now; devices ask for the rest."""
+        """Insert pruned objects into buffers that may need them now; devices request the rest."""
         if not self._short:
             return np.empty(0, dtype=CHANGE_DTYPE)
         slots = np.unique(np.concatenate(self._short))
@@ -187,7 +187,7 @@ class TopKMatcher:
         return self._evaluation.restore(slots)
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
-        """Return ids and text shares of what the device of a subscription holds."""
+        """Return the ids of the objects that a subscription's device holds, and their constant parts."""
         row = self.row(handle)
         start = int(row["buffer_start"])
         held = self.buffers.holdings[start : start + int(row["buffer_count"])]
@@ -204,12 +204,12 @@ class TopKMatcher:
         return found
 
     def generation(self, handle: int) -> int:
-        """Return that of the weights a subscription was evaluated by; 0 if its keywords count alike."""
+        """Return the generation of a subscription's weights; 0 if its keywords count alike."""
         number = int(self.row(handle)["index"])
         return self.weights.generations[number - 1] if number else 0
 
     def search(self, specs: TopKSpecs, x_m: Floats, y_m: Floats) -> Ranking:
-        """Return the k best at each place, now, for nobody in particular."""
+        """Return the k best at each place now, without adding a subscription."""
         unbounded = np.full(len(specs.k), np.inf)
         lasts = specs.lasts or Lasts.none(len(specs.k))
         first_ids = self._objects.windows.first_ids_of(lasts, self._objects.now_ms)
@@ -217,7 +217,7 @@ class TopKMatcher:
         return self._objects.index.best(interests, x_m, y_m, specs.k, unbounded, first_ids)
 
     def outdated(self, count: int) -> Positions:
-        """Return where some subscriptions, at most so many, were evaluated by weights of before."""
+        """Return up to `count` subscriptions that earlier weights evaluated, at their anchors."""
         used = self.subscriptions.used()
         rows = self.subscriptions.rows
         awake = used[(rows["is_awake"][used] == 1) & (rows["similarity"][used] == TFIDF)]
@@ -233,7 +233,7 @@ class TopKMatcher:
     # -- objects ---------------------------------------------------------------------------------
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
-        """Take note of new objects, which are in the table already."""
+        """Match new objects, which are already in the table."""
         matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
         rows = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
         owners = self.subscriptions.slots(matches.ids)
@@ -250,13 +250,13 @@ class TopKMatcher:
         return Published(changes, lowered, newly_pending)
 
     def _ask_first(self, owners: Slots, object_ids: Ints) -> Ints:
-        """Let objects pend for subscriptions in the mode ELLIPSE; return whose device is to be asked."""
+        """Add pending objects in the mode ELLIPSE; return the subscriptions that need a position now."""
         newly_pending = self.tables.pending.note(self.subscriptions.rows, owners, object_ids)
         handles: Ints = self.subscriptions.rows["id"][newly_pending]
         return handles
 
     def _needed(self, owners: Slots, new_slots: Slots) -> tuple[Slots, Slots]:
-        """Return which anchored subscriptions need which new objects."""
+        """Return the pairs of an anchored subscription and a new object that it needs."""
         if not self._options.prunes:
             return owners, new_slots
         kept = np.empty(len(owners), dtype=np.bool_)
@@ -305,7 +305,10 @@ class TopKMatcher:
         return changes[:emitted], rows["id"][moved[:moved_count]]
 
     def remove(self, slots: Slots, *, notify: bool) -> Rows:
-        """Take objects out of all buffers, which are in the table still; return that, if it is told."""
+        """Remove objects from all buffers while they are still in the table.
+
+        Returns these changes if `notify` is set.
+        """
         holdings, objects = self.buffers.holdings, self._objects.table.rows
         count = buffer_kernels.count_holders(objects, holdings, slots) if notify else 0
         if count and self._options.prunes:
@@ -317,7 +320,7 @@ class TopKMatcher:
         return changes[np.argsort(changes["handle"], kind="stable")]
 
     def leave(self, slots: Slots, window: int, *, notify: bool) -> Rows:
-        """Take objects out of the buffers of subscriptions of a window; return that, if it is told."""
+        """Remove objects from the buffers of a window; return these changes if `notify` is set."""
         holdings, objects = self.buffers.holdings, self._objects.table.rows
         count = buffer_kernels.count_holders(objects, holdings, slots) if notify else 0
         changes = np.empty(count, dtype=CHANGE_DTYPE)
@@ -329,7 +332,7 @@ class TopKMatcher:
     # -- for tests and operators -----------------------------------------------------------------
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         parts = (self.subscriptions, self.buffers, self.tables.pending, self.tables.indexes)
         return sum(part.memory_bytes() for part in parts)
 
@@ -339,6 +342,6 @@ class TopKMatcher:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Names the invariant that does not hold.
         """
         check_top_k(self.tables)

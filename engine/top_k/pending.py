@@ -1,4 +1,4 @@
-"""Which objects wait for the position of whose device.
+"""Hold the objects that wait for the position of a subscription's device.
 
 Operations: note and take O(1) a pair of a subscription and an object.
 """
@@ -24,18 +24,18 @@ class Pending:
         self._ends = np.zeros(1, dtype=np.int64)
         self._free = np.full(1, NO_PENDING, dtype=np.int32)
         self.count = 0
-        """How many pairs there are: nothing here is called on a report's way while there is none."""
+        """The number of pairs: while it is 0, a report calls nothing in this module."""
 
     def __len__(self) -> int:
         return self.count
 
     @property
     def end(self) -> int:
-        """Every pair from here on is unused."""
+        """Return the number of the first pair of the unused rest."""
         return int(self._ends[0])
 
     def note(self, subscriptions: Rows, owners: Slots, object_ids: Ints) -> Slots:
-        """Add pairs; return the subscriptions for which nothing waited before, each once."""
+        """Add pairs; return the subscriptions that had no pending object before, each once."""
         self.count += len(owners)
         self.pairs = longer(self.pairs, max(self.end, self.count))
         newly_pending = np.empty(len(owners), dtype=np.int32)
@@ -45,7 +45,7 @@ class Pending:
         return newly_pending[:count]
 
     def take(self, subscriptions: Rows, slots: Slots) -> tuple[Ints, Ints]:
-        """Remove what waits for these subscriptions; return offsets and ids, each row's objects."""
+        """Remove the pending objects of subscriptions; return offsets and ids, each row's objects."""
         offsets = np.zeros(len(slots) + 1, dtype=np.int64)
         kernels.measure(subscriptions, self.pairs, slots, offsets)
         object_ids = np.empty(int(offsets[-1]), dtype=np.int64)
@@ -54,7 +54,7 @@ class Pending:
         return offsets, object_ids
 
     def ids(self, subscriptions: Rows, slot: int) -> list[int]:
-        """Return what waits for one subscription."""
+        """Return the pending objects of one subscription."""
         return self._ids(int(subscriptions["first_pending"][slot]))
 
     def free_count(self) -> int:
@@ -69,5 +69,5 @@ class Pending:
         return found
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return int(self.pairs.nbytes)

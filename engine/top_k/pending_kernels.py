@@ -1,4 +1,4 @@
-"""Chains of objects that wait for a device's position, from `subscriptions[...]["first_pending"]`."""
+"""Chain objects that wait for a device's position, from `subscriptions[...]["first_pending"]`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def note(
     object_ids: Ints,
     newly_pending: Slots,
 ) -> int:
-    """Chain objects; return how many are in `newly_pending`: owners for whom nothing waited before."""
+    """Chain objects; return the number of owners in `newly_pending`, which had none pending before."""
     count = 0
     for i in range(owners.shape[0]):
         place = take_rows(pairs["next"], free, 0, ends, 0, 1)
@@ -39,7 +39,7 @@ def note(
 
 @kernel
 def measure(subscriptions: Rows, pairs: Rows, slots: Slots, offsets: Ints) -> None:
-    """Write where the objects of each subscription would end, one behind the other."""
+    """Write the end offsets of each subscription's objects, stored one after another."""
     total = 0
     for i in range(slots.shape[0]):
         place = subscriptions[slots[i]]["first_pending"]

@@ -1,15 +1,14 @@
-"""What k others beat everywhere and outlive: devices need not know it.
+"""Prune objects that k longer-lived others dominate everywhere: devices do not need them.
 
-An object j can be left out of a buffer if k that are in it are nearer wherever the device is, and go no
-sooner: for o_i and o_j, of text shares r_i and r_j,
+An object j can be left out of a buffer if k objects in it are nearer at every place of the device, and do
+not end earlier. For o_i and o_j, with constant parts r_i and r_j of their lengths,
 
     |o_i o_j| + r_i < r_j    hence    |p o_i| + r_i < |p o_j| + r_j    at every place p,
 
-and o_i does not end to count before o_j does. If o_i is left out itself, the k that beat
-it beat o_j too. When one of the k is taken away early, what was left out is looked through (`restore`).
+and o_i does not cease to count before o_j does. If o_i is left out itself, the k objects that dominate it
+dominate o_j, too. When one of the k is removed early, the pruned objects are searched again (`restore`).
 
-It is the k-skyband of skype.txt section 6.1, for devices that may be anywhere.
-Cost: O(k + b) an object.
+It is the k-skyband of skype.txt section 6.1, for devices that may be anywhere. Cost: O(k + b) an object.
 """
 
 from __future__ import annotations
@@ -32,12 +31,15 @@ Slots = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 _MARGIN_M = 0.001
-"""Lengths are rounded by far less."""
+"""Rounding errors of lengths are far smaller."""
 
 
 @leaf
 def _outlives(window: int, durations: Ints, item: Row, other: Row) -> bool:
-    """Whether an object counts for as long as another does. `durations` are those of windows, in ms."""
+    """Return whether an object counts for at least as long as another.
+
+    `durations` are those of windows, in ms.
+    """
     end, other_end = int(item["expiry_ms"]), int(other["expiry_ms"])
     if window == NO_WINDOW:
         return end >= other_end
@@ -50,7 +52,7 @@ def _outlives(window: int, durations: Ints, item: Row, other: Row) -> bool:
 
 @leaf
 def _dominates(window: int, durations: Ints, item: Row, r_m: float, other: Row, other_r_m: float) -> bool:
-    """Whether an object is better than another everywhere, for as long as that counts."""
+    """Return whether an object is better than another everywhere, for as long as the other counts."""
     if r_m >= other_r_m or not _outlives(window, durations, item, other):
         return False
     apart_m = length(item["x_m"] - other["x_m"], item["y_m"] - other["y_m"], r_m)
@@ -67,10 +69,10 @@ def prune(
     chosen: Chosen,
     slots: Slots,
 ) -> int:
-    """Leave out of chosen buffers what k others in them beat; return how many objects are left in all.
+    """Prune chosen buffers; return the number of objects that are left in all of them.
 
-    `rows` are copies of those of subscriptions, where `is_pruned` is set; `slots` is room for a slot for
-    each object. The best come first, and what beats another comes before it.
+    `rows` are copies of the rows of subscriptions, where `is_pruned` is set; `slots` is scratch for a
+    slot for each object. The best come first, and an object comes after those that dominate it.
     """
     end = 0
     first = 0
@@ -113,7 +115,10 @@ def undominated(
     slots: Slots,
     kept: Flags,
 ) -> None:
-    """Tell which new objects buffers need, pairs of a subscription and an object below its reach."""
+    """Write to `kept` which new objects buffers need.
+
+    `owners` and `slots` are pairs of a subscription and an object below its reach.
+    """
     for i in range(owners.shape[0]):
         row = subscriptions[owners[i]]
         item = objects[slots[i]]
@@ -146,10 +151,10 @@ def restore(
     shares: Floats,
     changes: Rows,
 ) -> int:
-    """Let into buffers what is below their reach and k do not beat; return how many changes there are.
+    """Insert objects below the reach that k others do not dominate; return the number of changes.
 
-    Row i has objects below its reach at `offsets[i] : offsets[i + 1]`, the best first; for those that it
-    does not hold there is room.
+    Row i has objects below its reach at `offsets[i] : offsets[i + 1]`, the best first. There is capacity
+    for those that it does not hold.
     """
     emitted = 0
     for i in range(owners.shape[0]):
@@ -179,7 +184,7 @@ def restore(
 
 @kernel
 def pruned_holders(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slots, found: Slots) -> int:
-    """Write which subscriptions hold one of these objects and not all below their reach; return how many.
+    """Write the subscriptions with pruned buffers that hold one of these objects; return their number.
 
     Each may be written several times.
     """

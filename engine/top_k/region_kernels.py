@@ -1,4 +1,4 @@
-"""Where subscriptions may be affected, and whether devices are where their results hold.
+"""Compute where objects may affect subscriptions, and test whether results hold at their devices.
 
 In the mode ELLIPSE a new object may enter the result somewhere in R only if its least length there is at
 most the upper bound of f_k over R, (gamma + f_k(a)) / 2 (lamps.txt lemma 4, theorem 4). In the anchored
@@ -41,7 +41,7 @@ def fill_reaches(
     reach_id: Ints,
     scratch: Floats,
 ) -> None:
-    """Write where the index should look for these subscriptions, and how far.
+    """Write the places and reaches of these subscriptions for the index.
 
     `scratch` has shape (3, the largest k).
     """
@@ -83,7 +83,7 @@ def _worst_length(objects: Rows, holdings: Rows, subscription: Row, x_m: float, 
 
 @leaf
 def _is_inside(objects: Rows, holdings: Rows, subscription: Row, x_m: float, y_m: float) -> bool:
-    """Whether the buffer of an ELLIPSE subscription is its result at a position, but for what pends."""
+    """Return whether an ELLIPSE buffer is the result at a position, apart from pending objects."""
     if math.isinf(subscription["reach_m"]):
         return True
     if subscription["buffer_count"] < subscription["k"]:
@@ -123,11 +123,11 @@ def resolve(
     lengths: Floats,
     shares: Floats,
 ) -> None:
-    """Rank the buffers of ELLIPSE subscriptions together with the objects that pend for them.
+    """Rank the buffers of ELLIPSE subscriptions together with their pending objects.
 
-    Row i has room for its k + 1 best at `starts[i]`; `sizes[i]` says how many there are, or -1 if the
-    objects have to be searched: the device is not where its buffer is its result, or no pending object
-    entered, so that nobody knows the (k+1)-th best. Source: lamps.txt algorithm 3.
+    Row i has space for its k + 1 best at `starts[i]`. `sizes[i]` is their number, or -1 if the objects
+    have to be searched: either the buffer is not the result at the device's position, or no pending
+    object entered, so that the (k+1)-th best is unknown. Source: lamps.txt algorithm 3.
     """
     for i in range(slots.shape[0]):
         subscription = subscriptions[slots[i]]
@@ -152,7 +152,7 @@ def resolve(
         for j in range(pending_offsets[i], pending_offsets[i + 1]):
             object_slot = find(id_keys, id_values, pending_ids[j])
             if object_slot == NO_VALUE or _is_held(holdings, subscription, object_slot):
-                continue  # it has gone, or come otherwise
+                continue  # it is gone, or was inserted in another way
             item = objects[object_slot]
             r_m = share_of(subscription, pool, item, object_pool, squares)
             here = length(x_m[i] - item["x_m"], y_m[i] - item["y_m"], r_m)

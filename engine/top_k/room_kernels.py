@@ -1,4 +1,4 @@
-"""Stretches of holdings, in sizes of whole steps; free ones are chained by size."""
+"""Allocate spans of holdings, in sizes of whole steps; free ones are chained by size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from safe_region.jit import kernel, leaf
 Slots = npt.NDArray[np.int32]
 
 ROOM_STEP = 4
-"""Sizes are multiples of this, so that stretches given back fit others."""
+"""Sizes are multiples of this, so that freed spans fit other buffers."""
 
 
 @leaf
@@ -31,7 +31,7 @@ def _give_back_room(holdings: Rows, free: Slots, start: int, room: int) -> None:
 def take(
     subscriptions: Rows, holdings: Rows, free: Slots, slots: Slots, steps: Slots, ends: Ints
 ) -> None:
-    """Give each subscription a stretch, a free one of its size or a new one."""
+    """Allocate a span for each subscription, a free one of its size or a new one."""
     for i in range(slots.shape[0]):
         subscriptions[slots[i]]["buffer_start"] = _take_room(holdings, free, ends, int(steps[i]))
         subscriptions[slots[i]]["buffer_count"] = 0
@@ -40,7 +40,7 @@ def take(
 
 @kernel
 def give_back(subscriptions: Rows, holdings: Rows, free: Slots, slots: Slots) -> None:
-    """Chain the stretches of these subscriptions as free."""
+    """Chain the spans of these subscriptions as free."""
     for i in range(slots.shape[0]):
         row = subscriptions[slots[i]]
         _give_back_room(holdings, free, int(row["buffer_start"]), int(row["buffer_room"]))
@@ -57,7 +57,7 @@ def relocate(
     steps: Slots,
     ends: Ints,
 ) -> None:
-    """Move buffers to stretches of other sizes."""
+    """Move buffers to spans of other sizes."""
     for i in range(slots.shape[0]):
         row = subscriptions[slots[i]]
         before = int(row["buffer_start"])

@@ -1,4 +1,4 @@
-"""What the top-k matcher has: rows of subscriptions, buffers, what pends, the index; how to read them."""
+"""Hold the data of the top-k matcher: rows of subscriptions, buffers, pending objects, the index."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from index.tables.slots import Slots
 
 
 class TopKTables:
-    """Subscriptions, and what their devices hold of the objects.
+    """Subscriptions, and the objects that their devices hold.
 
     Parameters
     ----------
     objects
-        What is alive, common to all matchers.
+        The live objects, common to all matchers.
     options
-        The choice of the indexes that say who is affected by a new object.
+        The choice of the indexes that find the subscriptions that a new object affects.
     """
 
     def __init__(self, objects: Objects, options: EngineOptions) -> None:
@@ -37,10 +37,10 @@ class TopKTables:
         self.pending = Pending()
         self.indexes = SubscriptionIndexes(options.subscription_index, options.weighted_index)
         self.reaches: Callable[[Slots], ReachBatch] = self.reaches_of
-        """Says where the index looks for subscriptions, and how far."""
+        """Returns the places and reaches of subscriptions for the index."""
 
     def are_pending(self, handles: Ints) -> Bools:
-        """Whether something waits for the position of each subscription's device."""
+        """Return whether an object waits for the position of each subscription's device."""
         if not len(self.pending):
             return np.zeros(len(handles), dtype=np.bool_)
         first = self.subscriptions.rows["first_pending"][self.subscriptions.slots(handles)]
@@ -53,19 +53,19 @@ class TopKTables:
         return found
 
     def anchors(self, slots: Slots) -> Positions:
-        """Return where subscriptions are anchored, as positions of their devices."""
+        """Return the anchors of subscriptions, as positions of their devices."""
         rows = self.subscriptions.rows[slots]
         handles, x_m, y_m = (rows[name].copy() for name in ("id", "x_m", "y_m"))
         return Positions(handles, x_m, y_m, speed_mps=rows["speed_mps"].astype(np.float64))
 
     def interests(self, slots: Slots) -> InterestBatch:
-        """Return what subscriptions look for."""
+        """Return the interests of subscriptions."""
         table = self.subscriptions
         weight_m, similarity = table.rows["weight_m"][slots], table.rows["similarity"][slots]
         return self.objects.weighed(InterestBatch(weight_m, similarity, table.keyword_lists(slots)))
 
     def index_numbers(self, slots: Slots) -> Numbers:
-        """Return the index in which subscriptions belong that are evaluated now."""
+        """Return the index number of each subscription that is evaluated now."""
         similarity = self.subscriptions.rows["similarity"][slots]
         return index_numbers(similarity, self.objects.weights.current)
 
