@@ -88,7 +88,7 @@ class Polygons:
         return self.append(kept)
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._offsets.nbytes + self._x_m.nbytes + self._y_m.nbytes
 
 

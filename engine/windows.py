@@ -99,7 +99,7 @@ class Windows:
         """Return the milliseconds and the number of objects of a window; 0 for the other kind."""
         return int(self._duration_ms[number]), int(self._count[number])
 
-    # -- subscriptions --------------------------------------------------------------------------
+    # -- subscriptions ---------------------------------------------------------------------------
 
     def take(self, lasts: Lasts, now_ms: int) -> Numbers:
         """Return the numbers of windows, each for one more subscription."""
@@ -149,7 +149,7 @@ class Windows:
         young = rows["id"][rows["created_ms"] > now_ms - duration_ms]
         return int(young.min(initial=self.next_id))
 
-    # -- objects ---------------------------------------------------------------------
+    # -- objects ---------------------------------------------------------------------------------
 
     def leaving(self, ids: Ints) -> list[Leaving]:
         """Return objects that leave windows when others are published, which are not in the table yet."""
@@ -218,7 +218,7 @@ class Windows:
     def _numbers(self) -> list[int]:
         return [number for number in self._number_of.values() if number != NO_WINDOW]
 
-    # -- queries ----------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------
 
     def first_ids_of(self, lasts: Lasts, now_ms: int) -> Ints:
         """Return the first id that counts in each window, whether or not a subscription has it."""

@@ -141,7 +141,7 @@ def _edge_flaw(x: Floats, y: Floats, offsets: Ints, places: Ints) -> int:
 
 @leaf
 def _pair_flaw(x: Floats, y: Floats, a: int, b: int, c: int, d: int, count: int) -> int:
-    """Return the contact of the edges ab and cd, whose boxes meet.
+    """Return the contact of the edges ab and cd; their boxes meet.
 
     `count` is the vertex count of their ring, 0 if they are of two rings.
     """

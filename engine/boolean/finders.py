@@ -89,10 +89,11 @@ class ClauseFinder:
         self._index.insert(clauses.astype(np.int64), boxes, self._clauses.keyword_lists(clauses))
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:
-        """Move clauses to new boxes; return objects in one of the two boxes that may match differently.
+        """Move clauses to new boxes; return objects in one of the two that may match differently.
 
-        Clauses that are covered by others are omitted. An area whose match changes has a point in one of
-        the searched strips: if all its points in the new box lay in `same`, it would match as before.
+        Clauses that are covered by others are omitted. An area that starts or ceases to match has a point
+        in one of the searched strips: if all its points in the new box lay in `same`, it would match as
+        before.
         """
         self.place(clauses, boxes)
         which = np.flatnonzero(self._clauses.rows["is_covered"][clauses] == 0)

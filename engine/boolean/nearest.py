@@ -1,4 +1,4 @@
-"""Choose slacks of the mode NEAREST, whose regions end where the result changes, as in AP+-Tree-Safe.
+"""Choose slacks of the mode NEAREST: regions that end where the result changes, as in AP+-Tree-Safe.
 
 The device holds its result, and is silent in a circle about the place where it was evaluated. The radius
 is the distance to the nearest match outside of the range, less the range's radius (ap-tree.txt, footnote

@@ -214,7 +214,7 @@ class BooleanTables:
             )
         return Boxes(*boxes[:, :2].max(axis=0), *boxes[:, 2:].min(axis=0))
 
-    # -- matches ----------------------------------------------------------------------------
+    # -- matches ---------------------------------------------------------------------------------
 
     def find(self, places: Places) -> Pairs:
         """Return the live objects that match subscriptions at places; rows are those of `places`."""

@@ -12,4 +12,4 @@ class Work:
     pairs: int = 0
     """Pairs of a subscription and an object that were tested one by one."""
     settled: int = 0
-    """Subscriptions with too many matches that were brought up to date."""
+    """Subscriptions with too many matches that were settled again."""

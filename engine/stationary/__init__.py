@@ -1,1 +1,1 @@
-"""Match stationary top-k subscriptions, whose results the server alone keeps correct, as Skype does."""
+"""Match stationary top-k subscriptions: the server alone keeps their results correct, as Skype does."""

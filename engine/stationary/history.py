@@ -31,7 +31,7 @@ class History:
         self._arrived = 0
         """Messages so far."""
         self._come = self._gone = float(_REMEMBERED)
-        """The same lately, and those that went."""
+        """Recent arrivals and departures."""
         self._matched: Ints = np.zeros(16, dtype=np.int64)
         """Messages that have reached theta since the buffer was built."""
         self._since: Ints = np.zeros(16, dtype=np.int64)

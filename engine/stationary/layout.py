@@ -52,7 +52,7 @@ ENTRY_DTYPE = np.dtype(
         ("expiry_ms", np.int64),
         ("object", np.int32),  # slot of the object
         ("owner", np.int32),  # slot of the subscription
-        ("next", np.int32),  # chain of the same object; of free spans in a free span
+        ("next", np.int32),  # chain of the same object; in a free span, of free spans
         ("previous", np.int32),
         ("dominators", np.int16),  # number of better objects in the buffer that outlive it
         ("is_result", np.int8),  # whether it is among the k best, which the device holds

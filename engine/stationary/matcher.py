@@ -77,7 +77,7 @@ class StationaryMatcher:
         self.weights = objects.weights
         self.policy = options.stationary
         self.refills = 0
-        """The number of buffers that were rebuilt because too few objects were left, since the start."""
+        """The number of buffers that were rebuilt since the start because too few objects were left."""
         self._short: list[Slots] = []
         """Subscriptions with buffers to rebuild after the removed objects have left the table."""
         self._shrunk: list[Slots] = []
@@ -219,7 +219,7 @@ class StationaryMatcher:
         return Ranking.join(found)
 
     def _begin_by_score(self, slots: Slots, k: Ints) -> InitialBuffers:
-        """Return all that has a share of the k-th best score, if that is not too much."""
+        """Return the objects with a fraction of the k-th best score, unless there are too many."""
         first = self.tables.best(slots, k)
         found = np.diff(first.offsets)
         kth_m = np.full(len(slots), np.inf)
@@ -351,7 +351,7 @@ class StationaryMatcher:
         handles: Ints = rows["id"][(rows["is_awake"] == 1) & (rows["entry_count"] < rows["k"])]
         return handles
 
-    # -- buffers of devices -----------------------------------------------------------------------
+    # -- buffers of devices ----------------------------------------------------------------------
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return ids and constant parts of the result of a subscription."""

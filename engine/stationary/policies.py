@@ -1,33 +1,34 @@
-"""How much a buffer of a stationary subscription begins with: theta, and what lies below it.
+"""Choose the initial size of a stationary subscription's buffer: theta, and the objects below it.
 
-cost, ours, holds as many as cost least in all. With n objects below theta, n come and n go in the time
-that the window takes to turn over. Each costs a *pair*: it is matched, let in, and taken out. How many
-are there at a time is a queue with as many servers as customers (M/M/inf) and mean n, so from n on it
-takes
+cost, ours, holds the number of objects with the least total cost. With n objects below theta, n arrive
+and n leave in the time in which the window turns over. Each costs a *pair*: it is matched, inserted, and
+removed. The number at a time is a queue with as many servers as customers (M/M/inf) and mean n, so from n
+on it takes
 
     tau(n) = sum over j from k to n of  P(N >= j) / (j P(N = j)),   N of Poisson's law with mean n
 
-turns until fewer than k are left, and a buffer is built anew. So C(n) = n * pair + retrieval / tau(n):
-for expiries as for moves (`engine.top_k.choice_kernels`) what is held is paid for by what it saves. Both
-costs are running means of what was measured.
+turns until fewer than k are left, and the buffer is rebuilt. So C(n) = n * pair + retrieval / tau(n): for
+expiries as for moves (`engine.top_k.choice_kernels`) the cost of held objects is weighed against the cost
+that they save. Both costs are running means of measurements.
 
-The others are those that skype.txt compares (sections 2.3, 6.2, 8.1.2):
+The others are the policies that skype.txt compares (sections 2.3, 6.2, 8.1.2):
 
 cskyband
-    As many as cost least, by equation 13 in looks at an entry. A message reaches the length behind the
-    n-th, theta, with prob(theta) = h n / |W|: the share of the window, and h, by which the messages since
-    the last time have differed from that (`history`). With m = |W| prob(theta), at least k,
+    The number with the least cost, by equation 13 in looks at an entry. A message reaches the length
+    behind the n-th, theta, with prob(theta) = h n / |W|: the fraction of the window, and h, the factor by
+    which the messages since the last time have differed from it (`history`). With m = |W| prob(theta), at
+    least k,
 
         C(n) = prob(theta) * k (1 + ln(m/k))  +  cost / Z(m)
 
     where the size of a k-skyband is |s.A| (equation 9 has 0 for it at m = k), and Z is the time until a
-    random walk from m, with a barrier at 2 m, comes to k - 1. Messages come with the share a of all that
-    come and go, lately (section 6.3); with a = 1/2, as in a window of so many messages, Z is that of
-    equation 12. |W| does not matter to where C is least. `cost` is what retrievals of this very
-    subscription have taken, each time half of that before and half of the last: under this policy each
-    is retrieved, and timed, alone.
+    random walk from m, with a barrier at 2 m, reaches k - 1. Of all recent arrivals and departures of
+    messages, a fraction a are arrivals (section 6.3). With a = 1/2, as in a window of a fixed number of
+    messages, Z is that of equation 12. |W| does not affect the minimum of C. `cost` is that of earlier
+    retrievals of the same subscription, each time the mean of the previous estimate and the last one:
+    under this policy each subscription is retrieved, and timed, alone.
 skyband
-    Whatever has at least a share of the k-th best score (0.95 is the sweet spot of figure 10).
+    All objects with at least a fraction of the k-th best score (0.95 is the sweet spot of figure 10).
 kmax
     k_max objects, of which none is left out: three times k (60 for 20, figure 10).
 
@@ -86,7 +87,7 @@ class Cost:
 
 
 class InitialBuffers(NamedTuple):
-    """What buffers begin with, row i at `ranking.offsets[i] : offsets[i + 1]`, and their reaches."""
+    """The initial objects of buffers, row i at `ranking.offsets[i] : offsets[i + 1]`, and reaches."""
 
     ranking: Ranking
     reach_m: Floats

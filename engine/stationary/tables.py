@@ -48,10 +48,10 @@ class StationaryTables:
         """Return the number of the first entry of the unused rest."""
         return int(self._ends[0])
 
-    # -- capacity ------------------------------------------------------------------------------------
+    # -- capacity --------------------------------------------------------------------------------
 
     def make_room(self, slots: Slots, needed: Ints) -> None:
-        """Let buffers have room for at least so many entries, and not for thrice as many."""
+        """Resize buffers to at least `needed` entries, and less than about three times as many."""
         rows = self.subscriptions.rows
         room = rows["entry_room"][slots]
         others = (room < needed) | (room > 3 * (needed + ROOM_STEP))
@@ -142,7 +142,7 @@ class StationaryTables:
         found = rows[awake[rows["index"][awake] != numbers][:count]]
         return Positions(*(found[name].copy() for name in ("id", "x_m", "y_m")))
 
-    # -- buffers of devices -----------------------------------------------------------------------
+    # -- buffers of devices ----------------------------------------------------------------------
 
     def results(self, slot: int) -> tuple[Ints, Floats]:
         """Return ids and constant parts of the result of one subscription, by id."""

@@ -74,7 +74,7 @@ HOLDING_DTYPE = np.dtype(
         ("r_m", np.float64),  # constant part of the object for the subscription
         ("object", np.int32),  # slot of the object
         ("owner", np.int32),  # slot of the subscription
-        ("next", np.int32),  # chain of the same object; of free spans in a free span
+        ("next", np.int32),  # chain of the same object; in a free span, of free spans
         ("previous", np.int32),
     ],
     align=True,

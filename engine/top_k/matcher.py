@@ -68,7 +68,7 @@ class TopKMatcher:
         """Subscriptions that may need objects that were left out of their buffers."""
 
     def make_evaluation(self) -> Evaluation:
-        """Return what evaluates; another way of keeping devices right brings its own."""
+        """Return the evaluation; another method of keeping devices exact may override it."""
         return Evaluation(self.tables, self._options)
 
     def __len__(self) -> int:
@@ -275,7 +275,7 @@ class TopKMatcher:
         return owners[kept], new_slots[kept]
 
     def _admit(self, owners: Slots, new_slots: Slots) -> tuple[Rows, Ints]:
-        """Let objects into the buffers of anchored subscriptions; lower reaches where they overflow."""
+        """Insert objects into buffers of anchored subscriptions; lower reaches where they overflow."""
         if not len(owners):
             return np.empty(0, dtype=CHANGE_DTYPE), np.empty(0, dtype=np.int64)
         order = np.argsort(owners, kind="stable")
