@@ -2,7 +2,7 @@
 
 An object with an area has its point inside the area. The object index has the points of all objects.
 Those with areas are in a second index as well, also by their points. A search of it extends farther out:
-by the largest distance from its point to which an area has reached since there was last no area at all.
+by the largest reach of an area from its point since there was last no area at all.
 
 Operations (per object that has an area, beyond the index): insert and remove O(vertices) amortised.
 Objects that are points take four bytes each.

@@ -246,7 +246,7 @@ class Engine:
         return self._with_refilled(changes) if leaving else changes[0]
 
     def remove(self, ids: Ints) -> Rows:
-        """Remove live objects; return the objects that left buffers."""
+        """Remove live objects; return the changes of buffers."""
         return self._remove(ids, notify=True)
 
     def _remove(self, ids: Ints, *, notify: bool) -> Rows:
@@ -265,7 +265,7 @@ class Engine:
     def take_shrunk(self) -> Ints:
         """Return the stationary subscriptions with an expired result that no object replaces.
 
-        Their handles since the last `advance`. See `StationaryMatcher.take_shrunk`.
+        Returns their handles, since the last `advance`. See `StationaryMatcher.take_shrunk`.
         """
         stationary = self.matchers.get(STATIONARY)
         return stationary.take_shrunk() if isinstance(stationary, StationaryMatcher) else _NO_HANDLES
@@ -416,5 +416,5 @@ def _evaluated(part: Part) -> Evaluated:
 
 
 def _bounds_of(count: int) -> Bounds:
-    """Return uninitialised bounds of so many subscriptions."""
+    """Return uninitialised bounds of `count` subscriptions."""
     return Bounds(np.empty(count), np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))

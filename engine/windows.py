@@ -1,9 +1,9 @@
 """Decide which live objects count for a subscription: windows.
 
-A window is the last milliseconds, or the last objects published. Ids of objects increase without gaps in
-the order in which they were published, so a window is all ids from a first one on. An object that is gone
-keeps its number, and nothing ever returns into a window. Subscriptions refer to their window by a number;
-0 stands for no window, in which every live object counts.
+A window has the objects of the last n milliseconds, or the last n objects published. Ids of objects
+increase without gaps in the order in which they were published, so a window is all ids from a first one
+on. An object that is gone keeps its number, and nothing ever returns into a window. Subscriptions refer
+to their window by a number; 0 stands for no window, in which every live object counts.
 
 For each window the rates of arrivals and departures are kept, as for all live objects: a window of time
 must cost the same as lifetimes that end at the same moments.

@@ -27,8 +27,9 @@ The strict inequality and the slack are needed. With <= a tie between f_k and th
 by ids that the device does not know. The slack covers rounding (lengths carry a relative error of some
 1e-16).
 
-Plain Python: this file runs on devices. Cost: O(|B|) a test. Source: generalises the approximate safe
-region of lamps.txt section 3 (k+1 objects, ellipses with a common focus) to a buffer of k+b.
+Plain Python: this file runs on devices. Cost: O(|B|) a test.
+Source: generalises the approximate safe region of lamps.txt section 3 (k+1 objects, ellipses with a
+common focus) to a buffer of k+b.
 """
 
 from __future__ import annotations

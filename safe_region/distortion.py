@@ -2,8 +2,8 @@
 
 The plane has one scale for a degree of longitude, that of the middle latitude of the area. Nearer to a
 pole a path from west to east is shorter on the ground than on the plane; nearer to the equator it is
-longer. In addition, the frame's sphere is not the ellipsoid: from south to north the error is up to 0.56
-%, and largest at the equator.
+longer. In addition, the frame's sphere is not the ellipsoid: from south to north the error is up to
+0.56 %, and largest at the equator.
 """
 
 from __future__ import annotations

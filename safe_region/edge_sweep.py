@@ -1,6 +1,6 @@
 """Find the points where edges of rings touch, by a sweep over the plane; stop at a forbidden contact.
 
-A line sweeps the plane from west to east, and on the line from south to north (so an upright edge counts
+A line sweeps the plane from west to east, and on the line from south to north (so a vertical edge counts
 as the steepest). The edges that meet the line are kept in order. Before any two edges cross or overlap,
 they, and all other edges through that point, are neighbours in this order. So it is enough to test edges
 when they become neighbours, and to collect the edges through each point.
@@ -8,8 +8,8 @@ when they become neighbours, and to collect the edges through each point.
 Edges of one ring may only meet as neighbours in the ring, in the vertex that they share. Edges of
 different rings may touch: they may have one point in common, which is an end of one of them.
 
-Cost: O((edges + touching points) log edges), plus a short memmove for each edge. Source: M. I. Shamos, D.
-Hoey, "Geometric Intersection Problems" (1976).
+Cost: O((edges + touching points) log edges), plus a short memmove for each edge.
+Source: M. I. Shamos, D. Hoey, "Geometric Intersection Problems" (1976).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ INSIDE = 1
 
 
 def on_grid(rings: Sequence[Ring]) -> list[GridRing]:
-    """Return rings of finite coordinates on the coarsest grid with these properties. O(vertices)."""
+    """Return rings of finite coordinates on the coarsest grid of this kind. O(vertices)."""
     ratios = [[(x.as_integer_ratio(), y.as_integer_ratio()) for x, y in ring] for ring in rings]
     finest = 2 * max((max(x[1], y[1]) for ring in ratios for x, y in ring), default=1)
     return [[(x[0] * (finest // x[1]), y[0] * (finest // y[1])) for x, y in ring] for ring in ratios]

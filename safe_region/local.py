@@ -109,8 +109,8 @@ def _hyperbola(
 ) -> tuple[Floats, Floats]:
     """Return points on the boundary of {p : |p focus| + lead <= |p against|} and its directions there.
 
-    The points are centre + axis * a cosh t + across * b sinh t, in even steps of t that are closer near
-    the anchor. So the error of a polygon grows only with the distance from the anchor.
+    The points are centre + axis * a cosh t + across * b sinh t, in even steps of t, with smaller steps
+    near the anchor. So the error of a polygon grows only with the distance from the anchor.
     """
     centre = np.array([focus.x_m + against.x_m, focus.y_m + against.y_m]) / 2.0
     axis = np.array([focus.x_m - against.x_m, focus.y_m - against.y_m])

@@ -59,7 +59,7 @@ class OracleObject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OracleWindow:
-    """The live objects that count: those of the last milliseconds, the last published ones, or both."""
+    """The live objects that count: of the last `duration_ms`, the last `count` published, or both."""
 
     duration_ms: int | None = None
     count: int | None = None

@@ -4,9 +4,9 @@ An expansion is a sum of float64 that is not rounded. Its components do not over
 first, so the last component that is not zero has the sign of the sum. Contraction or reassociation would
 break this code: kernels are compiled without fastmath, and LLVM then does neither.
 
-Cost: some 10 operations where the filter decides, some 500 where it does not. Source: J. R. Shewchuk,
-"Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates" (1997): two-sum,
-Dekker's product, expansion sums (theorem 12), the bound of `orient2d`.
+Cost: some 10 operations where the filter decides, some 500 where it does not.
+Source: J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
+Predicates" (1997): two-sum, Dekker's product, expansion sums (theorem 12), the bound of `orient2d`.
 """
 
 from __future__ import annotations

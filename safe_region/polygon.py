@@ -1,10 +1,11 @@
 """Draw the anchored region as a polygon, for pictures.
 
 For an object o of the buffer, the points p with |p o| + r(o) + |a p| < reach form an ellipse with foci a
-and o, whose boundary seen from a is rho(theta) = (l^2 - d^2) / (2 (l - d cos(theta - phi))) with l =
-reach - r(o), d = |a o| and phi the direction of o. The region requires k such objects, so its boundary is
-the k-th largest of these radii: it is star-shaped about a, and no intersection has to be computed. The
-reach is reduced as in the device's test, so an ellipse that is no more than a line counts as empty.
+and o, whose boundary seen from a is rho(theta) = (l^2 - d^2) / (2 (l - d cos(theta - phi))) with
+l = reach - r(o), d = |a o| and phi the direction of o. The region requires k such objects, so its
+boundary is the k-th largest of these radii: it is star-shaped about a, and no intersection has to be
+computed. The reach is reduced as in the device's test, so an ellipse that is no more than a line counts
+as empty.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def polygon_flaw(rings: Sequence[Ring]) -> str | None:
     Parameters
     ----------
     rings
-        The outer ring, then holes, as vertices of which the first is not repeated. The unit is any, but
-        the description of a vertex that is too far away calls it a metre.
+        The outer ring, then holes, as vertices of which the first is not repeated. In any unit; the
+        description of a vertex that is too far away calls it a metre.
     """
     if not rings:
         return "a polygon has an outer ring"

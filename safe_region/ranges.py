@@ -21,9 +21,9 @@ An object with an area lies within a circle if its area is at most the radius aw
 The tests above hold for it as well: the distance to an area changes by at most the distance moved. But
 the nearest point of a polygon's edge is computed, and rounded, so its distance may be off by some units
 in the last place of the coordinates, however small R + s is: 1e-11 m at 100 km. The area that matters is
-one that is *not* held, so a device never knows whether there is any. Therefore the test always adds 1e-9
-m, which suffices for areas of up to 100 km, and 1e-14 of the device's coordinates, which is some forty
-times the rounding error of one coordinate:
+one that is *not* held, so a device never knows whether there is any. Therefore the test always adds
+1e-9 m, which suffices for areas of up to 100 km, and 1e-14 of the device's coordinates, which is some
+forty times the rounding error of one coordinate:
 
     R + |a p| + 2 rho + 1e-9 + 1e-14 (|p_x| + |p_y|) < (R + s) * (1 - REACH_SLACK)
 

@@ -132,7 +132,7 @@ class Evaluation:
         return self._tables.nearest(places, self._matches_max, first_m)[0]
 
     def _settle_near(self, slots: Slots, positions: Positions) -> Pairs:
-        """Settle subscriptions, and settle those again at their devices that a cut slack left outside."""
+        """Settle subscriptions, and again at the device if a cut slack leaves it outside."""
         held = self.settle(slots)
         is_moving = self._subscriptions.rows["is_moving"][slots] == 1
         astray = is_moving & self._anchors.are_astray(slots, positions)

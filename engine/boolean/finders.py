@@ -1,4 +1,4 @@
-"""Find objects that may start or cease to match clauses when either of them change.
+"""Find objects that may start or cease to match clauses, as clauses move and objects change.
 
 There are two finders. One has a clause index, and queries the object index that all matchers share:
 objects are in memory once. The other has a moving index (`index.contracts.MovingIndex`), which keeps

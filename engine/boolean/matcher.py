@@ -194,7 +194,7 @@ class BooleanMatcher:
         return Published(changes, changed, newly_pending)
 
     def _without_pending(self, affected: Pairs) -> tuple[Pairs, Ints]:
-        """Return matches that need no position of a device, and the devices to request one from now."""
+        """Return matches that need no device position, and the subscriptions that need one now."""
         is_nearest = self.subscriptions.rows["region"][affected.rows] == NEAREST
         if not is_nearest.any():
             return affected, np.empty(0, dtype=np.int64)

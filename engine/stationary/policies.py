@@ -50,7 +50,7 @@ N_FACTOR_MAX = 8
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _STEPS = 24
 _RATIO_STEPS = 2
-"""Costs of retrievals are distinguished by half powers of two, up to this many steps:"""
+"""Costs of retrievals are distinguished by half powers of two, up to `_RATIO_MAX` steps."""
 _RATIO_MAX = 40
 _RATIO_IS_ONE = 1e-3
 """This near to 1 the general formula loses digits."""

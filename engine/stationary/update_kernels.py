@@ -227,7 +227,7 @@ def _may_keep_out(row: Row, object_id: int) -> bool:
 
 @leaf
 def _give_way(row: Row, entries: Rows, place: int) -> None:
-    """Remove an early removed object from the dominators of other entries."""
+    """Remove an object that leaves early from the dominators of other entries."""
     gone = entries[place]
     if _may_keep_out(row, gone["object_id"]):
         row["oldest_left_out"] = _LOST

@@ -1,10 +1,10 @@
 """Choose the anchor and the buffer size, which determine how often a device must report.
 
-At the device's position p its best objects are known, more of them than it will hold. For a buffer of m =
-k + b and an anchor a the region's size follows: from a the device can go at least (gamma - f_k(a)) / 2 in
-any direction, gamma being the reach. A larger m means fewer reports, and more objects sent: those that
-arrive within reach, and those that the device approaches as it travels. So b is the number with the least
-cost per second:
+At the device's position p its best objects are known, more of them than it will hold. For a buffer of
+m = k + b and an anchor a the region's size follows: from a the device can go at least (gamma - f_k(a)) /
+2 in any direction, gamma being the reach. A larger m means fewer reports, and more objects sent: those
+that arrive within reach, and those that the device approaches as it travels. So b is the number with the
+least cost per second:
 
     report * (v / D(b) + m * nu / (b + 1))  +  object * (m * mu + v * 2 m / (pi R))  +  held * m
 
@@ -18,7 +18,8 @@ at the device's position. This needs no further search: every object that is not
 of at least the last known length at p, less h, which bounds the reach.
 
 This is the trade-off that skype.txt section 5 makes with its cost-based k-skyband: there for expiry
-alone. Cost: O(shares * m log m) a subscription.
+alone.
+Cost: O(shares * m log m) a subscription.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ not end earlier. For o_i and o_j, with constant parts r_i and r_j of their lengt
 and o_i does not cease to count before o_j does. If o_i is left out itself, the k objects that dominate it
 dominate o_j, too. When one of the k is removed early, the pruned objects are searched again (`restore`).
 
-It is the k-skyband of skype.txt section 6.1, for devices that may be anywhere. Cost: O(k + b) an object.
+It is the k-skyband of skype.txt section 6.1, for devices that may be anywhere.
+Cost: O(k + b) an object.
 """
 
 from __future__ import annotations
