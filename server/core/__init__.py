@@ -1,1 +1,1 @@
-"""What the server knows: words to numbers, matching, and which device a change is for."""
+"""The state of the server: keywords as numbers, matching, and the routing of changes to devices."""

@@ -1,4 +1,4 @@
-"""Areas of objects in arrays, as the engine takes them."""
+"""Areas of objects as arrays for the engine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from safe_region.shapes import PolygonShape
 def with_areas(
     objects: ObjectBatch, areas: Mapping[int, ObjectArea], frame: Frame
 ) -> tuple[ObjectBatch, Rings | None]:
-    """Return a batch with the boxes about its objects, and the rings of those that are polygons.
+    """Return a batch with the boxes of its objects, and the rings of polygons among them.
 
     Parameters
     ----------
     objects
         Points.
     areas
-        By row of the batch, of those that have one.
+        Areas by row of the batch, for objects that have one.
     frame
         The service area.
     """

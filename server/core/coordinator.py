@@ -1,9 +1,9 @@
-"""The coordinator: devices, keys and leases, and what commands do to them. Synchronous, no I/O.
+"""The coordinator: devices, keys and leases, and the effects of commands on them. Synchronous, no I/O.
 
-Objects and subscriptions are the matching service's (`matching`); what changes them for devices comes
-here, and the deltas go to the sessions of the devices they are for. What arrives here has been validated,
-what had to be durable is, and nothing below can fail. Whatever asks for an evaluation puts a row into a
-batch; `evaluate` carries all of them out together.
+The matching service (`matching`) holds objects and subscriptions. Commands that change them for devices
+come to the coordinator, which passes the deltas to the sessions of the devices. Commands have been
+validated, and those that have to be durable are, so nothing below can fail. A command that needs an
+evaluation adds a row to a batch; `evaluate` evaluates the rows of a batch together.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ from server.session.leases import Leases
 from server.store.mutations import DeleteObject, Mutation, Recovered, SetLastSeen
 
 _REWEIGHED = 500
-"""Objects or subscriptions at a time: some ten milliseconds."""
+"""Objects or subscriptions that `reweigh` processes at a time: some ten milliseconds."""
 
 
 class Coordinator:
-    """All devices, all objects.
+    """All devices and all objects.
 
     Parameters
     ----------
     frame
         The service area.
     limits
-        What is accepted.
+        Limits of commands.
     options
-        How the engine works.
+        Options of the engine.
     clock
-        What tells the time.
+        The source of the time.
     lease_ms
-        How long a device may say nothing; 0 for ever.
+        How long a device may send nothing; 0 for no limit.
     serves_tenants
         Whether there are tenants beside the default one.
     """
@@ -85,23 +85,23 @@ class Coordinator:
         self.sessions = self.router.sessions
         self.counters = self.router.counters
         self.late_mutations: deque[Mutation] = deque()
-        """What must be on disk some day: expired objects, and when devices were last seen."""
+        """Mutations that no command waits for: expired objects, and the times devices were last seen."""
         self.leases = Leases(lease_ms)
         self.outboxes: set[Outbox] = set()
-        """Those of all streams."""
+        """The outboxes of all streams."""
         self.location_requests = LocationRequests()
         self.dear = DearSubscriptions()
         self.keys = ObjectKeys()
         self.subscription_counts: Counter[str] = Counter()
-        """Subscriptions by tenant."""
+        """Number of subscriptions, by tenant."""
         self._windows: dict[str, Counter[Window]] = {}
-        """By tenant: windows that its subscriptions have, and how many have each."""
+        """By tenant: the windows of its subscriptions, and how many subscriptions have each."""
         self._next_object_id = 1
 
     # -- life ------------------------------------------------------------------------------------
 
     def recover(self, found: Recovered) -> None:
-        """Take over what a store holds. Subscriptions come back parked."""
+        """Restore the content of a store. Its subscriptions are parked."""
         self.matching.advance(found.time_ms)
         self._next_object_id = found.next_object_id
         if found.idf is not None:
@@ -128,10 +128,10 @@ class Coordinator:
                     self._count_window(tenant_of(device_id), stored_window(spec), 1)
 
     def advance(self, now_ms: int) -> int:
-        """Set the time. What expires leaves mutations in `late_mutations`.
+        """Set the time. Objects that expire leave mutations in `late_mutations`.
 
-        Nothing is done while nothing is due. What is, is settled; in virtual time, in which nobody waits
-        for anything, all that can be.
+        Nothing is done while nothing is due. Subscriptions that are due are settled; in virtual time,
+        where no one waits for a response, all subscriptions that can be settled are.
         """
         clock = self.clock
         if clock.is_virtual or not self.matching.engine.skip_to(now_ms):
@@ -152,28 +152,28 @@ class Coordinator:
         self.settle(everything=self.clock.is_virtual)
 
     def settle(self, *, everything: bool = True) -> None:
-        """Bring up to date subscriptions with too many matches (`MatchingService.settle`)."""
+        """Settle subscriptions with too many matches (`MatchingService.settle`)."""
         self._route(self.matching.settle(everything=everything))
 
     def take_object_id(self) -> int:
-        """Return the next id. Ids are without gaps: those of what is refused after all are given back."""
+        """Return the next id. Ids have no gaps: the ids of objects that are refused are released."""
         object_id = self._next_object_id
         self._next_object_id += 1
         return object_id
 
     @property
     def latest_object_id(self) -> int:
-        """The id given last."""
+        """The latest id."""
         return self._next_object_id - 1
 
     def give_back_object_ids(self, first_id: int) -> None:
-        """Let ids be given again, from one on, of which nobody has heard."""
+        """Release all ids from `first_id` on. They have not been sent to any client."""
         self._next_object_id = first_id
 
     # -- objects ---------------------------------------------------------------------------------
 
     def publish(self, created: Sequence[LiveObject], replaced: Sequence[int]) -> None:
-        """Add objects in place of those replaced."""
+        """Add objects and remove the replaced ones."""
         for old_id in replaced:
             self._forget_key(self.matching.objects[old_id])
         self.counters.objects_published += len(created)
@@ -199,7 +199,7 @@ class Coordinator:
     # -- devices ---------------------------------------------------------------------------------
 
     def renew_lease(self, outbox: Outbox, device_id: str) -> Session | None:
-        """Note that a device has said something; return its session, if it is attached there. O(1)."""
+        """Record that a device has sent a message; return its session if it is attached there. O(1)."""
         session = outbox.devices.get(device_id)
         if session is not None:
             session.last_seen_ms = self.clock.lease_ms
@@ -208,13 +208,13 @@ class Coordinator:
     def reject(
         self, outbox: Outbox, device_id: str, number: int, command: RefusedCommand, error: RefusalError
     ) -> None:
-        """Tell a device that its command was refused."""
+        """Notify a device that its command was refused."""
         self.counters.rejected[error.reason] += 1
-        outbox.timed_report = None  # it may be this one, and be never answered
+        outbox.timed_report = None  # the refused command may be this report, which then gets no response
         outbox.put(None, device_id, Rejection(number, command, error))
 
     def hello(self, hello: c.Hello, batch: EvaluationBatch) -> None:
-        """Attach a device: welcome it, then send what it missed, or everything."""
+        """Attach a device: welcome it, then send the deltas that it missed, or snapshots."""
         place, now_ms = hello.place, self.clock.lease_ms
         session = self.router.session_of(hello.device_id)
         resumed = session.attach(hello.outbox, hello.nonce, hello.version, hello.epoch, now_ms)
@@ -238,13 +238,13 @@ class Coordinator:
         self.location_requests.answered(unplaced)
 
     def _unplaced(self, session: Session, place: Place) -> set[int]:
-        """Return the handles of what cannot be evaluated at a place, because it is vague."""
+        """Return the handles that cannot be evaluated at a place because it has a margin."""
         if not place.margin_m:
             return set()
         return {one for one in session.handles.values() if self.matching.needs_exact_position(one)}
 
     def detach(self, outbox: Outbox, device_id: str) -> None:
-        """Note that a device is gone, unless another stream has it already."""
+        """Record that a device has detached, unless another stream has attached it since."""
         session = self.sessions.get(device_id)
         if session is not None and session.outbox is outbox:
             self._leave(session)
@@ -257,15 +257,15 @@ class Coordinator:
             self.late_mutations.append(SetLastSeen(session.device_id))
 
     def forget_overdue(self, gone: Sequence[Session]) -> None:
-        """Let go of devices that have not been seen for long. They are not attached."""
+        """Remove devices that have not been seen for long. They are not attached."""
         for session in gone:
             self._forget(session)
         self.counters.devices_forgotten += len(gone)
 
     def forget_device(self, device_id: str) -> int:
-        """Let go of all that there is of a device; return how many subscriptions it had.
+        """Remove all data of a device; return the number of its subscriptions.
 
-        One that is attached is detached: what waits for it is dropped, then comes the reason.
+        A device that is attached is detached: its pending events are dropped, then it gets the reason.
         """
         session = self.sessions.get(device_id)
         if session is None:
@@ -294,7 +294,7 @@ class Coordinator:
         batch: EvaluationBatch,
         name: str = "",
     ) -> None:
-        """Begin a subscription, change it in place, or evaluate it again."""
+        """Start a subscription, change it in place, or evaluate it again."""
         handle = session.handles.get(subscription_id)
         if handle is not None and self.matching.spec(handle) != spec:
             self._end(session, subscription_id)
@@ -310,7 +310,7 @@ class Coordinator:
         batch.causes[handle] = Cause.SUBSCRIBED
 
     def windows_of(self, tenant: str) -> Collection[Window]:
-        """Return the different windows that the subscriptions of a tenant have."""
+        """Return the different windows of the subscriptions of a tenant."""
         return self._windows.get(tenant, Counter())
 
     def _count_window(self, tenant: str, window: Window, change: int) -> None:
@@ -339,9 +339,10 @@ class Coordinator:
     def report(
         self, report: c.Report, session: Session, handles: Sequence[int], batch: EvaluationBatch
     ) -> None:
-        """Take note of a report for subscriptions of a session; the latest position counts.
+        """Record a report for subscriptions of a session; the latest position counts.
 
-        One that comes again, or after a later one, has been answered already.
+        A report that comes again, or after a later one, is ignored, since the server has responded
+        already.
         """
         session.ack(report.version)
         if report.sequence <= session.report_sequence:
@@ -355,11 +356,11 @@ class Coordinator:
     # -- evaluation ------------------------------------------------------------------------------
 
     def evaluate(self, batch: EvaluationBatch, retrieved: list[Part] | None = None) -> None:
-        """Evaluate all that is in a batch, and let devices know.
+        """Evaluate all subscriptions in a batch, and route the deltas to their devices.
 
-        `retrieved` is what the matching service has retrieved for it, if it has already.
+        `retrieved` is the data that the matching service has retrieved for the batch, if it has.
         """
-        if batch.arrivals:  # not those of a batch that was looked up: they have their rows
+        if batch.arrivals:  # a batch that was retrieved has the rows of its arrivals already
             self.matching.resume(batch)
         if batch:
             began_us = now_us()
@@ -373,7 +374,7 @@ class Coordinator:
             measures.evaluation_us.note(now_us() - began_us)
 
     def reweigh(self) -> bool:
-        """Go on to let a table of weights come into force; return whether there is more to do."""
+        """Continue to bring a table of weights into force; return whether more work is left."""
         if self.matching.is_reweighing:
             self._route(self.matching.reweigh(_REWEIGHED))
         return self.matching.is_reweighing
@@ -385,9 +386,9 @@ class Coordinator:
     # -- questions to devices where they are -----------------------------------------------------
 
     def _ask_for_locations(self) -> None:
-        """Ask the devices of subscriptions for which something has begun to pend.
+        """Request the positions of devices whose subscriptions have new pending objects.
 
-        Those that are away say it in their next hello.
+        A device that is disconnected sends its position in its next hello.
         """
         requested: dict[str, list[int]] = {}
         for handle in self.matching.located:
@@ -400,7 +401,7 @@ class Coordinator:
             self.sessions[device_id].enqueue(Locate(tuple(numbers)))
 
     def detach_silent(self) -> None:
-        """Detach and park devices that have left a question unanswered for too long."""
+        """Detach and park devices that have not responded to a location request in time."""
         requests = self.location_requests
         while (handle := requests.late(self.clock.real_ms - self.limits.answer_ms_max)) is not None:
             waited_ms = self.clock.real_ms - requests.since_ms(handle)
@@ -412,7 +413,7 @@ class Coordinator:
     # -- leases ----------------------------------------------------------------------------------
 
     def end_leases(self) -> None:
-        """Detach and park devices that have said nothing for longer than their lease."""
+        """Detach and park devices that have sent nothing for longer than their lease."""
         for session in self.leases.expired(self.clock.lease_ms):
             silent_ms = self.clock.lease_ms - session.last_seen_ms
             limit = f"less than {self.leases.lease_ms} ms"
@@ -420,7 +421,7 @@ class Coordinator:
             self._give_up(session, error, ParkReason.LEASE_EXPIRED)
 
     def _give_up(self, session: Session, error: RefusalError, reason: ParkReason) -> None:
-        """Detach and park a device; it may say hello again."""
+        """Detach and park a device; it may send hello again."""
         session.enqueue(Detached(error))
         self._leave(session)
         self.router.park(session, reason)
@@ -428,7 +429,7 @@ class Coordinator:
         self.router.forget_if_empty(session)
 
     def gauges_of(self, tenant: str) -> dict[str, int]:
-        """Return what its operators are told of a tenant."""
+        """Return the gauges of a tenant for its operators."""
         return {
             "objects": self.matching.objects.count_of_tenant(tenant),
             "subscriptions": self.subscription_counts[tenant],

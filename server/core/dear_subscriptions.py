@@ -1,4 +1,4 @@
-"""Subscriptions that cost more than others to evaluate: their last delta was large. O(1) a delta."""
+"""Subscriptions that cost more than others to evaluate: their last delta was large. O(1) per delta."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from server.model import Delta
 
 CHANGE_US = 4.0
-"""An object that enters or leaves what is held, and is written to the device."""
+"""Cost in microseconds of an object that enters or leaves the held ones, and is written to the device."""
 
 _CHANGES_MIN = 32
-"""Changes in a delta from which on it is remembered."""
+"""Number of changes from which the cost of a delta is remembered."""
 
 
 class DearSubscriptions:
-    """What subscriptions cost beyond others, in microseconds, by handle. Most are not in it."""
+    """The extra costs of subscriptions in microseconds, by handle. Most subscriptions have none."""
 
     def __init__(self) -> None:
         self._cost_us: dict[int, float] = {}
@@ -23,11 +23,11 @@ class DearSubscriptions:
         return len(self._cost_us)
 
     def get(self, handle: int) -> float:
-        """Return what a subscription costs beyond others."""
+        """Return the extra cost of a subscription in microseconds; 0 for most."""
         return self._cost_us.get(handle, 0.0)
 
     def note(self, deltas: Iterable[Delta]) -> None:
-        """Note what evaluations have come to. What costs less now is forgotten step by step."""
+        """Record the costs of evaluations. The cost of a subscription with a smaller delta is halved."""
         known = self._cost_us
         for delta in deltas:
             count = len(delta.add) + len(delta.drop)
@@ -39,5 +39,5 @@ class DearSubscriptions:
                     del known[delta.handle]
 
     def forget(self, handle: int) -> None:
-        """Forget a subscription that has ended."""
+        """Remove a subscription that has ended."""
         self._cost_us.pop(handle, None)

@@ -1,6 +1,6 @@
-"""Delivery: which device a change is for, and what waits for whom.
+"""Delivery: the device of each change, and the events that wait for each device.
 
-Operations: O(1) a delta or event; O(subscriptions of the device) to park one or to coalesce.
+Operations: O(1) per delta or event; O(subscriptions of the device) to park one or to coalesce.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from server.session.session_table import Sessions
 
 
 class DeltaRouter:
-    """The sessions of all devices, and who owns which subscription.
+    """The sessions of all devices, and the owner of each subscription.
 
     Parameters
     ----------
     matching
-        What snapshots are made of, and where subscriptions are parked.
+        The source of snapshots; it also parks subscriptions.
     limits
-        How much is kept for slow and for absent devices.
+        How much is kept for slow and for disconnected devices.
     """
 
     def __init__(self, matching: MatchingService, limits: Limits) -> None:
@@ -38,17 +38,17 @@ class DeltaRouter:
 
     @property
     def subscription_count(self) -> int:
-        """How many subscriptions there are."""
+        """The number of subscriptions."""
         return self._matching.engine.subscription_count
 
     def devices(self) -> dict[State, int]:
-        """How many devices there are in each state."""
+        """Return the number of devices in each state."""
         found = {state: self.counters.devices[state] for state in State}
         found[State.PARKED] += len(self.sessions) - len(self.sessions.made())
         return found
 
     def session_of(self, device_id: str) -> Session:
-        """Return the session of a device, a new one if there is none."""
+        """Return the session of a device; create one if there is none."""
         session = self.sessions.get(device_id)
         if session is None:
             session = Session(device_id, self._limits, self.counters)
@@ -56,19 +56,19 @@ class DeltaRouter:
         return session
 
     def _revive(self, device_id: str, handles: dict[int, int]) -> Session:
-        """Make the session of a device that was brought back from the store."""
+        """Create the session of a device that was restored from the store."""
         session = Session(device_id, self._limits, self.counters, parked=True)
         for subscription_id, handle in handles.items():
             self.bind(session, subscription_id, handle)
         return session
 
     def bind(self, session: Session, subscription_id: int, handle: int) -> None:
-        """Note that changes of a subscription are for this device."""
+        """Record that changes of a subscription are for this device."""
         session.handles[subscription_id] = handle
         self._owners[handle] = (session, subscription_id)
 
     def name(self, handle: int, name: str) -> None:
-        """Give a subscription a name; an empty one takes it away."""
+        """Give a subscription a name; an empty one removes the name."""
         if name:
             self._names[handle] = intern(name)
         else:
@@ -79,46 +79,46 @@ class DeltaRouter:
         return self._names.get(handle, "")
 
     def named(self, session: Session, name: str) -> int | None:
-        """Return the number of the subscription of a device that has a name. O(those of the device)."""
+        """Return the number of the device's subscription with a name. O(subscriptions of the device)."""
         found = (number for number, one in session.handles.items() if self._names.get(one) == name)
         return next(found, None)
 
     def unbind(self, session: Session, subscription_id: int) -> int:
-        """Note that a subscription has ended; return its handle."""
+        """Record that a subscription has ended; return its handle."""
         handle = session.handles.pop(subscription_id)
         del self._owners[handle]
         self._names.pop(handle, None)
         return handle
 
     def owner(self, handle: int) -> tuple[Session, int]:
-        """Return whose a subscription is, and its number there."""
+        """Return the session that owns a subscription, and the subscription's number there."""
         return self._owners[handle]
 
     def forget_if_empty(self, session: Session) -> None:
-        """Let go of a session that is away and has nothing to wait for."""
+        """Remove a session that has no subscriptions."""
         if not session.handles:
             del self.sessions[session.device_id]
             session.end()
 
     def route(self, deltas: Sequence[Delta]) -> list[Session]:
-        """Give deltas to the devices they are for; return those parked for having missed too much."""
+        """Pass deltas to the sessions of their devices; return those parked as they missed too many."""
         parked = []
         for delta in deltas:
             session, subscription_id = self._owners[delta.handle]
             if session.state is State.PARKED:
-                continue  # just now, by another delta of the same change
+                continue  # parked just now, by another delta of the same change
             if not session.push(subscription_id, delta):
                 self.park(session, ParkReason.AWAY)
                 parked.append(session)
         return parked
 
     def park(self, session: Session, reason: ParkReason) -> None:
-        """Set a device aside until its next hello."""
+        """Park a device until its next hello."""
         session.park(reason)
         self._matching.park(session.handles.values())
 
     def take(self, outbox: Outbox, count_max: int) -> list[tuple[str, Event]]:
-        """Take what is to be sent on a connection, oldest first: some of it, if it takes long to make."""
+        """Pop the events to send next on a connection, oldest first; snapshots are made in slices."""
         taken: list[tuple[str, Event]] = []
         while len(outbox) and len(taken) < count_max:
             item = outbox.pop()
@@ -158,7 +158,7 @@ class DeltaRouter:
                 raise AssertionError(f"session {session.device_id} has lost its connection")
 
     def _check_names(self) -> None:
-        """Verify that each name is that of a subscription, and of one only of its device."""
+        """Verify that each name belongs to a subscription, and is unique within its device."""
         count = 0
         for device_id in self.sessions:
             handles = (self.sessions.handles_of(device_id) or {}).values()

@@ -1,8 +1,8 @@
-"""Subscriptions that are to be evaluated together: a row each, wherever they come from.
+"""Subscriptions that are to be evaluated together, with one row each.
 
-Reports, hellos and subscribes put rows in; a later one of the same subscription overwrites the row, as it
-says where the device is now. Which hellos need rows is asked for all of a batch at once, when they are
-in: thousands of devices come back together. O(1) a row.
+Reports, hellos and subscribes add rows. A later row of the same subscription overwrites the earlier one,
+as it has the current place of the device. Whether the subscriptions of a hello need rows is decided for
+the whole batch at once: thousands of devices reconnect together. O(1) per row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LON, _LAT, _MARGIN, _HEADING, _SPEED = range(5)
 
 
 class EvaluationBatch:
-    """Where subscriptions are to be evaluated, and what their devices are to be told."""
+    """The places at which subscriptions are to be evaluated, and the data to send to their devices."""
 
     __slots__ = ("arrivals", "causes", "places", "snapshots", "unplaced")
 
@@ -28,13 +28,13 @@ class EvaluationBatch:
         self.places: dict[int, Place] = {}
         """By handle."""
         self.causes: dict[int, Cause] = {}
-        """By handle, for what is no report: why the device is told."""
+        """By handle, for rows that are not from reports: the cause of the delta."""
         self.snapshots: dict[int, Cause] = {}
-        """Subscriptions whose devices are to be given everything, evaluated here or not."""
+        """Subscriptions that need a snapshot, whether evaluated in this batch or not."""
         self.arrivals: dict[int, Place] = {}
-        """Subscriptions whose devices have said hello, where that was: some need a row."""
+        """Subscriptions of devices with a hello, with the place of the hello: some need a row."""
         self.unplaced: set[int] = set()
-        """Subscriptions that cannot be evaluated where their devices have said hello: too vaguely."""
+        """Subscriptions that cannot be evaluated at the place of the hello, which is too vague."""
 
     def __len__(self) -> int:
         return len(self.places)
@@ -43,7 +43,7 @@ class EvaluationBatch:
         return bool(self.places or self.snapshots or self.unplaced)
 
     def forget(self, handle: int) -> None:
-        """Leave out a subscription that has ended."""
+        """Remove the rows of a subscription that has ended."""
         self.places.pop(handle, None)
         self.causes.pop(handle, None)
         self.snapshots.pop(handle, None)
@@ -51,27 +51,27 @@ class EvaluationBatch:
         self.unplaced.discard(handle)
 
     def place(self, handle: int, place: Place) -> None:
-        """Put in the row of a subscription whose device is at a place. O(1)."""
+        """Add the row of a subscription whose device is at a place. O(1)."""
         self.places[handle] = place
         self.causes.pop(handle, None)
         self.arrivals.pop(handle, None)
         self.unplaced.discard(handle)
 
     def set_aside(self, handles: Iterable[int]) -> None:
-        """Take out the rows of subscriptions that cannot be evaluated where their devices are now."""
+        """Remove the rows of subscriptions that cannot be evaluated where their devices are."""
         for handle in handles:
             self.forget(handle)
             self.unplaced.add(handle)
 
     def resume(self, are_awake: Bools, pending: Collection[int]) -> None:
-        """Put in a row for each arrival that needs one: it is parked, or something waits for its place.
+        """Add a row for each arrival that needs one: it is parked and due a snapshot, or it is pending.
 
         Parameters
         ----------
         are_awake
-            Of each arrival, in their order.
+            Whether each arrival is awake, in their order.
         pending
-            Subscriptions for which something waits.
+            Subscriptions with objects that wait for a position.
         """
         for (handle, place), is_awake in zip(self.arrivals.items(), are_awake.tolist(), strict=True):
             if (not is_awake and handle in self.snapshots) or handle in pending:
@@ -83,7 +83,7 @@ class EvaluationBatch:
         """Return the rows as columns, on the plane."""
         handles = np.fromiter(self.places, dtype=np.int64, count=len(self.places))
         table = np.array(list(self.places.values()), dtype=np.float64).reshape(-1, 5)
-        # The same expressions as `Frame.project`, a column at a time.
+        # The same expressions as in `Frame.project`, a column at a time.
         return Positions(
             handles,
             (table[:, _LON] - frame.lon0_deg) * frame.x_m_per_deg,

@@ -1,7 +1,7 @@
-"""Inspection: what the server knows of one device, one subscription or one object, in words.
+"""Inspection: the server's state of one device, one subscription or one object, with keywords as text.
 
-It changes nothing, and makes no session of a device that only the store has brought back. Costs are those
-of a search for `RANKS_MAX` objects.
+It changes nothing, and creates no session for a device that was only restored from the store. Costs are
+those of a search for `RANKS_MAX` objects.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from server.rules import is_visible
 from server.session import Session, State
 
 RANKS_MAX = 1_000
-"""What lies behind has no rank, but for boolean subscriptions, of which all that matches is found."""
+"""Objects beyond have no rank, except for boolean subscriptions, whose matches are all found."""
 _SHOWN_MAX = 5
-"""Ids that a refusal names."""
+"""Maximum number of ids that a refusal names."""
 
 _HOLDERS_MAX = 1_000
 
@@ -53,14 +53,14 @@ class Held(NamedTuple):
 
     object_id: int
     rank: int
-    """From 1, among all that qualifies; 0 if it is not known."""
+    """From 1, among all qualifying objects; 0 if it is not known."""
     length_m: float
     r_m: float
     item: LiveObject
 
 
 class Judgement(NamedTuple):
-    """Why a device has an object, or does not; zeros where there is nothing to say."""
+    """Why a device has an object, or does not; zeros for unknown values."""
 
     object_id: int
     verdict: Verdict
@@ -70,38 +70,38 @@ class Judgement(NamedTuple):
 
 
 class InspectedSubscription(NamedTuple):
-    """What is known of a subscription."""
+    """The state of a subscription."""
 
     device_id: str
     subscription_id: int
     name: str
-    """The app's; empty for none."""
+    """The name that the app gave; empty for none."""
     spec: Spec
     is_awake: bool
     is_pending: bool
-    """Whether something waits for the device to say where it is."""
+    """Whether objects wait for a position of the device."""
     anchor: tuple[float, float]
     place: tuple[float, float]
     """The anchor in degrees: lon, lat."""
     bound: Bound | None
-    """None of one that is parked, which has neither anchor nor bound."""
+    """None for a parked subscription, which has neither anchor nor bound."""
     held: tuple[Held, ...]
     judgement: Judgement | None
 
 
 class InspectedDevice(NamedTuple):
-    """What is known of a device."""
+    """The state of a device."""
 
     device_id: str
     state: State
     version: int
     kept_count: int
-    """Deltas that it has not acknowledged."""
+    """Deltas that the device has not acknowledged."""
     waiting_count: int
-    """Deltas, and ends of subscriptions, that wait in its outbox."""
+    """Deltas, and ends of subscriptions, that wait in the device's outbox."""
     report_sequence: int
     silent_ms: int | None
-    """How long ago it was last seen; None if it has not been attached since the server started."""
+    """Time since the device was last seen; None if it was not attached since the server started."""
     lease_ms: int
     subscriptions: tuple[InspectedSubscription, ...]
 
@@ -114,7 +114,7 @@ class Holder(NamedTuple):
 
 
 class InspectedObject(NamedTuple):
-    """What is known of a live object."""
+    """The state of a live object."""
 
     item: LiveObject
     holder_count: int
@@ -125,14 +125,14 @@ Inspected = InspectedDevice | InspectedSubscription | InspectedObject
 
 
 class Inspector:
-    """Looks into a coordinator.
+    """Reads the state of a coordinator.
 
     Parameters
     ----------
     coordinator
-        What is looked into.
+        The coordinator to inspect.
     caller
-        Who asks: of its tenant, and of nothing else, it is told.
+        The principal of the request. It sees the data of its tenant only.
     """
 
     def __init__(self, coordinator: Coordinator, caller: Principal) -> None:
@@ -142,12 +142,12 @@ class Inspector:
         self._engine = coordinator.matching.engine
 
     def device(self, device_id: str) -> InspectedDevice:
-        """Return what is known of a device.
+        """Return the state of a device.
 
         Raises
         ------
         RefusalError
-            UNKNOWN_SUBSCRIPTION, if it is not attached and has no subscriptions.
+            UNKNOWN_SUBSCRIPTION, if the device is not attached and has no subscriptions.
         """
         handles = self._handles(device_id)
         subscriptions = tuple(
@@ -172,7 +172,7 @@ class Inspector:
     def subscription(
         self, device_id: str, subscription_id: int, object_id: int = 0, object_key: str = ""
     ) -> InspectedSubscription:
-        """Return what is known of a subscription, and why its device has an object or not.
+        """Return the state of a subscription, and why its device has an object or not.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class Inspector:
         return found._replace(judgement=self._judged(found, handle, object_id, ranks))
 
     def object(self, object_id: int, object_key: str = "") -> InspectedObject:
-        """Return what is known of a live object, but for its payload.
+        """Return the state of a live object, without its payload.
 
         Raises
         ------
@@ -220,7 +220,7 @@ class Inspector:
         return InspectedObject(self._matching.objects[object_id], len(handles), holders)
 
     def _id_of(self, object_key: str, field: str) -> int:
-        """Return the id of the live object of a key."""
+        """Return the id of the live object with a key."""
         found = self._coordinator.keys.find(self._caller.tenant, object_key)
         shown = repr(self._caller.local(object_key))
         if not found:
@@ -232,7 +232,7 @@ class Inspector:
         return found[0]
 
     def _is_there(self, object_id: int) -> bool:
-        """Whether an object is alive, and the caller's to know of."""
+        """Return whether an object is alive and visible to the caller."""
         objects = self._matching.objects
         return object_id in objects and is_visible(self._caller, objects.owners([object_id])[0])
 
@@ -251,7 +251,7 @@ class Inspector:
         return max(0, self._coordinator.clock.lease_ms - session.last_seen_ms)
 
     def _subscription(self, device_id: str, number: int, handle: int) -> InspectedSubscription:
-        """Return what is known without looking anything up."""
+        """Return the state of a subscription without the objects that its device holds."""
         handles = np.array([handle], dtype=np.int64)
         is_awake = bool(self._engine.are_awake(handles)[0])
         anchor, place, bound = (0.0, 0.0), (0.0, 0.0), None
@@ -273,7 +273,7 @@ class Inspector:
         return length(x_m - point.x_m, y_m - point.y_m, r_m)
 
     def _early_verdict(self, found: InspectedSubscription, object_id: int) -> Judgement | None:
-        """Return what is to be said if the object or the subscription is not there."""
+        """Return the verdict for an object that is not alive or a parked subscription; else None."""
         if not self._is_there(object_id):
             was_there = 0 < object_id <= self._coordinator.latest_object_id
             return Judgement(object_id, Verdict.GONE if was_there else Verdict.UNKNOWN_OBJECT)
@@ -302,7 +302,7 @@ class Inspector:
 
     @staticmethod
     def _why_no_match(found: InspectedSubscription, object_id: int, ranks: dict[int, int]) -> Verdict:
-        """Say why an object that matches the expression is not held by a boolean subscription."""
+        """Return why a boolean subscription does not hold an object that matches its expression."""
         if object_id not in ranks:
             return Verdict.OUT_OF_RANGE
         if found.is_pending:
@@ -311,7 +311,7 @@ class Inspector:
 
     @staticmethod
     def _why_not_held(found: InspectedSubscription, handle: int, judgement: Judgement) -> Verdict:
-        """Say why an object that qualifies is not held by a top-k subscription."""
+        """Return why a top-k subscription does not hold an object that qualifies."""
         if kind_of(handle) == STATIONARY:
             return Verdict.NOT_AMONG_K
         reach = found.bound

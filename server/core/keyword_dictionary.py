@@ -1,4 +1,4 @@
-"""Keywords to small integers, counted, so that a word nobody uses any more gives its number back."""
+"""Keywords as small integers with use counts; the number of an unused keyword is released."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from index.batches import KeywordIds, KeywordLists
 
 
 class KeywordDictionary:
-    """Numbers for keywords. `take` and `give_back` O(1) a keyword, plus sorting the few numbers.
+    """Numbers of keywords. `take` and `give_back` cost O(1) per keyword, plus sorting the few numbers.
 
     Parameters
     ----------
     on_new
-        Is told the number that a keyword is given, and the keyword.
+        Called with the number and the keyword whenever a keyword gets a number.
     """
 
     def __init__(self, on_new: Callable[[int, str], None] = lambda _number, _word: None) -> None:
@@ -31,7 +31,7 @@ class KeywordDictionary:
         return len(self._number_of)
 
     def take(self, keywords: Iterable[str]) -> KeywordIds:
-        """Numbers of the keywords, increasing; each is held until given back."""
+        """Return the numbers of keywords in increasing order; each is in use until released."""
         numbers = []
         for word in keywords:
             numbers.append(self._number(word))
@@ -39,7 +39,7 @@ class KeywordDictionary:
         return np.array(sorted(numbers), dtype=np.int32)
 
     def _number(self, word: str) -> int:
-        """Return the number of a word, a new one if it has none."""
+        """Return the number of a word; assign a new one if it has none."""
         number = self._number_of.get(word)
         if number is None:
             if self._free:
@@ -54,11 +54,11 @@ class KeywordDictionary:
         return number
 
     def vocabulary(self) -> list[str]:
-        """Return a keyword for each number; those of numbers that are free do not matter."""
+        """Return a keyword for each number; the entries of free numbers have no meaning."""
         return self._words
 
     def take_all(self, rows: Sequence[Sequence[str]]) -> KeywordLists:
-        """Take the keywords of many rows, each without repetitions."""
+        """Acquire the keywords of many rows, each without repetitions."""
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         words = list(chain.from_iterable(rows))
         for word, uses in Counter(words).items():
@@ -80,7 +80,7 @@ class KeywordDictionary:
         return tuple(sorted(map(self._words.__getitem__, numbers.tolist())))
 
     def give_back(self, keywords: Iterable[str]) -> None:
-        """Release what `take` took."""
+        """Release keywords that `take` acquired."""
         for word in keywords:
             self._uses[word] -= 1
             if self._uses[word] == 0:

@@ -1,8 +1,8 @@
-"""Questions to devices where they are (modes ELLIPSE, NEAREST): who was asked, when, who did not answer.
+"""Location requests to devices (modes ELLIPSE, NEAREST): their times, and the devices that are late.
 
-Nobody calls this on a report's way while nothing waits for a position (`MatchingService.pending`).
-
-Operations: O(1) a question. Questions are numbered, so that a barrier can wait for those asked before it.
+A report does not reach this module while no object waits for a position (`MatchingService.pending`).
+Operations: O(1) per request. Requests are numbered, so that a barrier can wait for the requests sent
+before it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterable
 
 
 class LocationRequests:
-    """The questions under way, by subscription."""
+    """The open requests, by subscription."""
 
     def __init__(self) -> None:
         self._latest = 0
-        self._requested: dict[int, tuple[int, int]] = {}  # handle -> number of the question, when
-        self._waiting: list[tuple[int, Callable[[], None]]] = []  # number of a question, who waits
+        self._requested: dict[int, tuple[int, int]] = {}  # handle -> number and time of the request
+        self._waiting: list[tuple[int, Callable[[], None]]] = []  # number of a request, callback
 
     def ask(self, handle: int, now_ms: int) -> None:
-        """Note that the device of a subscription was asked."""
+        """Record that a request was sent to the device of a subscription."""
         self._latest += 1
         self._requested[handle] = (self._latest, now_ms)
 
     def answered(self, handles: Iterable[int]) -> None:
-        """Note that nobody waits for the devices of these subscriptions any more."""
+        """Record that the requests for these subscriptions need no response any more."""
         for handle in handles:
             self._requested.pop(handle, None)
         if self._waiting:
@@ -32,14 +32,14 @@ class LocationRequests:
             self._end_waiting(oldest)
 
     def when_answered(self, done: Callable[[], None]) -> None:
-        """Call something when all that have been asked have answered, or are given up."""
+        """Call `done` when every request sent so far has a response or is given up."""
         if self._requested:
             self._waiting.append((self._latest, done))
         else:
             done()
 
     def end_waiting(self) -> None:
-        """Let nobody wait any longer for answers."""
+        """Call all callbacks now, without waiting for responses."""
         self._end_waiting(self._latest + 1)
 
     def _end_waiting(self, oldest: int) -> None:
@@ -49,11 +49,11 @@ class LocationRequests:
             done()
 
     def late(self, before_ms: int) -> int | None:
-        """Return the subscription asked longest ago, if that was before this time."""
+        """Return the subscription with the oldest request, if that was sent before `before_ms`."""
         for handle, (_, since_ms) in self._requested.items():
             return handle if since_ms < before_ms else None
         return None
 
     def since_ms(self, handle: int) -> int:
-        """Return when the device of a subscription was asked."""
+        """Return the time of the request for a subscription."""
         return self._requested[handle][1]

@@ -1,6 +1,7 @@
-"""What was used lately, kept ready, and no more than so much of it.
+"""A cache of bounded size for recently used values.
 
-Get, put and discard O(1): two generations, of which the older is dropped when the younger is full.
+Get, put and discard cost O(1): there are two generations, and the older one is dropped when the younger
+one is full.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ _Value = TypeVar("_Value")
 
 
 class LruCache(Generic[_Key, _Value]):
-    """At most twice `generation_max` values, those used last among them.
+    """At most twice `generation_max` values, including those used last.
 
     Parameters
     ----------
     generation_max
-        When a generation is full.
+        Number of values at which a generation is full.
     """
 
     def __init__(self, generation_max: int) -> None:
@@ -29,7 +30,7 @@ class LruCache(Generic[_Key, _Value]):
         return len(self._young.keys() | self._old.keys())
 
     def get(self, key: _Key) -> _Value | None:
-        """Return what is kept for a key."""
+        """Return the value of a key; None if there is none."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -38,13 +39,13 @@ class LruCache(Generic[_Key, _Value]):
         return found
 
     def put(self, key: _Key, value: _Value) -> None:
-        """Keep a value."""
+        """Add a value."""
         if len(self._young) >= self._generation_max:
             self._old = self._young
             self._young = {}
         self._young[key] = value
 
     def discard(self, key: _Key) -> None:
-        """Forget what is kept for a key, if anything is."""
+        """Remove the value of a key, if there is one."""
         self._young.pop(key, None)
         self._old.pop(key, None)

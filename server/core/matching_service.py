@@ -1,9 +1,9 @@
-"""The matching service: objects and subscriptions in words, over the engine, which knows numbers only.
+"""The matching service: objects and subscriptions with their keywords, over the engine of numbers.
 
-Keywords become numbers, live objects and specs become rows, and what the engine says becomes deltas. It
-knows no device and no session: `server/core/coordinator.py` does. Callers that only read ask it directly.
-Every operation returns the deltas it causes, at most one a subscription. Cost beyond the engine's: O(1) a
-keyword, an object, a change.
+The service translates keywords into numbers, live objects and specs into rows, and the changes that the
+engine reports into deltas. It knows no devices and no sessions; `server/core/coordinator.py` holds them.
+Callers that only read use the service directly. Every operation returns the deltas that it causes, at
+most one per subscription. The cost in addition to the engine's is O(1) per keyword, object and change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from server.principal import local_name
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 _MANY = 64
-"""Changes from which on they are entered a subscription at a time: some microseconds first, then less."""
+"""Number of changes from which they are entered per subscription: microseconds more first, then less."""
 
 
 class Ranked(NamedTuple):
@@ -53,25 +53,25 @@ class SearchRequest(NamedTuple):
 
 
 class MatchingService:
-    """All objects and subscriptions, and what devices hold of them.
+    """All objects and subscriptions, and the objects that devices hold for them.
 
     Parameters
     ----------
     frame
         The service area.
     options
-        How the engine works.
+        Options of the engine.
     """
 
     def __init__(self, frame: Frame, options: EngineOptions | None = None) -> None:
         self.frame = frame
         self.engine = Engine(options)
         self.pending: set[int] = set()
-        """Subscriptions (modes ELLIPSE, NEAREST) for which something waits for a position."""
+        """Subscriptions (modes ELLIPSE, NEAREST) with objects that wait for a position of the device."""
         self.located: list[int] = []
-        """Those of them whose devices are to be asked where they are; whoever asks empties it."""
+        """The pending subscriptions for which a `Locate` is to be sent. The sender empties the list."""
         self._tables: list[IdfTable | None] = [None] * SLOTS
-        """Weights of keywords, by slot of the engine's."""
+        """Tables of keyword weights, by slot of the engine."""
         self.is_reweighing = False
         """Whether a table of weights is coming into force."""
         self._dictionary = KeywordDictionary(self._weigh)
@@ -84,15 +84,17 @@ class MatchingService:
 
     @property
     def now_ms(self) -> int:
-        """The present time."""
+        """The current time in milliseconds."""
         return self.engine.objects.now_ms
 
     # -- time and objects ------------------------------------------------------------------------
 
     def advance(self, now_ms: int) -> tuple[list[RemovedObject], list[Delta]]:
-        """Set the time; return what expired, of which nobody is told: both sides know the expiry.
+        """Set the time; return the expired objects and the deltas.
 
-        But of stationary subscriptions it is told what takes its place, or that nothing does.
+        The expiry itself causes no delta, since both sides know it. The deltas are those of stationary
+        subscriptions: each has the object that replaces the expired one, or only a new bound if none
+        does.
 
         Raises
         ------
@@ -112,9 +114,9 @@ class MatchingService:
         return gone, self._complete(deltas)
 
     def settle(self, *, everything: bool = False) -> list[Delta]:
-        """Bring up to date subscriptions with too many matches: some that are due, or everything.
+        """Settle subscriptions with too many matches: some that are due, or all of them.
 
-        What makes a difference to one of them makes it due, at most once a second.
+        A change that makes a difference to such a subscription makes it due, at most once a second.
         """
         settled = self.engine.settle(everything=everything)
         if not len(settled.changes) and not len(settled.rebound):
@@ -126,9 +128,10 @@ class MatchingService:
         return self._complete(deltas)
 
     def next_due_ms(self) -> int | None:
-        """Return when somebody has to be told of something though nothing comes; None for never.
+        """Return the time at which deltas may be due without any command; None for never.
 
-        Of what expires or leaves a window, or of what is to be settled.
+        It is the next time at which an object expires or leaves a window, or a subscription is to be
+        settled.
         """
         times = [self.engine.next_settle_ms()]
         if len(self.engine.matchers[STATIONARY]):
@@ -136,7 +139,7 @@ class MatchingService:
         return min((one for one in times if one is not None), default=None)
 
     def publish(self, objects: Sequence[LiveObject], replaced: Sequence[int] = ()) -> list[Delta]:
-        """Add objects, in place of those replaced. Whose device has to be asked first is in `located`."""
+        """Add objects and remove the replaced ones; `located` gets subscriptions that need a position."""
         deltas: dict[int, Delta] = {}
         if replaced:
             self._remove(replaced, Cause.REPLACED, DropReason.REPLACED, deltas)
@@ -162,7 +165,7 @@ class MatchingService:
         return self._complete(deltas)
 
     def restore_objects(self, columns: ObjectColumns) -> None:
-        """Add objects while there is no subscription that is awake: nobody has to be told."""
+        """Add objects while no subscription is awake, so that there are no deltas."""
         keywords = self._dictionary.take_all(columns.keywords)
         x_m = (columns.lon - self.frame.lon0_deg) * self.frame.x_m_per_deg  # as `Frame.project` does
         y_m = (columns.lat - self.frame.lat0_deg) * self.frame.y_m_per_deg
@@ -174,7 +177,7 @@ class MatchingService:
         self.objects.put_columns(columns)
 
     def begin_ids(self, next_id: int) -> None:
-        """Say that all ids below one were given: windows of so many objects count what is gone."""
+        """State that all ids below `next_id` were given: windows of n objects count removed ones."""
         self.engine.objects.windows.next_id = next_id
 
     def retract(self, ids: Sequence[int]) -> list[Delta]:
@@ -194,31 +197,31 @@ class MatchingService:
 
     @property
     def generation(self) -> int:
-        """Of the latest table of weights; 0 if there was none."""
+        """The generation of the latest table of weights; 0 if there was none."""
         return max(self.engine.objects.weights.generations)
 
     def _weigh(self, number: int, word: str) -> None:
-        """Let the engine know what a keyword weighs that has a number now."""
+        """Pass the weight of a keyword that has a new number to the engine."""
         if any(self._tables):
             word = local_name(word)
             squares = [1.0 if table is None else table.weight(word) ** 2 for table in self._tables]
             self.engine.objects.weights.put(number, (squares[0], squares[1]))
 
     def restore_weights(self, generation: int, table: IdfTable) -> None:
-        """Take over a table while there are no keywords."""
+        """Restore a table while there are no keywords."""
         weights = self.engine.objects.weights
         weights.generations[weights.current] = generation
         self._tables[weights.current] = table
 
     def begin_weights(self, generation: int, table: IdfTable) -> None:
-        """Begin to let a table come into force; `reweigh` goes on. O(objects)."""
+        """Start to bring a table into force; `reweigh` continues. O(objects)."""
         self._tables[self.engine.objects.weights.other] = table
         squares = [table.weight(local_name(word)) ** 2 for word in self._dictionary.vocabulary()]
         self.engine.begin_weights(generation, np.array(squares, dtype=np.float64))
         self.is_reweighing = True
 
     def reweigh(self, count: int) -> list[Delta]:
-        """Go on with it, for so many objects or subscriptions: what these hold is weighed anew."""
+        """Continue with `count` objects or subscriptions: the objects that these hold get new weights."""
         positions = self.engine.reweigh(count)
         if positions is None:
             self.is_reweighing = False
@@ -230,7 +233,7 @@ class MatchingService:
     # -- subscriptions ---------------------------------------------------------------------------
 
     def subscribe(self, spec: Spec) -> int:
-        """Make a subscription known, parked; `evaluate` wakes it. Returns its handle."""
+        """Add a subscription, parked; `evaluate` wakes it. Returns its handle."""
         kind = self._kinds[kind_of_spec(spec).number]
         handle = handle_of(kind.number, self._next_number)
         self._next_number += 1
@@ -238,7 +241,7 @@ class MatchingService:
         return handle
 
     def restore_subscriptions(self, columns: SubscriptionColumns) -> Ints:
-        """Make many subscriptions known, parked. Returns their handles."""
+        """Add many subscriptions, parked. Returns their handles."""
         first, self._next_number = self._next_number, self._next_number + len(columns)
         handles = np.arange(first, self._next_number, dtype=np.int64)
         for number in np.unique(columns.kinds).tolist():
@@ -267,20 +270,20 @@ class MatchingService:
 
     @property
     def window_count(self) -> int:
-        """How many different windows subscriptions have."""
+        """The number of different windows of the subscriptions."""
         return len(self.engine.objects.windows)
 
     @property
     def has_count_window(self) -> bool:
-        """Whether some subscription has a window of so many objects."""
+        """Whether any subscription has a window of the last n objects."""
         return self.engine.objects.windows.has_count
 
     def knows_window(self, window: Window) -> bool:
-        """Whether some subscription has this window, or it is none."""
+        """Return whether some subscription has this window, or the window is empty."""
         return self.engine.objects.windows.is_known(window.duration_ms, window.count)
 
     def require_clause_room(self, spec: Spec, others: Sequence[int], most: int) -> None:
-        """Refuse a subscription with which those of its device have too many keywords in clauses.
+        """Refuse a subscription if the clauses of its device would have too many keywords with it.
 
         Raises
         ------
@@ -301,47 +304,48 @@ class MatchingService:
                 )
 
     def unsubscribe(self, handle: int) -> None:
-        """Forget a subscription."""
+        """Remove a subscription."""
         self._kind(handle).unsubscribe(handle)
         self.pending.discard(handle)
 
     def park(self, handles: Iterable[int]) -> None:
-        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        """Stop evaluating subscriptions until `evaluate`. Subscriptions that are parked stay parked."""
         handles = _ids(handles)
         self.engine.park(handles)
         self.pending.difference_update(handles.tolist())
 
     def spec(self, handle: int) -> Spec:
-        """Return what a subscription asks for."""
+        """Return the spec of a subscription."""
         found: Spec = self._kind(handle).spec(handle)
         return found
 
     def bound(self, handle: int, bound_m: float, bound_id: int) -> Bound:
-        """Return what the engine's pair for a subscription stands for."""
+        """Return the bound that the engine's pair for a subscription encodes."""
         return self._kind(handle).bound(handle, bound_m, bound_id)
 
     def is_awake(self, handle: int) -> bool:
-        """Whether a subscription is evaluated."""
+        """Return whether a subscription is evaluated."""
         return bool(self.engine.are_awake(_ids((handle,)))[0])
 
     def needs_exact_position(self, handle: int) -> bool:
-        """Whether the server has to know where the device of a subscription is."""
+        """Return whether the server has to know the exact position of the subscription's device."""
         return self._kind(handle).needs_exact_position(handle)
 
     def resume(self, batch: EvaluationBatch) -> None:
-        """Give the subscriptions of devices that have said hello the rows that they need."""
+        """Add the rows that the subscriptions of devices with a hello need."""
         batch.resume(self.engine.are_awake(_ids(batch.arrivals)), self.pending)
 
     def retrieve(self, batch: EvaluationBatch) -> list[Part]:
-        """Look up what `evaluate` needs, in any thread; others may be evaluated meanwhile."""
+        """Look up the data that `evaluate` needs, in any thread, while other batches are evaluated."""
         return self.engine.retrieve(batch.positions(self.frame))
 
     def evaluate(self, batch: EvaluationBatch, retrieved: list[Part] | None = None) -> list[Delta]:
-        """Evaluate subscriptions anew, each at its place; wake those that are parked.
+        """Re-evaluate subscriptions, each at its place; wake those that are parked.
 
-        The delta of a subscription that is woken, or that the batch wants a snapshot of, has all that its
-        device should hold; of any other the difference. What pends for a subscription is decided, and its
-        delta says PUBLISHED. `retrieved` is what `retrieve` has said of this batch.
+        The delta of a subscription that wakes, or for which the batch requests a snapshot, has all
+        objects that its device should hold. Any other delta has the difference only. The evaluation
+        decides the pending objects of a subscription; the cause of its delta is then PUBLISHED.
+        `retrieved` is the result of `retrieve` for this batch.
         """
         deltas: dict[int, Delta] = {}
         bounds: Bounds | None = None
@@ -367,15 +371,15 @@ class MatchingService:
         return self._complete(deltas, bounds) + unplaced
 
     def snapshot(self, handle: int, cause: Cause) -> Delta:
-        """Return all that the device of a subscription should hold: nothing, if it is parked."""
+        """Return all objects that the device of a subscription should hold: none, if it is parked."""
         if not self.is_awake(handle):
             return self._unplaced(handle, cause)
         return self._complete({handle: self._snapshot(handle, cause)})[0]
 
     def _unplaced(self, handle: int, cause: Cause) -> Delta:
-        """Return what the device of a subscription is sent that is not evaluated where it is.
+        """Return the delta for the device of a subscription that is not evaluated at its position.
 
-        It has no bound: what the device does not hold may be anywhere.
+        It has no bound: the objects that the device does not hold may be anywhere.
         """
         return Delta(handle, cause, _NOWHERE, None, self.now_ms, snapshot=True)
 
@@ -389,7 +393,7 @@ class MatchingService:
         return delta
 
     def search(self, requests: Sequence[SearchRequest]) -> list[list[Ranked]]:
-        """Return the results of subscriptions, each at its place, now."""
+        """Return the current results of subscriptions, each at its place."""
         by_kind: defaultdict[int, list[int]] = defaultdict(list)
         for i, request in enumerate(requests):
             by_kind[kind_of_spec(request.spec).number].append(i)
@@ -412,11 +416,11 @@ class MatchingService:
     # -- deltas ----------------------------------------------------------------------------------
 
     def _delta(self, handle: int, cause: Cause, *, snapshot: bool = False) -> Delta:
-        """Begin a delta; `_complete` gives it anchor and bound."""
+        """Start a delta; `_complete` sets its anchor and bound."""
         return Delta(handle, cause, _NOWHERE, _NOTHING, self.now_ms, snapshot=snapshot)
 
     def _note(self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]) -> None:
-        """Enter what the engine said into the delta of each subscription."""
+        """Enter the changes that the engine returned into the delta of each subscription."""
         if len(changes) >= _MANY and self._note_many(changes, cause, reason, deltas):
             return
         columns = (changes[name].tolist() for name in ("handle", "object_id", "r_m", "is_drop"))
@@ -429,17 +433,17 @@ class MatchingService:
                 kept = [entry for entry in delta.add if entry.item.object_id != object_id]
                 if len(kept) == len(delta.add):
                     delta.drop[object_id] = reason
-                delta.add = kept  # who has too many was given it in place of what was replaced
+                delta.add = kept  # a subscription with too many matches got it for a replaced one
             else:
                 delta.add.append(Entry(added[object_id], r_m))
 
     def _note_many(
         self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]
     ) -> bool:
-        """Do the same for many changes, a subscription at a time; return whether that was possible.
+        """Enter many changes, a subscription at a time; return whether that was possible.
 
-        It is where what is dropped comes first, and nothing that was added before. An entry is made once
-        for all subscriptions that an object enters without a text share.
+        It is possible where the drops of each subscription come before its additions, and its delta has
+        no additions yet. One entry serves all subscriptions if no object of the changes has a text share.
         """
         handles, is_drop = changes["handle"], changes["is_drop"]
         is_first = np.append(True, handles[1:] != handles[:-1])
@@ -467,10 +471,11 @@ class MatchingService:
         return True
 
     def _complete(self, deltas: dict[int, Delta], known: Bounds | None = None) -> list[Delta]:
-        """Give deltas the anchors and bounds that are true now.
+        """Set the current anchors and bounds of deltas.
 
-        Whoever was evaluated by other weights than before, for whatever reason, is told all anew: what it
-        holds has other shares. `known` are the bounds of the first deltas, if they were read already.
+        The delta of a subscription that was evaluated with other weights than before, for whatever
+        reason, becomes a snapshot: the objects that its device holds have other shares. `known` are the
+        bounds of the first deltas, if they were read already.
         """
         weights = self.engine.objects.weights
         for handle in weights.take_reweighed().tolist() if weights.reweighed else ():
@@ -498,7 +503,7 @@ class MatchingService:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            Naming the invariant that does not hold.
         """
         self.engine.check()
 

@@ -1,4 +1,4 @@
-"""Keys of live objects. Each publisher has keys of its own: nobody can take another's.
+"""Keys of live objects. Each publisher has its own keys, and cannot take the key of another.
 
 Operations: O(1) with an owner, O(owners) without.
 """
@@ -11,17 +11,17 @@ from server.principal import tenant_of
 
 
 class ObjectKeys:
-    """Which live object a key of an owner stands for."""
+    """The live object of each owner and key."""
 
     def __init__(self) -> None:
         self._ids: dict[str, dict[str, int]] = {}
-        """By owner and key. Owners without any are not in it."""
+        """By owner and key. Owners without keys are absent."""
 
     def __len__(self) -> int:
         return sum(map(len, self._ids.values()))
 
     def __iter__(self) -> Iterator[tuple[str, str, int]]:
-        """Yield owner, key and id of each."""
+        """Yield owner, key and id of each object."""
         for owner, ids in self._ids.items():
             for key, object_id in ids.items():
                 yield owner, key, object_id
@@ -35,16 +35,16 @@ class ObjectKeys:
         return self.of(owner).get(key)
 
     def find(self, tenant: str, key: str) -> list[int]:
-        """Return the ids of all objects of a tenant that have a key, oldest first."""
+        """Return the ids of all objects of a tenant with a key, oldest first."""
         found = (ids.get(key) for owner, ids in self._ids.items() if tenant_of(owner) == tenant)
         return sorted(object_id for object_id in found if object_id is not None)
 
     def put(self, owner: str, key: str, object_id: int) -> None:
-        """Note which object a key stands for from now on."""
+        """Set the object of a key."""
         self._ids.setdefault(owner, {})[key] = object_id
 
     def remove(self, owner: str, key: str) -> None:
-        """Forget a key."""
+        """Remove a key."""
         ids = self._ids.get(owner)
         if ids is not None:
             ids.pop(key, None)

@@ -1,8 +1,8 @@
-"""Live objects in words, kept as columns beside the engine's rows.
+"""Live objects with keywords and payloads, stored as columns beside the engine's rows.
 
-An object here is three numbers; place, expiry and keywords are the engine's; payloads, keys
-and areas in degrees lie in dictionaries only where there are any. A `LiveObject` is made when somebody
-asks for it. Look-up O(keywords), put and take O(1) an object.
+The table holds three numbers per object; the engine holds its place, expiry and keywords. Dictionaries
+hold payloads, keys and areas in degrees, for objects that have them only. A `LiveObject` is created on
+demand. A look-up costs O(keywords), put and take O(1) per object.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from server.model import LiveObject
 from server.store.mutations import ObjectColumns
 
 _RECENT_MAX = 32768
-"""Objects kept ready, in each of two generations: what is told to one device is told to others.
+"""Objects that each of two generations caches: an object sent to one device is sent to others.
 
-Deltas that wait for acks share them: with an eighth of this, a server to which 10,000 devices have come
-back takes 30 MB more."""
+Deltas that wait for acks share them: with an eighth of this number, a server to which 10,000 devices have
+reconnected takes 30 MB more.
+"""
 
 
 class RemovedObject(NamedTuple):
-    """What is left of an object that was taken off."""
+    """The remaining data of an object that was removed."""
 
     object_id: int
     key: str
@@ -46,7 +47,7 @@ class ObjectTable(Mapping[int, LiveObject]):
     table
         The engine's rows of objects.
     dictionary
-        Where keywords have their numbers.
+        The numbers of keywords.
     """
 
     def __init__(self, table: SlotTable, dictionary: KeywordDictionary) -> None:
@@ -62,7 +63,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         self._recent: LruCache[int, LiveObject] = LruCache(_RECENT_MAX)
 
     def put(self, items: Sequence[LiveObject]) -> None:
-        """Add objects that the engine has rows of."""
+        """Add objects for which the engine has rows."""
         self._put(
             np.array([item.object_id for item in items], dtype=np.int64),
             np.array([item.lon for item in items]),
@@ -81,7 +82,7 @@ class ObjectTable(Mapping[int, LiveObject]):
             self._recent.put(item.object_id, item)
 
     def put_columns(self, columns: ObjectColumns) -> None:
-        """Add many objects that the engine has rows of."""
+        """Add many objects for which the engine has rows."""
         sizes = list(map(len, columns.payloads))
         self._put(columns.ids, columns.lon, columns.lat, columns.created_ms, columns.owners, sizes)
         ids = columns.ids.tolist()
@@ -106,7 +107,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         self._lon[slots], self._lat[slots], self._created_ms[slots] = lon, lat, created_ms
 
     def take(self, ids: Iterable[int]) -> list[RemovedObject]:
-        """Take objects off that the engine is about to remove, and give their keywords back."""
+        """Remove objects that the engine is about to remove, and release their keywords."""
         gone = []
         wanted = list(ids)
         slots = self._table.slots(np.array(wanted, dtype=np.int64))
@@ -126,19 +127,19 @@ class ObjectTable(Mapping[int, LiveObject]):
         return self._owners.names(self._table.slots(np.array(ids, dtype=np.int64)))
 
     def count_of(self, owner: str) -> int:
-        """Return how many live objects an owner has. O(1)."""
+        """Return the number of live objects of an owner. O(1)."""
         return self._owners.count(owner)
 
     def count_of_tenant(self, tenant: str) -> int:
-        """Return how many live objects a tenant has. O(1)."""
+        """Return the number of live objects of a tenant. O(1)."""
         return self._owners.count_of_tenant(tenant)
 
     def size_of(self, owner: str) -> int:
-        """Return how many bytes the payloads of an owner's live objects have. O(1)."""
+        """Return the size in bytes of the payloads of an owner's live objects. O(1)."""
         return self._owners.size(owner)
 
     def size_of_tenant(self, tenant: str) -> int:
-        """Return how many bytes those of a tenant's have. O(1)."""
+        """Return the size in bytes of the payloads of a tenant's live objects. O(1)."""
         return self._owners.size_of_tenant(tenant)
 
     def __getitem__(self, object_id: int) -> LiveObject:
@@ -150,7 +151,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         return found
 
     def ready(self, ids: Sequence[int]) -> dict[int, LiveObject]:
-        """Return live objects by id; those that are not kept ready are made together."""
+        """Return live objects by id; objects that are not cached are created together."""
         wanted = dict.fromkeys(ids)
         found = {object_id: self._recent.get(object_id) for object_id in wanted}
         missing = [object_id for object_id, item in found.items() if item is None]
@@ -169,7 +170,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         return len(self._table)
 
     def memory_bytes(self) -> int:
-        """Size of the columns; payloads and keys aside."""
+        """Return the size of the columns in bytes, without payloads and keys."""
         return self._lon.nbytes + self._lat.nbytes + self._created_ms.nbytes + self._owners.nbytes
 
     def _made(self, ids: Sequence[int]) -> list[LiveObject]:

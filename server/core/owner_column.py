@@ -1,4 +1,4 @@
-"""Owners of live objects: a number a row, and how much each owner has. O(1) an object."""
+"""Owners of live objects: a number per row, and the totals of each owner. O(1) per object."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Slots = npt.NDArray[np.integer]
 
 
 class OwnerColumn:
-    """Owners by slot. An owner without objects gives its number back."""
+    """Owners by slot. The number of an owner without objects is released."""
 
     def __init__(self) -> None:
         self._number: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)  # by slot
@@ -29,7 +29,7 @@ class OwnerColumn:
         self._free: list[int] = []
 
     def put(self, slots: _Slots, owners: Sequence[str], sizes: Sequence[int], end: int) -> None:
-        """Note whose objects are in slots below `end`, and how large their payloads are."""
+        """Record the owners of objects in slots below `end`, and the sizes of their payloads."""
         self._number = longer(self._number, end)
         numbers = []
         for owner, size in zip(owners, sizes, strict=True):
@@ -41,7 +41,7 @@ class OwnerColumn:
         self._number[slots] = numbers
 
     def take(self, slots: _Slots, sizes: Sequence[int]) -> None:
-        """Forget the objects in slots, whose payloads are so large."""
+        """Remove the objects in slots, with the sizes of their payloads."""
         for number, size in zip(self._number[slots].tolist(), sizes, strict=True):
             self._note(number, -1, -size)
             if self._counts[number] == 0:
@@ -57,30 +57,30 @@ class OwnerColumn:
         self._bytes_of_tenant[tenant] += size
 
     def names(self, slots: _Slots) -> list[str]:
-        """Return whose the objects in slots are."""
+        """Return the owners of the objects in slots."""
         return [self._names[number] for number in self._number[slots].tolist()]
 
     def count(self, owner: str) -> int:
-        """Return how many objects an owner has."""
+        """Return the number of objects of an owner."""
         number = self._number_of.get(owner)
         return 0 if number is None else self._counts[number]
 
     def size(self, owner: str) -> int:
-        """Return how many bytes the payloads of an owner's objects have."""
+        """Return the size in bytes of the payloads of an owner's objects."""
         number = self._number_of.get(owner)
         return 0 if number is None else self._bytes[number]
 
     def size_of_tenant(self, tenant: str) -> int:
-        """Return the same of all owners of a tenant."""
+        """Return the size in bytes of the payloads of all owners of a tenant."""
         return self._bytes_of_tenant[tenant]
 
     def count_of_tenant(self, tenant: str) -> int:
-        """Return how many objects all owners of a tenant have."""
+        """Return the number of objects of all owners of a tenant."""
         return self._count_of_tenant[tenant]
 
     @property
     def nbytes(self) -> int:
-        """Size of the column."""
+        """The size of the column in bytes."""
         return self._number.nbytes
 
     def _begin(self, owner: str) -> int:

@@ -1,1 +1,1 @@
-"""What drives the server: event loop, command queue, batches, time."""
+"""The runtime of the server: event loop, command queue, batches, time."""

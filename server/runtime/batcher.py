@@ -1,8 +1,8 @@
-"""Batches of what needs no disk: reports, hellos, searches, acks and pings.
+"""Batches of commands that need no disk: reports, hellos, searches, acks and pings.
 
-They are carried out in chunks. While one is evaluated, on this thread, objects are looked up for the
-next one, on another; in between, streams are read and written, and those who are answered first speak
-again first. So neither core waits for the other, however many devices speak at once.
+They are processed in chunks. While this thread evaluates a chunk, another thread looks up the objects for
+the next one. Between chunks, streams are read and written, and devices whose responses come first send
+again first. So neither core waits for the other, however many devices send at once.
 """
 
 from __future__ import annotations
@@ -25,22 +25,24 @@ from server.runtime.command_queue import CommandQueue, Entry
 
 _CHUNK = 192
 _CHUNK_US = 5_000.0
-"""Commands in a chunk, at most, and what they may cost: so long is the event loop held up."""
+"""Maximum number of commands in a chunk, and their maximum cost; a chunk blocks the event loop."""
 
 RUN_US = 50_000.0
-"""What is carried out before commands that need the disk have their turn."""
+"""Cost of volatile commands after which commands that need the disk get their turn."""
 
 _CHUNK_MIN = 24
-"""Evaluations that take two milliseconds: fewer are not worth the quarter of one that beginning costs.
+"""Minimum number of evaluations to look up in the other thread; they take two milliseconds.
 
-They wait for others, or are looked up on this thread."""
+Starting a look-up costs a quarter of a millisecond. Fewer evaluations wait for others, or are looked up
+on this thread.
+"""
 
 _ANY_TIME = (c.Ack, c.Ping)
-"""Commands that may come behind another one of their device that is under way."""
+"""Commands that may run while another command of their device is in progress."""
 
 
 class _Chunk(NamedTuple):
-    """Commands that were accepted; what they ask for is being looked up, if that is enough."""
+    """Accepted commands; a thread looks up the objects for them if there are enough evaluations."""
 
     accepted: Accepted
     entries: list[Entry]
@@ -49,18 +51,18 @@ class _Chunk(NamedTuple):
 
 
 class Batcher:
-    """Carries out commands of the volatile lane.
+    """Executes commands of the volatile lane.
 
     Parameters
     ----------
     coordinator
-        What changes.
+        The state that commands change.
     queue
-        Where commands are taken from.
+        The source of commands.
     on_taken
-        Called when some were taken: there is room again.
+        Called when commands were taken, so that the queue has capacity again.
     costs, charges
-        Follow what commands take, and charge their callers.
+        Track the costs of commands, and charge the callers.
     """
 
     def __init__(
@@ -80,15 +82,16 @@ class Batcher:
         self._kernels = ThreadPoolExecutor(1, thread_name_prefix="kernels")
 
     async def run(self) -> None:
-        """Carry out what waits and what arrives meanwhile, until others should have their turn.
+        """Execute waiting and arriving commands, until commands of the durable lane get their turn.
 
-        Of a flood, in which reports give way to later ones, two chunks at most: reading comes first.
+        During a flood, in which reports give way to later ones, it executes two chunks at most, since
+        reading has priority.
         """
         counters, count_max = self._coordinator.counters, self._coordinator.limits.batch_max
         superseded, waiting = counters.reports_superseded, self._queue.volatile_count
         if not waiting:
             return
-        # Half of them, if that is enough, so that there is a chunk to follow.
+        # Take half of them, if that is enough, so that another chunk follows.
         chunk = self._begin(waiting if waiting < 2 * _CHUNK_MIN else waiting // 2)
         started, cost_us = 0, 0.0
         while chunk is not None:
@@ -105,7 +108,7 @@ class Batcher:
             chunk = following
 
     def accept(self, entries: Iterable[Entry], accepted: Accepted) -> None:
-        """Accept commands; tell those who are refused."""
+        """Accept commands; notify the callers of those that are refused."""
         for entry in entries:
             try:
                 self._acceptor.accept(cast("c.VolatileCommand", entry.command), entry.answer, accepted)
@@ -113,7 +116,7 @@ class Batcher:
                 self.refuse(entry, error.with_traceback(None))
 
     def refuse(self, entry: Entry, error: RefusalError) -> None:
-        """Tell whoever waits for a command, or the device that it is of, that it is refused."""
+        """Report the refusal of a command to the caller that waits for it, or to its device."""
         command, answer = entry.command, entry.answer
         if answer is not None:
             if not answer.done():
@@ -123,11 +126,11 @@ class Batcher:
             self._coordinator.reject(command.outbox, command.device_id, number, kind, error)
 
     def finish(self, accepted: Accepted) -> None:
-        """Evaluate what was accepted, on this thread."""
+        """Evaluate accepted commands on this thread."""
         self._acceptor.finish(accepted)
 
     def _retrieve(self, evaluation: EvaluationBatch) -> list[Part]:
-        """Look up what an evaluation needs: in a thread."""
+        """Look up the data that an evaluation needs. Runs in a thread."""
         with timed(self._coordinator.counters.measures.retrieval_us):
             return self._coordinator.matching.retrieve(evaluation)
 
@@ -136,16 +139,16 @@ class Batcher:
         self._kernels.shutdown()
 
     def _follow(self, chunk: _Chunk, count_max: int) -> _Chunk | None:
-        """Begin the chunk after one, if that has left this thread time and enough waits."""
+        """Start the next chunk if this thread is free during the look-up and enough commands wait."""
         count = min(count_max, self._queue.volatile_count)
         if chunk.retrieving is None or count < _CHUNK_MIN:
             return None
         return self._begin(count, chunk.device_ids)
 
     def _begin(self, count: int, under_way: set[str] | None = None) -> _Chunk | None:
-        """Take a chunk, and let objects be looked up for it.
+        """Take a chunk, and start the look-up of its objects.
 
-        A device of which another command is under way comes later.
+        Commands of a device with another command in progress wait.
         """
         is_ready = None
         if under_way:
@@ -173,7 +176,7 @@ class Batcher:
 
 
 def _ordered_id(entry: Entry) -> str:
-    """Return the device whose commands come one after the other; empty for none."""
+    """Return the device whose commands have to be executed in order; empty for none."""
     command = entry.command
     if isinstance(command, c.DeviceCommand) and not isinstance(command, _ANY_TIME):
         return command.device_id

@@ -1,6 +1,6 @@
-"""Charging callers: what a command is estimated to cost when it is taken on, and then what it took.
+"""Charges to callers: the estimated cost when a command is queued, then the actual one.
 
-Operations: O(1) a command.
+Operations: O(1) per command.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from server.runtime.command_queue import Entry
 
 _HEAVY_US = 5_000.0
 _HEAVY_MAX = 64
-"""Callers of whom operators are told: who has used as much in some seconds, and how many at most."""
+"""The recent use from which a caller is reported to operators, and the maximum number of such callers."""
 
 
 class Charges:
     """Charges callers.
 
-    Nobody can tell which command of a batch took how much of its time, so each bears the share that it
-    was estimated to have.
+    The time of a single command in a batch is not known, so each command is charged in proportion to its
+    estimate.
 
     Parameters
     ----------
@@ -34,20 +34,20 @@ class Charges:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._heavy: dict[Account, None] = {}
-        """Callers that use much, as far as is known: the last of so many that were charged for it."""
+        """The known callers with much use: the latest that were charged for it."""
 
     def heaviest(self, now_s: float, count: int) -> list[tuple[float, Account]]:
-        """Return which callers have used most time lately, with their shares, most first."""
+        """Return the callers that have used most time lately, with their shares, largest first."""
         found = ((one.share(now_s), one) for one in self._heavy)
         return heapq.nlargest(count, (one for one in found if one[0] > 0.0), key=itemgetter(0))
 
     def taken_on(self, entry: Entry) -> None:
-        """Charge a command that waits now."""
+        """Charge the estimated cost of a command that was queued."""
         if entry.account is not UNLIMITED:
             self._charge(entry.account, entry.cost_us, self._clock())
 
     def carried_out(self, entries: Iterable[Entry], took_us: float, factor: Factor | None = None) -> None:
-        """Correct what was charged for commands by what they took together; let estimates follow it."""
+        """Correct the charges of commands by the time that they took together, and update the factor."""
         charged = [entry for entry in entries if entry.cost_us]
         estimated_us = sum(entry.cost_us for entry in charged)
         if factor is not None:
@@ -60,7 +60,7 @@ class Charges:
                 self._charge(entry.account, correction * entry.cost_us, now_s)
 
     def carried(self, account: Account, cost_us: float) -> None:
-        """Charge a caller for what was read of its stream, or written to it."""
+        """Charge a caller for bytes that were read from its stream or written to it."""
         if account is not UNLIMITED:
             self._charge(account, cost_us, self._clock())
 

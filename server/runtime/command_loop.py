@@ -1,8 +1,9 @@
 """The command loop: takes waiting commands in batches, makes them durable, applies them.
 
-One batch at a time: plan, commit (in a thread), apply. Whoever waits for a command is answered after its
-batch is on disk and applied. The loop never waits for a device; nor does what needs no disk wait for a
-commit of others, however slow the disk is: it goes on beside (`server.runtime.batcher`).
+It runs one batch at a time: plan, commit (in a thread), apply. The caller of a command gets the response
+after the batch is on disk and applied. The loop never waits for a device. Commands that need no disk do
+not wait for the commits of others, however slow the disk is: they are executed meanwhile
+(`server.runtime.batcher`).
 """
 
 from __future__ import annotations
@@ -39,31 +40,34 @@ from server.store.mutations import Mutation
 _log = logging.getLogger(__name__)
 
 _IDLE_S = 1.0
-"""How often an idle loop lets time pass: expired objects leave memory."""
+"""Interval at which an idle loop advances the time, so that expired objects leave memory."""
 
 _CLEAN_MS = 10_000
-"""How often an idle loop tells the store what has expired and how late it is."""
+"""Interval at which an idle loop writes expired objects and the time to the store."""
 
 _AHEAD_MS = 2_000
-"""How far time may go on after a commit: a server that was killed begins no earlier than that."""
+"""How far time may advance beyond a commit: a server that was killed starts no earlier than that."""
 
 _LEAP_MS = 60_000
-"""A leap of time beyond this, as when the machine slept, is over before anybody is told the old one."""
+"""A jump in time beyond this, as after sleep, is completed before a device gets the old time."""
 
 _READ_ON_MAX = 32
 _READ_ON_TURNS = 4
-"""How often a flood is read on at most, and for how many turns of the event loop, before what waits is
-carried out: while reports give way to later ones, each that is read is one evaluation less. Without it a
-third less was accepted. Turns, not milliseconds: an idle stream holds up nothing."""
+"""How often to read on in a flood at most, and for how many turns of the event loop each time.
+
+While waiting reports give way to later ones, each report that is read before the batch saves an
+evaluation. Without reading on, a third less was accepted. The limit is in turns, not milliseconds, so
+that an idle stream causes no delay.
+"""
 
 _BATCH_US = 12_000.0
-"""What a batch for the disk may cost: whoever comes next waits for it, and for its commit."""
+"""Maximum cost of a durable batch: the next commands wait for it, and for its commit."""
 
 _SLICE_US = 4_000.0
-"""What of a batch is carried out at a time before what needs no disk goes on."""
+"""Cost of the slice of a batch that is executed before volatile commands continue."""
 
 _LATE_MAX = 5_000
-"""Mutations nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
+"""Maximum number of late mutations in a commit, some milliseconds; the next commits continue."""
 
 
 class CommandLoop:
@@ -74,13 +78,13 @@ class CommandLoop:
     coordinator
         Already recovered from the store.
     store
-        Where rows become durable.
+        The store that makes rows durable.
     retention
-        Tells who is to be forgotten; by default nobody.
+        Finds the devices to be forgotten; by default none.
     traces
-        Follows objects, if any are to be followed.
+        Traces objects, if any are to be traced.
     state
-        Whether commands are taken.
+        Whether commands are accepted.
     """
 
     def __init__(
@@ -108,15 +112,15 @@ class CommandLoop:
         self.gc_control = GcControl()
         self.traces = traces
         self.state = state
-        """Whether commands are taken."""
+        """Whether commands are accepted."""
         self._stopping = False
         self._is_impatient = False
-        # Whether a server that stops has waited long enough for what was accepted.
+        # Whether a server that stops has waited long enough for accepted commands.
         self._committed_ms = 0
-        self._until_ms = 0  # what the store says that time may reach
+        self._until_ms = 0  # time limit in the store
         self._ahead_ms = 0  # of the steady clock
         self._is_behind = not self._clock.is_virtual
-        # Whether time is to leap: a device that is welcomed before would take the old one for true.
+        # Whether time is to jump: a device welcomed before the jump would take the old time as correct.
         self._lease_expired_count = 0
         self._forgotten_count = 0
         self._superseded_count = 0
@@ -133,12 +137,12 @@ class CommandLoop:
         return await (await self.submit(command))
 
     async def submit(self, command: c.Command) -> asyncio.Future[Any]:
-        """Submit a command; return what becomes its reply, or a RefusalError. Waits only for room.
+        """Submit a command; return the future of its reply or RefusalError. Waits only for capacity.
 
         Raises
         ------
         RefusalError
-            If commands are not taken now.
+            If commands are not accepted now.
         """
         require_serving(self.state)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -146,25 +150,25 @@ class CommandLoop:
         return future
 
     async def enqueue(self, command: c.DeviceCommand) -> None:
-        """Submit a device's command; a refusal goes to the device. Waits only for room."""
+        """Submit a command of a device, which receives any refusal. Waits only for capacity."""
         await self._put(command, None)
 
     def try_enqueue(self, command: c.DeviceCommand) -> bool:
-        """Submit a device's command if there is room; return whether there was."""
+        """Submit a command of a device if there is capacity; return whether there was."""
         if not self._queue.has_room(command.outbox.principal.account):
             return False
         self._enqueue(command, None)
         return True
 
     def enqueue_detach(self, command: c.Detach) -> None:
-        """Submit without waiting for room: for clean-up, which must not be cancelled."""
+        """Submit without waiting for capacity: for clean-up, which must not be cancelled."""
         self._enqueue(command, None)
 
     async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
         account = principal_of(command).account
         while not self._queue.has_room(account):
             self._room.clear()
-            await self._room.wait()  # until something was taken, whoever's it was
+            await self._room.wait()  # until commands of any caller were taken
         self._enqueue(command, future)
 
     def _enqueue(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
@@ -172,14 +176,14 @@ class CommandLoop:
             self._arrived.set()
 
     async def answered(self) -> None:
-        """Wait until devices that have been asked where they are have answered, or are given up."""
+        """Wait until the open location requests have responses or are given up."""
         is_over = asyncio.Event()
         self.coordinator.location_requests.when_answered(is_over.set)
         if self.state is not ServerState.DRAINING:
             await is_over.wait()
 
     async def run(self) -> None:
-        """Carry out commands until `stop`."""
+        """Execute commands until `stop`."""
         self._committed_ms = self._until_ms = self.coordinator.matching.now_ms
         self.coordinator.counters.serving_ms = began_ms = self._clock.read()
         self._ahead_ms = max(self._committed_ms, self._clock.wall_ms()) - began_ms
@@ -209,7 +213,7 @@ class CommandLoop:
         self._batcher.close()
 
     def _rest_s(self) -> float:
-        """Return how long the loop may wait for something to arrive."""
+        """Return how many seconds the loop may wait for a command."""
         matching = self.coordinator.matching
         if self._clock.is_virtual:
             return _IDLE_S
@@ -220,21 +224,21 @@ class CommandLoop:
         return _IDLE_S if due_ms is None else min(_IDLE_S, max(0.0, (due_ms - now_ms) / 1000.0))
 
     def serve(self) -> None:
-        """Take commands from now on."""
+        """Accept commands from now on."""
         self.state = ServerState.SERVING
 
     def stop(self) -> None:
-        """Let `run` end when what waits is done."""
+        """Let `run` end when all waiting commands are done."""
         self.drain()
         self._stopping = True
 
     def drain(self, patience_s: float = math.inf) -> None:
-        """Refuse new questions; what was accepted goes on for a while, then it is refused, too.
+        """Refuse new commands; continue accepted ones for a while, then refuse the rest, too.
 
         Parameters
         ----------
         patience_s
-            For how long.
+            How long accepted commands continue, in seconds.
         """
         if self.state is not ServerState.DRAINING and patience_s < math.inf:
             asyncio.get_running_loop().call_later(patience_s, self._lose_patience)
@@ -247,7 +251,7 @@ class CommandLoop:
         self._arrived.set()
 
     def _refuse_waiting(self) -> None:
-        """Tell all that wait that nothing was done. That devices have left is noted all the same."""
+        """Refuse all waiting commands as not executed, except detaches, which are still applied."""
         entries = self._queue.take_all()
         error = RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
         refused = [entry for entry in entries if not isinstance(entry.command, c.Detach)]
@@ -262,7 +266,7 @@ class CommandLoop:
         self._let_in()
 
     async def last_seen_ms(self, device_id: str) -> int | None:
-        """Return when a device was last seen by what the store has, to the hour; None if it has nothing.
+        """Return the time at which a device was last seen, to the hour; None if the store has none.
 
         Raises
         ------
@@ -278,7 +282,7 @@ class CommandLoop:
 
     @property
     def waiting_count(self) -> int:
-        """How many commands wait."""
+        """The number of waiting commands."""
         return len(self._queue)
 
     async def _pass_time(self) -> None:
@@ -289,7 +293,7 @@ class CommandLoop:
         if not clock.is_virtual:
             now_ms = max(coordinator.matching.now_ms, real_ms + self._ahead_ms)
             if now_ms > self._until_ms:
-                self._until_ms = now_ms + _AHEAD_MS  # also if the disk fails: time does not stand still
+                self._until_ms = now_ms + _AHEAD_MS  # also if the disk fails: time goes on
                 self._is_behind |= now_ms > coordinator.matching.now_ms + _LEAP_MS
                 await self._clean(self._until_ms)
             coordinator.advance(now_ms)
@@ -309,7 +313,7 @@ class CommandLoop:
             self._retention.pass_time(now_ms, lambda command: self._put(command, None))
 
     async def _read_on(self) -> None:
-        """Let more be read as long as reports that wait give way to what is read."""
+        """Read more from streams as long as waiting reports give way to reports that are read."""
         counters = self.coordinator.counters
         for _ in range(_READ_ON_MAX):
             if counters.reports_superseded == self._superseded_count:
@@ -319,7 +323,7 @@ class CommandLoop:
                 await asyncio.sleep(0)
 
     async def _run_batch(self) -> None:
-        """Carry out a batch of what needs the disk."""
+        """Execute a batch of commands that need the disk."""
         taken = self._queue.take_durable(self.coordinator.limits.batch_max, _BATCH_US)
         if not taken:
             return
@@ -346,7 +350,7 @@ class CommandLoop:
         self._queue.done(entries)
 
     def _planned(self, taken: Sequence[Entry]) -> tuple[list[Entry], list[Decision], list[Entry]]:
-        """Return what a batch consists of, what was decided about it, and what has to wait."""
+        """Return the entries of a batch, the decisions for them, and the entries that have to wait."""
         found = self._planner.plan_batch([entry.command for entry in taken])
         entries = [entry for entry, plan in zip(taken, found, strict=True) if plan is not LATER]
         later = [entry for entry, plan in zip(taken, found, strict=True) if plan is LATER]
@@ -355,11 +359,11 @@ class CommandLoop:
     async def _apply(
         self, entries: Sequence[Entry], decisions: Sequence[Decision], slice_timer: SliceTimer
     ) -> None:
-        """Apply plans, which are on disk, and what needed no disk; answer.
+        """Apply plans that are on disk, and commands that needed no disk; send the responses.
 
-        Plans of a batch do not touch the same things, so all publications are carried out together,
-        before anything is evaluated. What touches everything, the last of its batch, comes behind all of
-        it.
+        Plans of a batch do not touch the same data, so all publications are applied together, before
+        anything is evaluated. A plan that touches everything is the last of its batch, and is applied
+        after the others.
         """
         slice_timer.resume()
         decided = list(zip(entries, decisions, strict=True))
@@ -383,9 +387,9 @@ class CommandLoop:
         slice_timer.pause()
 
     def _carry_out(self, decided: Sequence[tuple[Entry, Decision]]) -> None:
-        """Apply some plans, then accept what needs no disk; evaluate what both ask for, and answer.
+        """Apply plans, then accept commands that need no disk; evaluate both together, and respond.
 
-        In this order: a device that says hello is told nothing between welcome and snapshot.
+        The order ensures that a device with a hello gets no delta between welcome and snapshot.
         """
         accepted = Accepted()
         replies: list[tuple[Entry, object]] = []
@@ -400,14 +404,14 @@ class CommandLoop:
             _answer(entry, reply)
 
     async def _let_others_go_on(self, slice_timer: SliceTimer) -> None:
-        """Carry out what needs no disk between two slices of what does."""
+        """Execute commands that need no disk between two slices of a durable batch."""
         slice_timer.pause()
         await asyncio.sleep(0)
         await self._batcher.run()
         slice_timer.resume()
 
     async def _publish(self, publications: Sequence[Publication], slice_timer: SliceTimer) -> None:
-        """Carry out publications in slices, between which what needs no disk goes on."""
+        """Apply publications in slices, between which commands that need no disk are executed."""
         count_max = max(1, int(_SLICE_US / self._costs.object_us))
         for i, (created, replaced) in enumerate(slices(publications, count_max)):
             if i:
@@ -417,7 +421,7 @@ class CommandLoop:
             self.traces.matched()
 
     def _let_in(self) -> None:
-        """Let those look again who wait for room."""
+        """Wake the callers that wait for capacity."""
         self._room.set()
 
     async def _clean(self, until_ms: int | None = None) -> None:
@@ -428,7 +432,7 @@ class CommandLoop:
             self.gc_control.suspect()
 
     async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
-        """Make mutations durable; go on meanwhile with what needs no disk, which may be slow."""
+        """Make mutations durable. Commands that need no disk are executed meanwhile."""
         coordinator = self.coordinator
         waiting = coordinator.late_mutations
         late = [waiting.popleft() for _ in range(min(len(waiting), _LATE_MAX))]
@@ -459,7 +463,7 @@ class CommandLoop:
         coordinator.counters.sink_waiting = self._store.unsent_count
 
     def _write(self, mutations: list[Mutation], now_ms: int, until_ms: int) -> None:
-        """Commit mutations: in the thread of the store."""
+        """Commit mutations. Runs in the thread of the store."""
         measures = self.coordinator.counters.measures
         measures.commit_rows.note(len(mutations))
         with timed(measures.commit_us):
@@ -473,7 +477,7 @@ def _created(plan: Decision) -> Sequence[LiveObject]:
 
 
 def _unless_durable(plan: Decision) -> Decision:
-    """Refuse what could not be made durable; the rest goes ahead."""
+    """Return a refusal for a plan that could not be made durable; other decisions stay."""
     if isinstance(plan, Plan) and plan.mutations:
         return RefusalError(Reason.INTERNAL, "store", "not writable", "writable; try again later")
     return plan

@@ -1,16 +1,16 @@
 """Commands that wait for their turn, in two lanes.
 
-Most of what devices say needs no disk and concerns nobody else: reports, hellos, acks, pings, searches.
-It waits in the *volatile* lane and may go ahead of commands of others in the *durable* lane, whose commit
-takes as long as the disk takes. In each lane callers take turns (`server/runtime/turns.py`); what one
-caller asks stays in order, and nothing of the durable lane goes ahead of what its caller has asked
-before. A barrier waits for all that was there before it, whoever's it is.
+Most commands of devices need no disk and concern no other device: reports, hellos, acks, pings, searches.
+They wait in the *volatile* lane and may overtake commands of other callers in the *durable* lane, whose
+commits take as long as the disk takes. In each lane callers take turns (`server/runtime/turns.py`). The
+commands of one caller stay in order, and a durable command does not overtake earlier commands of its
+caller. A barrier waits for all commands before it, of any caller.
 
-A report that waits gives way to the next one of its device, which is where the device is now: the answer
-to the later is the answer to both. So a device that speaks faster than it can be answered holds up
-nobody, and the queue of a flood is as long as there are devices.
+A waiting report gives way to the next one of its device, which has the current position: the response to
+the later report is the response to both. So a device that sends faster than the server responds delays no
+other device, and the queue of a flood is as long as the number of devices.
 
-Operations: O(1) a command put or taken.
+Operations: O(1) per command put or taken.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from server.runtime.turns import Turns
 Answer = asyncio.Future[Any]
 
 _ANYBODYS = (c.Search, c.Inspect)
-"""Commands that are no device's."""
+"""Commands that belong to no device."""
 
 _BARRIERS = (c.Sync, c.AdvanceClock, c.SetIdf)
-"""Commands that come behind all that came before."""
+"""Commands that wait for all commands before them."""
 
 CALLER_MAX = 10_000
-"""Commands of one caller that wait; beyond, its streams are not read until some have been carried out."""
+"""Maximum number of waiting commands of one caller; beyond it the server pauses reading its streams."""
 
 _RESERVE = 64
-"""Commands that any caller may have waiting, however much others have."""
+"""Number of commands that any caller may have waiting, however many others have."""
 
 
 class Entry:
-    """A command, who waits for its answer, if anybody does, when it came and what it may cost."""
+    """A command with the future of its response, if any, its number in order and its estimated cost."""
 
     __slots__ = ("account", "answer", "command", "cost_us", "is_taken", "number", "tenant")
 
@@ -60,7 +60,7 @@ class Entry:
 
 
 def principal_of(command: c.Command) -> Principal:
-    """Return whose command it is; what the server asks itself is anybody's."""
+    """Return the principal of a command; ANYBODY for commands of the server itself."""
     if isinstance(command, c.DeviceCommand):
         return command.outbox.principal
     found: Principal = getattr(command, "principal", ANYBODY)
@@ -73,13 +73,13 @@ class CommandQueue:
     Parameters
     ----------
     counters
-        Where reports that gave way are counted.
+        Count the reports that gave way.
     count_max
-        Commands that wait, of all callers.
+        Maximum number of waiting commands of all callers.
     estimate
-        Says what a command may cost, in microseconds.
+        Returns the estimated cost of a command in microseconds.
     on_put
-        Is called with each entry that waits now.
+        Called with each entry that is queued.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class CommandQueue:
         self._volatile: Turns[Entry] = Turns()
         self._number = 0
         self._order: deque[Entry] = deque()
-        """All, oldest first, and some that were taken."""
+        """All entries, oldest first, including some that were taken."""
         self._returned: dict[int, Entry] = {}
-        """Those that were put back, by number."""
+        """Entries that were put back, by number."""
         self._busy: Counter[str] = Counter()
-        """Of each device, commands of the durable lane that are not done."""
+        """By device: number of durable commands that are not done."""
         self._reports: dict[str, Entry] = {}
         """By device: its last command, if that is a report."""
 
@@ -109,7 +109,7 @@ class CommandQueue:
         return len(self._durable) + len(self._volatile)
 
     def put(self, command: c.Command, answer: Answer | None = None) -> bool:
-        """Append a command, or put a report in the place of one that waits. Whether it is one more."""
+        """Append a command, or replace a waiting report; return whether the queue became longer."""
         if isinstance(command, c.Report):
             before = self._reports.get(command.device_id)
             if before is not None and _gives_way(before.command, command):
@@ -137,7 +137,7 @@ class CommandQueue:
         return not isinstance(command, _ANYBODYS) and command.device_id in self._busy
 
     def has_room(self, account: Account) -> bool:
-        """Whether a caller may put one more: others do not take all the room there is."""
+        """Return whether a caller may add a command; others cannot use up its reserve."""
         is_full = len(self) >= self._count_max
         if not account.is_limited:
             return not is_full
@@ -146,12 +146,12 @@ class CommandQueue:
 
     @property
     def volatile_count(self) -> int:
-        """How many commands wait in the volatile lane."""
+        """The number of commands that wait in the volatile lane."""
         return len(self._volatile)
 
     @property
     def durable_count(self) -> int:
-        """How many commands wait in the durable lane."""
+        """The number of commands that wait in the durable lane."""
         return len(self._durable)
 
     def take_volatile(
@@ -160,43 +160,43 @@ class CommandQueue:
         cost_max_us: float = math.inf,
         is_ready: Callable[[Entry], bool] | None = None,
     ) -> list[Entry]:
-        """Take what is next in the volatile lane.
+        """Take the next commands of the volatile lane.
 
         Parameters
         ----------
         count_max, cost_max_us
-            How much at most; the last may cost more.
+            Maximum number and cost; the last command may exceed the cost.
         is_ready
             Whether a command may be taken now.
         """
         return self._taken(self._volatile.take(count_max, cost_max_us, is_ready))
 
     def take_durable(self, count_max: int, cost_max_us: float = math.inf) -> list[Entry]:
-        """Take what is next in the durable lane; `done` or `put_back` is to be called."""
+        """Take the next commands of the durable lane; the caller then calls `done` or `put_back`."""
         return self._taken(self._durable.take(count_max, cost_max_us, self._is_next))
 
     def take_all(self) -> list[Entry]:
-        """Take all that waits, in no order: nothing of it is to be carried out in turn."""
+        """Take all waiting commands, in no order: they are not to be executed in turn."""
         volatile = self._taken(self._volatile.take(len(self._volatile)))
         durable = self._taken(self._durable.take(len(self._durable)))
         self.done(durable)
         return [*volatile, *durable]
 
     def put_back(self, entries: Sequence[Entry]) -> None:
-        """Put back what was taken of the durable lane and cannot be carried out yet, oldest first."""
+        """Put back commands of the durable lane that cannot be executed yet, oldest first."""
         for entry in entries:
             self._returned[entry.number] = entry
         self._durable.put_back(entries)
 
     def _is_next(self, entry: Entry) -> bool:
-        """Whether nothing is ahead of a command of the durable lane."""
+        """Return whether no other command has to precede a command of the durable lane."""
         before = self._volatile.of(entry.account)
         if before and before[0].number < entry.number:
             return False
         return not isinstance(entry.command, _BARRIERS) or self._oldest() == entry.number
 
     def _oldest(self) -> int:
-        """Return the number of the oldest command that waits."""
+        """Return the number of the oldest waiting command."""
         order = self._order
         while order and order[0].is_taken:
             order.popleft()
@@ -204,7 +204,7 @@ class CommandQueue:
         return min((first, *(number for number, one in self._returned.items() if not one.is_taken)))
 
     def done(self, entries: Iterable[Entry]) -> None:
-        """Note that commands of the durable lane have been carried out, or refused."""
+        """Record that commands of the durable lane were executed or refused."""
         for entry in entries:
             for device_id in _devices_of(entry.command):
                 self._busy[device_id] -= 1
@@ -231,7 +231,7 @@ def _devices_of(command: c.Command) -> Iterable[str]:
 
 
 def _gives_way(before: c.Command, report: c.Report) -> bool:
-    """Tell whether a report says all that the one before has said, and is no more to be refused."""
+    """Return whether a report replaces a waiting one, and is no more likely to be refused."""
     return (
         isinstance(before, c.Report)
         and before.outbox is report.outbox

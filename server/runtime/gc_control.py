@@ -1,10 +1,10 @@
-"""The cycle collector: it looks where there may be cycles, and lets alone what has stayed.
+"""Control of Python's cycle collector: it runs when there may be cycles, over young objects.
 
-Messages under way are ten thousands of objects that reference counting frees. By itself the collector
-looks at them, and at all sessions, again and again: a fifth of a server's time under load. What leaves
-cycles is known: gRPC, five objects for each call that begins; and exceptions. So what is young is looked
-at, between batches, when there was one of those, and then set aside. All there is is looked at when so
-many calls were made that it matters.
+Messages in progress are tens of thousands of objects that reference counting frees. By default the
+collector visits them, and all sessions, again and again: a fifth of a server's time under load. The
+sources of cycles are known: gRPC, five objects for each call that starts; and exceptions. So the young
+objects are collected between batches after one of those, and then frozen. All objects are collected when
+the number of calls since the last full collection is large enough.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import gc
 
 _WEIGHT_MAX = 1_000_000
-"""When all there is is looked at, which takes some 40 ms a thousand devices."""
+"""Weight at which all objects are collected, which takes some 40 ms per thousand devices."""
 
 
 class GcControl:
-    """Lets Python's collector look when nothing is under way. Each operation O(1), but for the look."""
+    """Runs Python's collector when nothing is in progress. Operations cost O(1), except a collection."""
 
     def __init__(self) -> None:
         self._is_in_charge = False
@@ -24,19 +24,19 @@ class GcControl:
         self._weight = 0
 
     def take_over(self) -> None:
-        """From now on Python's collector looks only when this lets it."""
+        """Disable Python's automatic collection: from now on `rest` runs the collector."""
         gc.disable()
         gc.collect()
         gc.freeze()
         self._is_in_charge = True
 
     def suspect(self, weight: int = 1) -> None:
-        """Note that something happens that may leave cycles."""
+        """Record an event that may leave cycles."""
         self._is_due = True
         self._weight += weight
 
     def rest(self) -> None:
-        """Look if there may be cycles, and set aside what has stayed, once `take_over` was called."""
+        """Collect if there may be cycles, then freeze the remaining objects; only after `take_over`."""
         if not self._is_in_charge:
             return
         if self._weight >= _WEIGHT_MAX:

@@ -1,4 +1,4 @@
-"""What a server is doing, from its start to its end: recovering, serving, draining."""
+"""The states of a server from start to end: recovering, serving, draining."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from server.errors import Reason, RefusalError
 
 
 class ServerState(IntEnum):
-    """The numbers equal those on the wire."""
+    """The state of a server. The numbers equal those on the wire."""
 
     RECOVERING = 1
-    """It loads its kernels and reads its store; commands are refused."""
+    """The server loads its kernels and reads its store; commands are refused."""
     SERVING = 2
     DRAINING = 3
-    """It is about to stop: commands are refused, what was accepted is finished."""
+    """The server is about to stop: new commands are refused, accepted ones are finished."""
 
 
 _REFUSALS = {
@@ -24,7 +24,7 @@ _REFUSALS = {
 
 
 def require_serving(state: ServerState) -> None:
-    """Raise RefusalError (RECOVERING, DRAINING) if commands are not taken now."""
+    """Raise RefusalError (RECOVERING, DRAINING) if commands are not accepted now."""
     if state is not ServerState.SERVING:
         reason, doing = _REFUSALS[state]
         raise RefusalError(reason, "server", doing, "running; try again")

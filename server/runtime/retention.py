@@ -1,8 +1,8 @@
-"""Retention: devices of which nothing has been heard for days are forgotten, a few at a time.
+"""Retention: devices that were not seen for days are forgotten, a few at a time.
 
-Whether one is overdue is known on disk only, so looking costs the server no memory; it is done beside
-commits, once an hour. A server that has just begun waits for an hour: devices that were attached when it
-ended should have found it by then.
+Only the disk has the times, so the check costs the server no memory. It runs beside commits, once an
+hour. A server that has just started waits for an hour, so that devices that were attached when it ended
+can reconnect.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ _log = logging.getLogger(__name__)
 
 DAY_MS = 24 * 3600 * 1000
 LOOK_MS = 3600 * 1000
-"""Between two looks."""
+"""Interval between two checks."""
 
 _DEVICES_MAX = 1_000
-"""Forgotten in one go: a few milliseconds."""
+"""Maximum number of devices that are forgotten at once, which takes a few milliseconds."""
 
 _NEVER_MS = 2**62
 
 
 class Retention:
-    """Looks for devices to be forgotten.
+    """Finds devices to be forgotten.
 
     Parameters
     ----------
     store
-        Where it stands when devices were last seen.
+        The store, with the times at which devices were last seen.
     days
-        How long devices are remembered; 0 for ever.
+        How long devices are remembered; 0 for no limit.
     """
 
     def __init__(self, store: SqliteStore, days: float) -> None:
         self._store = store
         self._days_ms = int(days * DAY_MS)
         self.due_ms = 0 if days else _NEVER_MS
-        """Before this time there is nothing to do."""
+        """There is nothing to do before this time."""
         self._has_begun = False
         self._looking: asyncio.Task[None] | None = None
 
     def pass_time(self, now_ms: int, submit: Callable[[c.Forget], Awaitable[None]]) -> None:
-        """Look, as it is time; submit the command that forgets whom it finds."""
+        """Start a check, as it is due; submit the command that forgets the devices found."""
         self.due_ms = now_ms + LOOK_MS
         if not self._has_begun:
             self._has_begun = True
@@ -66,9 +66,9 @@ class Retention:
         if found:
             await submit(c.Forget(tuple(found)))
         if len(found) == _DEVICES_MAX:
-            self.due_ms = now_ms  # there are more
+            self.due_ms = now_ms  # there may be more
 
     async def stop(self) -> None:
-        """Wait for a look under way."""
+        """Wait for a check in progress."""
         if self._looking is not None:
             await self._looking

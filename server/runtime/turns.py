@@ -1,12 +1,12 @@
-"""Turns: who waits, and who is next. One caller's flood does not stand before another's first command.
+"""Turns: a queue of many callers, in which a flood of one does not delay the first command of another.
 
 Tenants take turns, and within a tenant its callers: deficit round robin (Shreedhar and Varghese, 1996) by
-what commands are estimated to cost. A caller that has had its share waits until the others have had
-theirs, also if it asks for one thing at a time: a caller in debt that has nothing waiting keeps its place
-until its debt is paid, or nobody waits. What one caller asks stays in order. One that is alone has all
-turns.
+the estimated cost of commands. A caller that has used its share waits until the others have used theirs,
+even if it sends one command at a time: a caller in debt without waiting commands keeps its place until
+its debt is paid, or no caller waits. The commands of one caller stay in order. A caller that is alone has
+all turns.
 
-Operations: O(1) a command put or taken, but when all are in debt: then O(callers that wait), once.
+Operations: O(1) per command put or taken, except when all are in debt: then O(waiting callers), once.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Generic, Protocol, TypeVar
 from server.quotas import Account
 
 QUANTUM_US = 500.0
-"""What a caller of weight 1 has in a turn: a handful of reports."""
+"""Cost that a caller of weight 1 may use in a turn: a handful of reports."""
 
 _TENANT_QUANTUM_US = 4_000.0
-"""What a tenant has: some of its callers have their turns in it."""
+"""Cost that a tenant may use in a turn: some of its callers have their turns in it."""
 
 
 class Waiting(Protocol):
-    """What waits."""
+    """An item that waits."""
 
     cost_us: float
     account: Account
@@ -38,7 +38,7 @@ _Item = TypeVar("_Item", bound=Waiting)
 
 
 class _Turn:
-    """Who takes turns: what is left of the present one, and what is given for the next."""
+    """A participant in turns: the rest of its present credit, and the credit per turn."""
 
     __slots__ = ("credit_us", "quantum_us")
 
@@ -47,7 +47,7 @@ class _Turn:
 
 
 class _Flow(_Turn, Generic[_Item]):
-    """What one caller has waiting; nothing, if all that is left of it is a debt."""
+    """The waiting items of one caller; none, if only a debt is left."""
 
     __slots__ = ("account", "items", "tenant")
 
@@ -59,7 +59,7 @@ class _Flow(_Turn, Generic[_Item]):
 
 
 class _Tenant(_Turn, Generic[_Item]):
-    """The callers of a tenant that wait."""
+    """The waiting callers of a tenant."""
 
     __slots__ = ("flows", "name")
 
@@ -86,11 +86,11 @@ class Turns(Generic[_Item]):
 
     @property
     def caller_count(self) -> int:
-        """How many callers wait."""
+        """The number of waiting callers."""
         return self._caller_count
 
     def put(self, item: _Item) -> None:
-        """Append what a caller asks."""
+        """Append an item of a caller."""
         self._count += 1
         flow = self._flows.get(item.account)
         if flow is None:
@@ -99,7 +99,7 @@ class Turns(Generic[_Item]):
         flow.items.append(item)
 
     def put_back(self, items: Sequence[_Item]) -> None:
-        """Put back what was taken last, oldest first: it is as if it had not been taken."""
+        """Put back the items that were taken last, oldest first, as if they had not been taken."""
         for item in reversed(items):
             self._count += 1
             item.is_taken = False
@@ -112,7 +112,7 @@ class Turns(Generic[_Item]):
                 one.credit_us = min(one.quantum_us, one.credit_us + item.cost_us)
 
     def of(self, account: Account) -> Sequence[_Item]:
-        """Return what one caller has waiting, oldest first."""
+        """Return the waiting items of one caller, oldest first."""
         flow = self._flows.get(account)
         return () if flow is None else flow.items
 
@@ -122,16 +122,16 @@ class Turns(Generic[_Item]):
         cost_max_us: float = math.inf,
         is_ready: Callable[[_Item], bool] | None = None,
     ) -> list[_Item]:
-        """Take what is next, in turns.
+        """Take the next items, in turns.
 
         Parameters
         ----------
         count_max
-            How much at most.
+            Maximum number of items.
         cost_max_us
-            Of all that is taken; the last may go beyond.
+            Maximum cost of all items; the last one may exceed it.
         is_ready
-            Whether something may be taken now. If not, its caller's turn is over for this time.
+            Whether an item may be taken now. If not, the turn of its caller is over in this call.
         """
         taken: list[_Item] = []
         cost_us = 0.0
@@ -147,7 +147,7 @@ class Turns(Generic[_Item]):
             self._count -= 1
             cost_us += item.cost_us
             tenant = flow.tenant
-            if len(tenant.flows) > 1:  # who is alone runs into no debt
+            if len(tenant.flows) > 1:  # a caller that is alone gets no debt
                 flow.credit_us -= item.cost_us
             if len(self._ring) > 1:
                 tenant.credit_us -= item.cost_us
@@ -158,13 +158,13 @@ class Turns(Generic[_Item]):
                     self._end(flow)
         for flow in aside:
             self._enter(flow)
-        if not self._count:  # nobody waits who has a claim
+        if not self._count:  # no caller with a claim waits
             for ring in (self._ring, self._tenants, self._flows):
                 ring.clear()
         return taken
 
     def _first(self) -> _Flow[_Item] | None:
-        """Return the caller whose turn it is, None if nobody waits; those that have paid a debt leave."""
+        """Return the caller with the present turn, None if no caller waits; remove idle callers."""
         while self._ring:
             tenant = _next(self._ring)
             flow = _next(tenant.flows) if tenant.flows else None
@@ -177,7 +177,7 @@ class Turns(Generic[_Item]):
         return None
 
     def _start_flow(self, item: _Item) -> _Flow[_Item]:
-        """Let a caller take turns."""
+        """Add a caller."""
         tenant = self._tenants.get(item.tenant) or _Tenant(item.tenant)
         flow = self._flows[item.account] = _Flow(item.account, tenant)
         self._enter(flow)
@@ -191,25 +191,25 @@ class Turns(Generic[_Item]):
         tenant.flows.append(flow)
 
     def _leave(self, flow: _Flow[_Item]) -> None:
-        """Take out the caller whose turn it is."""
+        """Remove the caller with the present turn from the ring."""
         tenant = flow.tenant
         tenant.flows.popleft()
         if not tenant.flows and tenant.credit_us > 0.0:
             self._drop(tenant)
 
     def _end(self, flow: _Flow[_Item]) -> None:
-        """Forget the caller whose turn it is, and who has nothing waiting."""
+        """Remove the caller with the present turn, which has no waiting items."""
         self._leave(flow)
         del self._flows[flow.account]
 
     def _drop(self, tenant: _Tenant[_Item]) -> None:
-        """Take out the tenant whose turn it is."""
+        """Remove the tenant with the present turn."""
         self._ring.popleft()
         del self._tenants[tenant.name]
 
 
 def _next(ring: deque[_Taker]) -> _Taker:
-    """Return whose turn it is, at the front of its ring."""
+    """Return the participant with the present turn, at the front of its ring."""
     first = ring[0]
     if first.credit_us > 0.0 or len(ring) == 1:
         return first
@@ -218,11 +218,11 @@ def _next(ring: deque[_Taker]) -> _Taker:
         ring.rotate(-1)
         if ring[0].credit_us > 0.0:
             return ring[0]
-    # All are in debt: as many rounds at once as it takes until somebody is not.
+    # All are in debt: add as many rounds at once as it takes until one has credit.
     rounds = min(math.floor(-one.credit_us / one.quantum_us) for one in ring) + 1
     for one in ring:
         one.credit_us += rounds * one.quantum_us
-    while ring[0].credit_us <= 0.0:  # those before have had one round more
+    while ring[0].credit_us <= 0.0:  # earlier ones have one round more
         ring[0].credit_us += ring[0].quantum_us
         ring.rotate(-1)
     return ring[0]

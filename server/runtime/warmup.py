@@ -1,7 +1,7 @@
-"""Warming up: every kernel that the engine needs is compiled, or loaded, before the first command.
+"""Warm-up: every kernel that the engine needs is compiled, or loaded, before the first command.
 
-What is compiled is kept on disk (`safe_region/jit`): it takes a while once on a machine, and half a
-second later. Without this the first device of each kind would wait for it.
+Compiled kernels are kept on disk (`safe_region/jit`): compiling takes a while once per machine, and
+loading half a second later. Without the warm-up the first device of each kind would wait for it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from server.model import Boolean, Cause, Clause, LiveObject, Place, Spec, TopK, 
 _OBJECTS = 200
 _WORDS = tuple(f"word{number}" for number in range(6))
 _UNSHARED = ("alone",)
-"""Words of one object at first: its subscription has no reach, and leaves out what that object beats."""
+"""Words of one object at first: its subscription has no reach, and prunes objects that it dominates."""
 _STEP_DEG = 1e-6
 _LATER_MS = 1_000
 
 _SOMEWHERE = Area(0.0, 0.0, 1.0, 1.0)
-"""Any area will do: nothing is compiled for one."""
+"""Any area: no kernel is compiled for a certain one."""
 
 _LOG_S = 5.0
-"""Between two lines of a log that say how far compiling is."""
+"""Interval between two log lines about the progress of compiling."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,9 +49,9 @@ _log = logging.getLogger(__name__)
 def ready_kernels(
     frame: Frame, options: EngineOptions, report: Report, others: Callable[[], object]
 ) -> int:
-    """Have all kernels loaded that an engine needs, and those that `others` calls.
+    """Load all kernels that an engine needs, and those that `others` calls.
 
-    Returns how many had to be compiled.
+    Returns the number of kernels that had to be compiled.
     """
 
     def run() -> None:
@@ -62,7 +62,7 @@ def ready_kernels(
 
 
 class IndexNames(NamedTuple):
-    """Names of the catalogue, at least one of each."""
+    """Names in the catalogue, at least one of each kind."""
 
     objects: Sequence[str]
     subscriptions: Sequence[str]
@@ -71,16 +71,16 @@ class IndexNames(NamedTuple):
 
 
 def compile_kernels(names: IndexNames, report: Report, others: Callable[[], object]) -> int:
-    """Have all kernels on disk that servers with these indexes need; return how many there were not.
+    """Compile all kernels that servers with these indexes need; return how many were missing on disk.
 
     Parameters
     ----------
     names
-        Those of the indexes.
+        The names of the indexes.
     report
-        Is told how far it is, if anything has to be compiled.
+        Called with the progress, if anything has to be compiled.
     others
-        Calls kernels that are no index's.
+        Calls kernels that belong to no index.
     """
 
     def run() -> None:
@@ -92,7 +92,7 @@ def compile_kernels(names: IndexNames, report: Report, others: Callable[[], obje
 
 
 def _check_a_polygon() -> None:
-    """Go through what polygons of specs and objects go through."""
+    """Run the checks of polygons that specs and objects run."""
     ring = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
     polygon_checks.polygon_flaw([ring])
     columns = polygon_checks.columns_of(ring)
@@ -111,7 +111,7 @@ def _options(objects: str, subscriptions: str, clauses: str, moving: str) -> Eng
 
 
 def logged() -> Report:
-    """Return a report that writes to the log: when it begins, now and then, when all is compiled."""
+    """Return a report that logs the progress: at the start, now and then, and at the end."""
     next_s = 0.0
 
     def report(done: int, total: int) -> None:
@@ -125,7 +125,7 @@ def logged() -> Report:
 
 
 def warm_up(frame: Frame, options: EngineOptions) -> None:
-    """Let a small matching service go through everything that a large one goes through."""
+    """Run a small matching service through all code paths of a large one."""
     _check_a_polygon()
     matching = MatchingService(frame, options)
     lon = (frame.area.lon_min + frame.area.lon_max) / 2
@@ -199,5 +199,5 @@ def _boolean_specs(lon: float, lat: float) -> tuple[Boolean, ...]:
 
 
 def _uncertain(place: Place) -> Place:
-    """Return a place that is not known exactly, of a device under way."""
+    """Return a place that is not known exactly, of a moving device."""
     return place._replace(margin_m=5.0, heading_deg=90.0, speed_mps=10.0)

@@ -1,7 +1,7 @@
 """Sessions: the state of each device's conversation.
 
-State machines without I/O. An outbox calls whoever writes it, and is given a clock; the epochs of
-versions are drawn at random.
+They are state machines without I/O. An outbox notifies its writer through a callback, and gets a clock;
+the epochs of versions are random.
 """
 
 from server.session.events import (

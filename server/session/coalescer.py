@@ -1,9 +1,9 @@
-"""What of one device waits in the outbox of its stream, so that it can coalesce or be dropped.
+"""The events of one device that wait in the outbox of its stream and may be coalesced or dropped.
 
-A device that is up to date has none of it. O(1) an event; O(waiting) to coalesce and to drop.
+A device that is up to date has none. Costs: O(1) per event; O(waiting) to coalesce and to drop.
 
-A marker becomes snapshots in slices: of each subscription once, then, all together, of those that have
-changed since it was their turn.
+A marker becomes snapshots in slices: one of each subscription, then, all together, those of subscriptions
+that have changed since their snapshot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from server.session.outbox import Queued
 
 
 class Coalescer:
-    """A device's deltas in an outbox, or the marker that stands for them, and its subscriptions' ends."""
+    """The deltas of a device in an outbox, or the marker in their place, and its subscriptions' ends."""
 
     __slots__ = ("_again", "_bytes", "_deltas", "_ends", "_left", "_marker")
 
@@ -27,32 +27,32 @@ class Coalescer:
         self._marker: Queued[Any] | None = None
         self._ends: list[Queued[Any]] = []
         self._left: dict[int, None] | None = None
-        """Subscriptions of which no snapshot has been made, in order; None before the first is."""
+        """Subscriptions still without a snapshot, in order; None before the first snapshot."""
         self._again: dict[int, None] = {}
 
     def __len__(self) -> int:
         return len(self._deltas) + len(self._ends) + (self._marker is not None)
 
     def add_delta(self, item: Queued[Any], size_bytes: int) -> None:
-        """Note that a delta waits."""
+        """Record a delta that waits."""
         self._deltas.append(item)
         self._bytes += size_bytes
 
     def add_end(self, item: Queued[Any]) -> None:
-        """Note that the end of a subscription waits."""
+        """Record the end of a subscription that waits."""
         self._ends.append(item)
 
     def is_beyond(self, limits: Limits) -> bool:
-        """Whether more deltas wait than may."""
+        """Return whether more deltas wait than the limits allow."""
         return len(self._deltas) > limits.outbox_max or self._bytes > limits.outbox_bytes_max
 
     def coalesce(self) -> int:
-        """Put a marker in the place of the first delta, nothing in that of the others.
+        """Replace the first delta with a marker, and empty the others.
 
         Returns
         -------
         int
-            How many deltas are gone.
+            The number of deltas replaced.
         """
         waiting, self._deltas, self._bytes = self._deltas, [], 0
         for item in waiting:
@@ -62,7 +62,7 @@ class Coalescer:
         return len(waiting)
 
     def taken(self, item: Queued[Any]) -> None:
-        """Note that an event has left the outbox."""
+        """Record that an event has left the outbox."""
         if self._ends and self._ends[0] is item:
             self._ends.pop(0)
         elif self._deltas and self._deltas[0] is item:
@@ -71,17 +71,17 @@ class Coalescer:
                 self._bytes -= item.event.size_bytes
 
     def begin_snapshots(self, ids: Iterable[int]) -> None:
-        """Note of which subscriptions there are to be snapshots, unless some have been made already."""
+        """Set the subscriptions that need snapshots, unless some snapshots have been made already."""
         if self._left is None:
             self._left = dict.fromkeys(ids)
 
     def changed(self, subscription_id: int) -> None:
-        """Note that a subscription has changed, which a snapshot is to tell."""
+        """Record that a subscription has changed, so that it needs a snapshot."""
         if self._left is not None and subscription_id not in self._left:
             self._again[subscription_id] = None
 
     def next_due(self) -> int | None:
-        """Take the next subscription of which a snapshot is to be made; None if there are no more."""
+        """Pop the next subscription that needs a snapshot; None if there are no more."""
         for due in (self._left, self._again):
             if due:
                 subscription_id = next(iter(due))
@@ -91,20 +91,20 @@ class Coalescer:
 
     @property
     def may_pause(self) -> bool:
-        """Whether others may have their turn before the next snapshot."""
+        """Whether other devices may have their turn before the next snapshot."""
         return bool(self._left)
 
     def caught_up(self) -> None:
-        """Note that the marker has become snapshots."""
+        """Record that the marker has become snapshots."""
         self._marker = self._left = None
 
     def take_ends(self) -> list[Queued[Any]]:
-        """Take the ends of subscriptions out."""
+        """Remove and return the ends of subscriptions."""
         ends, self._ends = self._ends, []
         return ends
 
     def drop(self) -> int:
-        """Leave nothing to be sent of the deltas and the marker; return how many deltas."""
+        """Empty the waiting deltas and the marker; return the number of deltas."""
         for item in self._deltas:
             item.event = None
         if self._marker is not None:

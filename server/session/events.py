@@ -1,4 +1,4 @@
-"""What a session says to its device."""
+"""The events that a session sends to its device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from server.model import Delta, Spec
 
 
 class Subscribed(NamedTuple):
-    """A subscription the device has, in a welcome."""
+    """A subscription of the device, in a welcome."""
 
     subscription_id: int
     spec: Spec
@@ -18,7 +18,7 @@ class Subscribed(NamedTuple):
 
 
 class Welcome(NamedTuple):
-    """The answer to a hello."""
+    """The response to a hello."""
 
     time_ms: int
     subscriptions: tuple[Subscribed, ...]
@@ -28,7 +28,7 @@ class Welcome(NamedTuple):
 
 
 class VersionedDelta(NamedTuple):
-    """A delta with its place in the device's sequence, and about how much memory it takes."""
+    """A delta with its place in the device's sequence, and its approximate size in memory."""
 
     version: int
     subscription_id: int
@@ -51,13 +51,13 @@ class Unsubscribed(NamedTuple):
 
 
 class Pong(NamedTuple):
-    """The answer to a ping, behind everything that came before the ping."""
+    """The response to a ping, after all events that were queued before the ping."""
 
     number: int
 
 
 class RefusedCommand(IntEnum):
-    """Which command a rejection is about. The numbers equal those on the wire."""
+    """The command that a rejection refers to. The numbers equal those on the wire."""
 
     UNSPECIFIED = 0
     HELLO = 1
@@ -81,19 +81,19 @@ class Detached(NamedTuple):
 
 
 class GoAway(NamedTuple):
-    """The stream ends, and with it the conversations of all its devices. The last event of a stream."""
+    """The stream ends, with the conversations of all its devices. The last event of a stream."""
 
     error: RefusalError
 
 
 class Locate(NamedTuple):
-    """The server has to know where the device is."""
+    """The server needs the position of the device."""
 
     subscription_ids: tuple[int, ...]
 
 
 class SnapshotDue(NamedTuple):
-    """Stands in an outbox for deltas that were coalesced; becomes snapshots when it is its turn."""
+    """A marker in an outbox in place of coalesced deltas; it becomes snapshots when its turn comes."""
 
 
 Event = (

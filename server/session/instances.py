@@ -1,9 +1,9 @@
-"""Which instance of a device's app may have it: the one that is attached, or another one in its place.
+"""The check that an instance of a device's app may attach, perhaps in place of another one.
 
-An instance is known by its nonce. Another one that says hello is refused while one is attached, unless it
-may take over: whoever shows the device's own token may, and whoever asks for it. One that itself took the
-place of another moments ago stays for a while, and longer each time, so that two that both insist cannot
-push each other out for ever.
+A nonce identifies an instance. While one is attached, the hello of another one is refused, unless it may
+take over: with the device's own token, or with `take_over`. An instance that itself took over moments ago
+keeps its place for a while, and longer each time, so that two that both insist cannot replace each other
+for ever.
 
 Operations: O(1).
 """
@@ -16,7 +16,7 @@ from server.session.session import Session
 
 _MS_PER_S = 1000.0
 _MOMENT_MS = 1
-"""The least time to wait: 0 would say that waiting does not help."""
+"""Minimum time to wait: 0 would mean that waiting does not help."""
 
 
 def require_instance(
@@ -34,19 +34,19 @@ def require_instance(
     Parameters
     ----------
     session
-        Of the device.
+        The session of the device.
     nonce
-        Of the instance that says hello.
+        The nonce in the hello.
     device_name
-        The device as the caller names it.
+        The name that the caller uses for the device.
     may_take_over
-        Whether it may take the place of another one.
+        Whether the instance may take the place of another one.
     now_ms
         In the time of leases.
     limits
-        When dead connections are closed.
+        The limits, with the time after which dead connections are closed.
     lease_ms
-        How long a device may be silent; 0 for ever.
+        How long a device may send nothing; 0 for no limit.
     """
     if not session.is_attached or session.has_nonce(nonce):
         return

@@ -1,10 +1,11 @@
-"""Leases: how the server knows that a silent device is alive without knowing where it is.
+"""Leases: the server knows that a silent device is alive without knowing its position.
 
-Any message of a device renews its lease; one that says nothing for a whole lease is given up.
+Any message of a device renews its lease; a device that sends nothing for a whole lease is given up.
 
-Operations: renewing O(1) a message (`Session.last_seen_ms`); the rest O(log n), once a lease and device.
-Plan: a heap with at most one entry a device, due when its lease would have ended as of the last look. An
-entry that comes due looks at what the device has said since, and goes back for the rest of the time.
+Operations: renewing O(1) per message (`Session.last_seen_ms`); the rest O(log n), once per lease and
+device. Design: a heap with at most one entry per device, due when its lease would have ended as of the
+last check. When an entry is due and the device has sent a message since, the entry returns to the heap
+for the rest of the time.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ class Leases:
     Parameters
     ----------
     lease_ms
-        How long a device may be silent; 0 for ever.
+        How long a device may send nothing; 0 for no limit.
     """
 
     def __init__(self, lease_ms: int) -> None:
         self.lease_ms = lease_ms
         self.due_ms = _NEVER_MS
-        """When some lease may have ended; before, `expired` finds none."""
+        """The earliest possible end of a lease; before it, `expired` finds none."""
         self._due: list[tuple[int, int, Session]] = []
-        self._number = 0  # two entries of the same time are not compared further
+        self._number = 0  # orders two entries of the same time
 
     def __len__(self) -> int:
         return len(self._due)
 
     def begin(self, session: Session, now_ms: int) -> None:
-        """Begin the lease of a device that has attached."""
+        """Start the lease of a device that has attached."""
         session.last_seen_ms = now_ms
         if self.lease_ms and not session.is_leased:
             session.is_leased = True

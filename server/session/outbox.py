@@ -1,7 +1,7 @@
-"""One stream's outbox, shared by the devices that it carries, in the order in which things happened.
+"""The outbox of one stream, shared by the devices that it carries, in the order of the events.
 
-The transport waits for `on_ready`, takes what there is, writes it, and says so. Whoever puts something in
-does not wait for that.
+The transport waits for `on_ready`, takes the waiting events, writes them, and calls `wrote`. Adding an
+event does not wait for the transport.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from server.principal import ANYBODY, Principal
 from server.session.events import Event, SnapshotDue, VersionedDelta
 
 _Session = TypeVar("_Session")
-"""A device's session: an outbox carries it and knows nothing of it."""
+"""A device's session: an outbox carries it and does not use it."""
 
 NEVER_LATE_MS = 2**62
 _NOTHING: deque[Any] = deque()
-"""The outbox of a connection that has nothing to say; one of its own takes 760 bytes."""
+"""The shared empty outbox of idle connections; a separate one takes 760 bytes."""
 
 
 def _nobody() -> None:
-    """Stand for who waits for an outbox when nobody does."""
+    """Do nothing, as the default of `on_ready`."""
 
 
 class Queued(Generic[_Session]):
-    """An event waiting to be sent; `event` is None once it was coalesced away or dropped."""
+    """An event that waits to be sent; `event` is None once it was coalesced or dropped."""
 
     __slots__ = ("device_id", "event", "queued_ms", "session")
 
@@ -39,23 +39,23 @@ class Queued(Generic[_Session]):
 
 
 class SessionOutbox(Generic[_Session]):
-    """A stream's outbox.
+    """The outbox of a stream.
 
-    Deltas are bounded by their sessions, which coalesce them. What answers the device's own commands
-    (`answers_count`) is bounded by whoever reads those: they wait while too much has not been written.
+    The sessions bound the number of deltas by coalescing them. The reader of the device's commands bounds
+    the responses to them (`answers_count`): it pauses while too many have not been written.
 
     Parameters
     ----------
     on_ready
-        Called when something is put into an empty outbox.
+        Called when an event is added to an empty outbox.
     counters
-        Where what becomes of deltas is counted.
+        Count the fates of deltas.
     clock
         Monotonic milliseconds.
     late_ms
         Deltas that wait longer are counted as late.
     principal
-        Whose stream it is.
+        The principal of the stream.
     """
 
     __slots__ = (
@@ -92,12 +92,13 @@ class SessionOutbox(Generic[_Session]):
         self._late_ms = late_ms
         self._outbox = _NOTHING
         self._writing: list[tuple[int, bool]] = []
-        # Deltas taken and not yet written: since when they waited, and whether they are snapshots.
+        # Deltas that were taken and not yet written: when they were queued, and whether they are
+        # snapshots.
         self.queued_count = 0
         self.taken_count = 0
         self.written_count = 0
         self.answers_count = 0
-        """Events without a version that were not written yet."""
+        """Number of events without a version that were not written yet."""
         self._answers_taken = 0
         self.closed = False
         self.devices: dict[str, _Session] = {}
@@ -127,7 +128,7 @@ class SessionOutbox(Generic[_Session]):
         return item
 
     def pop(self) -> Queued[_Session]:
-        """Take the oldest event. Those with an event are to be written, and `wrote` called."""
+        """Pop the oldest item. If it has an event, the caller writes it, and then calls `wrote`."""
         item: Queued[_Session] = self._outbox.popleft()
         if not self._outbox:
             self._outbox = _NOTHING
@@ -139,7 +140,7 @@ class SessionOutbox(Generic[_Session]):
         return item
 
     def put_back(self, marker: Queued[_Session]) -> None:
-        """Put back what was taken last: it is still to become more snapshots."""
+        """Put back the marker that was taken last: it is to become more snapshots."""
         if self._outbox:
             self._outbox.appendleft(marker)
         else:
@@ -147,19 +148,19 @@ class SessionOutbox(Generic[_Session]):
         self.taken_count -= 1
 
     def take_early(self, item: Queued[_Session]) -> Event | None:
-        """Take an event without a version, from farther behind; it is not there any more."""
+        """Take an event without a version from further back in the queue, and empty its item."""
         event = item.event
         item.event = None
         self._answers_taken += event is not None
         return event
 
     def take_snapshots(self, marker: Queued[_Session], count: int) -> None:
-        """Note that a marker became so many snapshots, which are to be written."""
+        """Record that a marker became `count` snapshots, which are to be written."""
         self._counters.deltas_queued += count
         self._writing += [(marker.queued_ms, True)] * count
 
     def wrote(self) -> None:
-        """Note that everything taken has been written."""
+        """Record that all items taken have been written."""
         self.written_count = self.taken_count
         self.answers_count -= self._answers_taken
         self._answers_taken = 0
@@ -179,7 +180,7 @@ class SessionOutbox(Generic[_Session]):
             self._writing.clear()
 
     def close(self) -> None:
-        """Forget what was not written; nothing can be put any more."""
+        """Drop the events that were not written, and accept no more."""
         if self.closed:
             return
         self.closed = True
@@ -190,4 +191,4 @@ class SessionOutbox(Generic[_Session]):
         self.taken_count = self.written_count = self.queued_count
         self.answers_count = self._answers_taken = 0
         self._on_ready()
-        self._on_ready = _nobody  # who waited may know this connection: no cycle is left behind
+        self._on_ready = _nobody  # the callback may refer to this connection: avoid a cycle

@@ -1,7 +1,7 @@
-"""Deltas kept for a device that may have to resume, bounded in count and in bytes.
+"""Deltas kept for a device that may resume, bounded in count and in bytes.
 
-Operations: O(1) a delta kept, O(kept) one forgotten and a resume. Lists, since a million devices keep a
-few each: an empty `deque` is ten times as large.
+Operations: O(1) per delta kept, O(kept) to remove one and for a resume. They are lists, since a million
+devices keep a few each: an empty `deque` is ten times as large.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class ReplayBuffer:
         self._bytes += delta.size_bytes
 
     def is_beyond(self, limits: Limits) -> bool:
-        """Whether this is more than may be kept."""
+        """Return whether the buffer exceeds the limits."""
         return len(self._deltas) > limits.retained_max or self._bytes > limits.retained_bytes_max
 
     def forget_oldest(self) -> None:
-        """Let go of one delta: who has not applied it cannot resume."""
+        """Remove the oldest delta: a device that has not applied it cannot resume."""
         delta = self._deltas.pop(0)
         self._bytes -= delta.size_bytes
         self.floor = delta.version
 
     def forget_until(self, version: int) -> None:
-        """Let go of deltas up to a version: the device has applied them."""
+        """Remove deltas up to a version, since the device has applied them."""
         while self._deltas and self._deltas[0].version <= version:
             self.forget_oldest()
 

@@ -1,12 +1,12 @@
 """One device's protocol state.
 
-Versions: every delta gets the next one. Those that the device has not acknowledged are kept, within
-bounds, so the instance that was attached last can be given the difference; any other is given snapshots.
-So is one whose version is of another epoch: a device that was restored from a backup may have lived
-through the same versions in an earlier life of the server. When the outbox of a slow device overflows,
-its queued deltas coalesce: they are replaced by one marker, in the place of the first, which becomes a
-snapshot of every subscription when it is its turn. Nothing is lost, only the steps between. The ends of
-subscriptions that wait behind the marker go before the snapshots.
+Versions: every delta gets the next one. Deltas that the device has not acknowledged are kept, within
+bounds, so that the instance that was attached last can get the difference; any other instance gets
+snapshots. So does an instance whose version is of another epoch: a device that was restored from a backup
+may have applied the same versions in an earlier life of the server. When the outbox of a slow device
+overflows, its queued deltas coalesce: one marker takes the place of the first, and becomes a snapshot of
+every subscription when its turn comes. Only intermediate states are lost. The ends of subscriptions that
+wait behind the marker are sent before the snapshots.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_EPOCH = 0
 _EPOCH_BITS = 63
 _LONG_AGO_MS = -(2**62)
 _chance = random.Random()
-"""Draws epochs. Seeded by the system once: to ask it for each takes 20 us."""
+"""The source of epochs. The system seeds it once: drawing each epoch from the system takes 20 us."""
 
 
 class Session:
@@ -37,13 +37,13 @@ class Session:
     Parameters
     ----------
     device_id
-        Whose it is.
+        The id of the device.
     limits
-        How much is kept for slow and for absent devices.
+        How much is kept for slow and for disconnected devices.
     counters
-        Where what becomes of deltas is counted, and devices by their states.
+        Count the fates of deltas, and devices by their states.
     parked
-        Whether it was brought back from the store rather than begun by a hello.
+        Whether the session was restored from the store rather than started by a hello.
     """
 
     __slots__ = (
@@ -73,17 +73,17 @@ class Session:
         self.handles: dict[int, int] = {}  # subscription id -> the engine's handle
         self.version = 0
         self.epoch = _NO_EPOCH
-        """Which sequence versions belong to: another one whenever the device could not be resumed."""
+        """The sequence of the versions: a new epoch starts whenever the device could not resume."""
         self.report_sequence = 0
         self.outbox: Outbox | None = None
         self.last_seen_ms = 0
-        """When the device last said something, in the time of its lease."""
+        """When the device last sent a message, in the time of its lease."""
         self.is_leased = False
-        """Whether `Leases` looks after it."""
+        """Whether `Leases` has an entry for it."""
         self.took_over_ms = _LONG_AGO_MS
         """When the attached instance took the place of another one, in the time of leases."""
         self.tenure_ms = 0
-        """How long from then on it cannot be replaced itself."""
+        """How long after that no other instance may replace it."""
         self._limits = limits
         self._counters = counters or Counters()
         self._counters.devices[self.state] += 1
@@ -103,27 +103,27 @@ class Session:
 
     @property
     def kept_count(self) -> int:
-        """How many deltas it has not acknowledged that are kept for it."""
+        """The number of deltas kept because the device has not acknowledged them."""
         return 0 if self._replay is None else len(self._replay)
 
     @property
     def waiting_count(self) -> int:
-        """How many deltas and ends of subscriptions wait in its outbox; a coalesced lot counts once."""
+        """The number of deltas and ends of subscriptions in its outbox; coalesced deltas count as one."""
         return 0 if self._coalescer is None else len(self._coalescer)
 
     def attach(
         self, outbox: Outbox, nonce: bytes, version: int, epoch: int, now_ms: int = _LONG_AGO_MS
     ) -> bool:
-        """Begin or resume the conversation on a stream, in place of the one there is.
+        """Start or resume the conversation on a stream, in place of the present stream.
 
-        Whether an instance may take the place of another is decided before (`require_instance`).
-        `now_ms` is in the time of leases.
+        `require_instance` decides before whether an instance may take the place of another. `now_ms` is
+        in the time of leases.
 
         Returns
         -------
         bool
-            Whether the differences since `version` of `epoch` are at hand; if so `resume` sends them, if
-            not the caller sends snapshots.
+            Whether the deltas since `version` of `epoch` are kept. If so, `resume` sends them; if not, the
+            caller sends snapshots.
         """
         if nonce != self._nonce:
             self._begin_tenure(now_ms)
@@ -148,11 +148,11 @@ class Session:
         return covered
 
     def has_nonce(self, nonce: bytes) -> bool:
-        """Whether this is the instance that was attached last."""
+        """Return whether this is the instance that was attached last."""
         return nonce == self._nonce
 
     def _begin_tenure(self, now_ms: int) -> None:
-        """Note whether another instance than before has taken the place of an attached one."""
+        """Record whether an attached instance is replaced, and how long the new one is protected."""
         if not self.is_attached:
             self.took_over_ms, self.tenure_ms = _LONG_AGO_MS, 0
             return
@@ -169,18 +169,18 @@ class Session:
             self._queue(delta)
 
     def detach(self) -> None:
-        """Stop talking; keep what a resume needs."""
+        """Detach from the stream; keep the data that a resume needs."""
         self._leave()
         self._move(Command.DETACH)
 
     def park(self, reason: ParkReason) -> None:
-        """Give up on differences: the next attach gets snapshots."""
+        """Drop the kept deltas: the next attach gets snapshots."""
         self._counters.parked[reason] += self.state is not State.PARKED
         self._move(Command.PARK)
         self._replay = None
 
     def end(self) -> None:
-        """Forget what it has of the device: there may be references to it for a while (`Leases`)."""
+        """Clear the device's data: references to the session may remain for a while (`Leases`)."""
         self._counters.devices[self.state] -= 1
         self.device_id, self._nonce, self._replay = "", b"", None
 
@@ -190,7 +190,7 @@ class Session:
         Returns
         -------
         bool
-            False if the device is away and has missed more than is kept: it should be parked.
+            False if the device is disconnected and has missed more than is kept: it should be parked.
         """
         if self.state is State.PARKED:
             raise ValueError(f"a session that is {self.state.value} cannot take a delta")
@@ -210,7 +210,7 @@ class Session:
         return True
 
     def enqueue(self, event: Event) -> Queued[Session] | None:
-        """Queue an event that has no version. Lost if nobody is attached."""
+        """Queue an event without a version. It is lost if the device is not attached."""
         if self.outbox is None:
             return None
         return self.outbox.put(self, self.device_id, event)
@@ -222,14 +222,14 @@ class Session:
             self._waiting().add_end(item)
 
     def ack(self, version: int) -> None:
-        """Forget retained deltas that the device has applied."""
+        """Remove retained deltas that the device has applied."""
         if self._replay is not None:
             self._replay.forget_until(version)
             if not self._replay:
                 self._replay = None
 
     def mark_sent(self, item: Queued[Session]) -> None:
-        """Note that a queued event of this session has been taken for sending."""
+        """Record that a queued event of this session has been taken for sending."""
         if self._coalescer is not None:
             self._coalescer.taken(item)
             self._tidy()
@@ -237,7 +237,8 @@ class Session:
     def ended(self) -> list[Event]:
         """Take the ends of subscriptions that wait behind the coalescing marker.
 
-        They go first: the snapshots may be of subscriptions that have begun since under the same numbers.
+        They are sent first: the snapshots may be of subscriptions that have started since under the same
+        numbers.
         """
         outbox, coalescer = self.outbox, self._coalescer
         if outbox is None or coalescer is None:
@@ -249,7 +250,7 @@ class Session:
     def snapshots(self, snapshot: Callable[[int, Cause], Delta]) -> list[VersionedDelta]:
         """Turn the coalescing marker into the latest state of every subscription, or of some of them.
 
-        If more is to follow, the state remains CATCHING_UP: then this is to be called again.
+        If more snapshots are to follow, the state remains CATCHING_UP, and the caller calls this again.
         """
         coalescer = self._waiting()
         coalescer.begin_snapshots(self.handles)
@@ -261,7 +262,7 @@ class Session:
                 found.append(self._versioned(subscription_id, snapshot(handle, Cause.RESUMED)))
                 size_bytes += found[-1].size_bytes
             if coalescer.may_pause and size_bytes >= self._limits.slice_bytes_max:
-                self.version += 1  # nobody has this one: without the rest, no resume
+                self.version += 1  # no device has this version: without the rest, no resume
                 return found
         self._move(Command.CATCH_UP)
         coalescer.caught_up()
@@ -275,7 +276,7 @@ class Session:
         return VersionedDelta(self.version, subscription_id, self.report_sequence, delta, size_bytes)
 
     def _queue(self, delta: VersionedDelta) -> None:
-        if self.state is State.CATCHING_UP:  # while it resumes
+        if self.state is State.CATCHING_UP:  # during a resume
             self._leave_to_snapshot(delta.subscription_id)
             return
         item = self.enqueue(delta)
@@ -286,11 +287,11 @@ class Session:
         if coalescer.is_beyond(self._limits):
             self._move(Command.OVERFLOW)
             self._counters.deltas_coalesced += coalescer.coalesce()
-            # The last of these versions is one that nobody has: without the snapshot, no resume.
+            # No device has the last of these versions: without the snapshot, no resume.
             self._replay = None
 
     def _leave_to_snapshot(self, subscription_id: int) -> None:
-        """Coalesce a delta: a snapshot will tell."""
+        """Coalesce a delta: a later snapshot includes it."""
         self._counters.deltas_queued += 1
         self._counters.deltas_coalesced += 1
         self._waiting().changed(subscription_id)
@@ -305,7 +306,7 @@ class Session:
             self._coalescer = None
 
     def _leave(self) -> None:
-        """Let go of the stream; deltas that wait in it are kept already, or a snapshot is due."""
+        """Leave the stream; deltas that wait in it are kept already, or a snapshot is due."""
         outbox = self.outbox
         if outbox is None:
             return
@@ -326,7 +327,7 @@ class Session:
 
 
 def _superseded(*, is_same_instance: bool) -> RefusalError:
-    """Return why a conversation ends that another one takes the place of."""
+    """Return the reason for the end of a conversation that another one replaces."""
     if is_same_instance:
         return RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
     limit = "the one that is attached: another instance of the device took over"
@@ -334,4 +335,4 @@ def _superseded(*, is_same_instance: bool) -> RefusalError:
 
 
 Outbox = SessionOutbox[Session]
-"""One stream's outbox."""
+"""The outbox of one stream."""

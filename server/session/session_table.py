@@ -1,7 +1,7 @@
-"""The sessions of all devices. Those that came back from the store are rows until somebody asks for one.
+"""The sessions of all devices. Those restored from the store are rows until they are accessed.
 
-A `Session` takes 0.6 kB; a device that is parked and has not been seen since the start takes
-an entry in a dictionary. Look-up O(1); O(subscriptions of the device) when a row becomes a session.
+A `Session` takes 0.6 kB; a device that is parked and has not been seen since the start takes an entry in
+a dictionary. A look-up costs O(1), or O(subscriptions of the device) when a row becomes a session.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from server.session import Session
 from server.store.mutations import SubscriptionColumns
 
 _COUNT_MAX = 1 << 16
-"""Above the subscriptions of a device."""
+"""A number above the subscriptions of any device."""
 
 
 class Sessions(MutableMapping[str, Session]):
@@ -25,7 +25,7 @@ class Sessions(MutableMapping[str, Session]):
     Parameters
     ----------
     revive
-        Makes a parked session of a device, given its handles by subscription number.
+        Creates a parked session of a device from its handles by subscription number.
     """
 
     def __init__(self, revive: Callable[[str, dict[int, int]], Session]) -> None:
@@ -37,7 +37,7 @@ class Sessions(MutableMapping[str, Session]):
         self._end = 0
 
     def park(self, columns: SubscriptionColumns, handles: Ints) -> None:
-        """Add subscriptions of devices that are not here. Those of a device follow one another."""
+        """Add subscriptions of devices that are not in the table; those of a device are adjacent."""
         first, self._end = self._end, self._end + len(columns)
         self._subscription_ids = longer(self._subscription_ids, self._end)
         self._handles = longer(self._handles, self._end)
@@ -48,11 +48,11 @@ class Sessions(MutableMapping[str, Session]):
             parked[device_id] = parked.get(device_id, row * _COUNT_MAX) + 1
 
     def made_of(self, device_id: str) -> Session | None:
-        """Return the session of a device, if it is more than a row."""
+        """Return the session of a device; None if it is a row or unknown."""
         return self._made.get(device_id)
 
     def handles_of(self, device_id: str) -> dict[int, int] | None:
-        """Return a device's handles by subscription, whatever it is here; None if it is not known."""
+        """Return a device's handles by subscription, from session or row; None if it is not known."""
         session = self._made.get(device_id)
         if session is not None:
             return dict(session.handles)

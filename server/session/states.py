@@ -1,4 +1,4 @@
-"""Where a session may stand, and what moves it.
+"""The states of a session, and the commands that change them.
 
     state        attach       overflow     caught up  detach    park     push
     DETACHED     IN_SYNC                              DETACHED  PARKED   kept for a resume
@@ -6,9 +6,9 @@
     CATCHING_UP  IN_SYNC (1)               IN_SYNC    DETACHED           left to the snapshot
     PARKED       IN_SYNC (2)                          PARKED    PARKED   refused
 
-An empty field is refused. (1) a later stream of the same instance takes over, or another instance that
-may (`instances.py`), with snapshots. (2) with snapshots. PARKED is where a device is set aside: its
-subscriptions are not evaluated, and it costs no more than its place in the list.
+An empty field is refused. (1) A later stream of the same instance takes over, or another instance that
+may (`instances.py`), with snapshots. (2) With snapshots. The subscriptions of a PARKED device are not
+evaluated, and the device costs no more than its place in the list.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from enum import Enum
 
 
 class State(Enum):
-    """Where a session stands."""
+    """The state of a session."""
 
     IN_SYNC = "in sync"
     """Attached: every delta is queued as it happens."""
     CATCHING_UP = "catching up"
     """Attached, but too slow: a snapshot of the latest state waits for its turn."""
     DETACHED = "detached"
-    """Away: deltas are kept for its return."""
+    """Disconnected: deltas are kept for its return."""
     PARKED = "parked"
     """Set aside: nothing is evaluated until its return."""
 
 
 class Command(Enum):
-    """What moves a session from state to state."""
+    """The commands that change the state of a session."""
 
     ATTACH = "attach"
     OVERFLOW = "overflow"

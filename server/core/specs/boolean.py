@@ -1,7 +1,7 @@
-"""Boolean subscriptions in words, over the matcher's rows.
+"""Boolean subscriptions with keywords as text, over the matcher's rows.
 
-Here is what the matcher does not need: degrees of ranges that are fixed in place. A `Boolean` is made
-when somebody asks for it. Look-up O(keywords), subscribe O(clauses).
+This module holds the data that the matcher does not need: the degrees of ranges that are fixed in place.
+A `Boolean` is created on demand. A look-up costs O(keywords), subscribe O(clauses).
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from server.limits import Limits
 from server.model import Boolean, Clause, Slack
 
 DWELL_MS_MAX = 24 * 3_600_000
-"""A day: longer than objects live, mostly."""
+"""A day: longer than most objects live."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class BooleanKind:
-    """See `server.core.specs.Kind`.
+    """Boolean subscriptions; see `server.core.specs.Kind`.
 
     Parameters
     ----------
     matcher
-        Where subscriptions are.
+        The matcher that holds the subscriptions.
     dictionary
-        Where keywords have their numbers.
+        The numbers of keywords.
     frame
         The service area.
     """
@@ -62,11 +62,11 @@ class BooleanKind:
         self._frame = frame
         self._ranges = RangeTable(matcher.subscriptions)
         self._dwell_ms: dict[int, int] = {}
-        """By slot, of those that have a time to dwell."""
+        """By slot, for subscriptions with a dwell time."""
 
     @classmethod
     def checked(cls, spec: Boolean, limits: Limits, frame: Frame) -> Boolean:
-        """Normalise a spec: clauses sorted, each once.
+        """Return a normalised spec: clauses sorted, each once.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class BooleanKind:
 
     @classmethod
     def needs_exact_positions(cls, spec: Boolean) -> bool:
-        """Whether the region ends where the result changes."""
+        """Return whether the region ends at the place where the result changes."""
         return spec.region.needs_exact_position
 
     @classmethod
@@ -98,7 +98,7 @@ class BooleanKind:
 
     @classmethod
     def encoded(cls, spec: Boolean) -> str:
-        """Write a spec as JSON: the fields of the message of the same name."""
+        """Return a spec as JSON: the fields of the message of the same name."""
         clauses = [
             {"required": one.required} | ({"excluded": one.excluded} if one.excluded else {})
             for one in spec.clauses
@@ -111,16 +111,16 @@ class BooleanKind:
         return _encode(found | encoded_window(spec.window))
 
     def needs_exact_position(self, handle: int) -> bool:
-        """Whether the region ends where the result changes."""
+        """Return whether the region ends at the place where the result changes."""
         region = int(self._matcher.subscriptions.rows["region"][self._slot(handle)])
         return RegionMode(region).needs_exact_position
 
     def subscribe(self, handle: int, spec: Boolean) -> None:
-        """Make a subscription known, parked."""
+        """Add a subscription, parked."""
         self._subscribe(np.array([handle], dtype=np.int64), [spec])
 
     def restore(self, handles: Ints, specs: Sequence[Any]) -> None:
-        """Make many subscriptions known, parked; specs as `encoded` wrote them, read as JSON."""
+        """Add many subscriptions, parked; the specs are the parsed JSON that `encoded` wrote."""
         self._subscribe(handles, [_decoded(one) for one in specs])
 
     def _subscribe(self, handles: Ints, specs: Sequence[Boolean]) -> None:
@@ -131,7 +131,7 @@ class BooleanKind:
         self._dwell_ms.update((slot, dwell_ms) for slot, dwell_ms in dwelling if dwell_ms)
 
     def _columns(self, specs: Sequence[Boolean]) -> BooleanSpecs:
-        """Return specs as the matcher takes them. Their keywords are held until given back."""
+        """Return specs as columns for the matcher. Their keywords are in use until released."""
         clauses = [clause for spec in specs for clause in spec.clauses]
         return BooleanSpecs(
             np.cumsum([0, *(len(spec.clauses) for spec in specs)], dtype=np.int64),
@@ -143,7 +143,7 @@ class BooleanKind:
         )
 
     def unsubscribe(self, handle: int) -> None:
-        """Forget a subscription."""
+        """Remove a subscription."""
         slot, keywords = self._slot(handle), list(_keywords(self._clauses(handle)))
         self._matcher.unsubscribe(np.array([handle], dtype=np.int64))
         self._ranges.remove(slot)
@@ -151,7 +151,7 @@ class BooleanKind:
         self._dictionary.give_back(keywords)
 
     def spec(self, handle: int) -> Boolean:
-        """Return what a subscription asks for."""
+        """Return the spec of a subscription."""
         slot = self._slot(handle)
         where, dwell_ms = self._ranges.get(slot), self._dwell_ms.get(slot, 0)
         clauses = tuple(sorted(self._clauses(handle)))
@@ -177,7 +177,7 @@ class BooleanKind:
         return Slack(bound_m, bool(bound_id))
 
     def search(self, specs: Sequence[Boolean], x_m: Floats, y_m: Floats) -> Ranking:
-        """Return what matches at each place, now."""
+        """Return the current matches at each place."""
         ranking = self._matcher.search(self._columns(specs), x_m, y_m)
         for spec in specs:
             self._dictionary.give_back(_keywords(spec.clauses))
@@ -185,7 +185,7 @@ class BooleanKind:
 
 
 def _checked_clause(clause: Clause, field: str, limits: Limits) -> Clause:
-    """Normalise a clause."""
+    """Return a normalised clause."""
     bounds = limits.clause_keywords_max, limits.keyword_length_max
     required = checked_keywords(clause.required, f"{field}.required", *bounds)
     excluded: tuple[str, ...] = ()
@@ -198,7 +198,7 @@ def _checked_clause(clause: Clause, field: str, limits: Limits) -> Clause:
 
 
 def _keywords(clauses: Iterable[Clause]) -> Iterable[str]:
-    """Return the keywords of all clauses, each as often as there are lists that have it."""
+    """Return the keywords of all clauses, each once per list that contains it."""
     return chain.from_iterable(words for clause in clauses for words in clause)
 
 

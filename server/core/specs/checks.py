@@ -8,7 +8,7 @@ from safe_region.keywords import normalised_keyword
 from server.errors import Reason, RefusalError
 
 _SPELLINGS_MAX = 8
-"""Keywords that may be given for each that is allowed: different spellings of one count as one."""
+"""Keywords that may be given for each allowed one: different spellings of a keyword count as one."""
 
 
 def require(condition: bool, field: str, value: object, limit: str) -> None:  # noqa: FBT001
@@ -20,14 +20,14 @@ def require(condition: bool, field: str, value: object, limit: str) -> None:  # 
 def checked_keywords(
     keywords: Iterable[str], field: str, count_max: int, length_max: int
 ) -> tuple[str, ...]:
-    """Sorted unique normalised keywords: printable, none empty, none too long, 1 to `count_max`."""
+    """Return sorted, unique, normalised keywords: 1 to `count_max`, each printable and short enough."""
     given = list(keywords)
-    # So many are looked at, and no more, so that a huge list costs nothing.
+    # The count limits the number of keywords that are checked, so that a huge list costs nothing.
     if not 1 <= len(given) <= count_max * _SPELLINGS_MAX:
         raise _wrong_count(len(given), field, count_max)
     found: set[str] = set()
     for i, keyword in enumerate(given):
-        # NFKC may stretch a character to 18; a longer input cannot come out short enough to matter.
+        # NFKC may expand one character to 18; a longer input cannot become short enough.
         word = normalised_keyword(keyword) if len(keyword) <= 4 * length_max else ""
         if not (0 < len(word) <= length_max and word.isprintable()):
             limit = f"1 to {length_max} printable characters"

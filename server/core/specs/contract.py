@@ -1,4 +1,4 @@
-"""What core needs of a kind of subscription: specs to arrays, to text, and back; bounds in words."""
+"""The contract of a kind of subscription: specs to arrays, to text, and back; bounds of the model."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _Spec = TypeVar("_Spec", bound=Spec)
 class Kind(Protocol[_Spec]):
     """Subscriptions of one kind, over the engine's matcher, which knows numbers only.
 
-    The class methods need no server: they say what a spec is. The others keep what the matcher does not.
+    The class methods need no server: they describe a spec. The other methods manage the data that the
+    matcher does not have.
     """
 
     number: int
-    """The engine's number of the kind (`engine.contracts`); the store keeps it, too."""
+    """The engine's number of the kind (`engine.contracts`), which the store also uses."""
 
     @classmethod
     def checked(cls, spec: _Spec, limits: Limits, frame: Frame) -> _Spec:
-        """Normalise a spec.
+        """Return a normalised spec.
 
         Raises
         ------
@@ -34,7 +35,7 @@ class Kind(Protocol[_Spec]):
 
     @classmethod
     def needs_exact_positions(cls, spec: _Spec) -> bool:
-        """Whether the server has to know where the device is, so that no margin is allowed."""
+        """Return whether the server needs the exact position of a device, so that margins are refused."""
 
     @classmethod
     def renamed(cls, spec: _Spec, name: Callable[[str], str]) -> _Spec:
@@ -42,25 +43,25 @@ class Kind(Protocol[_Spec]):
 
     @classmethod
     def encoded(cls, spec: _Spec) -> str:
-        """Write a spec as JSON, for the store."""
+        """Return a spec as JSON, for the store."""
 
     def needs_exact_position(self, handle: int) -> bool:
-        """Whether the server has to know where the device of a subscription is. O(1)."""
+        """Return whether the server needs the exact position of the subscription's device. O(1)."""
 
     def subscribe(self, handle: int, spec: _Spec) -> None:
-        """Make a subscription known, parked."""
+        """Add a subscription, parked."""
 
     def restore(self, handles: Ints, specs: Sequence[Any]) -> None:
-        """Make many subscriptions known, parked; specs as `encoded` wrote them, read as JSON."""
+        """Add many subscriptions, parked; the specs are the parsed JSON that `encoded` wrote."""
 
     def unsubscribe(self, handle: int) -> None:
-        """Forget a subscription."""
+        """Remove a subscription."""
 
     def spec(self, handle: int) -> _Spec:
-        """Return what a subscription asks for."""
+        """Return the spec of a subscription."""
 
     def bound(self, handle: int, bound_m: float, bound_id: int) -> Bound:
-        """Return what the matcher's pair for a subscription stands for (`engine.Bounds`)."""
+        """Return the bound that the matcher's pair for a subscription encodes (`engine.Bounds`)."""
 
     def search(self, specs: Sequence[_Spec], x_m: Floats, y_m: Floats) -> Ranking:
-        """Return results at one place each, now."""
+        """Return the current results, each at one place."""

@@ -1,4 +1,4 @@
-"""Ranges of boolean subscriptions in arrays: on the plane for the matcher, in degrees as they came."""
+"""Ranges of boolean subscriptions in arrays: on the plane for the matcher, in degrees as received."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NOWHERE = Point(0.0, 0.0)
 
 
 class RangeTable:
-    """What ranges were in degrees, by the slot of the subscription. O(1) a look-up.
+    """The original degrees of ranges, by the slot of the subscription. O(1) per look-up.
 
     Parameters
     ----------
     subscriptions
-        The matcher's rows, which say what each range is.
+        The matcher's rows, which have the shape of each range.
     """
 
     def __init__(self, subscriptions: SlotTable) -> None:
@@ -34,7 +34,7 @@ class RangeTable:
         self._polygons: dict[int, Polygon] = {}
 
     def put(self, slots: Slots, ranges: Sequence[Range]) -> None:
-        """Note ranges."""
+        """Store ranges."""
         self._degrees = longer(self._degrees, self._subscriptions.end)
         for slot, where in zip(slots.tolist(), ranges, strict=True):
             match where:
@@ -60,12 +60,12 @@ class RangeTable:
         return Circle(float(row["radius_m"]), None if row["is_moving"] else (degrees[0], degrees[1]))
 
     def remove(self, slot: int) -> None:
-        """Forget a range."""
+        """Remove a range."""
         self._polygons.pop(slot, None)
 
 
 def plane_ranges(ranges: Sequence[Range], frame: Frame) -> Ranges:
-    """Return ranges as the matcher takes them."""
+    """Return ranges as columns for the matcher."""
     rows = [_row(where, frame) for where in ranges]
     table = np.array([one[1:] for one in rows], dtype=np.float64).reshape(-1, 7).T
     x_m, y_m, radius_m, *box = np.ascontiguousarray(table)
@@ -107,7 +107,7 @@ def _middle(low: Point, high: Point) -> Point:
 
 
 def _rings(ranges: Sequence[Range], frame: Frame) -> Rings:
-    """Return the polygons among ranges."""
+    """Return the rings of the polygons among ranges."""
     rings = [(one.outer, *one.holes) if isinstance(one, Polygon) else () for one in ranges]
     flat = [ring for row in rings for ring in row]
     points = [frame.project(*vertex) for ring in flat for vertex in ring]

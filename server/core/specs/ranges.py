@@ -25,7 +25,7 @@ def checked_range(where: Range, limits: Limits, frame: Frame, *, is_moving: bool
     Raises
     ------
     RefusalError
-        Naming the field that is not.
+        Naming the field that is out of its limits.
     """
     match where:
         case Circle():
@@ -107,7 +107,7 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame) -> Polygon:
 
 
 def _without_tiny(position: Position) -> Position:
-    """Return a corner of which what is less than a millionth of a micrometre is 0.
+    """Return a corner in which coordinates below a millionth of a micrometre are 0.
 
     Kernels are exact with coordinates that are 0 or not as small as a float64 can be.
     """
@@ -134,7 +134,7 @@ def _check_extent(field: str, low: Position, high: Position, limits: Limits, fra
 
 
 def encoded_range(where: Range) -> dict[str, Any]:
-    """Return a range as JSON, by the name of the field of the message."""
+    """Return a range as JSON, under the field name of the message."""
     match where:
         case Circle(radius_m, None):
             return {"circle": {"radius_m": radius_m}}
@@ -151,12 +151,12 @@ def encoded_range(where: Range) -> dict[str, Any]:
 
 
 def decoded_range(found: dict[str, Any]) -> Range:
-    """Read a range from JSON.
+    """Return the range in parsed JSON.
 
     Raises
     ------
     LookupError, TypeError, ValueError
-        If it is none.
+        If it is not a range.
     """
     if "circle" in found:
         circle = found["circle"]

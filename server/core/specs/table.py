@@ -1,4 +1,4 @@
-"""Which kinds there are."""
+"""The table of the kinds of subscriptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS: tuple[type[Any], ...] = (TopKKind, BooleanKind, StationaryKind)
 
 
 def kind_of_spec(spec: Spec) -> type[Any]:
-    """Return the kind that a spec is of."""
+    """Return the kind of a spec."""
     if isinstance(spec, Boolean):
         return BooleanKind
     return StationaryKind if spec.region is RegionMode.STATIONARY else TopKKind

@@ -1,7 +1,7 @@
-"""Top-k subscriptions in words, over the matcher's rows.
+"""Top-k subscriptions with keywords as text, over the matcher's rows.
 
-A subscription is two numbers here, its alpha and its scale; keywords, k, similarity and region are the
-matcher's. A `TopK` is made when somebody asks for it. Look-up O(keywords), subscribe O(1).
+This module holds two numbers per subscription, its alpha and its scale; the matcher holds keywords, k,
+similarity and region. A `TopK` is created on demand. A look-up costs O(keywords), subscribe O(1).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class _Measures(NamedTuple):
-    """By what subscriptions weigh distance against text, a row each."""
+    """The parameters by which subscriptions weigh distance against text, a row each."""
 
     alpha: Sequence[float]
     own_scale_m: Sequence[float]
-    """0 for those that have none."""
+    """0 for subscriptions without their own scale."""
 
     @classmethod
     def of(cls, specs: Sequence[TopK]) -> _Measures:
@@ -52,16 +52,16 @@ class _Measures(NamedTuple):
 
 
 class TopKKind:
-    """See `server.core.specs.Kind`.
+    """Top-k subscriptions; see `server.core.specs.Kind`.
 
     Parameters
     ----------
     matcher
-        Where subscriptions are.
+        The matcher that holds the subscriptions.
     dictionary
-        Where keywords have their numbers.
+        The numbers of keywords.
     frame
-        The service area, whose diagonal is the scale of subscriptions that have none of their own.
+        The service area, whose diagonal is the scale of subscriptions without their own.
     """
 
     number = TOP_K
@@ -81,7 +81,7 @@ class TopKKind:
 
     @classmethod
     def checked(cls, spec: TopK, limits: Limits, frame: Frame) -> TopK:  # noqa: ARG003
-        """Normalise a spec.
+        """Return a normalised spec.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class TopKKind:
 
     @classmethod
     def needs_exact_positions(cls, spec: TopK) -> bool:
-        """Whether the server has to know where the device is: in all modes but ANCHORED."""
+        """Return whether the server needs the exact position of the device: in all modes but ANCHORED."""
         return spec.region.needs_exact_position
 
     @classmethod
@@ -126,20 +126,20 @@ class TopKKind:
 
     @classmethod
     def encoded(cls, spec: TopK) -> str:
-        """Write a spec as JSON: [keywords, k, alpha, similarity, region, window, scale].
+        """Return a spec as JSON: [keywords, k, alpha, similarity, region, window, scale].
 
-        A window is [0, 0] and a scale is 0 if there is none.
+        A missing window is [0, 0], and a missing scale is 0.
         """
         numbers = spec.k, spec.alpha, int(spec.similarity), int(spec.region)
         window = spec.window.duration_ms, spec.window.count
         return _encode([spec.keywords, *numbers, window, spec.distance_scale_m])
 
     def needs_exact_position(self, handle: int) -> bool:
-        """Whether the server has to know where the device of a subscription is. O(1)."""
+        """Return whether the server needs the exact position of the subscription's device. O(1)."""
         return self._region_of(self._table.rows[self._slot(handle)]).needs_exact_position
 
     def subscribe(self, handle: int, spec: TopK) -> None:
-        """Make a subscription known, parked."""
+        """Add a subscription, parked."""
         keywords = KeywordLists.of([self._dictionary.take(spec.keywords)])
         lasts = lasts_of([spec.window])
         self._subscribe(
@@ -147,7 +147,7 @@ class TopKKind:
         )
 
     def restore(self, handles: Ints, specs: Sequence[Any]) -> None:
-        """Make many subscriptions known, parked; specs as `encoded` wrote them, read as JSON."""
+        """Add many subscriptions, parked; the specs are the parsed JSON that `encoded` wrote."""
         words, k, alpha, similarity, region, windows, scales = zip(*specs, strict=True)
         numbers = tuple(np.array(column, dtype=np.int64) for column in (k, similarity, region))
         measures = _Measures(alpha, scales)
@@ -171,7 +171,7 @@ class TopKKind:
     def _specs(
         self, measures: _Measures, numbers: tuple[Ints, ...], keywords: KeywordLists, lasts: Lasts
     ) -> Any:  # noqa: ANN401
-        """Return what subscriptions ask for, as the matcher takes it."""
+        """Return subscriptions as columns for the matcher."""
         k, similarity, region = numbers
         scales = measures.scales_m(self._frame)
         weights = [text_weight(*one) for one in zip(measures.alpha, scales, strict=True)]
@@ -192,13 +192,13 @@ class TopKKind:
         return RegionMode(int(row["region"]))
 
     def unsubscribe(self, handle: int) -> None:
-        """Forget a subscription."""
+        """Remove a subscription."""
         keywords = self._keywords(handle)
         self._matcher.unsubscribe(np.array([handle], dtype=np.int64))
         self._dictionary.give_back(keywords)
 
     def spec(self, handle: int) -> TopK:
-        """Return what a subscription asks for."""
+        """Return the spec of a subscription."""
         slot = self._slot(handle)
         row = self._table.rows[slot]
         return TopK(
@@ -238,7 +238,7 @@ class TopKKind:
 
 
 class StationaryKind(TopKKind):
-    """Top-k subscriptions of the mode STATIONARY, over a matcher of their own."""
+    """Top-k subscriptions of the mode STATIONARY, over their own matcher."""
 
     number = STATIONARY
 

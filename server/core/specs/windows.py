@@ -1,4 +1,4 @@
-"""Windows of subscriptions of all kinds: checked, as arrays, and as JSON."""
+"""Windows of subscriptions of all kinds: validated, as arrays, and as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from server.limits import Limits
 from server.model import NO_WINDOW, Window
 
 WINDOW_FIELD = 5
-"""Where a spec that is written as a list has its window."""
+"""Index of the window in a spec that is written as a list."""
 
 _KNOWN = (RegionMode.ANCHORED, RegionMode.STATIONARY)
 
@@ -22,9 +22,9 @@ _KNOWN = (RegionMode.ANCHORED, RegionMode.STATIONARY)
 def check_window(
     window: Window, region: RegionMode, limits: Limits, known: Sequence[RegionMode] = _KNOWN
 ) -> None:
-    """Refuse a window that is out of limits, or with a region that knows none.
+    """Refuse a window that is out of its limits, or whose region does not support windows.
 
-    `known` are the modes of the subscription's kind that know windows.
+    `known` are the modes of the subscription's kind that support windows.
 
     Raises
     ------
@@ -42,39 +42,39 @@ def check_window(
 
 
 def require_known(region: RegionMode, why: str, known: Sequence[RegionMode] = _KNOWN) -> None:
-    """Refuse the modes of the papers in which a device holds its result only, and is asked where it is.
+    """Refuse the papers' modes, in which a device holds its result only and gets location requests.
 
     Raises
     ------
     RefusalError
-        If it is one of them.
+        If the region is one of them.
     """
     names = " or ".join(one.name for one in known)
     require(region in known, "spec.region", region.name, f"{names}, {why}")
 
 
 def lasts_of(windows: Sequence[Window]) -> Lasts:
-    """Return windows as matchers take them."""
+    """Return windows as columns for matchers."""
     durations = np.array([one.duration_ms for one in windows], dtype=np.int64)
     return Lasts(durations, np.array([one.count for one in windows], dtype=np.int64))
 
 
 def window_of(windows: Windows, number: int) -> Window:
-    """Return the window of a number."""
+    """Return the window with a number."""
     return Window(*windows.last(number))
 
 
 def encoded_window(window: Window) -> dict[str, int]:
-    """Write a window as fields of JSON, none if there is none."""
+    """Return a window as fields of JSON, none if there is none."""
     found = {"window_duration_ms": window.duration_ms, "window_count": window.count}
     return {name: value for name, value in found.items() if value}
 
 
 def stored_window(spec: dict[str, Any] | list[Any]) -> Window:
-    """Return the window of a spec of any kind, as it was written."""
+    """Return the window of a stored spec of any kind."""
     return decoded_window(spec) if isinstance(spec, dict) else Window(*spec[WINDOW_FIELD])
 
 
 def decoded_window(found: dict[str, Any]) -> Window:
-    """Read a window as it was written."""
+    """Return the window in the fields of a stored spec."""
     return Window(int(found.get("window_duration_ms", 0)), int(found.get("window_count", 0)))
