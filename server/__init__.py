@@ -1,5 +1,5 @@
-"""The server: words and sessions over the engine, durable in a store, reached by gRPC.
+"""The server: keywords and sessions over the engine, durable in a store, reached by gRPC.
 
-`core` and `session` have the state, `commands` say what changes it, `runtime` when; `store` keeps it,
-`transport` carries it, `main` puts all of it together.
+`core` and `session` have the state, `commands` define its changes, `runtime` schedules them; `store`
+makes them durable, `transport` carries them, and `main` assembles the server.
 """

@@ -1,4 +1,4 @@
-"""The times that a server goes by, read once for all that happens at one moment."""
+"""The clocks of a server, read once for all events of one moment."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from safe_region.steady_clock import steady_clock_ms
 
 
 def wall_clock_ms() -> int:
-    """Milliseconds since 1970."""
+    """Return the milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 class Clock:
-    """Real time and the time of leases, as they were when `read` was called last.
+    """Real time and the time of leases, as of the last call of `read`.
 
     Parameters
     ----------
     wall
-        Wall clock in milliseconds; tells where time begins unless that is virtual. Afterwards it may
-        jump as it likes: lifetimes and leases are durations.
+        Wall clock in milliseconds; sets the start of the time unless that is virtual. Later it may jump:
+        lifetimes and leases are durations.
     steady
-        Monotonic clock in milliseconds; tells how time goes on from there, and who is late.
+        Monotonic clock in milliseconds; drives the time from there, and measures delays.
     is_virtual
-        Whether server time, and with it that of leases, is advanced by commands.
+        Whether commands advance the server's time, and with it that of leases.
     """
 
     __slots__ = ("_steady", "is_virtual", "lease_ms", "real_ms", "wall_ms")
@@ -41,12 +41,12 @@ class Clock:
         self._steady = steady
         self.is_virtual = is_virtual
         self.real_ms = 0
-        """Monotonic: for those who wait for people."""
+        """Monotonic milliseconds, for waits in real time."""
         self.lease_ms = 0
         """The time of leases: monotonic; virtual if time is."""
 
     def read(self) -> int:
-        """Read the monotonic clock; return what it says."""
+        """Read the monotonic clock; return its time in milliseconds."""
         self.real_ms = self._steady()
         if not self.is_virtual:
             self.lease_ms = self.real_ms

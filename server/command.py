@@ -1,10 +1,10 @@
-"""What can be asked of the server, in its own words.
+"""The commands of the server, in types of its own.
 
-Every command carries whose it is: those of calls in `principal`, those of devices in their outbox, which
-is the stream that they came on. What the server asks itself to do is anybody's.
+Every command has a principal: commands of calls in `principal`, those of devices in their outbox, which
+is the stream that they came on. Commands of the server itself have ANYBODY.
 
-Those that arrive by the ten thousands a second are named tuples: a frozen dataclass takes a microsecond
-to make.
+Commands that arrive by the ten thousands a second are named tuples: a frozen dataclass takes a
+microsecond to make.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from server.session import Outbox, RefusedCommand, Session
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Accept objects, all or none. Answered by their ids."""
+    """Accept objects, all or none. The reply is their ids."""
 
     objects: tuple[NewObject, ...]
     principal: Principal = ANYBODY
@@ -28,36 +28,36 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Retract:
-    """Take live objects back, all or none."""
+    """Retract live objects, all or none."""
 
     ids: tuple[int, ...]
     principal: Principal = ANYBODY
     keys: tuple[str, ...] = ()
-    """Of further ones."""
+    """Keys of further objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeIn:
-    """Take objects of the source, which were validated: what is known by its key is passed over."""
+    """Take validated objects from the source: objects with a known key are ignored."""
 
     objects: tuple[NewObject, ...]
     gone: tuple[str, ...]
-    """Keys of what is taken back, known or not."""
+    """Keys of retracted objects, known or not."""
     stream: str
     offset: str
-    """Up to where the stream was taken with this."""
+    """The offset in the stream after these objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkSent:
-    """What has happened, up to a number, was written to the sink."""
+    """The changes up to a number were written to the sink."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Evaluate a subscription once. Answered by a list of `Ranked` and the time."""
+    """Evaluate a subscription once. The reply is a list of `Ranked` and the time."""
 
     spec: Spec
     lon: float
@@ -67,14 +67,14 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
-    """Look at a device, at one of its subscriptions, or at an object. Answered by an `Inspected`."""
+    """Inspect a device, one of its subscriptions, or an object. The reply is an `Inspected`."""
 
     principal: Principal = ANYBODY
     device_id: str = ""
     subscription_id: int | None = None
     object_id: int = 0
     object_key: str = ""
-    """In place of the id."""
+    """An alternative to the id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class AdvanceClock:
 
 @dataclass(frozen=True, slots=True)
 class SetIdf:
-    """Let another table of weights of keywords come into force. Answered by its generation."""
+    """Bring another table of keyword weights into force. The reply is its generation."""
 
     table: IdfTable
     principal: Principal = ANYBODY
@@ -95,14 +95,14 @@ class SetIdf:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """End the subscriptions of devices that have not been seen, but for those that are attached."""
+    """End the subscriptions of devices that have not been seen for long, except attached ones."""
 
     device_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetDevice:
-    """Delete all that is kept of a device, attached or not. Answered by how many subscriptions it had."""
+    """Delete all data of a device, attached or not. The reply is the number of its subscriptions."""
 
     device_id: str
     principal: Principal = ANYBODY
@@ -110,7 +110,7 @@ class ForgetDevice:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A barrier. Answered when everything accepted before has been applied."""
+    """A barrier. The reply comes when everything accepted before has been applied."""
 
     principal: Principal = ANYBODY
 
@@ -126,7 +126,7 @@ class Hello:
     place: Place
     epoch: int = 0
     take_over: bool = False
-    """Whether it asks to take the place of another instance."""
+    """Whether it requests to take the place of another instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Detach:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Begin a subscription, change it in place, or evaluate it again."""
+    """Start a subscription, change it in place, or evaluate it again."""
 
     outbox: Outbox
     device_id: str
@@ -147,7 +147,7 @@ class Subscribe:
     spec: Spec
     place: Place
     name: str = ""
-    """The app's, unique among those of the device; empty for none."""
+    """The app's name, unique among the device's subscriptions; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Report(NamedTuple):
     outbox: Outbox
     device_id: str
     session: Session | None
-    """Of the device, if it was attached on this stream when the report was read."""
+    """The session of the device, if it was attached on this stream when the report was read."""
     sequence: int
     place: Place
     subscription_ids: tuple[int, ...]
@@ -182,7 +182,7 @@ class Ack(NamedTuple):
 
 
 class Ping(NamedTuple):
-    """Answered by a pong behind everything before it."""
+    """A ping. The pong comes after the responses to everything before it."""
 
     outbox: Outbox
     device_id: str
@@ -192,7 +192,7 @@ class Ping(NamedTuple):
 
 
 VolatileCommand = Hello | Detach | Report | Ack | Ping | Search | Inspect
-"""Commands that need no disk, and concern nobody but their own device."""
+"""Commands that need no disk, and affect only their own device."""
 DurableCommand = (
     Publish
     | Retract
@@ -206,13 +206,13 @@ DurableCommand = (
     | Subscribe
     | Unsubscribe
 )
-"""Commands that may have to be on disk before they are answered, and `Sync`, which waits for those."""
+"""Commands that may have to be on disk before the response, and `Sync`, which waits for those."""
 DeviceCommand = Hello | Detach | Subscribe | Unsubscribe | Report | Ack | Ping
 Command = VolatileCommand | DurableCommand
 
 
 def rejection_address(command: DeviceCommand) -> tuple[int, RefusedCommand]:
-    """Which number and command a rejection of this command names."""
+    """Return the number and the kind of command in a rejection of this command."""
     match command:
         case Hello():
             return 0, RefusedCommand.HELLO

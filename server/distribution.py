@@ -1,7 +1,7 @@
-"""Distributions: how often a quantity was how large, in classes each twice as wide as the one before.
+"""Distributions: how often each size of a quantity occurs, in classes of doubling width.
 
-Operations: noting a value O(1), some 0.1 us, no memory beyond the classes. A value is an integer; its
-class is its number of bits, so that nothing has to be searched for.
+Operations: recording a value O(1), some 0.1 us, no memory beyond the classes. A value is an integer; its
+class is its number of bits, so that there is no search.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Classes(NamedTuple):
     Parameters
     ----------
     bounds
-        Rising, the last infinite. Values of a class are below its bound, not below the one before.
+        Ascending, the last infinite. Values of a class are below its bound, not below the one before.
     counts
         Values in each class.
     total
@@ -60,7 +60,7 @@ class Distribution:
             self.note(value)
 
     def classes(self) -> Classes:
-        """Return what was counted so far."""
+        """Return the counts so far."""
         low, high = self._low_bits, self._high_bits
         counts = self._counts
         bounds = (*(2.0**bits for bits in range(low, high + 1)), float("inf"))

@@ -1,4 +1,4 @@
-"""Refusals: what was wrong, in which field, with which value, and what would be allowed.
+"""Refusals: the field, its wrong value, and the allowed values.
 
 One exception for the whole server; the transport turns it into status codes, ErrorInfo and rejection
 messages.
@@ -23,9 +23,9 @@ class RefusalError(Exception):
     field
         Path of the offending field, such as ``objects[3].keywords``.
     value
-        What it was; shortened for display. Text that others sent comes as its repr.
+        The offending value; shortened for display. Text from others comes as its repr.
     limit
-        What would be allowed, as a phrase that follows "must be".
+        The allowed values, as a phrase that follows "must be".
     retry_after_ms
         When the same may be allowed; 0 if that does not depend on time.
     """
@@ -55,8 +55,8 @@ class BridgeError(Exception):
 
 
 class MetricsPortError(Exception):
-    """The port for metrics cannot be listened on."""
+    """The server cannot listen on the port for metrics."""
 
 
 class TracingError(Exception):
-    """Traces are asked for and cannot be made."""
+    """Traces are requested and cannot be made."""

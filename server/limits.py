@@ -1,23 +1,26 @@
-"""Every bound the server keeps on what others send or make it hold. Published in the welcome."""
+"""Every bound of the server on data from others. Published in the welcome."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 KEEPALIVE_MS = 240_000
-"""Between signs of life on a quiet connection. A device's own pings, every third of a lease of ten
-minutes, come first: a silent phone wakes its radio for these alone."""
+"""Interval of keepalive pings on a quiet connection.
+
+A device's own pings, every third of a lease of ten minutes, come first: a silent phone wakes its radio
+for these alone.
+"""
 
 _KEEPALIVE_TIMEOUT_MS = 10_000
 
 
 def keepalive_timeout_ms(keepalive_ms: int) -> int:
-    """Return how long a sign of life of a connection may stay without a response."""
+    """Return how long a keepalive ping may stay without a response."""
     return min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
 
 
 def dead_connection_ms(keepalive_ms: int) -> int:
-    """Return after how long a connection that is dead has been closed: one ping, and its timeout."""
+    """Return the time until a dead connection is closed: one ping, and its timeout."""
     return keepalive_ms + keepalive_timeout_ms(keepalive_ms)
 
 
@@ -56,55 +59,62 @@ class Limits:
     clause_keywords_max: int = 16
     """* Required or excluded by one clause."""
     clause_keywords_per_device_max: int = 4096
-    """Required and excluded by all clauses of a device's boolean subscriptions together. Not told: a
-    refusal names it. Two subscriptions of 64 clauses with all that each may have reach it."""
+    """Required and excluded by all clauses of a device's boolean subscriptions together.
+
+    Not sent to devices: a refusal reports it. Two subscriptions of 64 clauses with the maximum of
+    keywords reach it.
+    """
     range_m_max: float = 50_000.0
     """* Radius or half an extent of a range."""
     vertices_max: int = 512
-    """* Of a polygon, those of its holes included."""
+    """* Of a polygon, including those of its holes."""
     holes_max: int = 16
-    """Of a polygon. Not told: a refusal names it. Holes are compared with each other."""
+    """Of a polygon. Not sent to devices: a refusal reports it. Holes are compared with each other."""
     area_vertices_max: int = 64
     """* Of an object's area."""
     window_ms_max: int = 366 * 24 * 3600 * 1000
-    """* Of a window of so much time."""
+    """* Of a window of time."""
     window_count_max: int = 100_000_000
-    """* Of a window of so many objects."""
+    """* Of a window of the last n objects."""
     windows_max: int = 64
-    """* Different windows that all subscriptions together have: each is looked after as objects come."""
+    """* Different windows of all subscriptions: each is maintained as objects come."""
     device_windows_max: int = 8
-    """The same of one device."""
+    """Different windows of one device."""
     tenant_windows_max: int = 64
-    """The same of one tenant; set from how many tenants there are."""
+    """Different windows of one tenant; set from the number of tenants."""
     distance_scale_m_max: float = 20_037_508.0
     """* Of a top-k subscription: half the equator, beyond which no two places are apart."""
     matches_max: int = 1000
-    """* Objects in the result of a boolean subscription; beyond, those nearest are sent."""
+    """* Objects in the result of a boolean subscription; beyond, the nearest are sent."""
     outbox_max: int = 256
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
     outbox_bytes_max: int = 1024 * 1024
     """The same in bytes, roughly."""
     slice_bytes_max: int = 256 * 1024
-    """Of snapshots that are made at a time, some milliseconds; the last may go beyond."""
+    """Size of the snapshots made at a time, some milliseconds; the last may exceed it."""
     retained_max: int = 64
-    """Deltas kept for a resume; beyond, a detached device is parked and resumes with snapshots, which are
-    smaller by then."""
+    """Deltas kept for a resume; beyond, a detached device is parked.
+
+    It then resumes with snapshots, which are smaller by then.
+    """
     retained_bytes_max: int = 256 * 1024
     """The same in bytes, roughly."""
     answers_max: int = 10_000
-    """Answers waiting to be written on a stream; beyond, it is not read until some have been."""
+    """Responses waiting to be written on a stream; beyond, it is not read until some have been."""
     late_ms: int = 1_000
     """Deltas that wait longer before they are written are counted as late."""
     answer_ms_max: int = 10_000
-    """How long a device may take to say where it is; beyond, it is detached and parked."""
+    """Time for a device to respond to a location request; beyond, it is detached and parked."""
     take_over_ms: int = 10_000
-    """How long an instance of a device that took the place of another one cannot be replaced itself. It
-    doubles each time that another one replaces it within as long again: two that both insist do not push
-    each other out for ever."""
+    """How long an instance that took the place of another one cannot be replaced itself.
+
+    It doubles each time that another one replaces it within as long again: two that both insist do not
+    replace each other for ever.
+    """
     take_over_ms_max: int = 3_600_000
-    """The same at most."""
+    """Maximum of `take_over_ms` after doubling."""
     dead_connection_ms: int = dead_connection_ms(KEEPALIVE_MS)
-    """After how long a connection that is dead has been closed; set from the keepalive."""
+    """Time until a dead connection is closed; set from the keepalive."""
     queue_max: int = 100_000
     """Commands waiting for the engine; beyond, streams are not read until it has caught up."""
     batch_max: int = 2_048
@@ -114,22 +124,22 @@ class Limits:
     sink_max: int = 1_000_000
     """Changes of objects that wait to be written to the sink; beyond, publications are refused."""
     publisher_objects_max: int = 1_000_000
-    """Live objects of one publisher; 0 for any number."""
+    """Live objects of one publisher; 0 for no limit."""
     publisher_bytes_max: int = 1024 * 1024 * 1024
-    """Bytes of their payloads; 0 for any number."""
+    """Bytes of their payloads; 0 for no limit."""
     tenant_objects_max: int = 0
-    """Live objects of one tenant; 0 for any number."""
+    """Live objects of one tenant; 0 for no limit."""
     tenant_bytes_max: int = 0
-    """Bytes of their payloads; 0 for any number."""
+    """Bytes of their payloads; 0 for no limit."""
     tenant_subscriptions_max: int = 0
-    """Subscriptions of all devices of one tenant; 0 for any number."""
+    """Subscriptions of all devices of one tenant; 0 for no limit."""
     streams_max: int = 200_000
-    """Calls and streams that are open, of all callers; beyond, calls are refused."""
+    """Open calls and streams of all callers; beyond, calls are refused."""
     connections_max: int = 16_384
     """Connections of all callers; beyond, they are closed."""
     message_bytes_max: int = 4 * 1024 * 1024
-    """Of one message, of whatever method: what needs more goes in several."""
+    """Size of one message, of any method: larger requests are split."""
     fleet_bytes_max: int = 1024 * 1024
-    """Of what a gateway says for its devices at once, and of a request to retract."""
+    """Size of a gateway's message for its devices, and of a request to retract."""
     request_bytes_max: int = 64 * 1024
-    """Of what a device says, and of a search. An expression of 64 clauses has some 40 KiB."""
+    """Size of a device's message, and of a search. An expression of 64 clauses has some 40 KiB."""

@@ -49,19 +49,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _PATIENCE_S = 2.0
-"""How long a stopping server carries out what was accepted; what waits then is refused."""
+"""How long a stopping server executes accepted commands; then it refuses the waiting ones."""
 
 _DRAIN_S = 4.0
-"""How long it waits for streams to end: a stalled device does not hold it up."""
+"""How long it waits for streams to end: a stalled device does not delay it."""
 
 _GRACE_S = 0.5
 """How long it then lets calls finish."""
 
 _SWITCH_S = 0.0002
-"""How long a thread waits for the interpreter while another has it: what was looked up is wanted."""
+"""How long a thread waits for the interpreter while another has it: look-ups are needed soon."""
 
 _DISTORTION_MAX = 0.01
-"""Relative error of distances on the plane from which on operators are warned."""
+"""Relative error of distances on the plane from which operators are warned."""
 
 _NOTHING_TO_READ = (
     "hangup: certificates and keys are read again when they change, settings when the server starts"
@@ -69,13 +69,13 @@ _NOTHING_TO_READ = (
 
 
 class _Bridge(Protocol):
-    """Runs beside the command loop."""
+    """A task beside the command loop."""
 
     async def run(self) -> None: ...
 
 
 class _Feeds(NamedTuple):
-    """What the bridge reads and writes."""
+    """The feeds of the bridge."""
 
     source: SourceFeed | None = None
     sink: SinkFeed | None = None
@@ -87,11 +87,12 @@ class Server:
     Parameters
     ----------
     settings
-        Where to listen, what to serve, what to keep.
+        The settings of the server.
     limits
-        What is accepted.
+        Limits of commands.
     on_compiling
-        Is told how many kernels are compiled, if any are missing on this machine; by default the log is.
+        Called with the number of compiled kernels, if any are missing on this machine; by default the
+        progress is logged.
     """
 
     def __init__(
@@ -106,13 +107,13 @@ class Server:
         self._on_compiling = on_compiling or logged()
         self.port = 0
         self.metrics_port = 0
-        """Where Prometheus is told, if it is."""
+        """The port for Prometheus, if there is one."""
         self._bridge: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Open the store, listen, recover, serve.
 
-        While it recovers, calls are refused with RECOVERING, and health says NOT_SERVING.
+        While it recovers, calls are refused with RECOVERING, and the health status is NOT_SERVING.
 
         Raises
         ------
@@ -121,13 +122,13 @@ class Server:
         StoreError
             If the store cannot be used.
         PortError
-            If the address cannot be listened on.
+            If the server cannot listen on the address.
         MetricsPortError
-            If that of the metrics cannot be listened on.
+            If it cannot listen on the address for metrics.
         BridgeError
             If source or sink cannot be used.
         TracingError
-            If objects are to be followed and the library is not there.
+            If objects are to be traced and the library is missing.
         """
         settings = self.settings
         identity = identity_of(settings)
@@ -206,7 +207,7 @@ class Server:
         self.coordinator.counters.kernels_compiled = count
 
     def _recover(self) -> Mapping[str, str]:
-        """Recover; return how far the source was taken."""
+        """Recover; return the offsets up to which the source was read."""
         found = self._store.recover()
         self.coordinator.recover(found)
         if self.settings.tenants and self.coordinator.matching.has_count_window:
@@ -217,7 +218,7 @@ class Server:
         return found.source_offsets
 
     def _bridged(self, feeds: _Feeds, source_offsets: Mapping[str, str]) -> list[_Bridge]:
-        """Return what takes objects from a feed and what tells one."""
+        """Return the source and the sink, if any."""
         execute = self._command_loop.execute
         found: list[_Bridge] = []
         if feeds.source is not None:
@@ -231,11 +232,11 @@ class Server:
         return found
 
     def spare_the_collector(self) -> None:
-        """Take charge of this process's cycle collector: for a process that does nothing else."""
+        """Take control of this process's cycle collector: for a process that only serves."""
         self._command_loop.gc_control.take_over()
 
     async def stop(self) -> None:
-        """Drain, finish what is under way, close the store. Raises what made the command loop fail."""
+        """Drain, finish commands in progress, close the store. Raises an error of the command loop."""
         for task in self._bridge:
             task.cancel()
         await asyncio.gather(*self._bridge, return_exceptions=True)
@@ -251,9 +252,9 @@ class Server:
         _log.info("stopped")
 
     async def run_until_signalled(self, on_ready: Callable[[Server], None]) -> None:
-        """Wait for SIGTERM or SIGINT, or for the command loop to fail; then stop. SIGHUP stops nothing.
+        """Wait for SIGTERM or SIGINT, or a failure of the command loop; then stop. SIGHUP is logged only.
 
-        `on_ready` is called when signals are listened to: whoever it tells may stop the server.
+        `on_ready` is called when the signal handlers are in place, so that the server can be stopped.
         """
         signalled = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -262,19 +263,19 @@ class Server:
         loop.add_signal_handler(signal.SIGHUP, _log.info, _NOTHING_TO_READ)
         on_ready(self)
         waiting = asyncio.create_task(signalled.wait())
-        # The bridge is not waited for: its failures are states, and nothing of a feed ends the server.
+        # The bridge is not awaited: its failures are states, and no feed ends the server.
         await asyncio.wait({waiting, self._loop_task}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         await self.stop()
 
 
 def _require_place(settings: ServerSettings) -> None:
-    """Find out that the store is there, or make the folders on the way to a new one.
+    """Verify that the store exists, or make the folders for a new one.
 
     Raises
     ------
     StoreError
-        If it does not exist and must not be made, or cannot be a file.
+        If it does not exist and must not be created, or cannot be a file.
     """
     path = settings.store
     if path == Path(":memory:"):
@@ -296,7 +297,7 @@ def _require_place(settings: ServerSettings) -> None:
 
 
 def _described(frame: Frame) -> str:
-    """Put a service area in words, so that swapped coordinates are seen."""
+    """Return a description of a service area that reveals swapped coordinates."""
     width_km, height_km = (length_m / 1000.0 for length_m in frame.size_m)
     lon, lat = frame.lon0_deg, frame.lat0_deg
     north, east = "N" if lat >= 0.0 else "S", "E" if lon >= 0.0 else "W"
@@ -347,7 +348,7 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
 
 
 def limits_of(settings: ServerSettings) -> Limits:
-    """Return what is accepted: what settings say, and for the rest the defaults."""
+    """Return the limits in the settings, and the defaults for the rest."""
     return Limits(
         margin_m_max=settings.margin_m_max,
         late_ms=settings.late_ms,
@@ -363,12 +364,12 @@ def limits_of(settings: ServerSettings) -> Limits:
 
 
 def _opened_feeds(settings: ServerSettings) -> _Feeds:
-    """Return what the bridge reads and writes.
+    """Return the feeds of the bridge.
 
     Raises
     ------
     BridgeError
-        If it cannot be used.
+        If a feed cannot be used.
     """
     if not settings.source and not settings.sink:
         return _Feeds()
@@ -386,20 +387,20 @@ def _opened_feeds(settings: ServerSettings) -> _Feeds:
 
 
 def _let_threads_finish() -> None:
-    """Let a thread that wakes wait for a core until the one that runs there pauses, where there is a way.
+    """Let waking threads wait for a core until the running one pauses, where the system supports it.
 
     gRPC's threads wake several times for every message, and each time would interrupt the loop that they
-    work for. Threads and processes begun later do as the one that begins them, so this comes first.
+    work for. Threads and processes started later inherit this, so this comes first.
     """
     if hasattr(os, "SCHED_BATCH"):
-        with contextlib.suppress(OSError):  # a sandbox may forbid it; it only costs time
+        with contextlib.suppress(OSError):  # a sandbox may forbid it, which only costs time
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def serve(
     settings: ServerSettings, on_ready: Callable[[Server], None], on_compiling: Report | None = None
 ) -> None:
-    """Serve until signalled. `on_ready` is called once the port is open and signals are listened to."""
+    """Serve until signalled. `on_ready` is called once the port is open and signals are handled."""
     _let_threads_finish()
     reserve()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -407,9 +408,9 @@ def serve(
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes uvloop's loop, where there is one; None means asyncio's own.
+    """Return the factory of uvloop's loop if it is installed; None for asyncio's own loop.
 
-    It takes a third of the CPU off an echo server.
+    It reduces the CPU time of an echo server by a third.
     """
     try:
         import uvloop  # noqa: PLC0415

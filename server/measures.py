@@ -1,6 +1,6 @@
-"""What the server measures: how long things take, and how much is done at once.
+"""The measurements of the server: durations, and the sizes of batches.
 
-Beside `server.counters`, which has how often. Whoever does something notes it here. `named` gives the
+`server.counters` has the numbers of events. The code of each event records it here. `named` gives the
 names of `ControlService.Status`, whose endings are units: `_us` and `_ms`; others are numbers.
 """
 
@@ -15,62 +15,62 @@ _NS_PER_US = 1_000
 
 
 def now_us() -> int:
-    """Microseconds of a clock that never jumps, for durations."""
+    """Return the microseconds of a clock that never jumps, for durations."""
     return time.perf_counter_ns() // _NS_PER_US
 
 
 def cpu_us() -> float:
-    """Microseconds that this thread has computed: not what it has waited for others."""
+    """Return the CPU time of this thread in microseconds, without the time it has waited."""
     return time.thread_time_ns() / _NS_PER_US
 
 
 def _of_us() -> Distribution:
-    """From 64 us to 17 s."""
+    """Return a distribution from 64 us to 17 s."""
     return Distribution(6, 24)
 
 
 def _of_ms() -> Distribution:
-    """From 1 ms to 65 s."""
+    """Return a distribution from 1 ms to 65 s."""
     return Distribution(0, 16)
 
 
 def _of_numbers() -> Distribution:
-    """From 1 to 16,383."""
+    """Return a distribution from 1 to 16,383."""
     return Distribution(1, 14)
 
 
 @dataclass(slots=True)
 class Measures:
-    """Distributions since the server began."""
+    """Distributions since the server started."""
 
     report_latency_us: Distribution = field(default_factory=_of_us)
-    """From when a report was read until its answer was written: of one at a time on each stream."""
+    """Time from reading a report until its response was written: for one at a time on each stream."""
     delta_delay_ms: Distribution = field(default_factory=_of_ms)
-    """How long each delta that was written had waited in its outbox."""
+    """Time that each written delta had waited in its outbox."""
     publication_us: Distribution = field(default_factory=_of_us)
-    """From when a publish request was read until what it publishes was on disk and matched."""
+    """Time from reading a publish request until its objects were on disk and matched."""
     commit_us: Distribution = field(default_factory=_of_us)
-    """How long a commit of the store took."""
+    """Duration of a commit of the store."""
     commit_rows: Distribution = field(default_factory=_of_numbers)
-    """How many mutations it wrote, those that nobody waits for included."""
+    """Mutations per commit, including those that no command waits for."""
     retrieval_us: Distribution = field(default_factory=_of_us)
-    """How long a thread looked objects up for a batch of evaluations."""
+    """Time that a thread took to look up objects for a batch of evaluations."""
     slice_us: Distribution = field(default_factory=_of_us)
-    """How long the event loop computed at a stretch for commands, not counting what it waited for."""
+    """CPU time of an uninterrupted slice of the event loop for commands, without waits."""
     evaluation_us: Distribution = field(default_factory=_of_us)
-    """How long a batch of evaluations took on the event loop."""
+    """Time that a batch of evaluations took on the event loop."""
     evaluation_subscriptions: Distribution = field(default_factory=_of_numbers)
-    """How many subscriptions it evaluated."""
+    """Number of subscriptions in a batch of evaluations."""
 
     def named(self) -> dict[str, Classes]:
-        """Return all of them, by name."""
+        """Return all distributions, by name."""
         return {one.name: getattr(self, one.name).classes() for one in fields(self)}
 
 
-class timed:  # noqa: N801 - used as a function is
-    """Note how long a block takes, whether or not it fails.
+class timed:  # noqa: N801 - it is used as a function is
+    """Record how long a block takes, whether or not it fails.
 
-    A class: a generator would take three times as long.
+    It is a class, since a generator would take three times as long.
     """
 
     __slots__ = ("_began_us", "_distribution")
@@ -86,12 +86,12 @@ class timed:  # noqa: N801 - used as a function is
 
 
 class SliceTimer:
-    """Measures what a thread computes at a stretch, between its pauses. It begins when it is made.
+    """Measures the CPU time of slices of a thread, between its pauses. The first slice starts at once.
 
     Parameters
     ----------
     distribution
-        Where each is noted.
+        Receives the time of each slice.
     """
 
     __slots__ = ("_began_ns", "_distribution", "_total_ns")
@@ -102,16 +102,16 @@ class SliceTimer:
         self._began_ns = time.thread_time_ns()
 
     def resume(self) -> None:
-        """Begin another one."""
+        """Start another slice."""
         self._began_ns = time.thread_time_ns()
 
     def pause(self) -> None:
-        """Note the present one."""
+        """Record the present slice."""
         took_ns = time.thread_time_ns() - self._began_ns
         self._total_ns += took_ns
         self._distribution.note(took_ns // _NS_PER_US)
 
     @property
     def total_us(self) -> float:
-        """All that were noted, in microseconds."""
+        """The sum of all recorded slices, in microseconds."""
         return self._total_ns / _NS_PER_US

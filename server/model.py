@@ -1,6 +1,7 @@
-"""The server's own words: objects, subscriptions, commands' contents and deltas. No wire types.
+"""The model of the server: objects, subscriptions, contents of commands and deltas. No wire types.
 
-What is made by the ten thousands a second is a named tuple: a frozen dataclass takes thrice as long.
+Types that are made by the ten thousands a second are named tuples: a frozen dataclass takes three times
+as long.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ _DELTA_BYTES = 400
 _ENTRY_BYTES = 400
 _DROP_BYTES = 100
 _WORD_BYTES = 60
-"""What a delta and its parts take in Python, roughly: bounds need no more."""
+"""Approximate sizes of a delta and its parts in Python: bounds need no more."""
 
 
 class NewObject(NamedTuple):
-    """What a publisher posts. Keywords are normalised, sorted and unique once validated.
+    """An object that a publisher posts. Keywords are normalised, sorted and unique once validated.
 
-    One with an area is at a point inside it once validated, whatever it said before.
+    An object with an area is at a point inside it once validated, whatever its position was before.
     """
 
     lon: float
@@ -52,10 +53,10 @@ class LiveObject(NamedTuple):
     """Qualified by the tenant, as keywords are."""
     area: ObjectArea | None = None
     owner: str = ""
-    """Qualified name of the publisher; empty if it need not say who it is."""
+    """Qualified name of the publisher; empty if it needs no identity."""
 
     def equals(self, new: NewObject) -> bool:
-        """Whether publishing `new` would change nothing but the time."""
+        """Return whether publishing `new` would change nothing but the time."""
         return (
             self.lon == new.lon
             and self.lat == new.lat
@@ -75,11 +76,11 @@ class Window:
 
 
 NO_WINDOW = Window()
-"""All that are alive."""
+"""All live objects count."""
 
 
 class Spec:
-    """What a subscription asks for; its type is the kind."""
+    """The request of a subscription; its type is the kind."""
 
     __slots__ = ()
 
@@ -89,7 +90,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class TopK(Spec):
-    """What a top-k subscription asks for. Keywords are normalised, sorted and unique."""
+    """The request of a top-k subscription. Keywords are normalised, sorted and unique."""
 
     keywords: tuple[str, ...]
     k: int
@@ -98,7 +99,7 @@ class TopK(Spec):
     region: RegionMode = RegionMode.ANCHORED
     window: Window = NO_WINDOW
     distance_scale_m: float = 0.0
-    """What distances are divided by; 0 for the diagonal of the service area."""
+    """The divisor of distances; 0 for the diagonal of the service area."""
 
 
 class Clause(NamedTuple):
@@ -110,7 +111,7 @@ class Clause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Boolean(Spec):
-    """What a boolean subscription asks for: an object that matches a clause, within a range."""
+    """The request of a boolean subscription: objects that match a clause, within a range."""
 
     clauses: tuple[Clause, ...]
     range: Range
@@ -118,12 +119,12 @@ class Boolean(Spec):
     """Whether the range moves with the device."""
     region: RegionMode = RegionMode.ANCHORED
     dwell_ms: int = 0
-    """For how long an object must match before it is in the result: the device's affair."""
+    """How long an object must match before it is in the result. The device applies it."""
     window: Window = NO_WINDOW
 
 
 class Place(NamedTuple):
-    """Where a device is, up to a margin, and how it moves; NaN where that is not known."""
+    """Position of a device, up to a margin, and its movement; NaN for unknown values."""
 
     lon: float
     lat: float
@@ -156,16 +157,16 @@ class DropReason(IntEnum):
 
 
 class Reach(NamedTuple):
-    """A bound from below on the (length at the anchor, id) of what a device does not hold."""
+    """A lower bound on the (length at the anchor, id) of the objects that a device does not hold."""
 
     length_m: float
     object_id: int
     idf_generation: int = 0
-    """Of the weights that text shares are by; 0 if keywords count alike."""
+    """The generation of the weights in text shares; 0 if keywords count alike."""
 
 
 class Slack(NamedTuple):
-    """How far beyond the range at the anchor a device holds all that matches; see the proto."""
+    """How far beyond the range at the anchor a device holds all matches; see the proto."""
 
     slack_m: float
     too_many: bool
@@ -198,7 +199,7 @@ class Delta:
 
     @property
     def size_bytes(self) -> int:
-        """About how much memory it takes to keep this. O(objects)."""
+        """The approximate size in memory in bytes. O(objects)."""
         size = _DELTA_BYTES + _DROP_BYTES * len(self.drop)
         for item, _ in self.add:
             size += _ENTRY_BYTES + len(item.payload) + _WORD_BYTES * len(item.keywords)

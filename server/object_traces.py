@@ -1,11 +1,11 @@
-"""Traces: the way of some objects, from the publisher's request to the devices that are told.
+"""Traces: the path of some objects, from the publisher's request to the devices that receive them.
 
-Of a share of all publish requests the first object is followed: read, waited for the store, committed,
-matched, delivered to each device. What is told are names, times, ids and numbers: no position, no
-keyword, no payload.
+For a share of all publish requests the first object is traced: read, waited for the store, committed,
+matched, delivered to each device. A trace has names, times, ids and numbers: no position, no keyword, no
+payload.
 
-Operations: O(1) a request; O(events) a write while some object is followed. At most `_FOLLOWED_MAX` are,
-each until `_FOLLOWED_NS` have passed or it was delivered `_DELIVERIES_MAX` times.
+Operations: O(1) per request; O(events) per write while some object is traced. At most `_FOLLOWED_MAX`
+are, each until `_FOLLOWED_NS` have passed or it was delivered `_DELIVERIES_MAX` times.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DELIVERIES_MAX = 100
 
 
 class Span(NamedTuple):
-    """A step of the way of an object. Times are of the wall clock, nanoseconds since 1970."""
+    """A step in the path of an object. Times are of the wall clock, nanoseconds since 1970."""
 
     object_id: int
     name: str
@@ -38,11 +38,11 @@ class Span(NamedTuple):
 
 
 Export = Callable[[Sequence[Span]], None]
-"""Is given spans of an object: first that of its publication, the root, its steps, then deliveries."""
+"""Receives spans of an object: first that of its publication, the root, its steps, then deliveries."""
 
 
 class _Followed:
-    """An object on its way."""
+    """An object that is traced."""
 
     __slots__ = ("deliveries_count", "matched_ns", "read_ns")
 
@@ -53,14 +53,14 @@ class _Followed:
 
 
 class ObjectTraces:
-    """Follows objects.
+    """Traces objects.
 
     Parameters
     ----------
     share
-        Of requests to publish, from 0 to 1.
+        Share of publish requests, from 0 to 1.
     export
-        Is given what was seen.
+        Receives the spans.
     clock
         Wall clock in nanoseconds.
     """
@@ -73,19 +73,19 @@ class ObjectTraces:
         self._requests: dict[int, tuple[Publish, int]] = {}  # by identity: commands may be equal
         self._followed: dict[int, _Followed] = {}
         self._began_ns = 0
-        self._committed: list[tuple[int, int, int]] = []  # object, objects of its request, when
+        self._committed: list[tuple[int, int, int]] = []  # object, objects of its request, time of the commit
 
     def __len__(self) -> int:
-        """Return how many objects are followed."""
+        """Return the number of traced objects."""
         return len(self._followed)
 
     def read(self, command: Publish, read_ns: int) -> None:
-        """Note that a request was accepted, and when it was read."""
+        """Record that a request was accepted, and when it was read."""
         if self._chance.random() < self._share:
             self._requests[id(command)] = (command, read_ns)
 
     def begin_commit(self) -> None:
-        """Note that a batch is about to be committed."""
+        """Record that a batch is about to be committed."""
         self._began_ns = self._clock()
 
     def committed(self, command: Command, created: Sequence[LiveObject]) -> None:
@@ -100,7 +100,7 @@ class ObjectTraces:
         self._committed.append((object_id, len(created), now_ns))
 
     def matched(self) -> None:
-        """Note that devices have been found for all that was committed: it waits in their outboxes."""
+        """Record that the committed objects were matched, and wait in the outboxes of devices."""
         now_ns = self._clock()
         for object_id, count, committed_ns in self._committed:
             one = self._followed[object_id]
@@ -116,7 +116,7 @@ class ObjectTraces:
         self._committed.clear()
 
     def written(self, events: Sequence[tuple[str, Event]]) -> None:
-        """Note what was written to a stream."""
+        """Record the events that were written to a stream."""
         if not self._followed:
             return
         now_ns = self._clock()
@@ -141,7 +141,7 @@ class ObjectTraces:
             self._export(found)
 
     def _forget(self, now_ns: int) -> None:
-        """Let go of the oldest, and of those of long ago."""
+        """Stop tracing old objects, and the oldest beyond the maximum."""
         while self._followed:
             object_id, oldest = next(iter(self._followed.items()))
             is_over = now_ns - oldest.read_ns > _FOLLOWED_NS

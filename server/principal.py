@@ -1,9 +1,9 @@
-"""Who asks: made once when a call begins, carried by every command of it, looked at by every rule.
+"""The caller: created once when a call starts, part of every command of it, checked by every rule.
 
-A tenant is part of the names that its callers use: device ids, keys, keywords. They are qualified where
-commands are taken in and local again where something is told. So two tenants have no name in common, and
-nothing in between, no index and no store, has to know of tenants: an object without a keyword of a
-subscription never qualifies for it. Names of the default tenant are qualified by nothing.
+A tenant is part of the names that its callers use: device ids, keys, keywords. Names are qualified where
+commands are received, and local again where data is sent. So two tenants have no name in common, and
+neither indexes nor the store have to know of tenants: an object without a keyword of a subscription never
+qualifies for it. Names of the default tenant have no qualifier.
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ from enum import Enum
 from server.quotas import UNLIMITED, Account
 
 _SEPARATOR = "\x1f"
-"""Behind a tenant in a name. It is not printable, so no caller's name has it."""
+"""Separates the tenant from a name. It is not printable, so no name of a caller contains it."""
 
 DEFAULT_TENANT = ""
 
 NOBODY = ""
-"""Owner of what a feed has brought, or who need not say who he is."""
+"""Owner of objects from a feed, or of callers without an identity."""
 
 
 class Role(Enum):
-    """What a caller may be."""
+    """A role of a caller."""
 
     DEVICE = "device"
-    """Speaks for the one device of its id."""
+    """Acts for the one device of its id."""
     GATEWAY = "gateway"
-    """Speaks for any device of its tenant."""
+    """Acts for any device of its tenant."""
     PUBLISHER = "publisher"
-    """Publishes; takes back and replaces what it has published itself."""
+    """Publishes; retracts and replaces the objects that it has published itself."""
     OPERATOR = "operator"
-    """Sees what there is; takes back what anybody of its tenant has published. One of the default
-    tenant runs the server."""
+    """Reads the state; retracts any object of its tenant. One of the default tenant runs the server."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,14 +42,14 @@ class Principal:
     """A caller."""
 
     id: str
-    """Of the device, gateway, publisher or operator; empty for who need not say it."""
+    """The id of the device, gateway, publisher or operator; empty if none is needed."""
     roles: frozenset[Role]
     tenant: str = DEFAULT_TENANT
     expires_s: float = math.inf
-    """Seconds since 1970 from which its token is not good any more."""
+    """Seconds since 1970 from which its token is invalid."""
     account: Account = UNLIMITED
     prefix: str = field(init=False)
-    """Of the qualified names of its tenant."""
+    """The prefix of the qualified names of its tenant."""
 
     def __post_init__(self) -> None:
         prefix = f"{self.tenant}{_SEPARATOR}" if self.tenant else ""
@@ -58,29 +57,29 @@ class Principal:
 
     @property
     def owner(self) -> str:
-        """The qualified name of who owns what it publishes."""
+        """The qualified name of the owner of its objects."""
         return self.prefix + self.id if self.id else ""
 
     def qualified(self, name: str) -> str:
-        """Return a name of this tenant as the server has it. Only what is known to be local may come."""
+        """Return the qualified form of a name of this tenant. The name must be local."""
         return self.prefix + name
 
     def local(self, name: str) -> str:
-        """Return a name as this caller says it; one of another tenant stays qualified."""
+        """Return a name in the form of this caller; a name of another tenant stays qualified."""
         return name.removeprefix(self.prefix)
 
 
 ANYBODY = Principal("", frozenset(Role))
-"""Who asks a server that asks nobody who he is, or shows a token of development."""
+"""The caller of a server without authentication, or with a token for development."""
 
 
 def local_name(name: str) -> str:
-    """Return a qualified name as its tenant says it."""
+    """Return a qualified name in the form of its tenant."""
     return name.rpartition(_SEPARATOR)[2]
 
 
 def local_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return qualified names as their tenant says them."""
+    """Return qualified names in the form of their tenant."""
     return tuple(map(local_name, names))
 
 

@@ -1,8 +1,8 @@
-"""How much one caller may ask for: operations, time of the event loop, open streams. O(1), no I/O.
+"""Quotas of one caller: operations, time of the event loop, open streams. O(1), no I/O.
 
-One caller's calls, streams and devices share an account for as long as any of them is there. So a caller
-cannot get more by calling more often. Time is charged as commands are estimated, and corrected by what
-they took (`server/runtime/charges.py`).
+One caller's calls, streams and devices share an account for as long as any of them exists. So a caller
+cannot get more by opening more calls. Time is charged by the estimates of commands, and corrected by the
+measured time (`server/runtime/charges.py`).
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from weakref import WeakValueDictionary
 from server.errors import Reason, RefusalError
 
 BURST_S = 10.0
-"""How many seconds' worth a caller may ask for at once after it has been quiet."""
+"""Seconds of its rate that a caller may use at once after a quiet period."""
 
 _STREAM_RETRY_MS = 1_000
-"""When to try again for a stream: one of the caller's own has to end first."""
+"""When to retry a stream: one of the caller's own has to end first."""
 
 _FIRST_ANSWER_BYTES = 4 * 1024 * 1024
-"""What the first answer of a caller is taken to have."""
+"""Assumed size in bytes of the first response to a caller."""
 
 _US_PER_S = 1_000_000.0
 
 _WINDOW_S = 10.0
-"""Over how long the share of time is averaged that is shown."""
+"""Period over which the reported share of time is averaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What an account allows.
+    """The quotas of an account.
 
-    A call, a command of a device and an object published are an operation each.
+    A call, a command of a device and a published object are an operation each.
     """
 
     operations_per_s: float = math.inf
     streams_max: float = math.inf
     time_share: float = math.inf
-    """Of the time of the event loop; 1 or more is no limit."""
+    """Share of the time of the event loop; 1 or more is no limit."""
     calls_max: float = math.inf
-    """Calls under way, beside streams."""
+    """Maximum number of calls in progress, besides streams."""
     weight: float = 1.0
-    """How many turns it has for each one of a device, where several wait."""
+    """Number of turns for each one of a device, when several callers wait."""
 
 
 class Bucket:
-    """A token bucket. What is left may become negative by the last that was taken.
+    """A token bucket. Its level may become negative by the last tokens taken.
 
     Parameters
     ----------
     rate_per_s
-        What comes in a second; infinity for no limit.
+        Tokens added per second; infinity for no limit.
     clock
         Monotonic seconds.
     """
@@ -69,42 +69,42 @@ class Bucket:
         self._at_s = clock()
 
     def wait_s(self) -> float:
-        """Return how many seconds it is too early to take anything; 0 if something is there."""
+        """Return how many seconds to wait until a token is available; 0 if one is."""
         if not self.is_limited:
             return 0.0
         self._fill(self._clock())
         return 0.0 if self._level >= 1.0 else (1.0 - self._level) / self.rate_per_s
 
     def take(self, count: float) -> None:
-        """Take something, whatever was there a moment ago, when `wait_s` was called."""
+        """Take tokens, without updating the level since `wait_s` was called."""
         if self.is_limited:
             self._level -= count
 
     def charge(self, count: float, now_s: float) -> None:
-        """Take something, whatever is there now; give back what is negative."""
+        """Update the level and take tokens, whatever the level is; a negative count adds tokens."""
         if self.is_limited:
             self._fill(now_s)
             self._level = min(self._burst, self._level - count)
 
     def _fill(self, now_s: float) -> None:
-        """Add what has come until now. It is no more than the burst, however long nothing was taken."""
+        """Add the tokens up to now. The level never exceeds the burst."""
         self._level = min(self._burst, self._level + (now_s - self._at_s) * self.rate_per_s)
         self._at_s = now_s
 
 
 class Account:
-    """What one caller has used.
+    """The use of one caller.
 
     Parameters
     ----------
     quota
-        What it may use.
+        The caller's quotas.
     clock
         Monotonic seconds.
     name
-        Whose it is, as operators are shown it.
+        The name of the caller, as operators see it.
     tenant
-        What its tenant has used; None if that is not counted.
+        The account of its tenant; None if that is not counted.
     """
 
     __slots__ = (
@@ -145,18 +145,18 @@ class Account:
         self.stream_count = 0
         self.call_count = 0
         self.unread_bytes = 0
-        """Of answers to calls that are not written yet."""
+        """Bytes of responses to calls that are not written yet."""
         self.answer_bytes = _FIRST_ANSWER_BYTES
-        """Of the last one."""
+        """Bytes of the last response."""
         self.used_us = 0.0
-        """Time of the event loop, in all."""
+        """Time of the event loop in total, in microseconds."""
         self._window = 0.0
         self._usage_us = self._before_us = 0.0
 
     def take(self, count: int) -> float:
         """Take operations; return how many seconds it is too early, 0 if they were taken.
 
-        What is left may become negative by the last that was taken, so that none is too large for ever.
+        The level may become negative by the last operations, so that no request is too large for ever.
         """
         if not self.is_limited:
             return 0.0
@@ -171,7 +171,7 @@ class Account:
         Raises
         ------
         RefusalError
-            RATE_LIMITED, with when to try again.
+            RATE_LIMITED, with the time to retry.
         """
         if not self.is_limited:
             return
@@ -185,7 +185,7 @@ class Account:
         self._operations.take(count)
 
     def charge(self, cost_us: float, now_s: float) -> None:
-        """Note time of the event loop that was, or will be, used; give back what is negative."""
+        """Charge time of the event loop that was, or will be, used; a negative cost is a credit."""
         window = now_s // _WINDOW_S
         if window != self._window:
             self._before_us = self._usage_us if window == self._window + 1.0 else 0.0
@@ -198,11 +198,11 @@ class Account:
 
     @property
     def lately_us(self) -> float:
-        """Time of the event loop in the last seconds, ten at most."""
+        """Time of the event loop in the present window of ten seconds."""
         return self._usage_us
 
     def share(self, now_s: float) -> float:
-        """Return which share of the event loop's time was used lately."""
+        """Return the recently used share of the event loop's time."""
         self.charge(0.0, now_s)
         passed = now_s / _WINDOW_S - self._window
         return (self._usage_us + (1.0 - passed) * self._before_us) / (_WINDOW_S * _US_PER_S)
@@ -212,14 +212,14 @@ class Account:
         return wait_s if self.tenant is None else max(wait_s, self.tenant._time_wait_s())  # noqa: SLF001
 
     def _scarcest(self) -> Account:
-        """Return whose time comes back last: this account, or its tenant's."""
+        """Return the account whose time is available last: this one, or its tenant's."""
         tenant = self.tenant
         if tenant is None or self._time.wait_s() >= tenant._time_wait_s():  # noqa: SLF001
             return self
         return tenant
 
     def begin_stream(self) -> None:
-        """Note that a stream begins; `end_stream` is to be called.
+        """Count a stream that starts; the caller calls `end_stream` later.
 
         Raises
         ------
@@ -237,11 +237,11 @@ class Account:
         self.stream_count += 1
 
     def end_stream(self) -> None:
-        """Note that a stream has ended."""
+        """Count a stream that has ended."""
         self.stream_count -= 1
 
     def begin_call(self) -> None:
-        """Note that a call begins; `end_call` is to be called.
+        """Count a call that starts; the caller calls `end_call` later.
 
         Raises
         ------
@@ -259,7 +259,7 @@ class Account:
         self.call_count += 1
 
     def end_call(self) -> None:
-        """Note that a call has ended."""
+        """Count a call that has ended."""
         self.call_count -= 1
 
 
@@ -269,16 +269,16 @@ def _too_early(field: str, limit: str, wait_s: float) -> RefusalError:
 
 
 UNLIMITED = Account(Quota())
-"""Shared by all who are not limited."""
+"""Shared by all callers without limits."""
 
 
 class Accounts:
-    """The accounts of callers by tenant and name, each for as long as somebody has it.
+    """The accounts of callers by tenant and name, each for as long as it is referenced.
 
     Parameters
     ----------
     tenant_share
-        Of the event loop's time, of each tenant.
+        Share of the event loop's time for each tenant.
     clock
         Monotonic seconds.
     """
@@ -290,7 +290,7 @@ class Accounts:
         self._accounts: WeakValueDictionary[tuple[str, str, Quota], Account] = WeakValueDictionary()
         self._tenant_quota = Quota(time_share=tenant_share)
         self.tenants: dict[str, Account] = {}
-        """Of the tenants that have called."""
+        """The accounts of the tenants that have called."""
 
     def account(self, tenant: str, name: str, quota: Quota) -> Account:
         """Return the account of a caller."""
@@ -304,5 +304,5 @@ class Accounts:
         return found
 
     def all(self) -> list[Account]:
-        """Return those that are there now."""
+        """Return all present accounts."""
         return list(self._accounts.values())

@@ -1,4 +1,4 @@
-"""The table of rules: who may do what. Every decision about rights is made here."""
+"""The table of rules: the roles that may perform an action. It makes every decision about rights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from server.principal import DEFAULT_TENANT, Principal, Role, tenant_of
 
 
 class Action(Enum):
-    """What a call is for."""
+    """The purpose of a call."""
 
     ATTACH = "attach"
     SEARCH = "search"
@@ -23,16 +23,16 @@ class Action(Enum):
     STATUS = "status"
     INSPECT = "inspect"
     REFLECT = "reflect"
-    """Ask which services there are, or watch health."""
+    """List the services, or watch health."""
 
 
 class Rule(NamedTuple):
-    """Who may do something."""
+    """The callers that may perform an action."""
 
     roles: frozenset[Role]
-    """One of which is needed."""
+    """One of these is needed."""
     concerns_all: bool = False
-    """Whether it concerns all tenants, so that only the default one's callers may."""
+    """Whether it concerns all tenants, so that only callers of the default one may perform it."""
 
 
 _EVERY = frozenset(Role)
@@ -54,7 +54,7 @@ RULES: dict[Action, Rule] = {
 
 
 def require_action(principal: Principal, action: Action) -> None:
-    """Raise RefusalError (PERMISSION_DENIED) unless a caller may begin a call."""
+    """Raise RefusalError (PERMISSION_DENIED) unless a caller may start a call."""
     rule = RULES[action]
     if not principal.roles & rule.roles:
         shown = ", ".join(sorted(role.value for role in principal.roles)) or "none"
@@ -70,13 +70,13 @@ def require_action(principal: Principal, action: Action) -> None:
 
 
 def require_device(principal: Principal, device_id: str) -> None:
-    """Raise RefusalError (PERMISSION_DENIED) unless a caller may speak for a device of its tenant."""
+    """Raise RefusalError (PERMISSION_DENIED) unless a caller may act for a device of its tenant."""
     if Role.GATEWAY not in principal.roles:
         _require_own_id(principal, device_id, "hello.device_id")
 
 
 def require_forgettable(principal: Principal, device_id: str) -> None:
-    """Raise RefusalError (PERMISSION_DENIED) unless a caller may delete what is kept of a device."""
+    """Raise RefusalError (PERMISSION_DENIED) unless a caller may delete the data of a device."""
     if not principal.roles & {Role.GATEWAY, Role.OPERATOR}:
         _require_own_id(principal, device_id, "device_id")
 
@@ -88,18 +88,18 @@ def _require_own_id(principal: Principal, device_id: str, field: str) -> None:
 
 
 def is_own_device(principal: Principal, device_id: str) -> bool:
-    """Whether a caller shows the token of this very device: nobody else but the device has it."""
+    """Return whether a caller has the token of this very device, which only the device has."""
     own_id = principal.qualified(principal.id)
     return Role.DEVICE in principal.roles and bool(principal.id) and device_id == own_id
 
 
 def is_visible(principal: Principal, owner: str) -> bool:
-    """Whether a caller may know that an object of this owner exists, for its id alone."""
+    """Return whether a caller may learn from its id that an object of this owner exists."""
     return tenant_of(owner) == principal.tenant
 
 
 def require_owner(principal: Principal, owner: str, field: str, shown: object) -> None:
-    """Raise RefusalError (PERMISSION_DENIED) unless a caller may replace or take back an object."""
+    """Raise RefusalError (PERMISSION_DENIED) unless a caller may replace or retract an object."""
     if Role.OPERATOR not in principal.roles and owner != principal.owner:
         raise RefusalError(
             Reason.PERMISSION_DENIED, field, shown, "of an object that the publisher of the token owns"
@@ -107,7 +107,7 @@ def require_owner(principal: Principal, owner: str, field: str, shown: object) -
 
 
 def require_room(field: str, count: int, count_max: int, whose: str) -> None:
-    """Raise RefusalError (TOO_MANY) if a quota would be exceeded; 0 for none."""
+    """Raise RefusalError (TOO_MANY) if a quota would be exceeded; 0 for no limit."""
     if 0 < count_max < count:
         limit = f"at most {count_max} of a {whose}"
         raise RefusalError(Reason.TOO_MANY, field, f"{count} of the {whose}", limit)

@@ -1,4 +1,4 @@
-"""What the declaration of a setting says besides its type, bounds and default."""
+"""Notes in the declaration of a setting, in addition to its type, bounds and default."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class Shown:
     """If it is not the field's name."""
     metavar: str = ""
     limit: str = ""
-    """What is allowed, if a validator decides on it."""
+    """The allowed values, if a validator decides on them."""
     is_secret: bool = False
     """Whether the value must not be shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class InRealTime(Generic[_Number]):
-    """A default that holds in real time; in virtual time nobody is late unless that is asked for: 0."""
+    """A default for real time; in virtual time it is 0, so that no device is late unless requested."""
 
     value: _Number
 
     def __call__(self, settings: Mapping[str, Any]) -> _Number:
-        """Return the default beside settings that were read before."""
+        """Return the default, given the settings that were read before."""
         return type(self.value)(0) if settings.get("virtual_time") else self.value
 
 
 def _existing(path: Path) -> Path:
-    """Return a path that is a file's; a name that is too long is none."""
+    """Return the path of an existing file; a name that is too long is none."""
     try:
         is_file = path.is_file()
     except OSError:

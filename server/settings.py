@@ -45,7 +45,7 @@ from server.setting_notes import (
 )
 
 BUFFER_EXTRA_MAX = 1000
-"""Above, a buffer costs more than the reports it saves."""
+"""Beyond this number, a buffer costs more than the reports it saves."""
 
 _BUFFER_EXTRA = f"auto or 0 to {BUFFER_EXTRA_MAX}"
 _COST_MAX = 1e9
@@ -55,13 +55,13 @@ _TENANT = "1 to 64 printable characters, none of them a blank"
 _TENANT_LENGTH_MAX = 64
 
 _AREA_M_MIN = 1.0
-"""A narrower service area is a mistake: positions of devices are metres off."""
+"""A narrower service area is a mistake: positions of devices are off by metres."""
 
 _LEASE_MS = 600_000
-"""Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
+"""Ten minutes: long for a phone that sleeps between two pings, short for counting devices."""
 
 _RETENTION_DAYS = 90.0
-"""A quarter of a year: who comes back later has most likely installed the app anew."""
+"""A quarter of a year: a device that reconnects later has most likely reinstalled the app."""
 
 
 def _index_description(setting: str) -> str:
@@ -71,10 +71,10 @@ def _index_description(setting: str) -> str:
 
 
 class ServerSettings(BaseSettings):
-    """What `nearcast serve` can be told.
+    """The settings of `nearcast serve`.
 
     Every field can be set by a flag, by an environment variable `NEARCAST_<FIELD>`, or in a TOML file.
-    Its description says neither default nor bounds nor unit: the help adds them.
+    Its description has neither default nor bounds nor unit: the help adds them.
     """
 
     model_config = SettingsConfigDict(
@@ -362,7 +362,7 @@ class ServerSettings(BaseSettings):
 
 
 def _listed(value: Any) -> Any:  # noqa: ANN401
-    """Return what a text has between commas, or as a JSON list."""
+    """Return the items of a text between commas, or of a JSON list."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -370,7 +370,7 @@ def _listed(value: Any) -> Any:  # noqa: ANN401
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can reach an address; a name may be of any machine."""
+    """Return whether only this machine can reach an address; a name may be of any machine."""
     if host == "localhost":
         return True
     with contextlib.suppress(ValueError):

@@ -1,1 +1,1 @@
-"""What can be asked of the server: validated, planned, applied."""
+"""Commands to the server: validated, planned, applied."""

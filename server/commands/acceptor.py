@@ -1,7 +1,7 @@
-"""Accepting: what needs no disk is validated against the sessions, noted at once, and evaluated together.
+"""Acceptance of commands that need no disk: validated, applied to sessions, and evaluated together.
 
-A batch of commands becomes an `Accepted`: sessions have been told of what does not depend on an
-evaluation, and what does is a row in it. Nothing else may change the engine before `finish`.
+A batch of commands becomes an `Accepted`: effects that need no evaluation have been applied to the
+sessions, and evaluations are rows in it. Nothing else may change the engine before `finish`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Answer = asyncio.Future[Any]
 
 
 class Accepted:
-    """What a batch of commands asks for."""
+    """The evaluations, searches and callbacks of a batch of commands."""
 
     __slots__ = ("evaluation", "later", "searches")
 
@@ -44,7 +44,7 @@ class Accepted:
         self.evaluation = EvaluationBatch()
         self.searches: list[tuple[SearchRequest, Answer | None]] = []
         self.later: list[Callable[[], object]] = []
-        """What comes behind the deltas of the evaluation."""
+        """Callbacks to run after the deltas of the evaluation are queued."""
 
 
 class Acceptor:
@@ -53,14 +53,14 @@ class Acceptor:
     Parameters
     ----------
     coordinator
-        What is there now, and what changes.
+        The present state, which commands change.
     """
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
 
     def accept(self, command: c.VolatileCommand, answer: Answer | None, accepted: Accepted) -> None:
-        """Take note of a command.
+        """Accept a command.
 
         Raises
         ------
@@ -88,9 +88,9 @@ class Acceptor:
                 accepted.later.append(lambda: self._inspect(command, answer))
 
     def finish(self, accepted: Accepted, retrieved: list[Part] | None = None) -> None:
-        """Evaluate what was accepted; answer.
+        """Evaluate the accepted commands, and respond.
 
-        `retrieved` is what the matching service has looked up for the evaluation, if it has already.
+        `retrieved` is the data that the matching service has looked up for the evaluation, if it has.
         """
         coordinator = self._coordinator
         coordinator.evaluate(accepted.evaluation, retrieved)
@@ -104,7 +104,7 @@ class Acceptor:
             send()
 
     def _inspect(self, command: c.Inspect, answer: Answer | None) -> None:
-        """Answer what is asked about one thing, behind all that came before."""
+        """Respond to an inspection, after all commands before it."""
         if answer is None or answer.done():
             return
         inspector = Inspector(self._coordinator, command.principal)
@@ -171,19 +171,19 @@ class Acceptor:
                     Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
                 )
         if outbox.closed:
-            return  # it has gone already, and nobody would detach it
+            return  # the stream is closed already, and nothing would detach the device
         coordinator.hello(hello, accepted.evaluation)
 
 
 def _unknown_subscription(numbers: Sequence[int], session: Session) -> RefusalError:
-    """Return the refusal of a report that names a subscription that its device has not."""
+    """Return the refusal of a report with a subscription that its device does not have."""
     i, number = next((i, one) for i, one in enumerate(numbers) if one not in session.handles)
     limit = "a subscription of the device"
     return RefusalError(Reason.UNKNOWN_SUBSCRIPTION, f"subscription_ids[{i}]", number, limit)
 
 
 def checked_spec(spec: Spec, coordinator: Coordinator, principal: Principal) -> Spec:
-    """Normalise a spec, and give its keywords the names of its tenant.
+    """Return a normalised spec, with the keywords qualified by the tenant.
 
     Raises
     ------
@@ -199,28 +199,29 @@ def checked_spec(spec: Spec, coordinator: Coordinator, principal: Principal) -> 
 
 
 def _may_take_over(hello: c.Hello) -> bool:
-    """Whether an instance may take the place of another one.
+    """Return whether an instance may take the place of another one.
 
-    It asks for it, or it is a new one that shows the device's own token. One that reconnects has an
-    epoch: if another one is attached now, it has been replaced meanwhile itself, and has to ask.
+    It may if its hello requests it, or if it is a new instance with the device's own token. An instance
+    that reconnects has an epoch: if another one is attached now, that one has replaced it, and it has to
+    request the take-over.
     """
     is_new = hello.epoch == 0
     return hello.take_over or (is_new and is_own_device(hello.outbox.principal, hello.device_id))
 
 
 def _answer(ping: c.Ping, session: Session) -> None:
-    """Answer a ping, unless its device has left the stream since: another one was not asked."""
+    """Respond to a ping, unless its device has left the stream since."""
     if session.outbox is ping.outbox:
         session.enqueue(Pong(ping.number))
 
 
 def attached_session(command: c.DeviceCommand) -> Session:
-    """Return the session of a command, if its stream is the one that carries the device.
+    """Return the session of a command, if its stream carries the device.
 
     Raises
     ------
     RefusalError
-        OUT_OF_ORDER, if it is not.
+        OUT_OF_ORDER, if it does not.
     """
     session = command.outbox.devices.get(command.device_id)
     if session is None:
@@ -234,7 +235,7 @@ def attached_session(command: c.DeviceCommand) -> Session:
 
 
 def require_covered(needs_exact: bool, margin_m: float) -> None:  # noqa: FBT001
-    """Refuse a margin where the server needs to know exactly where the device is."""
+    """Refuse a margin where the server needs the exact position of the device."""
     require(
         margin_m == 0.0 or not needs_exact,
         "margin_m",

@@ -1,9 +1,10 @@
-"""Areas of objects: validated, with the point that stands for each.
+"""Areas of objects: validated, each with its representative point.
 
-The point is the middle of a rectangle, or `inner_point` of a polygon, in degrees: what it is on the plane
-follows from these as for every position. Both lie in the area exactly: projection never turns an order
-round, so the middle of a rectangle stays between its sides; and the point of a polygon is tested once it
-has been there and back. If rounding has moved it out, a vertex stands for the polygon.
+The point is the middle of a rectangle, or `inner_point` of a polygon, in degrees; its place on the plane
+follows from the degrees as for every position. Both lie in the area exactly: projection keeps the order
+of coordinates, so the middle of a rectangle stays between its sides; and the point of a polygon is tested
+after the conversion to degrees and back. If rounding has moved it out of the polygon, a vertex represents
+the polygon.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _LAT_MAX_DEG = 90.0
 
 
 def checked_area(area: ObjectArea, limits: Limits, frame: Frame, field: str) -> Position:
-    """Return the point that stands for an area, in degrees. O(vertices^2) in a kernel.
+    """Return the representative point of an area, in degrees. O(vertices^2) in a kernel.
 
     Raises
     ------
     RefusalError
-        Naming what is wrong with the area.
+        Naming the flaw of the area.
     """
     if isinstance(area, Bounds):
         _check_bounds(area, frame, f"{field}.rectangle")
@@ -88,7 +89,7 @@ def _check_degrees(field: str, value: float, most: float) -> None:
 
 
 def _check_covered(position: Position, frame: Frame, field: str) -> None:
-    """Require that a corner lies in the service area: then all of the area does."""
+    """Require that a corner lies in the service area. If all corners do, the area does."""
     if not frame.covers(*position):
         area = frame.area
         raise RefusalError(

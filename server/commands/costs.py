@@ -1,10 +1,9 @@
-"""What commands cost: estimated from their shape before they run, corrected by what they took.
+"""Costs of commands: estimated from their shape before they run, corrected by measured times.
 
-Estimates decide how turns are taken and how large a slice of the event loop is. They are right within a
-small factor, which follows what is measured. What a subscription has shown to cost beyond others is
-remembered (`server/core/dear_subscriptions.py`).
-
-Operations: O(subscriptions of the report) an estimate, O(1) a correction.
+The estimates decide the order of turns and the size of a slice of the event loop. They are right within a
+small factor, which follows the measurements. The extra costs that a subscription has shown are remembered
+(`server/core/dear_subscriptions.py`). Operations: O(subscriptions of the report) per estimate, O(1) per
+correction.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from server.core.dear_subscriptions import CHANGE_US
 from server.model import Boolean, NewObject, Spec, TopK
 
 _EVALUATION_US = 60.0
-"""An evaluation of a top-k subscription, its delta made, routed and encoded."""
+"""An evaluation of a top-k subscription, with making, routing and encoding its delta."""
 _SUBSCRIBE_US = 150.0
-"""A subscription begun: validated, planned, evaluated; its row is written elsewhere."""
+"""A new subscription: validated, planned, evaluated; without the write of its row."""
 _OBJECT_US = 40.0
-"""An object published: validated, planned, matched, applied."""
+"""A published object: validated, planned, matched, applied."""
 _KIB_US = 5.0
 """A KiB of payload: read, written to the log and to the file."""
 _CLAUSE_US = 2.0
@@ -32,14 +31,14 @@ _CORNER_US = 1.0
 _SMALL_US = 10.0
 """Acks, pings and the like."""
 _RISE, _FALL = 0.3, 0.1
-"""How fast a factor follows what takes more, or less, than was estimated."""
+"""How fast a factor follows times above, or below, the estimate."""
 _JUMP_MAX = 2.0
-"""How much more is believed at once: one pause of the machine is no change of costs."""
+"""Maximum growth of a factor in one step: a single pause of the machine is no change of costs."""
 _FACTOR_MIN, _FACTOR_MAX = 0.25, 16.0
 
 
 class Factor:
-    """How much more something takes than was estimated, smoothed."""
+    """The smoothed ratio of measured to estimated time."""
 
     __slots__ = ("value",)
 
@@ -47,7 +46,7 @@ class Factor:
         self.value = 1.0
 
     def note(self, estimated_us: float, took_us: float) -> None:
-        """Note what was estimated, with this factor in it, and what it took. O(1)."""
+        """Record an estimate, which includes this factor, and the measured time. O(1)."""
         if estimated_us <= 0.0:
             return
         found = self.value * took_us / estimated_us
@@ -56,12 +55,12 @@ class Factor:
 
 
 class Costs:
-    """Estimates commands, in microseconds of the event loop.
+    """Estimates the costs of commands, in microseconds of the event loop.
 
     Parameters
     ----------
     coordinator
-        What is there.
+        The present state.
     """
 
     def __init__(self, coordinator: Coordinator) -> None:
@@ -73,24 +72,24 @@ class Costs:
 
     @property
     def object_us(self) -> float:
-        """Return what an object takes that is published."""
+        """The estimated cost of publishing an object."""
         return self.publication.value * _OBJECT_US
 
     def factor_of(self, commands: Sequence[c.Command]) -> Factor | None:
-        """Return what follows how long a batch of durable commands takes, if all are of one kind."""
+        """Return the factor of a batch of durable commands, if all are of one kind; else None."""
         if all(isinstance(one, c.Publish | c.TakeIn) for one in commands):
             return self.publication
         return self.subscription if all(isinstance(one, c.Subscribe) for one in commands) else None
 
     def of(self, command: c.Command) -> float:
-        """Return what a command may cost."""
+        """Return the estimated cost of a command."""
         if isinstance(command, c.Report):  # nearly always
             return self._report(command)
         found = self._published(command)
         return self._device_cost_us(command) if found is None else found
 
     def _published(self, command: c.Command) -> float | None:
-        """Return what a command about objects may cost; None if it is no such command."""
+        """Return the estimated cost of a command about objects; None for another command."""
         match command:
             case c.Publish() | c.TakeIn():
                 objects = command.objects
@@ -102,7 +101,7 @@ class Costs:
                 return None
 
     def _device_cost_us(self, command: c.Command) -> float:
-        """Return what a command of a device, or a question, may cost."""
+        """Return the estimated cost of a command of a device, a search or an inspection."""
         match command:
             case c.Hello():
                 session = self._sessions.get(command.device_id)
@@ -130,7 +129,7 @@ class Costs:
 
 
 def _areas_us(objects: Iterable[NewObject]) -> float:
-    """Return what the areas of objects add to publishing them."""
+    """Return the cost that the areas of objects add to publishing them."""
     return sum(
         _AREA_US + (_CORNER_US * len(one.area.outer) if isinstance(one.area, Polygon) else 0.0)
         for one in objects
@@ -139,7 +138,7 @@ def _areas_us(objects: Iterable[NewObject]) -> float:
 
 
 def _shape_us(spec: Spec) -> float:
-    """Return what the shape of a spec adds to an evaluation."""
+    """Return the cost that the shape of a spec adds to an evaluation."""
     if isinstance(spec, TopK):
         return CHANGE_US * spec.k
     if not isinstance(spec, Boolean):

@@ -1,4 +1,4 @@
-"""Planning to forget devices: those that have not been seen for long, and one whose data is deleted."""
+"""Plans to forget devices: those that have not been seen for long, and one whose data is deleted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from server.store.mutations import DeleteDevice, Mutation, SetLastSeen
 
 
 def plan_forget(coordinator: Coordinator, command: c.Forget | c.ForgetDevice) -> Plan:
-    """Decide what forgetting devices will do.
+    """Plan to forget devices.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def plan_forget(coordinator: Coordinator, command: c.Forget | c.ForgetDevice) ->
 
 
 def _plan_overdue(coordinator: Coordinator, command: c.Forget) -> Plan:
-    """Decide which of the devices that have not been seen for long are forgotten: not the attached."""
+    """Plan to forget the devices that have not been seen for long, except attached ones."""
     sessions = coordinator.sessions
     known = [sessions[one] for one in command.device_ids if one in sessions]
     gone = [session for session in known if session.outbox is None]
@@ -35,7 +35,7 @@ def _plan_overdue(coordinator: Coordinator, command: c.Forget) -> Plan:
 
 
 def _plan_device(coordinator: Coordinator, command: c.ForgetDevice) -> Plan:
-    """Decide what deleting all that is kept of a device will do. One that is not known is no error."""
+    """Plan to delete all data of a device. An unknown device is no error."""
     device_id, principal = command.device_id, command.principal
     checked_name(principal.local(device_id), "device_id", coordinator.limits.name_length_max)
     require_forgettable(principal, device_id)

@@ -1,4 +1,4 @@
-"""Plans: durable commands that were decided on, and which of them may share a batch.
+"""Plans: decided durable commands, and which of them may share a batch.
 
 A plan is valid; once its mutations are on disk it cannot fail.
 """
@@ -15,28 +15,28 @@ from server.store.mutations import Mutation
 
 
 class Touches(NamedTuple):
-    """What a plan reads or changes, by kind: no text of users is taken for anything else."""
+    """The data that a plan reads or changes, by kind, so that texts of users cannot be confused."""
 
     keys: frozenset[str] = frozenset()
-    """Of publishers."""
+    """Keys of publishers."""
     object_ids: frozenset[int] = frozenset()
     device_ids: frozenset[str] = frozenset()
-    """Devices whose session or subscriptions it changes."""
+    """Devices whose session or subscriptions the plan changes."""
     started: frozenset[tuple[str, int | str]] = frozenset()
-    """Subscriptions that it begins and that are not there yet: device, and number or name."""
+    """New subscriptions that the plan starts: device, and number or name."""
     everything: bool = False
-    """Whether it must be the last of its batch."""
+    """Whether the plan must be the last of its batch."""
     new_window: bool = False
-    """Whether it brings a window that no subscription has had."""
+    """Whether the plan adds a window that no subscription has had."""
 
 
 _NOTHING = Touches()
 
 
 class Touched:
-    """What the plans of a batch touch together. Operations: O(what one plan touches).
+    """The data that the plans of a batch touch together. Operations: O(data that one plan touches).
 
-    A device may begin several subscriptions in one batch: that touches nothing else of it.
+    A device may start several subscriptions in one batch: these touch nothing else of it.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class Touched:
         self.everything = False
 
     def add(self, touches: Touches) -> None:
-        """Add what another plan touches."""
+        """Add the data that another plan touches."""
         self._keys |= touches.keys
         self._object_ids |= touches.object_ids
         self._device_ids |= touches.device_ids
@@ -69,11 +69,11 @@ class Touched:
         self.everything |= touches.everything
 
     def add_device(self, device_id: str) -> None:
-        """Add a device, whatever one of its commands does."""
+        """Add a device, regardless of the effect of its command."""
         self._device_ids.add(device_id)
 
     def is_disjoint(self, touches: Touches) -> bool:
-        """Whether another plan touches nothing of it."""
+        """Return whether another plan touches none of this data."""
         return (
             self._keys.isdisjoint(touches.keys)
             and self._object_ids.isdisjoint(touches.object_ids)
@@ -86,19 +86,19 @@ class Touched:
 
 
 class Publication(NamedTuple):
-    """What a publish command comes to; those of a batch are carried out together."""
+    """The result of planning a publish command; the publications of a batch are applied together."""
 
     created: Sequence[LiveObject]
     replaced: Sequence[int]
-    """For each of them, the id of the object in whose place it comes; 0 for none."""
+    """For each created object, the id of the object that it replaces; 0 for none."""
     ids: list[int]
-    """Of all that were asked for: the reply."""
+    """The ids of all requested objects: the reply."""
 
 
 def slices(
     publications: Iterable[Publication], count_max: int
 ) -> Iterator[tuple[list[LiveObject], list[int]]]:
-    """Yield the objects of publications, in order, so many at a time, and the ids of those replaced."""
+    """Yield the objects of publications in order, at most `count_max` at a time, and the replaced ids."""
     created: list[LiveObject] = []
     replaced: list[int] = []
     for publication in publications:
@@ -114,7 +114,7 @@ def slices(
 
 
 class Later:
-    """Stands for a command that has to wait for another one of its batch: it comes in the next."""
+    """The decision on a command that has to wait for another one of its batch: it is in the next."""
 
 
 LATER = Later()
@@ -122,11 +122,11 @@ LATER = Later()
 
 @dataclass(slots=True)
 class Plan:
-    """A validated command: what must be durable, what it touches, and how to carry it out."""
+    """A validated command: its mutations, the data that it touches, and how to apply it."""
 
     apply: Callable[[EvaluationBatch], object]
-    """Changes what there is, and puts what is to be evaluated into the batch; gives the reply."""
+    """Changes the state, adds rows to the batch, and returns the reply."""
     mutations: tuple[Mutation, ...] = ()
     touches: Touches = _NOTHING
     publication: Publication | None = None
-    """What it publishes, if it does: carried out after `apply`, with all of the batch."""
+    """The publication, if any: applied after `apply`, with those of the whole batch."""

@@ -1,14 +1,14 @@
-"""Planning: what a durable command will do, decided and validated before anything changes.
+"""Planning: the effects of a durable command, decided and validated before anything changes.
 
-Every durable command goes through three steps, so that what is acknowledged is on disk first:
+Every durable command goes through three steps, so that acknowledged changes are on disk first:
 
-    plan       validates, decides, and says which mutations must be durable; changes nothing but the
-               next object id
+    plan       validates, decides, and returns the mutations that must be durable; changes nothing
+               but the next object id
     commit     makes the mutations of a batch durable (the caller)
-    apply      changes engine and sessions and gives the reply; cannot fail (`Batch.apply`)
+    apply      changes engine and sessions and returns the reply; cannot fail (`Plan.apply`)
 
-Plans of one batch do not touch the same things (`Touches`): what does waits for the next batch, and so
-does all that its device, or its publisher, has asked behind it.
+Plans of one batch do not touch the same data (`Touches`): a command that does waits for the next batch,
+and so do all later commands of its device, or of its publisher.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from server.store.mutations import (
 )
 
 Decision = Plan | RefusalError | None
-"""None stands for a command that needs no disk, which is accepted when it is its turn."""
+"""None marks a command that needs no disk, which is accepted in its turn."""
 
 _BARRIERS = (c.Sync, c.AdvanceClock, c.SetIdf)
-"""Commands that come behind all that came before."""
+"""Commands that are applied after all commands before them."""
 
 _NOTHING = Touches()
 
@@ -54,19 +54,19 @@ class Planner:
     Parameters
     ----------
     coordinator
-        What is there now; only read, but for the next object id.
+        The present state; only read, except for the next object id.
     """
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
         self._planned: Counter[tuple[str, str]] = Counter()
-        """Objects and subscriptions that the batch adds, by what and whose: quotas count them."""
+        """Objects and subscriptions that the batch adds, by kind and owner: quotas include them."""
         self._publications = PublicationPlanner(coordinator, self._planned)
 
     def plan_batch(self, commands: Sequence[c.Command]) -> list[Decision | Later]:
-        """Decide on the commands that can be applied together, the first among them; `LATER` on others.
+        """Decide on commands that can be applied together, the first among them; `LATER` for the rest.
 
-        A batch ends, too, where its mutations would keep those behind it waiting for long.
+        A batch also ends where its mutations would delay the commands after it for long.
         """
         self._planned.clear()
         found: list[Decision | Later] = []
@@ -85,7 +85,7 @@ class Planner:
         return found
 
     def _decided(self, command: c.Command, touched: Touched, waiting: _Waiting) -> Decision | Later:
-        """Decide on a command behind others."""
+        """Decide on a command in view of the commands before it."""
         if waiting.is_before(command):
             return LATER
         if not isinstance(command, c.DurableCommand):
@@ -93,25 +93,25 @@ class Planner:
                 touched.add_device(command.device_id)
             return None
         if not touched.is_disjoint(_named(command)):
-            return LATER  # what comes before it may decide whether it is valid
+            return LATER  # commands before it may decide whether it is valid
         try:
             plan = self.plan(command)
         except RefusalError as error:
-            return error.with_traceback(None)  # which would hold its frames, a cycle
+            return error.with_traceback(None)  # the traceback would hold its frames, a cycle
         if not touched.is_disjoint(plan.touches):
             self.give_back([plan])
             return LATER
         return plan
 
     def give_back(self, decisions: Sequence[Decision]) -> None:
-        """Give back the ids of objects that are not published after all: ids are without gaps."""
+        """Release the ids of objects that are not published, since ids have no gaps."""
         plans = (one for one in decisions if isinstance(one, Plan) and one.publication is not None)
         ids = [item.object_id for one in plans if one.publication for item in one.publication.created]
         if ids:
             self._coordinator.give_back_object_ids(min(ids))
 
     def plan(self, command: c.DurableCommand) -> Plan:  # noqa: PLR0911 - one branch a command
-        """Decide what a command will do.
+        """Plan a command.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class Planner:
         )
 
     def _plan_barrier(self, command: c.SinkSent | c.Sync) -> Plan:
-        """Plan what comes after all that was accepted before it; with Sync, everything is settled."""
+        """Plan a command that follows all commands accepted before it; Sync also settles everything."""
         if isinstance(command, c.SinkSent):
             return Plan(lambda _: self._coordinator.matching.now_ms, (DeleteSent(command.number),))
 
@@ -243,7 +243,7 @@ class Planner:
             require_room("spec.window", len(of_device) + 1, limits.device_windows_max, "device")
 
     def _checked_name(self, command: c.Subscribe, session: Session) -> str:
-        """Return the name of a subscription, which no other one of the device has."""
+        """Return the name of a subscription, which no other subscription of the device has."""
         coordinator, field = self._coordinator, "subscribe.name"
         length_max = coordinator.limits.name_length_max
         name = checked_name(command.name, field, length_max, optional=True)
@@ -275,7 +275,7 @@ class Planner:
 
 
 class _Waiting:
-    """Whose commands wait for the next batch: what they have asked behind those waits, too."""
+    """The devices and publishers with commands that wait for the next batch: later ones wait, too."""
 
     def __init__(self) -> None:
         self._owners: set[str] = set()
@@ -283,7 +283,7 @@ class _Waiting:
         self._any = False
 
     def add(self, command: c.Command) -> None:
-        """Note a command that waits."""
+        """Record a command that waits."""
         self._any = True
         if isinstance(command, c.Forget):
             self._device_ids.update(command.device_ids)
@@ -293,7 +293,7 @@ class _Waiting:
             self._owners.add(_owner(command))
 
     def is_before(self, command: c.Command) -> bool:
-        """Whether a command has to wait because of those."""
+        """Return whether a command has to wait because of the recorded ones."""
         if not self._any:
             return False
         if isinstance(command, c.Forget):
@@ -304,18 +304,18 @@ class _Waiting:
 
 
 def _owner(command: c.Command) -> str:
-    """Return who asks; what the server asks itself is anybody's."""
+    """Return the owner of a command; that of ANYBODY for commands of the server itself."""
     principal: Principal = getattr(command, "principal", ANYBODY)
     return principal.owner
 
 
 def _device(command: c.DeviceCommand) -> Touches:
-    """Return what a command that changes a device's session or subscriptions touches."""
+    """Return the data that a command for a device's session or subscriptions touches."""
     return Touches(device_ids=frozenset({command.device_id}))
 
 
 def _named(command: c.DurableCommand) -> Touches:
-    """Return what a command names, of which the state when it is planned decides whether it is valid."""
+    """Return the named data whose state at planning decides whether a command is valid."""
     if isinstance(command, c.Subscribe):
         device_id = command.device_id
         named = {(device_id, command.name)} if command.name else set()

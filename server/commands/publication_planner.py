@@ -1,4 +1,4 @@
-"""Planning publications: which objects are new, which replace others, whether there is room for them."""
+"""Plans of publications: new objects, replacements, and the quotas."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from server.rules import require_room
 from server.store.mutations import DeleteObject, Mutation, PutObject, SetSourceOffset
 
 _TO_COME = 0
-"""Stands for an id that is not given yet: first all objects of a request must be allowed."""
+"""Placeholder for an id before all objects of the request are allowed."""
 
 
 class PublicationPlanner:
-    """Plans commands that bring objects.
+    """Plans commands that publish objects.
 
     Parameters
     ----------
     coordinator
-        What is there now; only read, but for the next object id.
+        The present state; only read, except for the next object id.
     planned
-        What the batch adds, by what and whose.
+        Objects and subscriptions that the batch adds, by kind and owner.
     """
 
     def __init__(self, coordinator: Coordinator, planned: Counter[tuple[str, str]]) -> None:
@@ -35,7 +35,7 @@ class PublicationPlanner:
         self._planned = planned
 
     def publish(self, command: c.Publish) -> Plan:
-        """Decide what a publish command will do.
+        """Plan a publish command.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class PublicationPlanner:
         )
 
     def take_in(self, command: c.TakeIn) -> Plan:
-        """Decide what taking objects of the source will do."""
+        """Plan the intake of objects from the source."""
         coordinator = self._coordinator
         self._require_sink()
         now_ms = coordinator.matching.now_ms
@@ -100,7 +100,7 @@ class PublicationPlanner:
         )
 
     def _require_sink(self) -> None:
-        """Refuse what the sink would have to write, while too much waits there."""
+        """Refuse changes for the sink while too many wait there."""
         waiting, limit = self._coordinator.counters.sink_waiting, self._coordinator.limits.sink_max
         if waiting >= limit:
             value = f"{waiting} changes wait"

@@ -1,4 +1,4 @@
-"""Planning retractions: which live objects ids and keys stand for, and whether the caller may."""
+"""Plans of retractions: the live objects of ids and keys, and whether the caller may retract them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from server.store.mutations import DeleteObject
 
 
 def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
-    """Decide what a retract command will do. An object that is named twice is taken once.
+    """Plan a retract command. An object that is named twice is retracted once.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
 
 
 def _known_id(coordinator: Coordinator, principal: Principal, key: str, field: str, local: str) -> int:
-    """Return the id of an object by its key: of the caller's own, or of any publisher's for an operator.
+    """Return the id of an object by its key: the caller's own, or any publisher's for an operator.
 
     Raises
     ------

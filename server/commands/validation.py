@@ -1,4 +1,4 @@
-"""What the server accepts. Every function returns the normalised thing or raises `RefusalError`."""
+"""Validation of commands. Every function returns the normalised value or raises `RefusalError`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NONCE_BYTES_MAX = 64
 def checked_position(lon: float, lat: float, field: str = "position") -> tuple[float, float]:
     """Return a finite position on Earth; it may lie outside the service area."""
     if -_LON_MAX_DEG <= lon <= _LON_MAX_DEG and -_LAT_MAX_DEG <= lat <= _LAT_MAX_DEG:
-        return lon, lat  # nearly always: what follows says what is wrong
+        return lon, lat  # nearly always; the code below finds the reason
     require(
         math.isfinite(lon) and abs(lon) <= _LON_MAX_DEG,
         f"{field}.lon",
@@ -44,13 +44,13 @@ def checked_position(lon: float, lat: float, field: str = "position") -> tuple[f
 def checked_place(
     place: Place, limits: Limits, field: str = "position", margin: str = "margin_m"
 ) -> Place:
-    """Return where a device says that it is, and how it moves."""
+    """Return the place that a device reports, with its margin, heading and speed."""
     checked_position(place.lon, place.lat, field)
     if not 0.0 <= place.margin_m <= limits.margin_m_max:
         raise RefusalError(
             Reason.INVALID_FIELD, margin, place.margin_m, f"0 to {limits.margin_m_max:g} metres"
         )
-    # What is not known is NaN, for which each comparison is false; so is what is sent as NaN.
+    # Unknown values are NaN, for which each comparison is false; so are values sent as NaN.
     if abs(place.heading_deg) > _HEADING_MAX_DEG:
         limit = f"a finite number from -{_HEADING_MAX_DEG:g} to {_HEADING_MAX_DEG:g}"
         raise RefusalError(Reason.INVALID_FIELD, "heading_deg", place.heading_deg, limit)
@@ -71,9 +71,9 @@ def checked_name(name: str, field: str, length_max: int, *, optional: bool = Fal
 def checked_object(
     new: NewObject, limits: Limits, frame: Frame, field: str, principal: Principal = ANYBODY
 ) -> NewObject:
-    """Normalise an object, which must lie in the service area; give one with an area its point.
+    """Return a normalised object, which must lie in the service area; an area gets its point.
 
-    Its keywords and its key get the names of the tenant of whoever publishes it.
+    Its keywords and its key are qualified by the tenant of the publisher.
     """
     lon, lat = new.lon, new.lat
     if new.area is not None:
@@ -115,7 +115,7 @@ def checked_object(
 def checked_objects(
     objects: Sequence[NewObject], limits: Limits, frame: Frame, principal: Principal
 ) -> list[NewObject]:
-    """Normalise the objects of one request: 1 to `objects_per_request_max`, keys all different."""
+    """Return normalised objects of a request: 1 to `objects_per_request_max`, keys all different."""
     check_count(len(objects), "objects", limits.objects_per_request_max)
     checked = [
         checked_object(new, limits, frame, f"objects[{i}]", principal) for i, new in enumerate(objects)
@@ -137,7 +137,7 @@ def check_named_count(ids: Sequence[int], keys: Sequence[str], limits: Limits) -
 
 
 def check_count(count: int, field: str, count_max: int) -> None:
-    """Verify that a request has something, and not too much."""
+    """Verify that a request has 1 to `count_max` entries."""
     if not 1 <= count <= count_max:
         raise RefusalError(
             Reason.TOO_MANY if count else Reason.INVALID_FIELD,
@@ -148,13 +148,13 @@ def check_count(count: int, field: str, count_max: int) -> None:
 
 
 def checked_subscription_id(subscription_id: int) -> int:
-    """Return the number a device gave a subscription."""
+    """Return the number that a device gave a subscription."""
     require(subscription_id >= 1, "subscription_id", subscription_id, "at least 1")
     return subscription_id
 
 
 def checked_version(version: int) -> int:
-    """Return the version a device says it has."""
+    """Return the version in a hello."""
     require(0 <= version <= _VERSION_MAX, "hello.version", version, f"0 to {_VERSION_MAX}")
     return version
 

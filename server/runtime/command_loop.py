@@ -484,7 +484,7 @@ def _unless_durable(plan: Decision) -> Decision:
 
 
 def _slices_of(decided: Iterable[tuple[Entry, Decision]]) -> Iterator[list[tuple[Entry, Decision]]]:
-    """Yield what is no publication, so much at a time as makes a slice; what touches everything alone."""
+    """Yield slices, by cost, of decisions without publication; a plan touching everything is alone."""
     some: list[tuple[Entry, Decision]] = []
     cost_us = 0.0
     for entry, plan in decided:

@@ -103,8 +103,7 @@ class SessionOutbox(Generic[_Session]):
         self.closed = False
         self.devices: dict[str, _Session] = {}
         self.timed_report: tuple[str, int, int] | None = None
-        """A report of which it is measured how long its answer takes, of one at a time: of which device,
-        its sequence, when it was read in ns."""
+        """The report whose response time is measured, if any: device, sequence, time read in ns."""
 
     def __len__(self) -> int:
         return len(self._outbox)

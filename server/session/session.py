@@ -122,8 +122,8 @@ class Session:
         Returns
         -------
         bool
-            Whether the deltas since `version` of `epoch` are kept. If so, `resume` sends them; if not, the
-            caller sends snapshots.
+            Whether the deltas since `version` of `epoch` are kept. If so, `resume` sends them; if not,
+            the caller sends snapshots.
         """
         if nonce != self._nonce:
             self._begin_tenure(now_ms)

@@ -1,4 +1,4 @@
-"""The store: what was acknowledged survives. SQLite in WAL mode, no set-up."""
+"""The store: acknowledged changes survive. SQLite in WAL mode, without set-up."""
 
 from server.store.checking import check
 from server.store.compacting import compact

@@ -1,4 +1,4 @@
-"""Areas of objects as JSON, by the name of the field of the message."""
+"""Areas of objects as JSON, under the field name of the message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def encoded_area(area: ObjectArea | None) -> str:
-    """Return an area as it is stored; nothing for a point."""
+    """Return an area as it is stored; an empty text for a point."""
     match area:
         case None:
             return ""
@@ -21,12 +21,12 @@ def encoded_area(area: ObjectArea | None) -> str:
 
 
 def decoded_area(text: str) -> ObjectArea | None:
-    """Read an area.
+    """Return the area in a stored text.
 
     Raises
     ------
     LookupError, TypeError, ValueError
-        If it is none.
+        If it is not an area.
     """
     if not text:
         return None

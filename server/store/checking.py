@@ -1,6 +1,6 @@
-"""Checking a store: whether the file is whole, rows are what was written, and all of it makes sense.
+"""The check of a store: the file is intact, rows are as written, and their values are valid.
 
-What a subscription asks for is JSON here; more of it only its kind can judge, when a server recovers.
+The check treats specs of subscriptions as JSON; only their kinds validate more, when a server recovers.
 O(rows), a few microseconds each, in one snapshot of the file; a server may write meanwhile.
 """
 
@@ -27,21 +27,21 @@ from server.store.checksums import (
 )
 
 Progress = Callable[[str, int, int], None]
-"""Is told a stage, how much of it is done, and how much there is."""
+"""Called with a stage, the amount done, and the total."""
 
 _SLICE = 10_000
 _PROBLEMS_MAX = 100
-"""Named; a file that has more is beyond naming."""
+"""Maximum number of problems that are reported."""
 _LAST_SEEN = "SELECT DISTINCT device_id, last_seen_ms, last_seen_checksum FROM subscriptions"
 
 
 def check(path: Path, progress: Progress) -> list[str]:
-    """Return what is wrong with a store or a backup, as sentences; nothing if it is whole.
+    """Return the problems of a store or a backup, as sentences; an empty list if it is intact.
 
     Raises
     ------
     StoreError
-        If it is not there, is no store, or not of this version.
+        If it does not exist, is no store, or not of this version.
     """
     name = files.resolved(path)
     losses.require_database(name)
@@ -57,7 +57,7 @@ def check(path: Path, progress: Progress) -> list[str]:
 
 
 def problems(database: sqlite3.Connection, path: str, progress: Progress) -> list[str]:
-    """Return what is wrong with a store, as sentences; nothing if it is whole.
+    """Return the problems of a store, as sentences; an empty list if it is intact.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def problems(database: sqlite3.Connection, path: str, progress: Progress) -> lis
 
 
 def file_problems(database: sqlite3.Connection) -> Iterator[str]:
-    """Return what is wrong with the file, whatever its rows are."""
+    """Yield the problems of the file, regardless of its rows."""
     for (problem,) in database.execute(f"PRAGMA integrity_check({_PROBLEMS_MAX})"):
         if problem != "ok":
             yield f"the file is damaged: {problem}"
@@ -134,7 +134,7 @@ def _rows(
     wrong: Callable[..., str | None],
     progress: Progress,
 ) -> Iterator[str]:
-    """Look at all rows of a table, which begin with their checksums."""
+    """Yield the problems of the rows of a table, which start with their checksums."""
     (expected,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - names of our own
     count = total = 0
     cursor = database.execute(query)
@@ -167,7 +167,7 @@ def _row_wrong(
 
 
 class _ObjectRules:
-    """What holds for every object. Called with a row it returns what does not."""
+    """The rules for objects. A call with a row returns the violation, or None."""
 
     def __init__(self, area: Area, time_ms: int, next_id: int) -> None:
         self._area = area
@@ -213,12 +213,12 @@ class _ObjectRules:
 
 
 class _SubscriptionRules:
-    """What holds for every subscription. Called with the rows, in order, it returns what does not."""
+    """The rules for subscriptions. A call with the next row in order returns the violation, or None."""
 
     def __init__(self) -> None:
         self._device_id = ""
         self._names: set[str] = set()
-        """Of those of the device before."""
+        """Names of the present device's subscriptions."""
 
     def __call__(
         self, device_id: str, subscription_id: int, kind: int, spec: str, name: str
@@ -259,7 +259,7 @@ def _idf_wrong(generation: int, packed: bytes) -> str | None:
 
 
 def _is_around(text: str, lon: float, lat: float) -> bool:
-    """Whether the box about an area has a point. Raises ValueError if the text is no area."""
+    """Return whether the box of an area contains a point. Raises ValueError if the text is no area."""
     try:
         area = decoded_area(text)
     except (LookupError, TypeError) as error:

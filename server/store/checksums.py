@@ -1,4 +1,4 @@
-"""Checksums of rows: a CRC-32 of what a row says, whichever way the disk keeps it. 1 us a row."""
+"""Checksums of rows: a CRC-32 of the values, independent of their storage. 1 us per row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SUBSCRIPTION = struct.Struct("<qq")
 
 
 def meta_checksum(name: str, value: str) -> int:
-    """Return that of a setting of the store."""
+    """Return the checksum of a setting of the store."""
     return crc32(f"{name}\0{value}".encode())
 
 
@@ -28,32 +28,32 @@ def object_checksum(
     area: str,
     owner: str,
 ) -> int:
-    """Return that of an object; keywords and area as they are stored."""
-    # SQLite keeps -0.0 as 0.
+    """Return the checksum of an object; keywords and area as they are stored."""
+    # SQLite stores -0.0 as 0.
     numbers = _OBJECT.pack(object_id, lon + 0.0, lat + 0.0, created_ms, expiry_ms)
     texts = f"{keywords}\0{object_key}\0{area}\0{owner}"
     return crc32(payload, crc32(texts.encode(), crc32(numbers)))
 
 
 def subscription_checksum(device_id: str, subscription_id: int, kind: int, spec: str, name: str) -> int:
-    """Return that of a subscription; its spec as it is stored."""
+    """Return the checksum of a subscription; its spec as it is stored."""
     texts = f"{spec}\0{device_id}\0{name}"
     return crc32(texts.encode(), crc32(_SUBSCRIPTION.pack(subscription_id, kind)))
 
 
 def idf_checksum(generation: int, weights: bytes) -> int:
-    """Return that of a table of weights, as it is stored."""
+    """Return the checksum of a table of weights, as it is stored."""
     return crc32(weights, crc32(_GENERATION.pack(generation)))
 
 
 def sink_checksum(
     number: int, action: str, object_id: int, time_ms: int, about: str, payload: bytes
 ) -> int:
-    """Return that of something to be written to the sink."""
+    """Return the checksum of a change for the sink."""
     numbers = _SINK.pack(number, object_id, time_ms)
     return crc32(payload, crc32(f"{action}\0{about}".encode(), crc32(numbers)))
 
 
 def last_seen_checksum(device_id: str, last_seen_ms: int) -> int:
-    """Return that of when a device was last seen."""
+    """Return the checksum of the time at which a device was last seen."""
     return crc32(f"{device_id}\0{last_seen_ms}".encode())

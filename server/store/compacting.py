@@ -1,7 +1,8 @@
-"""Compacting a store that no server has open: written again without anything that was deleted.
+"""Compaction of a store that no server has open: rewritten without any deleted data.
 
-What is deleted is overwritten at once where SQLite can reach it. A row that SQLite has moved between
-pages may have left a copy in the unused part of one, until that part is used: here such copies go, too.
+Deleted data is overwritten at once where SQLite can reach it. A row that SQLite has moved between pages
+may have left a copy in the unused part of one, until that part is used again. Compaction removes such
+copies, too.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from server.store import files, losses, opening
 
 
 def compact(path: Path, *, accept_loss: bool = False) -> None:
-    """Write a store again, as small as it can be. O(rows); needs as much space again meanwhile.
+    """Rewrite a store in its minimal size. O(rows); needs as much space again meanwhile.
 
     Raises
     ------
     StoreError
-        If it is not there, is no store, is in use, has lost something that is not accepted, or cannot be
-        written; it is as it was.
+        If it does not exist, is no store, is in use, has lost data and the loss is not accepted, or
+        cannot be written; it is unchanged.
     """
     name = files.resolved(path)
     files.require_one_name(name)

@@ -1,10 +1,10 @@
-"""Copies of a store: backups while a server writes, and what is made of them again.
+"""Copies of a store: backups while a server writes, and stores that are restored from them.
 
-A copy is one snapshot: it has every commit that was there when it began, and none of later ones. Nothing
-waits for it, commits go on; the write-ahead log is not begun anew until it has ended.
+A copy is one snapshot: it has every commit up to its start, and none of later ones. Commits do not wait
+for it; the write-ahead log is not reset until it has ended.
 
-Both ways are the same: SQLite's backup into a file beside the target, which is then checked, synced and
-given its name, in one step, unless that name is taken.
+Both directions work the same way: SQLite's backup into a file beside the target, which is then checked,
+synced and linked to its name in one step, unless that name is taken.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from server.store import files, losses, opening, schema
 from server.store.checking import Progress, file_problems, problems
 
 _PAGES = 512
-"""Copied in one go: progress is told between."""
+"""Pages to copy at a time, after which the progress is reported."""
 
 
 def backup(source: Path, target: Path, progress: Progress, *, accept_loss: bool = False) -> None:
@@ -28,7 +28,7 @@ def backup(source: Path, target: Path, progress: Progress, *, accept_loss: bool 
     Raises
     ------
     StoreError
-        If the target is there already, the source is no store or damaged, has lost something that is not
+        If the target exists already, the source is no store or damaged, has lost data and the loss is not
         accepted, or the copy cannot be written.
     """
     _require_free(target)
@@ -36,15 +36,15 @@ def backup(source: Path, target: Path, progress: Progress, *, accept_loss: bool 
 
 
 def restore(source: Path, target: Path, progress: Progress, *, accept_loss: bool = False) -> None:
-    """Make a store of a backup, where there is none.
+    """Restore a store from a backup, where there is none.
 
     Raises
     ------
     StoreError
-        If there is a store, or the rest of one; if the backup is no store or damaged, or has lost
-        something that is not accepted; if the store cannot be written.
+        If there is a store, or the rest of one; if the backup is no store or damaged, or has lost data
+        and the loss is not accepted; if the store cannot be written.
     """
-    # The log of another store would be taken for that of this one.
+    # SQLite would use the log of another store as that of this one.
     for suffix in ("", *files.BESIDE):
         _require_free(target.with_name(target.name + suffix))
     _require_folder(target)
@@ -95,7 +95,7 @@ def _copy_pages(source: Path, part: Path, progress: Progress) -> None:
     ):
         version = opening.require_store(original, str(source))
         original.execute("BEGIN")
-        original.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # the snapshot is taken here
+        original.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # takes the snapshot
         original.backup(
             copy,
             pages=_PAGES,
@@ -104,7 +104,7 @@ def _copy_pages(source: Path, part: Path, progress: Progress) -> None:
         copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log
         if version == schema.SCHEMA_VERSION:
             found = problems(copy, str(source), progress)
-        else:  # its rows are verified when a server brings it up to date
+        else:  # its rows are verified when a server migrates it
             found = list(file_problems(copy))
         if found:
             more = f", and {len(found) - 1} more" if len(found) > 1 else ""

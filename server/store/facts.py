@@ -1,4 +1,4 @@
-"""What there is to know about a store without opening it to write."""
+"""Facts about a store, read without opening it to write."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _KIND_NAMES = {0: "top-k", 1: "boolean", 2: "top-k_stationary"}
 
 
 def facts(path: Path) -> dict[str, Any]:
-    """Return what a store holds, how large it is, and whether a server has it open. O(rows).
+    """Return the counts and sizes of a store, and whether a server has it open. O(rows).
 
     Raises
     ------
     StoreError
-        If it is not there, is no store, or is damaged.
+        If it does not exist, is no store, or is damaged.
     """
     name = str(path)
     losses.require_database(files.resolved(path))

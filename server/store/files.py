@@ -1,15 +1,15 @@
-"""The files of a store: for their owner alone, of one name, held by one server.
+"""The files of a store: private to their owner, with a single name, held by one server.
 
-What lies beside a store: its log (`-wal`), the log's index (`-shm`), the mark of acknowledged commits
-(`-mark`), and the lock (`.lock`). Each is readable and writable for its owner alone from its first
-byte, whatever the umask: the store, the lock and the mark are created so, and SQLite gives log and
-index the mode of the store.
+The files beside a store are its log (`-wal`), the log's index (`-shm`), the mark of acknowledged commits
+(`-mark`), and the lock (`.lock`). Each is readable and writable for its owner alone from its first byte,
+whatever the umask: the store, the lock and the mark are created so, and SQLite gives log and index the
+mode of the store.
 
-Two locks keep a second server out: one beside the store, under its resolved name, and one on the file
-itself. Neither keeps others from reading the store.
+Two locks exclude a second server: one beside the store, under its resolved name, and one on the file
+itself. Neither prevents others from reading the store.
 
 Warnings: a file that SQLite has open must not be opened and closed by other means in the same process,
-which would end SQLite's locks on it; so the file is held open, and looked at by its name.
+which would end SQLite's locks on it; so the file is held open, and examined by its name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JOURNAL = "-journal"
 MARK = "-mark"
 LOCK = ".lock"
 PART = ".part"
-"""What files beside a store are called, after the store."""
+"""Suffixes of the files beside a store."""
 
 BESIDE = (LOG, INDEX, JOURNAL, MARK)
 
@@ -44,20 +44,20 @@ _IN_USE = "another server has it open"
 
 
 def resolved(path: Path | str) -> str:
-    """Return the one name of a store: without symbolic links."""
+    """Return the unique name of a store: without symbolic links."""
     return str(Path(path).resolve())
 
 
 def size_of(path: str) -> int:
-    """Return the size of a file; 0 if there is none."""
+    """Return the size of a file in bytes; 0 if there is none."""
     try:
-        return os.stat(path).st_size  # noqa: PTH116 - a name, as all of the store has
+        return os.stat(path).st_size  # noqa: PTH116 - a name, as in all of the store
     except FileNotFoundError:
         return 0
 
 
 def create_private(path: str) -> bool:
-    """Create an empty file for its owner alone; return whether there was none. Follows no links."""
+    """Create an empty, private file; return whether there was none. Follows no links."""
     try:
         os.close(_created(path))
     except FileExistsError:
@@ -66,7 +66,7 @@ def create_private(path: str) -> bool:
 
 
 def open_private(path: str) -> int:
-    """Create an empty file for its owner alone that must not be there, and return its number."""
+    """Create an empty, private file that must not exist, and return its descriptor."""
     return _created(path)
 
 
@@ -75,7 +75,7 @@ def _created(path: str) -> int:
 
 
 def is_same(number: int, path: str) -> bool:
-    """Whether a name is that of an open file, of no other, and its only one."""
+    """Return whether a name is the only name of an open file."""
     ours, named = os.fstat(number), os.lstat(path)
     return (ours.st_dev, ours.st_ino, ours.st_nlink) == (named.st_dev, named.st_ino, 1)
 
@@ -90,7 +90,7 @@ def sync_folder(path: str) -> None:
 
 
 def warn_if_open_to_others(path: str) -> None:
-    """Log that others than the owner of a store may use it. Its mode stays: it may be meant."""
+    """Warn if other users may use a store. Its mode stays, since it may be intended."""
     mode = stat.S_IMODE(os.stat(path).st_mode)  # noqa: PTH116
     if mode & 0o077:
         _log.warning(
@@ -127,7 +127,7 @@ def locked(path: str) -> Iterator[None]:
 
 
 def drop_part(path: str) -> None:
-    """Remove the second name of a store that a restore has left which was killed at its very end."""
+    """Remove the second name of a store that a restore has left when it was killed at its very end."""
     part = f"{path}{PART}"
     with contextlib.suppress(FileNotFoundError):
         if Path(part).samefile(path) and not Path(part).is_symlink():
@@ -135,7 +135,7 @@ def drop_part(path: str) -> None:
 
 
 def in_use(path: str) -> bool:
-    """Whether a server holds the lock beside a store."""
+    """Return whether a server holds the lock beside a store."""
     name = f"{path}{LOCK}"
     if not Path(name).exists():
         return False
@@ -148,7 +148,7 @@ def in_use(path: str) -> bool:
 
 
 def require_one_name(path: str) -> None:
-    """Verify that a store has no hard links: its log lies beside one of its names alone.
+    """Verify that a store has no hard links: its log lies beside one of its names only.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def held(path: str) -> Iterator[None]:
     require_one_name(path)
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        if sys.platform == "linux":  # elsewhere it would be one lock with those of SQLite
+        if sys.platform == "linux":  # elsewhere it would interfere with SQLite's locks
             import fcntl  # noqa: PLC0415
 
             try:
@@ -193,7 +193,7 @@ def held(path: str) -> Iterator[None]:
 
 
 def explained(error: Exception) -> str:
-    """Put in words why a store cannot be used."""
+    """Return the reason why a store cannot be used."""
     if "locked" in str(error):
         return _IN_USE
     return without_values(error)

@@ -1,31 +1,30 @@
-"""The write-ahead log as it lies on disk, read without SQLite: how far it is valid, and what lies behind.
+"""The write-ahead log on disk, read without SQLite: its valid part, and the rest.
 
-SQLite takes a log up to its last valid commit and ignores the rest without a word: that is right for a
+SQLite reads a log up to its last valid commit and ignores the rest silently. This is right for a
 transaction that was in progress when the power failed, and wrong if a bit of an older one has flipped.
 
 **The format.** A header of 32 bytes (magic, version, page size, checkpoint, two salts, two checksums),
-then frames: page number, size of the database after a commit or 0, the two salts, two checksums, and
-the page. Checksums are cumulative: each frame's continues that of the frame before. Frames with other
-salts are of an earlier round of the log.
+then frames: page number, size of the database after a commit or 0, the two salts, two checksums, and the
+page. Checksums are cumulative: each frame's continues that of the frame before. Frames with other salts
+are of an earlier round of the log.
 
-**What a crash may leave** behind the last acknowledged commit. A commit is synced before it is
-acknowledged, and before the next transaction is written. The server cuts off what lies behind the last
+**The possible state after a crash** behind the last acknowledged commit. A commit is synced before it is
+acknowledged, and before the next transaction is written. The server truncates the log after the last
 commit when it opens a log, and after a transaction that it has rolled back. So all frames with the
-present salts behind the last acknowledged commit are of *one* transaction, of which a kill leaves the
-beginning and a power cut any subset of the sectors (the others read as zeros, as the file's end, or as
-they were before). Its only frame with a mark of a commit is its last one. The header is synced before
-the first frame is written. (SQLite would repeat the last frame of a commit up to the end of a sector
-where it does not assume powersafe overwrite: connections are opened so that it does.)
+present salts behind the last acknowledged commit are of *one* transaction. A kill leaves its beginning,
+and a power cut any subset of its sectors (the others read as zeros, as the end of the file, or with their
+earlier content). Its only frame with a mark of a commit is its last one. The header is synced before the
+first frame is written. (SQLite would repeat the last frame of a commit up to the end of a sector where it
+does not assume powersafe overwrite: connections are opened so that it does.)
 
-**What is damage**, therefore, and never left by a crash:
+**Damage**, therefore, which no crash leaves:
 
-* a frame behind the last valid commit that has the present salts and a mark of a commit, and is
-  followed by another frame with the present salts: nothing was written behind it before it was
-  acknowledged;
+* a frame behind the last valid commit that has the present salts and a mark of a commit, and is followed
+  by another frame with the present salts: nothing was written behind it before it was acknowledged;
 * a header that is not valid with anything behind it.
 
-A damaged *last* commit cannot be distinguished from a torn one by the log alone, nor a log that was
-cut short behind any commit. Both are found by the mark of acknowledged commits (`server.store.mark`).
+A damaged *last* commit cannot be distinguished from a torn one by the log alone, nor can a log that was
+truncated after any commit. The mark of acknowledged commits reveals both (`server.store.mark`).
 
 O(bytes), in numpy: the checksum of a page is a product with constant weights modulo 2^32, 1.2 s a GB.
 """
@@ -43,7 +42,7 @@ import numpy.typing as npt
 _HEADER = struct.Struct(">8I")
 _FRAME_BYTES = 24
 _MAGIC = 0x377F0682
-"""The last bit says that checksums are of big-endian words."""
+"""The last bit signals that checksums are of big-endian words."""
 _VERSION = 3_007_000
 _PAGE_BYTES_MIN, _PAGE_BYTES_MAX = 512, 65_536
 _CHUNK_BYTES = 4 * 1024 * 1024
@@ -53,35 +52,35 @@ Words = npt.NDArray[np.uint32]
 
 
 class LogState(NamedTuple):
-    """What a log holds."""
+    """The content of a log."""
 
     size_bytes: int
     end_bytes: int
-    """Where the last valid commit ends; 0 if there is none."""
+    """The end of the last valid commit; 0 if there is none."""
     commit_count: int
-    """Valid ones."""
+    """Number of valid commits."""
     lost_frame_count: int
     """Frames of the present round of the log behind the last valid commit."""
     lost_commit_count: int
-    """Marks of commits among them."""
+    """Number of marks of commits among these frames."""
     damage: str
-    """What no crash leaves; empty if there is nothing of that kind."""
+    """Damage that no crash leaves; empty if there is none."""
 
 
 NOTHING = LogState(0, 0, 0, 0, 0, "")
 
 
 def examine(path: str) -> LogState:
-    """Return what a log holds; of one that is absent, nothing."""
+    """Return the content of a log; an absent one is empty."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a name, as all of the store has
+        with open(path, "rb") as file:  # noqa: PTH123 - a name, as in all of the store
             return _examined(file, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
         return NOTHING
 
 
 def cut(path: str, end_bytes: int) -> None:
-    """Cut off what lies behind the last commit, durably."""
+    """Truncate a log after its last commit, durably."""
     try:
         number = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -110,7 +109,7 @@ def _examined(file: IO[bytes], size: int) -> LogState:
 
 
 def _layout(header: bytes) -> np.dtype[Any] | None:
-    """Return how a frame is laid out; None if the header is not valid."""
+    """Return the layout of a frame; None if the header is not valid."""
     if len(header) < _HEADER.size:
         return None
     magic, version, page_bytes, _, _, _, *sums = _HEADER.unpack(header)
@@ -132,7 +131,7 @@ def _layout(header: bytes) -> np.dtype[Any] | None:
 
 
 class _Walk:
-    """Goes along the frames."""
+    """A pass over the frames."""
 
     def __init__(self, header: bytes, layout: np.dtype[Any]) -> None:
         _, _, _, _, *salts, sum_0, sum_1 = _HEADER.unpack(header)
@@ -143,15 +142,15 @@ class _Walk:
         self._count = 0
         self._has_commit_behind = False
         self.valid = 0
-        """Frames of the chain of checksums."""
+        """Number of frames in the chain of checksums."""
         self.end = 0
-        """Frames up to the last valid commit."""
+        """Number of frames up to the last valid commit."""
         self.commits = self.lost_frames = self.lost_commits = 0
         self.is_damaged = False
 
     def add(self, chunk: bytes) -> None:
         frames = np.frombuffer(chunk, self._layout)
-        # Numbers are big-endian in the file, whatever the words of checksums are.
+        # Numbers are big-endian in the file, regardless of the byte order of checksums.
         numbers = np.frombuffer(chunk, np.uint8).reshape(len(frames), -1)[:, :8].copy().view(">u4")
         is_present = (frames["salts"] == self._salts).all(axis=1)
         is_commit = is_present & (numbers[:, 1] != 0)
@@ -165,7 +164,7 @@ class _Walk:
         self._count += len(frames)
 
     def _linked(self, frames: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return which frames continue the checksum that the frame before has."""
+        """Return which frames continue the checksum of the frame before."""
         words = np.concatenate([frames["numbers"], frames["page"]], axis=1, dtype=np.uint32)
         sums = frames["sums"].astype(np.uint32)
         before = np.concatenate([np.array([self._sums], dtype=np.uint32), sums[:-1]])
@@ -196,7 +195,7 @@ class _Walk:
 def _sums(words: Words, before: Words | None = None) -> tuple[Words, Words]:
     """Return SQLite's checksum of rows of words, each continued from the one before.
 
-    Two words a step: s0 += a + s1, then s1 += b + s0. That is linear, so it is a product.
+    Two words per step: s0 += a + s1, then s1 += b + s0. This is linear, so it is a product.
     """
     weights, step = _weights(words.shape[1] // 2)
     sums = words @ weights
@@ -207,9 +206,9 @@ def _sums(words: Words, before: Words | None = None) -> tuple[Words, Words]:
 
 @cache
 def _weights(step_count: int) -> tuple[Words, Words]:
-    """Return what each word of a row adds to both sums, and what the sums before do."""
+    """Return the weights of each word of a row, and of the sums before, in both sums."""
     weights = np.empty((2 * step_count, 2), dtype=np.uint32)
-    (p, q), (r, s) = (1, 0), (0, 1)  # [[1, 1], [1, 2]] to the power of the steps that are left
+    (p, q), (r, s) = (1, 0), (0, 1)  # [[1, 1], [1, 2]] to the power of the remaining steps
     for row in range(2 * step_count - 2, -1, -2):
         weights[row] = (p + q) & _MASK, (r + s) & _MASK
         weights[row + 1] = q, s

@@ -1,7 +1,7 @@
-"""What a store has lost before it is opened: each loss is named, and refused unless it is accepted.
+"""The losses of a store before it is opened: each loss is reported, and refused unless it is accepted.
 
-Looked at in this order, before SQLite opens anything to write: the database beside its log, the log
-(`server.store.log_frames`), and the mark of acknowledged commits (`server.store.mark`).
+The files are examined in this order, before SQLite opens anything to write: the database beside its log,
+the log (`server.store.log_frames`), and the mark of acknowledged commits (`server.store.mark`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class Losses:
-    """What is lost of a store.
+    """The losses of a store.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ class Losses:
 
 
 def require_database(path: Path | str) -> None:
-    """Verify that what is beside a database that is absent or empty is not a log with data.
+    """Verify that an absent or empty database has no log with data beside it.
 
     Raises
     ------
     StoreError
-        If it is.
+        If it has one.
     """
     losses = Losses(files.resolved(path), is_accepted=False)
     losses.may_rename = False
@@ -63,33 +63,34 @@ def require_database(path: Path | str) -> None:
 
 
 def look(losses: Losses) -> marks.Mark | None:
-    """Look at all files of a store before it is opened to write; return its mark.
+    """Examine all files of a store before it is opened to write; return its mark.
 
-    A log is cut off behind its last commit. If a loss is accepted, files that cannot be used are renamed.
+    The log is truncated after its last commit. If a loss is accepted, files that cannot be used are
+    renamed.
 
     Raises
     ------
     StoreError
-        If something acknowledged is lost and that is not accepted; nothing is changed.
+        If acknowledged data is lost and the loss is not accepted; nothing is changed.
     """
     _look_at_database(losses)
     state = _look_at_log(losses)
     known = _look_at_mark(losses)
-    if state.end_bytes < state.size_bytes:  # a transaction that was in progress, or what is accepted
+    if state.end_bytes < state.size_bytes:  # a transaction that was in progress, or an accepted loss
         log_frames.cut(f"{losses.path}{files.LOG}", state.end_bytes)
     return known
 
 
 def look_only(losses: Losses) -> None:
-    """Look at all files of a store and change nothing; a server may have it open.
+    """Examine all files of a store and change nothing; a server may have it open.
 
     Raises
     ------
     StoreError
-        If something acknowledged is lost and that is not accepted.
+        If acknowledged data is lost and the loss is not accepted.
     """
     files.require_one_name(losses.path)
-    if files.in_use(losses.path):  # its server has looked at them, and its log changes
+    if files.in_use(losses.path):  # its server has examined them, and its log changes
         return
     losses.may_rename = False
     _look_at_database(losses)
@@ -169,7 +170,7 @@ def _look_at_mark(losses: Losses) -> marks.Mark | None:
 
 
 def _counted(database: sqlite3.Connection, path: str) -> tuple[str, int]:
-    """Return the id of a store and how many commits it has had."""
+    """Return the id of a store and the number of its commits."""
     (table_count,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if not table_count:
         return "", 0
@@ -179,7 +180,7 @@ def _counted(database: sqlite3.Connection, path: str) -> tuple[str, int]:
 
 
 def _mark_of(losses: Losses) -> marks.Mark | None:
-    """Return the mark of a store. One that is damaged loses nothing by itself."""
+    """Return the mark of a store. A damaged mark is no loss by itself."""
     try:
         return marks.read(losses.path)
     except marks.MarkError as error:

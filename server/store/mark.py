@@ -1,15 +1,15 @@
 """The mark of acknowledged commits: a file of one record beside the store.
 
-After each commit, and before it is acknowledged, the number of commits is written there. It is *not*
-synced: a kill of the process leaves it exact, a power cut may leave an earlier one, and none that is
-ahead of the store. So at the start:
+After each commit, and before it is acknowledged, the number of commits is written there. The file is
+*not* synced: a kill of the process leaves it exact, a power cut may leave an earlier mark, and none that
+is ahead of the store. So at the start:
 
-* a store that has fewer commits than its mark has lost acknowledged ones, whatever became of its log
-  (a damaged last commit, a log that was cut short or removed, an older copy of the file);
+* a store that has fewer commits than its mark has lost acknowledged ones, for whatever reason (a damaged
+  last commit, a log that was truncated or removed, an older copy of the file);
 * a store that has more commits has been through a power cut.
 
-The system writes it to the disk within half a minute or so, the server with each checkpoint. The mark
-also has the next id and the latest time, so that neither goes back when a loss is accepted.
+The system writes the mark to the disk within half a minute or so, the server with each checkpoint. The
+mark also has the next id and the latest time, so that neither goes back when a loss is accepted.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _BYTES = _RECORD.size + _CHECKSUM.size
 
 
 class Mark(NamedTuple):
-    """How far a store had come."""
+    """The progress of a store."""
 
     store_id: str
-    """Drawn when the store was made: 32 hexadecimal digits."""
+    """A random id from the creation of the store: 32 hexadecimal digits."""
     commit_count: int
     next_object_id: int
     time_ms: int
 
 
 class MarkError(Exception):
-    """A mark is not what was written."""
+    """A mark is not as it was written."""
 
 
 def new_store_id() -> str:
-    """Draw the id of a store."""
+    """Return a random id for a store."""
     return secrets.token_hex(16)
 
 
@@ -54,7 +54,7 @@ def read(path: str) -> Mark | None:
     Raises
     ------
     MarkError
-        If it is not what was written.
+        If it is not as it was written.
     """
     try:
         number = os.open(f"{path}{files.MARK}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -77,7 +77,7 @@ def read(path: str) -> Mark | None:
 
 
 class MarkFile:
-    """The mark of a store that is open, to write. Costs microseconds a commit."""
+    """The mark of an open store, for writing. Costs microseconds per commit."""
 
     def __init__(self, path: str) -> None:
         name = f"{path}{files.MARK}"
@@ -88,15 +88,15 @@ class MarkFile:
         os.ftruncate(self._number, _BYTES)
 
     def write(self, mark: Mark) -> None:
-        """Write it; the system puts it on the disk some time later."""
+        """Write the mark; the system writes it to the disk some time later."""
         store_id, *numbers = mark
         data = _RECORD.pack(_MAGIC, bytes.fromhex(store_id), *numbers)
         os.pwrite(self._number, data + _CHECKSUM.pack(crc32(data)), 0)
 
     def sync(self) -> None:
-        """Make it durable."""
+        """Make the mark durable."""
         os.fsync(self._number)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         os.close(self._number)

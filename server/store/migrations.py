@@ -1,8 +1,8 @@
-"""How a store of an older version becomes one of this version: in the transaction that opens it. O(rows).
+"""Migration of a store of an older version to this one, in the transaction that opens it. O(rows).
 
-A step makes of a store of version n one of version n + 1. One that writes checksums again reads the rows
-with `reading.slices`, which verifies them: no new checksum is made for a damaged row, it is named, and
-the file stays as it was.
+A step migrates a store from version n to version n + 1. A step that rewrites checksums reads the rows
+with `reading.slices`, which verifies them: a damaged row gets no new checksum but is reported, and the
+file stays unchanged.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Callable
 from server.store import schema
 
 STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {}
-"""By the version n. It has every version that was released before this one."""
+"""By the version n, for every version that was released before this one."""
 
 
 def migrate(database: sqlite3.Connection, version: int) -> None:
-    """Bring a store up to date, in the transaction that has begun.
+    """Migrate a store to this version, in the open transaction.
 
     Raises
     ------
     Damage
-        If a row is not what was written, or one is lost.
+        If a row is not as it was written, or one is lost.
     """
     for older in range(version, schema.SCHEMA_VERSION):
         STEPS[older](database)

@@ -1,4 +1,4 @@
-"""What has to be on disk before a command is acknowledged, and what a store gives back."""
+"""The changes that must be on disk before a command is acknowledged, and the content of a store."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class PutSubscription:
     subscription_id: int
     kind: int
     spec: str
-    """What it asks for, as JSON that only its kind reads."""
+    """The spec as JSON, which only its kind reads."""
     name: str = ""
-    """Unique among those of the device; empty for none."""
+    """Unique among the device's subscriptions; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class DeleteSubscription:
 
 @dataclass(frozen=True, slots=True)
 class DeleteDevice:
-    """All that is kept of a device. Nothing of it stays in the files once they are tidied."""
+    """All data of a device. Nothing of it remains in the files once they are cleaned."""
 
     device_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetLastSeen:
-    """A device was last seen at the time of the commit; written only if that is news."""
+    """A device was last seen at the time of the commit; written only if that differs enough."""
 
     device_id: str
 
@@ -71,7 +71,7 @@ class SetTime:
 
 @dataclass(frozen=True, slots=True)
 class PutIdf:
-    """A table of weights of keywords, in place of any before."""
+    """A table of keyword weights, in place of any before."""
 
     generation: int
     table: IdfTable
@@ -79,7 +79,7 @@ class PutIdf:
 
 @dataclass(frozen=True, slots=True)
 class SetSourceOffset:
-    """A stream of the source was taken up to an offset."""
+    """A stream of the source was read up to an offset."""
 
     stream: str
     offset: str
@@ -87,7 +87,7 @@ class SetSourceOffset:
 
 @dataclass(frozen=True, slots=True)
 class DeleteSent:
-    """What has happened, up to a number, was written to the sink."""
+    """The changes up to a number were written to the sink."""
 
     number: int
 
@@ -107,21 +107,21 @@ Mutation = (
 
 
 class Happened(NamedTuple):
-    """Something that is to be written to the sink."""
+    """A change that is to be written to the sink."""
 
     number: int
-    """From 1 on, without gaps, in the order in which it happened."""
+    """From 1 on, without gaps, in the order of the changes."""
     action: str
     object_id: int
     time_ms: int
     about: str
-    """Of what was published, JSON: lon, lat, keywords, ttl_ms."""
+    """For published objects, JSON: lon, lat, keywords, ttl_ms."""
     payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectColumns:
-    """Live objects, a column a field."""
+    """Live objects, one column per field."""
 
     ids: Ints
     lon: Floats
@@ -132,10 +132,10 @@ class ObjectColumns:
     payloads: Sequence[bytes]
     keys: Sequence[str]
     areas: Mapping[int, ObjectArea]
-    """By id, of those that have one."""
+    """By id, for objects that have an area."""
     owners: Sequence[str]
     expired: Sequence[int]
-    """Ids of others found beside them, which have expired and are still to be deleted."""
+    """Ids of expired objects in the same slice, which are still to be deleted."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -143,13 +143,13 @@ class ObjectColumns:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionColumns:
-    """Subscriptions, a column a field, those of a device together."""
+    """Subscriptions, one column per field, those of a device together."""
 
     device_ids: Sequence[str]
     subscription_ids: Ints
     kinds: Ints
     specs: Sequence[Any]
-    """What each asks for, read as JSON."""
+    """The spec of each as parsed JSON."""
     names: Sequence[str]
     """Empty for none."""
 
@@ -159,12 +159,12 @@ class SubscriptionColumns:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a store holds when it is opened; read in slices while it is iterated, objects first."""
+    """The content of a store when it is opened; read in slices while it is iterated, objects first."""
 
     time_ms: int
     next_object_id: int
     idf: PutIdf | None
     source_offsets: Mapping[str, str]
-    """Up to where streams of the source were taken."""
+    """The offsets up to which streams of the source were read."""
     objects: Iterator[ObjectColumns]
     subscriptions: Iterator[SubscriptionColumns]

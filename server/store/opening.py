@@ -1,4 +1,4 @@
-"""Opening a store: whose it is, of which version and frame; making one, bringing an old one to date."""
+"""Opening a store: application, version and frame; creating a new one, migrating an older one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from server.store import checksums, files, migrations, reading, schema
 from server.store.mark import Mark, new_store_id
 
 _INCREMENTAL = 2
-"""SQLite's number for auto_vacuum=INCREMENTAL: free pages are given back when that is asked for."""
+"""SQLite's number for auto_vacuum=INCREMENTAL: free pages are released on request."""
 
 _WAIT_S = 0.5
 """How long a connection waits for a lock of another: checkpoints and copies hold them for moments."""
 
 SYNCHRONOUS = "FULL"
-"""A commit is on disk before it is acknowledged. Tests of what files hold, not of when, do without."""
+"""A commit is on disk before it is acknowledged. Tests of content rather than timing turn it off."""
 
 MEMORY = ":memory:"
 
@@ -27,20 +27,20 @@ _NONE = 0
 """The version of a file that is no store yet."""
 
 _FILE_BYTES_MIN = 512
-"""Of a database: SQLite's smallest page."""
+"""Minimum size of a database: SQLite's smallest page."""
 
 PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 
 
 def connected(path: str, *, read_only: bool = False) -> sqlite3.Connection:
-    """Connect to a file. Transactions are explicit; the connection may go from thread to thread.
+    """Connect to a file. Transactions are explicit; several threads may use the connection in turn.
 
     Raises
     ------
     StoreError
         If it cannot be opened.
     """
-    # The log is examined under the assumption that commits are not padded to sectors (psow).
+    # The examination of the log assumes that commits are not padded to sectors (psow).
     name = f"file:{_quoted(path)}?psow=1{'&mode=ro' if read_only else ''}"
     try:
         return sqlite3.connect(
@@ -59,32 +59,32 @@ def _quoted(path: str) -> str:
 
 
 def prepare(database: sqlite3.Connection, path: str, frame: Frame, known: Mark | None = None) -> None:
-    """Make a connection ready to write: a new file becomes a store, an older store one of today.
+    """Prepare a connection for writing: create a store in a new file, migrate an older store.
 
-    Neither ids nor time begin before those of its mark, where one is known.
+    Ids and time start no earlier than in its mark, where one is known.
 
     Raises
     ------
     StoreError
-        If the file is no store, is damaged, of a version that is not read or of another frame. It is as
-        it was.
+        If the file is no store, is damaged, of a version that is not supported or of another frame. It is
+        unchanged.
     """
     execute = database.execute
     (table_count,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
     version = require_store(database, path) if table_count else _NONE
     if version == _NONE and path != MEMORY and 0 < Path(path).stat().st_size < _FILE_BYTES_MIN:
-        raise StoreError(f"store {path} is damaged: it has been cut short")  # to SQLite it is empty
+        raise StoreError(f"store {path} is damaged: it has been cut short")  # SQLite would see an empty one
     execute(f"PRAGMA synchronous={SYNCHRONOUS}")
     if version == _NONE:
         execute(
             "PRAGMA journal_mode=MEMORY"
         )  # a kill leaves no journal beside a file that is still empty
-        execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")  # writes, whatever is there already
+        execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")  # writes even if unchanged
     execute("PRAGMA secure_delete=FAST")  # deleted rows are overwritten where that costs no writing
     execute("PRAGMA journal_mode=WAL")
     execute("PRAGMA wal_autocheckpoint=0")  # `upkeep` does it
     execute("PRAGMA journal_size_limit=0")
-    execute("PRAGMA recursive_triggers=ON")  # what INSERT OR REPLACE replaces counts as deleted
+    execute("PRAGMA recursive_triggers=ON")  # rows replaced by INSERT OR REPLACE count as deleted
     execute("BEGIN IMMEDIATE")
     try:
         if version == _NONE:
@@ -161,7 +161,7 @@ def require_version(path: str) -> None:
 
 
 def require_tables(database: sqlite3.Connection, path: str) -> None:
-    """Verify that the tables and triggers of a store of this version are as they were made.
+    """Verify that the tables and triggers of a store of this version are as they were created.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def require_tables(database: sqlite3.Connection, path: str) -> None:
 
 
 def _number_from(database: sqlite3.Connection, path: str, known: Mark | None) -> None:
-    """Give a store its id, if it has none, and let nothing be given out again that it gave out before."""
+    """Give a store its id, if it has none, and raise its next id and time to those of its mark."""
     store_id = database.execute("SELECT 1 FROM meta WHERE name = ?", (schema.META_STORE,)).fetchone()
     if store_id is None:
         put_meta(database, schema.META_STORE, new_store_id())
@@ -208,7 +208,7 @@ def meta(database: sqlite3.Connection, path: str, name: str) -> str:
     Raises
     ------
     StoreError
-        If it is not there, or is not what was written.
+        If it does not exist, or is not as it was written.
     """
     row = database.execute("SELECT value, checksum FROM meta WHERE name = ?", (name,)).fetchone()
     if row is None:
@@ -220,7 +220,7 @@ def meta(database: sqlite3.Connection, path: str, name: str) -> str:
 
 
 def number(database: sqlite3.Connection, path: str, name: str) -> int:
-    """Return a setting that is a number; 0 if it is not there."""
+    """Return a setting that is a number; 0 if it does not exist."""
     if database.execute("SELECT 1 FROM meta WHERE name = ?", (name,)).fetchone() is None:
         return 0
     return int(meta(database, path, name))

@@ -1,4 +1,4 @@
-"""Reading a store as a whole: slices of columns, every row verified. About 3 us a row."""
+"""Reading a whole store: slices of columns, every row verified. About 3 us per row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from server.store.checksums import (
 from server.store.mutations import Happened, ObjectColumns, PutIdf, SubscriptionColumns
 
 _SLICE = 20_000
-"""Rows read at once: bounds the memory beside what they become."""
+"""Rows to read at a time, which bounds the memory in addition to the result."""
 
 OBJECTS = (
     "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key, area, "
@@ -48,9 +48,9 @@ _SUBSCRIPTIONS_SEEN = (
 IDF = "SELECT checksum, generation, weights FROM idf ORDER BY generation"
 SINK = "SELECT checksum, number, action, object_id, time_ms, about, payload FROM sink ORDER BY number"
 _EXPIRY = 6
-"""Column of OBJECTS."""
+"""Index of the column in OBJECTS."""
 _OVERDUE = (
-    # Beside max() SQLite gives the checksum of the row that has it.
+    # With max() SQLite returns the checksum of the same row.
     "SELECT device_id, max(last_seen_ms) AS latest_ms, last_seen_checksum FROM subscriptions "
     "GROUP BY device_id HAVING latest_ms < ? LIMIT ?"
 )
@@ -65,21 +65,21 @@ _SETTINGS = (
 )
 
 _KEYS = {"subscriptions": itemgetter(1, 2)}
-"""What rows of a table are ordered by, where that is not the one column after the checksum."""
+"""The keys that order the rows of a table, where they are not the one column after the checksum."""
 
 Rows = list[tuple[Any, ...]]
 
 
 ADVICE = "restore a backup, or continue with what is intact: --accept-loss"
-"""How every refusal of a damaged store ends."""
+"""The end of every refusal of a damaged store."""
 
 
-class Damage(Exception):  # noqa: N818 - what is wrong, for a sentence
-    """A store is not what was written."""
+class Damage(Exception):  # noqa: N818 - a condition, for a sentence
+    """A store is not as it was written."""
 
 
 def without_values(error: Exception) -> str:
-    """Return what SQLite says, without what was stored: positions and keywords are in no log."""
+    """Return SQLite's message without stored values, so that no position or keyword gets into a log."""
     text = str(error).removeprefix("*** in database main ***\n")
     return text.split(" with text ", 1)[0].split("\n", 1)[0]
 
@@ -94,7 +94,7 @@ def damage_named(path: str) -> Iterator[None]:
 
 
 def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[ObjectColumns]:
-    """Read what is alive after a time.
+    """Yield the objects that are alive after a time.
 
     Raises
     ------
@@ -123,12 +123,12 @@ def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[O
 
 
 def idf(database: sqlite3.Connection) -> PutIdf | None:
-    """Read the table of weights of keywords, if there is one.
+    """Return the table of keyword weights, if there is one.
 
     Raises
     ------
     Damage
-        If it is not what was written, or lost.
+        If it is not as it was written, or lost.
     """
     found = None
     for rows in slices(database, "idf", IDF, idf_checksum):
@@ -138,14 +138,14 @@ def idf(database: sqlite3.Connection) -> PutIdf | None:
 
 
 def source_offsets(database: sqlite3.Connection) -> dict[str, str]:
-    """Read up to where streams of the source were taken.
+    """Return the offsets up to which streams of the source were read.
 
     Raises
     ------
     Damage
-        If it is not what was written.
+        If a setting is not as it was written.
     """
-    require_settings(database)  # a name that is damaged is not looked for
+    require_settings(database)  # the query below would not find a damaged name
     return {
         name.removeprefix(schema.META_SOURCE): value
         for name, value, _ in database.execute(_SETTINGS)
@@ -154,12 +154,12 @@ def source_offsets(database: sqlite3.Connection) -> dict[str, str]:
 
 
 def happened(database: sqlite3.Connection, path: str, count_max: int) -> list[Happened]:
-    """Read what is to be written to the sink next.
+    """Return the changes to be written to the sink next.
 
     Raises
     ------
     StoreError
-        If it is not what was written.
+        If a change is not as it was written.
     """
     with damage_named(path):
         rows = database.execute(f"{SINK} LIMIT ?", (count_max,)).fetchall()
@@ -168,7 +168,7 @@ def happened(database: sqlite3.Connection, path: str, count_max: int) -> list[Ha
 
 
 def unpacked_idf(packed: bytes) -> IdfTable:
-    """Read a table as it is stored. Raises Damage if it is none."""
+    """Return the table in its stored form. Raises Damage if it is none."""
     try:
         return IdfTable.from_json(zlib.decompress(packed).decode())
     except (zlib.error, IdfError, UnicodeError) as error:
@@ -176,7 +176,7 @@ def unpacked_idf(packed: bytes) -> IdfTable:
 
 
 def subscriptions(database: sqlite3.Connection, path: str) -> Iterator[SubscriptionColumns]:
-    """Read all subscriptions, by device and number.
+    """Yield all subscriptions, by device and number.
 
     Raises
     ------
@@ -192,12 +192,12 @@ def subscriptions(database: sqlite3.Connection, path: str) -> Iterator[Subscript
 
 
 def overdue(database: sqlite3.Connection, path: str, before_ms: int, count_max: int) -> list[str]:
-    """Return devices that were not seen since a time, some of them if there are many. O(rows).
+    """Return at most `count_max` devices that were not seen since a time. O(rows).
 
     Raises
     ------
     StoreError
-        If it cannot be read.
+        If the store cannot be read.
     """
     with damage_named(path):
         rows = database.execute(_OVERDUE, (before_ms, count_max)).fetchall()
@@ -208,12 +208,12 @@ def overdue(database: sqlite3.Connection, path: str, before_ms: int, count_max: 
 
 
 def last_seen_ms(database: sqlite3.Connection, path: str, device_id: str) -> int | None:
-    """Return when a device was last seen; None if it has no subscriptions. O(log rows).
+    """Return the time a device was last seen; None if it has no subscriptions. O(log rows).
 
     Raises
     ------
     StoreError
-        If it cannot be read.
+        If the store cannot be read.
     """
     with damage_named(path):
         row = database.execute(_LAST_SEEN, (device_id,)).fetchone()
@@ -232,14 +232,14 @@ def slices(
     checksum_of: Callable[..., int],
     column_count: int | None = None,
 ) -> Iterator[Rows]:
-    """Read rows that begin with their checksums, verified; at the end, that none is lost.
+    """Yield verified rows, which start with their checksums; at the end, verify that none is lost.
 
-    Checksums are of so many columns, with their own; of all by default.
+    Checksums cover columns up to `column_count`, themselves included; all by default.
 
     Raises
     ------
     Damage
-        If one is not what was written, or one is lost.
+        If a row is not as it was written, or one is lost.
     """
     count = total = 0
     key_of = _KEYS.get(table, itemgetter(1))
@@ -256,14 +256,14 @@ def slices(
 
 
 def require_ascending(table: str, keys: list[Any]) -> None:
-    """Verify that keys ascend: SQLite returns rows as they lie, and exchanged pages are out of order."""
+    """Verify that keys ascend: SQLite returns rows in their stored order, which exchanged pages break."""
     if not all(map(lt, keys, keys[1:])):
         key = next(later for earlier, later in pairwise(keys) if not earlier < later)
         raise Damage(f"row {key!r} of {table} is not where it belongs")
 
 
 def _require_seen(devices: Sequence[str], seen_ms: Sequence[int], checksums: Sequence[int]) -> None:
-    """Verify when devices were seen."""
+    """Verify the checksums of the times at which devices were last seen."""
     found = list(map(last_seen_checksum, devices, seen_ms))
     if found != list(checksums):
         wrong = next(i for i, one in enumerate(found) if one != checksums[i])
@@ -271,7 +271,7 @@ def _require_seen(devices: Sequence[str], seen_ms: Sequence[int], checksums: Seq
 
 
 def require_sink(database: sqlite3.Connection, latest: int) -> None:
-    """Verify that everything is there that is to be written to the sink, up to the latest number."""
+    """Verify that all changes for the sink up to the latest number are there."""
     numbers: list[int] = []
     for rows in slices(database, "sink", SINK, sink_checksum):
         numbers += [row[1] for row in rows]
@@ -282,13 +282,13 @@ def require_sink(database: sqlite3.Connection, latest: int) -> None:
 def verified(
     rows: Rows, table: str, checksum_of: Callable[..., int], column_count: int | None = None
 ) -> int:
-    """Verify rows that begin with their checksums; return the sum of these."""
+    """Verify rows that start with their checksums; return the sum of the checksums."""
     total = 0
     for row in rows:
         try:
             found = checksum_of(*row[1:column_count])
         except (struct.error, TypeError, ValueError):
-            found = None  # not even of the kinds that were written
+            found = None  # not even of the types that were written
         if found is None or found != row[0]:
             raise Damage(f"row {row[1]!r} of {table} is not what was written")
         total += row[0]
@@ -296,7 +296,7 @@ def verified(
 
 
 def require_tables(database: sqlite3.Connection, tables: set[str]) -> None:
-    """Verify that tables and triggers are as they were made."""
+    """Verify that tables and triggers are as they were created."""
     rows = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
     if {schema.plain(str(sql)) for (sql,) in rows} != tables:
         raise Damage("its tables are not those of a store")
@@ -327,7 +327,7 @@ def _floats(values: tuple[float, ...]) -> Floats:
 
 
 def _areas(ids: Sequence[int], texts: Sequence[str]) -> dict[int, ObjectArea]:
-    """Read the areas of those objects that have one."""
+    """Return the areas of the objects that have one, by id."""
     found = {}
     for object_id, text in zip(ids, texts, strict=True):
         if text:
@@ -341,7 +341,7 @@ def _areas(ids: Sequence[int], texts: Sequence[str]) -> dict[int, ObjectArea]:
 
 
 def _parsed(table: str, names: Sequence[object], texts: Sequence[str]) -> list[Any]:
-    """Read JSON, all in one go."""
+    """Return parsed JSON texts, parsed all at once."""
     try:
         found: list[Any] = json.loads(f"[{','.join(texts)}]")
     except ValueError:
@@ -353,7 +353,7 @@ def _parsed(table: str, names: Sequence[object], texts: Sequence[str]) -> list[A
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is JSON."""
+    """Return whether a text is JSON."""
     try:
         json.loads(text)
     except ValueError:

@@ -13,7 +13,7 @@ _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def happened(number: int, one: PutObject | DeleteObject, time_ms: int) -> Happened:
-    """Return what is emitted at the sink about an object."""
+    """Return the change for the sink about an object."""
     if isinstance(one, DeleteObject):
         action = "expire" if one.has_expired else "retract"
         return Happened(number, action, one.object_id, time_ms, "", b"")
@@ -32,7 +32,7 @@ def object_values(item: LiveObject) -> tuple[object, ...]:
 
 
 def subscription_values(put: PutSubscription, time_ms: int) -> tuple[object, ...]:
-    """Return the row of a subscription whose device was seen at a time."""
+    """Return the row of a subscription whose device was seen at `time_ms`."""
     values = (put.device_id, put.subscription_id, put.kind, put.spec, put.name)
     last_seen = (time_ms, last_seen_checksum(put.device_id, time_ms))
     return (*values[:2], subscription_checksum(*values), *values[2:], *last_seen)

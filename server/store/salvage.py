@@ -1,8 +1,7 @@
-"""What is intact of a store whose rows are damaged, in a new file. Only when a loss is accepted.
+"""Salvage of a store whose rows are damaged, into a new file, only when a loss is accepted.
 
-Every row that can be read and is what was written is kept, and so is every setting; what is lost is
-counted by table and logged. A copy of the damaged file is kept. O(rows), twice: the store is
-checked first.
+Every row that is readable and as it was written is kept, and so is every setting; lost rows are counted
+by table and logged. A copy of the damaged file is kept. O(rows), twice: the store is checked first.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ _log = logging.getLogger(__name__)
 _PART = ".salvaged"
 _DAMAGED = ".damaged"
 _SKIP_MAX = 1 << 40
-"""How far ahead rows are looked for behind a page that cannot be read."""
+"""Maximum distance at which rows are searched beyond a page that cannot be read."""
 
 Row = tuple[Any, ...]
 
 
 class _Table(NamedTuple):
-    """How rows of a table are read, verified and written."""
+    """How to read, verify and write the rows of a table."""
 
     name: str
     columns: str
-    """The checksum first, then what it is of."""
+    """The checksum first, then the columns that it covers."""
     key: str
     checksum_of: Callable[..., int]
 
@@ -72,13 +71,13 @@ _SUBSCRIPTIONS = (
 
 
 def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
-    """Look at the files of a store before SQLite opens them to write; return its mark, if it has one.
+    """Examine the files of a store before SQLite opens them to write; return its mark, if any.
 
     Raises
     ------
     StoreError
-        If it is of a version that is not read, has lost something acknowledged and that is not accepted,
-        is in use, or has several names.
+        If it is of a version that is not supported, has lost acknowledged data and the loss is not
+        accepted, is in use, or has several names.
     """
     found = Losses(path, is_accepted=accept_loss)
     if not Path(path).exists():
@@ -94,7 +93,7 @@ def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
 
 
 def salvage(losses: Losses, frame: Frame) -> None:
-    """Put in the place of a damaged store what is intact of it; do nothing with one that is whole.
+    """Replace a damaged store with its intact rows; leave an intact store unchanged.
 
     Raises
     ------
@@ -105,7 +104,7 @@ def salvage(losses: Losses, frame: Frame) -> None:
     try:
         with contextlib.closing(opening.connected(path, read_only=True)) as database:
             if opening.require_store(database, path) < schema.SCHEMA_VERSION:
-                return  # its rows are verified when it is brought up to date
+                return  # its rows are verified when it is migrated
             found = checking.problems(database, path, lambda *_: None)
             if not found:
                 return
@@ -124,7 +123,7 @@ def salvage(losses: Losses, frame: Frame) -> None:
 
 
 def _written(damaged: sqlite3.Connection, part: str, frame: Frame) -> str:
-    """Write what is intact into a new store; return what is lost, in words."""
+    """Write the intact rows into a new store; return a description of the lost ones."""
     damaged.text_factory = lambda data: data.decode("utf-8", "replace")
     lost = []
     with contextlib.closing(opening.connected(part)) as database:
@@ -172,7 +171,7 @@ def _write_subscriptions(database: sqlite3.Connection, rows: Iterator[Row]) -> i
 
 
 def _intact(damaged: sqlite3.Connection, table: _Table) -> Iterator[Row]:
-    """Return rows that are what was written; behind a page that cannot be read it goes on."""
+    """Yield intact rows, and continue beyond pages that cannot be read."""
     query = f"SELECT {table.columns} FROM {table.name} WHERE {table.key} >= ? ORDER BY {table.key}"  # noqa: S608
     begin, skip = 0, 1
     while skip < _SKIP_MAX:
@@ -190,7 +189,7 @@ def _intact(damaged: sqlite3.Connection, table: _Table) -> Iterator[Row]:
 
 
 def _intact_subscriptions(damaged: sqlite3.Connection, now_ms: int) -> Iterator[Row]:
-    """Return rows that are what was written, from both ends up to a page that cannot be read."""
+    """Yield intact rows, from both ends up to a page that cannot be read."""
     query = f"SELECT {_SUBSCRIPTIONS} FROM subscriptions ORDER BY device_id {{0}}, subscription_id {{0}}"  # noqa: S608
     for order in ("", "DESC"):
         try:
@@ -198,7 +197,7 @@ def _intact_subscriptions(damaged: sqlite3.Connection, now_ms: int) -> Iterator[
                 *values, last_seen_ms, checksum = row
                 if not _is_intact(tuple(values), "subscriptions", subscription_checksum):
                     continue
-                # Seen at an unknown time: take the latest.
+                # The time is unknown: use the latest one.
                 if last_seen_checksum(row[1], last_seen_ms) != checksum:
                     row = (*values, now_ms, last_seen_checksum(row[1], now_ms))  # noqa: PLW2901
                 yield row
@@ -216,7 +215,7 @@ def _is_intact(row: Row, table: str, checksum_of: Callable[..., int]) -> bool:
 
 
 def _exchange(path: str, part: str) -> None:
-    """Give the new file the name, and keep a copy of the damaged one: at no moment there is none."""
+    """Put the new file in place, and keep a copy of the damaged one. There is a store at all times."""
     number = 1
     while Path(f"{path}{_DAMAGED}{number}").exists():
         number += 1

@@ -1,9 +1,9 @@
-"""The tables of a store, and how it says what it is. `migrations` has how older ones become new.
+"""The tables of a store, and its identification. `migrations` upgrades older stores.
 
-SQLite knows whether its trees are whole, not whether a row is what was written. So every row has a
-checksum, and `meta` has the number of rows of each table and the sum of their checksums, which triggers
-keep: a row that was changed or lost by anything but this program is found when it is read. All of `meta`
-is in one page, so that it cannot be of two moments.
+SQLite detects damaged trees, but not changed rows. So every row has a checksum, and `meta` has the number
+of rows of each table and the sum of their checksums, which triggers maintain: a row that was changed or
+lost by anything but this program is detected when it is read. All of `meta` is in one page, so that it
+cannot be of two moments.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 
 APPLICATION_ID = 0x6E637374
-"""Marks the file as ours in SQLite's header: "ncst" in ASCII."""
+"""Identifies the file in SQLite's header: "ncst" in ASCII."""
 
 UNRELEASED_ID = 0x6E656172
-"""What marked stores before there was a format that stays readable. Their versions are others."""
+"""The id of stores from before the format was stable. Their versions differ."""
 
 SCHEMA_VERSION = 1
-"""Raised by every change of the tables below, with a step in `migrations`."""
+"""Incremented by every change of the tables below, with a step in `migrations`."""
 
 _META = """
 CREATE TABLE meta (
@@ -88,7 +88,7 @@ END
 
 
 def totals(table: str) -> tuple[str, ...]:
-    """Return what makes the totals of an empty table, and keeps them."""
+    """Return the statements that create the totals of an empty table, and maintain them."""
     events = (("INSERT", "+", "NEW"), ("DELETE", "-", "OLD"))
     return (
         _NO_ROWS.format(table=table),
@@ -103,28 +103,28 @@ CREATE = (
     *(_IDF, *totals("idf")),
     *(_SINK, *totals("sink")),
 )
-"""Makes a store of this version."""
+"""The statements that create a store of this version."""
 
 
 def plain(statement: str) -> str:
-    """Return a statement without comments and line breaks, which may be written otherwise any day."""
+    """Return a statement without comments and line breaks, which may change."""
     return " ".join(re.sub(r"--[^\n]*", "", statement).split())
 
 
 TABLES = {plain(statement) for statement in CREATE if not statement.startswith("INSERT")}
-"""What SQLite keeps of them."""
+"""The statements as SQLite stores them."""
 
 META_AREA = "area"
 """The service area, JSON [lon_min, lat_min, lon_max, lat_max]."""
 META_TIME = "time_ms"
-"""No time above it was ever told: a server begins there at the earliest, so time never goes backwards."""
+"""No later time was ever sent. A server starts there at the earliest, so time never goes backwards."""
 META_NEXT_ID = "next_object_id"
 """Above every id ever assigned: ids are never reused."""
 META_STORE = "store_id"
-"""Which store it is: drawn when it is made, 32 hexadecimal digits."""
+"""The id of the store: random, from its creation, 32 hexadecimal digits."""
 META_COMMITS = "commit_count"
-"""How many commits there were; each adds one. Absent before the first."""
+"""The number of commits; each adds one. Absent before the first."""
 META_SINK = "sink_number"
-"""The number of what was last to be written to the sink; absent if nothing was."""
+"""The number of the latest change for the sink; absent if there was none."""
 META_SOURCE = "source/"
-"""Begins the settings that say up to where streams of the source were taken."""
+"""Prefix of the settings with the offsets up to which streams of the source were read."""

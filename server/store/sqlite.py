@@ -1,10 +1,10 @@
 """A store in one SQLite file.
 
 Operations: open O(1), O(rows) for an older version; recover O(rows); commit one transaction and one fsync
-a batch, O(mutations). Nothing is returned from `commit` before it is on disk (WAL, synchronous=FULL).
+per batch, O(mutations). `commit` returns after the batch is on disk (WAL, synchronous=FULL).
 
-Warnings: one server a store (a lock beside it says so), others may read; not for several threads at once
-but for `overdue`.
+Warnings: one server per store (a lock beside it ensures this), others may read; not for several threads
+at once except for `overdue`.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ from server.store.upkeep import Upkeep
 _log = logging.getLogger(__name__)
 
 _LAST_SEEN_STEP_MS = 3_600_000
-"""When a device was last seen is written an hour late at most: it is weighed against days."""
+"""Times at which devices were last seen are up to an hour late: they are compared with days."""
 
 _FREE_SHARE = 4
-"""Pages are given back while more than one in so many is free; the others will be needed again."""
+"""Pages are released while more than one in this many is free; the others will be needed again."""
 _FREE_MIN = 256
 _GIVEN_BACK = 64
-"""Pages given back by a commit: under a millisecond."""
+"""Pages released by a commit: under a millisecond."""
 
 _DELETE_IDF = "DELETE FROM idf"
 _PUT_IDF = "INSERT INTO idf VALUES (?, ?, ?)"
@@ -80,19 +80,19 @@ class SqliteStore:
     Parameters
     ----------
     path
-        The database file; its folder must exist. ":memory:" for one that is forgotten.
+        The database file; its folder must exist. ":memory:" for a store in memory.
     frame
-        The service area. A new store takes it over, an existing one must agree.
-
+        The service area. A new store adopts it, an existing one must agree.
     has_sink
-        Whether what happens to objects is kept until it was written to the sink.
+        Whether changes of objects are kept until they were written to the sink.
     accept_loss
-        Whether to go on with what is intact of a store that is damaged; what is lost is logged.
+        Whether to continue with the intact rows of a damaged store; lost rows are logged.
 
     Raises
     ------
     StoreError
-        If the file is no store, is in use, is damaged, of a version that is not read or of another frame.
+        If the file is no store, is in use, is damaged, of a version that is not supported or of another
+        frame.
     """
 
     def __init__(
@@ -142,24 +142,24 @@ class SqliteStore:
         self._sent_number = self._number if first is None else first - 1
 
     def _begin_beside(self, opened: contextlib.ExitStack, *, was_killed: bool) -> None:
-        """Begin what goes on beside commits: the mark, and the care of the log."""
+        """Start the tasks beside commits: the mark, and the upkeep of the log."""
         self._mark = opened.enter_context(contextlib.closing(marks.MarkFile(self.path)))
         self._mark.write(self._marked())
         self._mark.sync()
         self._upkeep = Upkeep(self.path, self._writing, self._mark)
-        if was_killed:  # maybe while it deleted
+        if was_killed:  # maybe during a deletion
             self._upkeep.erase()
 
     def _marked(self) -> marks.Mark:
         return marks.Mark(self._store_id, self._commit_count, self._next_object_id, self._time_ms)
 
     def recover(self) -> Recovered:
-        """Read everything that is alive, in slices.
+        """Read all live data, in slices.
 
         Raises
         ------
         StoreError
-            Here or while the slices are read, if something is not what was written.
+            Here or while the slices are read, if data is not as it was written.
         """
         with reading.damage_named(self.path):
             time_ms = int(opening.meta(self._database, self.path, schema.META_TIME))
@@ -180,13 +180,13 @@ class SqliteStore:
         )
 
     def _subscriptions(self) -> Iterator[SubscriptionColumns]:
-        """Read all subscriptions, last of all: by then the check of the file has ended, too."""
+        """Yield all subscriptions, after the objects, and then the result of the check of the file."""
         yield from reading.subscriptions(self._database, self.path)
         if self._trees is not None:
             self._trees.require()
 
     def overdue(self, before_ms: int, count_max: int) -> list[str]:
-        """Return devices last seen before a time, or some of them. O(subscriptions), beside commits.
+        """Return at most `count_max` devices last seen before a time. O(subscriptions), beside commits.
 
         Raises
         ------
@@ -215,11 +215,11 @@ class SqliteStore:
 
     @property
     def unsent_count(self) -> int:
-        """How much is to be written to the sink."""
+        """The number of changes to be written to the sink."""
         return self._number - self._sent_number
 
     def unsent(self, count_max: int) -> list[Happened]:
-        """Return what is to be told next at the sink, beside commits.
+        """Return the next changes for the sink, beside commits.
 
         Raises
         ------
@@ -251,7 +251,7 @@ class SqliteStore:
                     self._database.execute("COMMIT")
                 except BaseException:
                     self._number, self._sent_number, self._commit_count, self._next_object_id = numbers
-                    # A failed COMMIT of a full disk leaves the transaction open or has rolled it back.
+                    # A failed COMMIT on a full disk leaves the transaction open or has rolled it back.
                     with contextlib.suppress(sqlite3.Error):
                         self._database.execute("ROLLBACK")
                     self._cut_log(log_bytes)
@@ -301,7 +301,7 @@ class SqliteStore:
         opening.put_meta(self._database, schema.META_COMMITS, str(self._commit_count))
 
     def _mark_commit(self) -> None:
-        """Write down that a commit is on disk, before it is acknowledged."""
+        """Write to the mark that a commit is on disk, before it is acknowledged."""
         if self._mark is not None:
             try:
                 self._mark.write(self._marked())
@@ -309,7 +309,7 @@ class SqliteStore:
                 _log.warning("the mark of commits of store %s cannot be written: %s", self.path, error)
 
     def _cut_log(self, log_bytes: int) -> None:
-        """Cut off what a transaction that was rolled back has left behind the last commit of the log."""
+        """Remove the frames of a transaction that was rolled back from the end of the log."""
         if self._upkeep is not None and not self._database.in_transaction:
             try:
                 log_frames.cut(f"{self.path}{files.LOG}", log_bytes)
@@ -338,16 +338,17 @@ class SqliteStore:
             )
 
     def _erase_pages(self, are_whole: bool) -> None:  # noqa: FBT001
-        """Let SQLite overwrite what is deleted, in pages that it frees, too, or only where it writes.
+        """Let SQLite overwrite deleted data, also in pages that it frees, or only where it writes anyway.
 
-        The former for all that is of devices; for payloads of objects it would be as much to write again.
+        Data of devices is overwritten in freed pages, too. For payloads of objects that would double the
+        writes.
         """
         if are_whole is not self._erases_pages:
             self._database.execute(f"PRAGMA secure_delete={'ON' if are_whole else 'FAST'}")
             self._erases_pages = are_whole
 
     def _keep_for_sink(self, mutations: Sequence[Mutation], time_ms: int) -> None:
-        """Keep what happens to objects, in order, until it was told."""
+        """Keep changes of objects, in order, until they were written to the sink."""
         changes: list[tuple[object, ...]] = []
         for one in mutations:
             if isinstance(one, PutObject | DeleteObject):
@@ -363,16 +364,16 @@ class SqliteStore:
         if free > _FREE_MIN:
             (pages,) = self._database.execute("PRAGMA page_count").fetchone()
             if free * _FREE_SHARE > pages:
-                for _ in range(_GIVEN_BACK):  # the module takes one step of this statement, one page
+                for _ in range(_GIVEN_BACK):  # sqlite3 takes one step of this statement, one page
                     self._database.execute("PRAGMA incremental_vacuum(1)")
 
     def close(self) -> None:
-        """Close the file. Nothing acknowledged depends on it."""
+        """Close the file. No acknowledged data depends on it."""
         self._stop_tree_check()
         if self._upkeep is not None:
             self._upkeep.close()
         if self._mark is not None:
-            with contextlib.suppress(OSError):  # an older one claims less
+            with contextlib.suppress(OSError):  # an older mark claims less
                 self._mark.sync()
         self._opened.close()
 
@@ -382,7 +383,7 @@ class SqliteStore:
             self._trees = None
 
     def discard(self) -> None:
-        """Close the file; if there was none before it was opened, remove it. For a start that failed."""
+        """Close the file, and remove it if the store is new. For a start that failed."""
         self._is_discarded = True
         self.close()
 
@@ -394,7 +395,7 @@ class SqliteStore:
 
 
 def _require_deleted(table: str, count: int, expected: int) -> None:
-    """Verify that what was to be deleted was there: a row that is not found would come back."""
+    """Verify that all rows to be deleted were there: a row that is not found would reappear."""
     if count != expected:
         raise reading.Damage(f"of {expected} rows of {table} that were to be deleted {count} were found")
 

@@ -1,8 +1,8 @@
-"""Whether the file is whole: pages where they belong, each in one place, none lost, keys in order.
+"""The check of the file: pages in their places, each in one place, none lost, keys in order.
 
-Rows are verified while they are read, in order. That finds neither a page of the free list that is in
-use, nor a key of an inner page that leads past its rows. SQLite's check does, in a thread of its own
-while rows are read, without the interpreter.
+Rows are verified while they are read, in order. That detects neither a page of the free list that is in
+use, nor a key of an inner page that leads past its rows. SQLite's check does, in its own thread while
+rows are read, without the interpreter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from server.store import opening, reading
 
 
 class TreeCheck:
-    """Checks a file while others read it; a server goes on writing only once it has ended."""
+    """Checks a file while others read it; a server continues to write only once it has ended."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -33,13 +33,13 @@ class TreeCheck:
         self._found = [text for (text,) in rows if text != "ok"]
 
     def stop(self) -> None:
-        """End it, whether or not it has found anything."""
+        """End the check, whether or not it has found anything."""
         with contextlib.suppress(sqlite3.Error):  # closed already
             self._database.interrupt()
         self._thread.join()
 
     def require(self) -> None:
-        """Wait for the end.
+        """Wait for the end of the check.
 
         Raises
         ------

@@ -1,13 +1,13 @@
-"""Checkpoints beside commits: what the write-ahead log holds goes into the file, the log begins anew.
+"""Checkpoints beside commits: the write-ahead log is copied into the file, and the log is reset.
 
-SQLite would do that within the commit that makes the log too long, and whoever waits for that commit
-would wait for all of it. Here a second connection, in a thread of its own, copies while commits go on,
-then once more what came meanwhile, with commits held up for that moment: nothing is left, and the next
-commit begins the log anew. A reader from outside (a backup, say) keeps the log from that until it has
-ended; the log grows meanwhile.
+SQLite would do that within the commit that makes the log too long, and the caller of that commit would
+wait for all of it. Here a second connection, in its own thread, copies while commits continue, and then
+copies the frames that were added meanwhile, with commits suspended for that moment: nothing is left, and
+the next commit restarts the log. A reader from outside (a backup, say) prevents that until it has ended;
+the log grows meanwhile.
 
-When a device has been deleted, older commits in the log still have it. So the log is copied and emptied
-at once, or, if a reader keeps it from that, with a later commit.
+When a device has been deleted, older commits in the log still have its data. So the log is copied and
+emptied at once, or, if a reader prevents that, with a later commit.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from server.store.mark import MarkFile
 _log = logging.getLogger(__name__)
 
 LOG_BYTES = 4 * 1024 * 1024
-"""A log of this size is copied. With 16 MB the longest of 10,000 commits took 13 ms, with 4 MB 7 ms."""
+"""Size at which a log is copied. With 16 MB the longest of 10,000 commits took 13 ms, with 4 MB 7 ms."""
 
 _ERASE_AGAIN_S = 1.0
-"""How long to wait before emptying the log is tried again, which a reader has kept from it."""
+"""How long to wait before the next attempt to empty a log that a reader has kept."""
 
 
 class Upkeep:
-    """Looks after the log of a store.
+    """Maintains the log of a store.
 
     Parameters
     ----------
     path
         The database file.
     writing
-        Held by whoever writes.
+        The lock of the writer.
     mark
-        The mark of commits: made durable with what it is about.
+        The mark of commits, which is made durable with the commits.
     """
 
     def __init__(self, path: str, writing: threading.Lock, mark: MarkFile) -> None:
@@ -58,12 +58,12 @@ class Upkeep:
         self._database.execute(f"PRAGMA synchronous={opening.SYNCHRONOUS}")
 
     def erase(self) -> None:
-        """Let nothing of now stay in the log, from the next look on."""
+        """Remove all present content from the log, from the next `look` on."""
         self._is_erasing = True
         self._erase_at_s = 0.0
 
     def look(self) -> None:
-        """Start a checkpoint if one is due and none is under way. Microseconds."""
+        """Start a checkpoint if one is due and none is in progress. Microseconds."""
         is_due = self.log_bytes() >= self._due_bytes
         if self._is_erasing:
             is_due |= time.monotonic() >= self._erase_at_s
@@ -73,7 +73,7 @@ class Upkeep:
         self._running = self._worker.submit(self._checkpoint)
 
     def log_bytes(self) -> int:
-        """Return the size of the log."""
+        """Return the size of the log in bytes."""
         try:
             return os.stat(self._log_path).st_size  # noqa: PTH116 - at every commit
         except FileNotFoundError:
@@ -88,17 +88,17 @@ class Upkeep:
         except (OSError, sqlite3.Error) as error:
             _log.warning("the log of the store cannot be copied, and grows: %s", error)
             is_whole = False
-        if not is_whole:  # again when there is as much more
+        if not is_whole:  # again when it has grown as much
             self._due_bytes = self.log_bytes() + LOG_BYTES
 
     def _copy(self) -> None:
-        """Copy what nobody outside still reads."""
+        """Copy the frames that no outside reader needs."""
         self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def _empty(self) -> bool:
-        """Copy everything and cut the log to nothing, unless somebody outside reads it: then later.
+        """Copy everything and truncate the log to zero bytes, unless an outside reader uses it.
 
-        SQLite would write over what is there, and a torn write would show frames of before.
+        Without that SQLite would write over the old content, and a torn write would reveal old frames.
         """
         (is_kept, _, _) = self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if self._is_erasing:
@@ -107,6 +107,6 @@ class Upkeep:
         return not is_kept
 
     def close(self) -> None:
-        """Wait for what is under way."""
+        """Wait for the task in progress."""
         self._worker.shutdown()
         self._database.close()

@@ -1,4 +1,4 @@
-"""The transport: the only room of the server that knows wire types. Converts, calls, converts."""
+"""The transport: the only package of the server that knows wire types. Converts, calls, converts."""
 
 from server.transport.listener import Listener
 

@@ -1,4 +1,4 @@
-"""Admission: may this call be answered now, and how it is told if not."""
+"""Admission: refuses calls that the server may not process now, and counts refusals."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from server.transport.status import CODES, trailing_metadata
 Context = grpc.aio.ServicerContext[Any, Any]
 
 _BYTES_PER_WEIGHT = 1_000
-"""Of an answer that may be left in a cycle: a megabyte is as much as ten refusals."""
+"""Bytes of a response that a cycle may keep, per unit of weight: a megabyte equals ten refusals."""
 
 
 class Charging:
-    """Charges a caller for what is computed in a block, whether or not it fails.
+    """Charges a caller for the time of a block, whether or not it fails.
 
     Parameters
     ----------
     charges
-        Are told of it.
+        Receives the charge.
     account
-        Of the caller.
+        The account of the caller.
     """
 
     __slots__ = ("_account", "_began_us", "_charges")
@@ -45,12 +45,12 @@ class Charging:
 
 
 class Admission:
-    """Refuses calls, and counts what is refused.
+    """Refuses calls, and counts refusals.
 
     Parameters
     ----------
     command_loop
-        Knows the state of the server.
+        Has the state of the server.
     """
 
     def __init__(self, command_loop: CommandLoop) -> None:
@@ -58,28 +58,28 @@ class Admission:
 
     @property
     def counters(self) -> Counters:
-        """Where refusals are counted."""
+        """The counters of refusals."""
         return self._command_loop.coordinator.counters
 
     def require_serving(self) -> None:
-        """Raise RefusalError unless commands are taken now."""
+        """Raise RefusalError unless commands are accepted now."""
         require_serving(self._command_loop.state)
 
     def suspect_cancelled(self, size: int) -> None:
-        """Note that a call was broken off, which leaves cycles, and how large its answer may be."""
+        """Record a cancelled call, which leaves cycles, and the possible size of its response."""
         self._command_loop.gc_control.suspect(1 + size // _BYTES_PER_WEIGHT)
 
     def charging(self, account: Account) -> Charging:
-        """Charge a caller for what is computed in a block: for reading what it asks, refused or not."""
+        """Charge a caller for the time of a block: for reading its request, refused or not."""
         return Charging(self._command_loop.charges, account)
 
     def note(self, error: RefusalError) -> None:
-        """Count a refusal, and let go of where it was raised, which may hold it in turn."""
+        """Count a refusal, and clear its traceback, whose frames may refer to it."""
         error.__traceback__ = None
         self.counters.rejected[error.reason] += 1
 
     def refuse(self, context: Context, error: RefusalError) -> None:
-        """Let a call end with status, error and ErrorInfo of a refusal, when its handler returns.
+        """Set the status, error and ErrorInfo of a refusal, with which the call ends after its handler.
 
         `context.abort` raises: the exception, its frames and the call are a cycle of 40 objects.
         """

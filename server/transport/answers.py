@@ -1,11 +1,11 @@
-"""Answers to calls that wait to be written: bounded in bytes, for each caller and for all.
+"""Bounds in bytes on responses to calls that wait to be written, for each caller and for all.
 
-A client may open no window for what it has asked. gRPC then keeps the answer as long as the connection
-lasts, and has no way to break the call off. So a caller whose answers wait is given no more of them:
-further calls of it wait, and are refused after a while. How large an answer is, is not known before it is
-there; it is taken to be as large as the last one of its caller.
+A client may open no flow-control window for its responses. gRPC then keeps a response as long as the
+connection lasts, and cannot cancel the call. So a caller with unread responses gets no more of them: its
+further calls wait, and are refused after a while. The size of a response is not known in advance; it is
+assumed to equal the size of the caller's last one.
 
-Operations: O(1) a call.
+Operations: O(1) per call.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from server.errors import Reason, RefusalError
 from server.quotas import Account
 
 CALLER_BYTES_MAX = 8 * 1024 * 1024
-"""Of one caller of weight 1; one answer may be larger if it is alone."""
+"""Bytes of one caller of weight 1; a single response may be larger."""
 
 BYTES_MAX = 256 * 1024 * 1024
-"""Of all callers."""
+"""Bytes of all callers."""
 
 _RESERVE_BYTES = 64 * 1024
-"""What each caller may have, whatever others have."""
+"""Bytes that each caller may have, regardless of others."""
 
 _WAIT_S = 10.0
 _RETRY_MS = 1_000
 
 
 class Reservation:
-    """Room for one answer."""
+    """A reservation of bytes for one response."""
 
     __slots__ = ("size",)
 
@@ -41,7 +41,7 @@ class Reservation:
 
 
 class Answers:
-    """Room for answers."""
+    """The bytes reserved for responses."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -49,12 +49,12 @@ class Answers:
 
     @asynccontextmanager
     async def room(self, account: Account) -> AsyncIterator[Reservation]:
-        """Wait for room for an answer, and keep it until the answer is written.
+        """Wait for capacity for a response, and reserve it until the response is written.
 
         Raises
         ------
         RefusalError
-            RATE_LIMITED, if answers of the caller are not read meanwhile.
+            RATE_LIMITED, if the caller does not read its responses meanwhile.
         """
         expected = account.answer_bytes
         if not self._has_room(account, expected):
@@ -68,7 +68,7 @@ class Answers:
             self._wake()
 
     def resize(self, account: Account, reservation: Reservation, size: int) -> None:
-        """Note how large an answer is."""
+        """Set the size of a response in bytes."""
         more = size - reservation.size
         reservation.size = size
         account.unread_bytes += more

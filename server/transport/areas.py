@@ -9,12 +9,12 @@ from server.transport.ranges import bounds_from, bounds_message, ring_from, ring
 
 
 def area_from(message: objects_pb2.ObjectArea, field: str) -> ObjectArea:
-    """Read an area.
+    """Return the area in a message.
 
     Raises
     ------
     RefusalError
-        If it is neither of the two.
+        If it is neither of the two shapes.
     """
     match message.WhichOneof("shape"):
         case "rectangle":
@@ -26,7 +26,7 @@ def area_from(message: objects_pb2.ObjectArea, field: str) -> ObjectArea:
 
 
 def area_message(area: ObjectArea) -> objects_pb2.ObjectArea:
-    """Write an area."""
+    """Return the message of an area."""
     if isinstance(area, Bounds):
         return objects_pb2.ObjectArea(rectangle=bounds_message(area))
     return objects_pb2.ObjectArea(polygon=ring_message(area.outer))

@@ -1,8 +1,8 @@
-"""Authentication: every call is authenticated here, before any message of it is read, and nowhere else.
+"""Authentication: every call is authenticated here, before any message of it is read, and only here.
 
-What is looked at are the metadata with which a call begins. Who is refused gets a status at once, so a
-stranger's call takes nothing of the server: no message is read, no task is left. Handlers ask `principal`
-for whom the authentication interceptor has let in.
+The interceptor checks the metadata with which a call starts. A caller that is refused gets a status at
+once, so the call of a stranger costs the server little: no message is read, no task is left. Handlers get
+the authenticated caller from `principal`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADER = "authorization"
 
 
 def _methods(descriptor: Any, service: str, actions: dict[str, Action]) -> dict[str, Action]:  # noqa: ANN401
-    """Return what each method of a service is for, by the name that calls have."""
+    """Return the action of each method of a service, by the name that calls have."""
     found = descriptor.services_by_name[service]
     return {f"/{found.full_name}/{name}": action for name, action in actions.items()}
 
@@ -63,10 +63,10 @@ ACTIONS: dict[str, Action] = {
     **_methods(reflection_pb2.DESCRIPTOR, "ServerReflection", {"ServerReflectionInfo": Action.REFLECT}),
     **_methods(health_pb2.DESCRIPTOR, "Health", {"Watch": Action.REFLECT}),
 }
-"""What a call is for. A method that is not here is refused, but for those that are open."""
+"""The action of each method. A method that is not here is refused, unless it is open."""
 
 OPEN = frozenset(_methods(health_pb2.DESCRIPTOR, "Health", {"Check": Action.REFLECT}))
-"""What nobody needs a token for: load balancers have none."""
+"""Methods that need no token, since load balancers have none."""
 
 SERVICES = tuple(
     descriptor.services_by_name[name].full_name
@@ -76,27 +76,27 @@ SERVICES = tuple(
         (control_service_pb2.DESCRIPTOR, "ControlService"),
     )
 )
-"""Those that know of callers themselves; all others are libraries'."""
+"""Services that handle callers themselves; all others are from libraries."""
 
 _HELD_S = 0.25
 _HELD_MAX = 1_000
-"""How long calls are held of callers that ask for too much, and of how many at most."""
+"""How long calls of callers over their rate are held, and the maximum number held at once."""
 
 _principal: ContextVar[Principal] = ContextVar("principal")
 
 
 def principal() -> Principal:
-    """Return who began the call that is under way."""
+    """Return the caller of the present call."""
     return _principal.get()
 
 
 class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
-    """Lets calls in. It comes before whatever reads messages.
+    """Authenticates calls. It precedes the code that reads messages.
 
     Parameters
     ----------
     authenticator
-        Knows whose tokens are good.
+        Verifies tokens.
     admission
         Refuses and counts.
     """
@@ -138,11 +138,11 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
                 await self._hold()
             self._admission.refuse(context, error)
 
-        # Of this kind whatever the method is: a handler of single requests would wait for the request.
+        # Of this kind for every method: a handler of single requests would wait for the request.
         return grpc.stream_stream_rpc_method_handler(refuse)
 
     async def _hold(self) -> None:
-        """Let a caller wait who asks for too much: one that does not heed hints is slowed down."""
+        """Delay a caller over its rate, so that one that ignores the hints is slowed down."""
         self._held_count += 1
         try:
             await asyncio.sleep(_HELD_S)

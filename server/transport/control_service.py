@@ -39,7 +39,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     async def Sync(  # noqa: N802
         self, _request: control_service_pb2.SyncRequest, _context: Context
     ) -> control_service_pb2.SyncResponse:
-        """Wait until all that was accepted before has been sent."""
+        """Wait until the effects of all commands accepted before have been sent."""
         time_ms = await self._command_loop.execute(c.Sync(principal()))
         await self._command_loop.answered()
         await asyncio.gather(*(sender.flush() for sender in list(self._devices.senders)))
@@ -57,7 +57,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         requests: AsyncIterator[control_service_pb2.SetIdfRequest],
         _context: Context,
     ) -> control_service_pb2.SetIdfResponse:
-        """Let another table of weights of keywords come into force."""
+        """Bring another table of keyword weights into force."""
         self._admission.require_serving()
         table = await _table_from(requests)
         generation = await self._command_loop.execute(c.SetIdf(table, principal()))
@@ -66,7 +66,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     async def Status(  # noqa: N802
         self, _request: control_service_pb2.StatusRequest, _context: Context
     ) -> control_service_pb2.StatusResponse:
-        """Tell what there is, in whatever state."""
+        """Return gauges, counters, limits and callers, in any state of the server."""
         reading = self._readings.read()
         limits = self._command_loop.coordinator.limits
         caller = principal()
@@ -86,7 +86,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     async def Inspect(  # noqa: N802
         self, request: control_service_pb2.InspectRequest, _context: Context
     ) -> control_service_pb2.InspectResponse:
-        """Tell what is known of one device, subscription or object."""
+        """Return the state of one device, subscription or object."""
         caller = principal()
         self._admission.require_serving()
         found, time_ms = await self._command_loop.execute(inspect_from(request, caller))
@@ -116,12 +116,12 @@ def _distribution(classes: Classes) -> control_service_pb2.Distribution:
 
 
 async def _table_from(requests: AsyncIterator[control_service_pb2.SetIdfRequest]) -> IdfTable:
-    """Read a table of weights, part by part.
+    """Return the table of weights in the parts of a stream.
 
     Raises
     ------
     RefusalError
-        Naming what is wrong.
+        Naming the flaw.
     """
     weights: dict[str, float] = {}
     unknown = 1.0

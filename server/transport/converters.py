@@ -1,7 +1,7 @@
-"""Wire types to the server's own and back.
+"""Conversion of wire types to the server's types and back.
 
-Decided here is whether a field is there, what its absence means, and whether this server has built what
-it asks for; all else in `server/commands/validation.py`.
+This module decides whether a field is present, the meaning of its absence, and whether this server
+implements the request; `server/commands/validation.py` decides all else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from server.transport.fields import missing
 from server.transport.specs import score, spec_from, write_bound
 
 _OBJECTS_AT_ONCE = 32
-"""With areas of 64 corners, as many as are allowed, they take half a millisecond."""
+"""Objects to convert at a time. With areas of 64 corners, the maximum, they take half a millisecond."""
 
 _Placed = device_service_pb2.Hello | device_service_pb2.Subscribe
 
@@ -40,14 +40,14 @@ _Placed = device_service_pb2.Hello | device_service_pb2.Subscribe
 
 
 def position_from(message: geometry_pb2.Position, field: str, *, present: bool) -> tuple[float, float]:
-    """Read a required position."""
+    """Return a required position."""
     if not present:
         raise missing(field)
     return message.lon, message.lat
 
 
 def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
-    """Read an object that a publisher posts."""
+    """Return the object that a publisher posts."""
     fields = (tuple(message.keywords), message.ttl_ms, message.payload, message.key)
     if message.HasField("area"):
         if message.HasField("position"):
@@ -61,7 +61,7 @@ def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
 def objects_from(
     message: publisher_service_pb2.PublishRequest, limits: Limits
 ) -> Iterator[list[NewObject]]:
-    """Read the objects of a request, in portions: so many, and no more.
+    """Yield the objects of a request in batches of a fixed size.
 
     Raises
     ------
@@ -75,19 +75,19 @@ def objects_from(
 
 
 def retract_from(message: publisher_service_pb2.RetractRequest, caller: Principal) -> c.Retract:
-    """Read what is to be taken back."""
+    """Return the retraction in a message."""
     return c.Retract(tuple(message.ids), caller, tuple(map(caller.qualified, message.keys)))
 
 
 def place_from(message: _Placed, field: str) -> Place:
-    """Read where a device is, and how far off that may be."""
+    """Return the position of a device, and its margin."""
     if not message.HasField("position"):
         raise missing(field)
     return Place(message.position.lon, message.position.lat, message.margin_m)
 
 
 def hello_from(outbox: s.Outbox, message: device_service_pb2.Hello) -> c.Hello:
-    """Read a hello."""
+    """Return the hello in a message."""
     return c.Hello(
         outbox,
         outbox.principal.qualified(message.device_id),
@@ -102,7 +102,7 @@ def hello_from(outbox: s.Outbox, message: device_service_pb2.Hello) -> c.Hello:
 def device_command_from(
     outbox: s.Outbox, device_id: str, message: device_service_pb2.AttachRequest
 ) -> c.DeviceCommand:
-    """Read any command of a device."""
+    """Return the command of a device in a message."""
     match message.WhichOneof("command"):
         case "report":
             return report_from(outbox, None, device_id, message.report)
@@ -123,7 +123,7 @@ def device_command_from(
 def report_from(
     outbox: s.Outbox, session: s.Session | None, device_id: str, message: device_service_pb2.Report
 ) -> c.Report:
-    """Read a report of a device that is attached in this session, if it is."""
+    """Return the report in a message; `session` is the device's session if it is attached."""
     position = message.position
     if not message.HasField("position"):
         raise missing("report.position")
@@ -146,7 +146,7 @@ def report_from(
 
 
 def _number(value: float, field: str) -> float:
-    """Return a number; NaN stands for what is not known and is not sent."""
+    """Return a number, which must not be NaN: NaN stands for an absent value, and is not sent."""
     if math.isnan(value):
         raise RefusalError(Reason.INVALID_FIELD, field, value, "a finite number, or absent")
     return value
@@ -164,7 +164,7 @@ def _subscribe_from(
 
 
 def frame_message(frame: Frame) -> geometry_pb2.Frame:
-    """Write a frame."""
+    """Return the message of a frame."""
     return geometry_pb2.Frame(
         **frame.area._asdict(),
         lon0_deg=frame.lon0_deg,
@@ -176,13 +176,13 @@ def frame_message(frame: Frame) -> geometry_pb2.Frame:
 
 
 def limits_message(limits: Limits) -> device_service_pb2.Limits:
-    """Write the limits that others are told."""
+    """Return the message of the limits that clients get."""
     names = device_service_pb2.Limits.DESCRIPTOR.fields_by_name
     return device_service_pb2.Limits(**{name: getattr(limits, name) for name in names})
 
 
 def object_message(item: LiveObject) -> objects_pb2.Object:
-    """Write an object."""
+    """Return the message of an object."""
     return objects_pb2.Object(
         id=item.object_id,
         position=geometry_pb2.Position(lon=item.lon, lat=item.lat),
@@ -197,7 +197,7 @@ def object_message(item: LiveObject) -> objects_pb2.Object:
 
 
 def delta_message(versioned: s.VersionedDelta) -> subscriptions_pb2.Delta:
-    """Write a delta, but for the objects it adds."""
+    """Return the message of a delta, without the objects it adds."""
     delta = versioned.delta
     message = subscriptions_pb2.Delta()
     message.version = versioned.version
@@ -221,7 +221,7 @@ _DROP_REASONS = {reason: cast("subscriptions_pb2.DropReason", int(reason)) for r
 def search_message(
     spec: Spec, ranked: list[Ranked], frame: Frame, place: tuple[float, float], time_ms: int
 ) -> device_service_pb2.SearchResponse:
-    """Write the result of a search at a place, longitude and latitude."""
+    """Return the response to a search at a place, longitude and latitude."""
     return device_service_pb2.SearchResponse(
         matches=[
             device_service_pb2.SearchResponse.Match(

@@ -1,4 +1,4 @@
-"""Credentials of the port: certificates that are looked at anew for each connection that begins."""
+"""Credentials of the port: certificate files are checked again for each new connection."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from server.identity.watched_file import WatchedFiles
 
 
 def credentials_of(files: WatchedFiles[Certificates]) -> grpc.ServerCredentials:
-    """Return credentials that follow their files. Connections that are open stay as they are."""
+    """Return credentials that follow their files. Open connections are not affected."""
     current = files.content
     needs_clients = current.client_roots is not None
 
     def fetch() -> grpc.ServerCertificateConfiguration | None:
-        """Return another configuration if the files have changed. Called by a thread of gRPC."""
+        """Return another configuration if the files have changed. A thread of gRPC calls this."""
         nonlocal current
         found = files.look()
         if found is current:
@@ -24,7 +24,7 @@ def credentials_of(files: WatchedFiles[Certificates]) -> grpc.ServerCredentials:
 
     return grpc.dynamic_ssl_server_credentials(
         _configuration(current),
-        fetch,  # type: ignore[arg-type] # None is allowed, for what has not changed
+        fetch,  # type: ignore[arg-type] # None is allowed, for unchanged files
         require_client_authentication=needs_clients,
     )
 

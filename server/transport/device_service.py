@@ -32,11 +32,14 @@ from server.transport.stream_sender import StreamSender
 from server.transport.wire_walk import UnreadableError, address_of
 
 _RECOVERY_S = 5.0
-"""How long a stream waits for a server that recovers. To refuse thousands, who try again and again, would
-keep it from recovering, and they would come back by their backoff, seconds after it serves."""
+"""How long a stream waits for a server that recovers.
+
+Refusing thousands of devices that retry would delay the recovery, and their backoff would bring them back
+seconds after it.
+"""
 
 _HALF_CLOSE_S = 5.0
-"""How long a stream that is refused waits for its client to half-close."""
+"""How long a refused stream waits for its client to half-close."""
 
 
 _REQUEST = device_service_pb2.AttachRequest
@@ -44,14 +47,14 @@ _COMMANDS = {
     _REQUEST.SUBSCRIBE_FIELD_NUMBER: RefusedCommand.SUBSCRIBE,
     _REQUEST.REPORT_FIELD_NUMBER: RefusedCommand.REPORT,
 }
-"""Commands that may be long, by the number of their field."""
+"""Commands that may be long, by field number."""
 
 
 _ENTRIES_AT_ONCE = 256
-"""Of a fleet: reading one takes some 5 us, refused or not."""
+"""Entries of a fleet to read at a time: reading one takes some 5 us, refused or not."""
 _ADDED_FREE = 64
 _ADDED_US = 1.5
-"""Objects in the deltas of a message: what is not charged, and what one takes to write."""
+"""Objects in the deltas of a message that are not charged, and the time to write one more."""
 
 
 class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
@@ -76,7 +79,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def Attach(  # noqa: N802
         self, _requests: AsyncIterator[device_service_pb2.AttachRequest], context: Context
     ) -> None:
-        """Carry one device."""
+        """Serve one device."""
         await self._serve(context, SingleFraming(self._encoder, principal()))
 
     async def AttachFleet(  # noqa: N802
@@ -84,13 +87,13 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         _requests: AsyncIterator[device_service_pb2.AttachFleetRequest],
         context: Context,
     ) -> None:
-        """Carry many devices."""
+        """Serve many devices."""
         await self._serve(context, FleetFraming(self._encoder, principal()))
 
     async def Search(  # noqa: N802
         self, request: device_service_pb2.SearchRequest, _context: Context
     ) -> device_service_pb2.SearchResponse:
-        """Evaluate once."""
+        """Evaluate a subscription once."""
         self._admission.require_serving()
         caller = principal()
         with self._admission.charging(caller.account):
@@ -104,7 +107,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def ForgetDevice(  # noqa: N802
         self, request: device_service_pb2.ForgetDeviceRequest, _context: Context
     ) -> device_service_pb2.ForgetDeviceResponse:
-        """Delete what is kept of a device."""
+        """Delete the data that is kept of a device."""
         caller = principal()
         self._admission.require_serving()
         command = c.ForgetDevice(caller.qualified(request.device_id), caller)
@@ -112,17 +115,17 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         return device_service_pb2.ForgetDeviceResponse(subscription_count=count)
 
     def serve(self) -> None:
-        """Let streams begin that wait for the server to have recovered."""
+        """Let the streams start that wait for the recovery of the server."""
         self._has_recovered.set()
 
     def drain(self) -> None:
-        """Tell every stream that the server is stopping, and end it when its client has half-closed."""
+        """Send every stream GoAway; each ends after its client has half-closed."""
         error = RefusalError(Reason.DRAINING, "server", "stopping", "running; reconnect")
         for sender in self.senders:
             sender.send_away(error)
 
     def stop_waiting(self) -> None:
-        """Do not wait any longer for clients to half-close."""
+        """Stop waiting for clients to half-close."""
         for sender in self.senders:
             sender.end()
 
@@ -131,7 +134,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         await self._idle.wait()
 
     async def _serve(self, context: Context, framing: Framing) -> None:
-        """Take a stream on, and carry it; tell why it is refused, if it is."""
+        """Serve a stream; end it with the status of the refusal if it is refused."""
         caller = principal()
         try:
             caller.account.begin_stream()
@@ -139,7 +142,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             self._admission.refuse(context, error)
             return
         try:
-            await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
+            await context.send_initial_metadata(())  # some clients wait for it before they write
             sender = self._sender(context, framing)
             await self._require_serving(sender, context)
             with ending(caller, sender.send_away, sender.end):
@@ -150,7 +153,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             caller.account.end_stream()
 
     def _sender(self, context: Context, framing: Framing) -> StreamSender:
-        """Return what writes to a stream."""
+        """Return the sender of a stream."""
         account, charges = principal().account, self._command_loop.charges
 
         async def write(events: Events) -> None:
@@ -169,7 +172,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         )
 
     async def _require_serving(self, sender: StreamSender, context: Context) -> None:
-        """Refuse a stream unless commands are taken soon."""
+        """Refuse a stream unless the server accepts commands soon."""
         if self._command_loop.state is ServerState.RECOVERING:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._has_recovered.wait(), _RECOVERY_S)
@@ -181,7 +184,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             raise
 
     async def _carry(self, sender: StreamSender, reading: Coroutine[None, None, None]) -> None:
-        """Read and write until either side ends; then detach what is still attached here."""
+        """Read and write until either side ends; then detach the devices that are still attached here."""
         self.senders.add(sender)
         self._coordinator.outboxes.add(sender.outbox)
         self._idle.clear()
@@ -197,7 +200,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 self._command_loop.enqueue_detach(c.Detach(sender.outbox, device_id))
 
     async def _read(self, sender: StreamSender, context: Context, framing: Framing) -> None:
-        """Read until the client half-closes; from when the stream is finishing on, read in vain."""
+        """Read until the client half-closes. Requests are discarded once the stream is finishing."""
         outbox, account = sender.outbox, sender.outbox.principal.account
         is_admitted = False
         request = await self._first_messages.read(context)
@@ -235,12 +238,13 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         device_id: str,
         request: device_service_pb2.AttachRequest | None,
     ) -> None:
-        """Require that a stream begins with a hello: before, nothing is queued.
+        """Require that a stream starts with a hello: before it, nothing is queued.
 
         Raises
         ------
         RefusalError
-            If it does not. The device has been told, and the stream is to end with the status.
+            If it does not. The device has received the rejection, and the stream is to end with the
+            status.
         """
         request = device_service_pb2.AttachRequest() if request is None else request
         try:
@@ -251,7 +255,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             raise
 
     def _reject_unread(self, outbox: Outbox, device_id: str | None, error: RefusalError) -> None:
-        """Tell a device that a command breaks a bound on its bytes, if it can be told which.
+        """Send the rejection of a command that breaks a bound on its bytes, if it can be identified.
 
         Raises
         ------
@@ -273,7 +277,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     def _command(
         self, outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest
     ) -> c.DeviceCommand | None:
-        """Read what a device says; None if that is refused at once, which it is told."""
+        """Return the command in a request; None if it is refused at once, which the device is sent."""
         session = self._coordinator.renew_lease(outbox, device_id)
         try:
             kind = request.WhichOneof("command")
@@ -285,7 +289,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 hello_id = outbox.principal.qualified(request.hello.device_id)
                 self._require_same_device(device_id, hello_id)
                 self._coordinator.counters.count_hello(steady_clock_ms())
-            if kind != "subscribe":  # the one that may be large
+            if kind != "subscribe":  # subscribe is the command that may be large
                 return converters.device_command_from(outbox, device_id, request)
             with self._admission.charging(outbox.principal.account):
                 return converters.device_command_from(outbox, device_id, request)
@@ -306,21 +310,22 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
 
 def _writing_us(events: Events) -> float:
-    """Return what is charged for writing large deltas; small ones are part of what a report costs."""
+    """Return the charge for writing large deltas; the costs of reports include small ones."""
     added = sum(len(event.delta.add) for _, event in events if isinstance(event, VersionedDelta))
     return _ADDED_US * added if added > _ADDED_FREE else 0.0
 
 
 async def _slow_down(account: Account, count: int) -> None:
-    """Read a caller's stream no faster than it may speak: what it sends meanwhile waits at its side."""
+    """Delay reading a caller's stream to its rate limit; further messages wait at the client."""
     while wait_s := account.take(count):  # noqa: ASYNC110 - time has no event
         await asyncio.sleep(wait_s)
 
 
 async def _await_half_close(context: Context) -> None:
-    """Discard what a client sends until it half-closes, or for a while: it is to read why it is refused.
+    """Discard messages until the client half-closes, or for a while, so that it reads the refusal.
 
-    A client that is writing when its stream ends may lose what it has not read, and the status, too.
+    A client that is writing when its stream ends may lose responses that it has not read, and the status,
+    too.
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_HALF_CLOSE_S):
@@ -329,7 +334,7 @@ async def _await_half_close(context: Context) -> None:
 
 
 def device_handler(servicer: DeviceServicer) -> grpc.GenericRpcHandler:
-    """Return the service's methods, of which the streams answer with what is written already."""
+    """Return the handler of the service's methods, whose streams write serialized responses."""
     pb2 = device_service_pb2
     methods: dict[str, Any] = {
         "Attach": grpc.stream_stream_rpc_method_handler(
@@ -354,7 +359,7 @@ def device_handler(servicer: DeviceServicer) -> grpc.GenericRpcHandler:
 
 
 def _address(request: device_service_pb2.AttachRequest) -> tuple[int, RefusedCommand]:
-    """Return the number and command that the rejection of a request names, whatever is wrong with it."""
+    """Return the number and command for the rejection of a request, valid or not."""
     match request.WhichOneof("command"):
         case "hello":
             return 0, RefusedCommand.HELLO

@@ -1,7 +1,8 @@
-"""What sessions say, in wire form. What does not change is written once.
+"""Events of sessions in wire form. Constant parts are serialized once.
 
-A message with fields of length is the bytes of each behind its number and length, in any order, so what
-does not change (an object, an answer of which only the envelope differs) need not be written again.
+A message with length-delimited fields is the bytes of each field after its number and length, in any
+order. So constant parts (an object, a response that differs in its envelope only) are not serialized
+again.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from server.transport.specs import spec_message
 from server.transport.status import error_message, go_away_message
 
 _OBJECTS_MAX = 32768
-"""Objects kept in wire form, in each of two generations: what is told to one device is told to others.
+"""Objects cached in wire form, in each of two generations: many devices get the same objects.
 
-When 10,000 devices come back they are told of 191,000 objects, 66,000 different ones. With a quarter of
-this 124,000 were written."""
+When 10,000 devices reconnect they get 191,000 objects, 66,000 different ones. With a quarter of this
+number, 124,000 were serialized.
+"""
 
 _RESPONSE = device_service_pb2.AttachResponse.DESCRIPTOR.fields_by_name
 _DELTA = subscriptions_pb2.Delta.DESCRIPTOR.fields_by_name
@@ -56,12 +58,12 @@ _MIDDLE = 0x4000
 
 
 class EventEncoder:
-    """Writes events as serialized responses.
+    """Serializes events as responses.
 
     Parameters
     ----------
     frame, limits, virtual_time, lease_ms
-        What every welcome tells.
+        The constant content of every welcome.
     """
 
     def __init__(self, frame: Frame, limits: Limits, *, virtual_time: bool, lease_ms: int = 0) -> None:
@@ -72,7 +74,7 @@ class EventEncoder:
         self._objects: LruCache[int, bytes] = LruCache(_OBJECTS_MAX)
 
     def response(self, event: s.Event) -> bytes:
-        """Write one event as an AttachResponse."""
+        """Return one event as a serialized AttachResponse."""
         if isinstance(event, s.VersionedDelta):
             return field(_IN_RESPONSE, self._delta(event))
         if isinstance(event, s.GoAway):
@@ -80,7 +82,7 @@ class EventEncoder:
         return self._message(event).SerializeToString()
 
     def fleet_response(self, events: Iterable[tuple[str, s.Event]]) -> bytes:
-        """Write events of many devices as an AttachFleetResponse."""
+        """Return events of many devices as a serialized AttachFleetResponse."""
         return b"".join(
             field(
                 _IN_FLEET,
@@ -101,7 +103,7 @@ class EventEncoder:
         return head + b"".join(added) if added else head
 
     def _object(self, item: LiveObject) -> bytes:
-        """Write an entry but for its share."""
+        """Return a serialized entry without its share."""
         found = self._objects.get(item.object_id)
         if found is None:
             found = field(_OBJECT, object_message(item).SerializeToString())
@@ -157,7 +159,7 @@ class EventEncoder:
 
 
 def field(number: int, content: bytes) -> bytes:
-    """Write a field that has a length: a message, a text, bytes. `number` is at most 15."""
+    """Return a length-delimited field: a message, a text, bytes. `number` is at most 15."""
     tag = number << 3 | _LENGTH_DELIMITED
     size = len(content)
     if size < _SHORT:

@@ -1,4 +1,4 @@
-"""Streams end when the token ends with which they began."""
+"""The end of streams whose token expires."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from server.identity.tokens import expired
 from server.principal import Principal
 
 _HALF_CLOSE_S = 5.0
-"""How long a client may go on after it was told."""
+"""How long a client may continue after the announcement."""
 
 _LOOK_S = 86_400.0
-"""Timers are for a day at most: the wall clock may be put right meanwhile."""
+"""Timers last a day at most, since the wall clock may be corrected meanwhile."""
 
 
 @contextmanager
 def ending(
     principal: Principal, announce: Callable[[RefusalError], None], end: Callable[[], object]
 ) -> Iterator[None]:
-    """Announce the end of a stream when the token of its caller ends, unless the block has ended before.
+    """Announce the end of a stream when the token of its caller expires, if the block has not ended.
 
     `end` is called a few seconds later: by then the client should have half-closed.
     """

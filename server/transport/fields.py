@@ -1,4 +1,4 @@
-"""Fields of messages: what is missing, what is none of the choices, what is not built yet."""
+"""Refusals for fields of messages: missing, with an unknown choice, or not implemented."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _Choice = TypeVar("_Choice", bound=IntEnum)
 
 
 def missing(field: str) -> RefusalError:
-    """Return the refusal of a message without a field that it needs."""
+    """Return the refusal of a message without a required field."""
     return RefusalError(Reason.INVALID_FIELD, field, "absent", "present")
 
 
 def unimplemented(field: str, limit: str, value: str = "present") -> RefusalError:
-    """Return the refusal of what the protocol has and this server has not built yet."""
+    """Return the refusal of a part of the protocol that this server does not implement."""
     return RefusalError(Reason.UNIMPLEMENTED, field, value, f"{limit}; more is not built yet")
 
 
 def choice(kind: type[_Choice], value: int, field: str) -> _Choice:
-    """Read an enumerated value.
+    """Return an enumerated value.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The first message of a call, for which nobody is waited for ever.
+"""The first message of a call, with a time limit.
 
-gRPC's own handlers of single requests wait for their request as long as the connection lasts, and never
-end a call of which none came. So every method reads its first message here.
+gRPC's own handlers of single requests wait for the request as long as the connection lasts, and never end
+a call without one. So every method reads its first message here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from server.errors import Reason, RefusalError
 from server.transport.admission import Context
 
 WAIT_S = 10.0
-"""Long enough for 32 MiB over a slow line, or to choose what to say."""
+"""Long enough for 32 MiB over a slow line, or for a user to choose a request."""
 
 OPEN_MAX = 256
-"""Calls of strangers that wait for their message. Honest ones take a moment: the oldest gives way."""
+"""Unauthenticated calls that wait for their message. Honest ones take a moment: the oldest is ended."""
 
 
 class FirstMessages:
-    """Waits for first messages, of strangers for no more than so many at once."""
+    """Waits for first messages, with at most `OPEN_MAX` unauthenticated calls at once."""
 
     def __init__(self) -> None:
         self._open: dict[asyncio.Timeout, None] = {}
@@ -33,9 +33,9 @@ class FirstMessages:
         Parameters
         ----------
         context
-            Of the call.
+            The context of the call.
         is_open
-            Whether anybody may make such a call.
+            Whether the method needs no token.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class FirstMessages:
             self._open.pop(limit, None)
 
     async def read_one(self, context: Context, *, is_open: bool = False) -> Any:  # noqa: ANN401
-        """Return the message of a call that has to have one. Raises RefusalError, too, if it has none."""
+        """Return the message of a call that requires one. Raises RefusalError also if it has none."""
         request = await self.read(context, is_open=is_open)
         if request is grpc.aio.EOF:
             raise absent("there")

@@ -1,6 +1,6 @@
-"""How streams of devices are framed: `Attach` is read and written as a fleet of one device.
+"""The framing of device streams: `Attach` is read and written as a fleet of one device.
 
-A framing yields what each device of a message says, and puts events into messages.
+A framing yields the request of each device in a message, and puts events into messages.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from server.session import Event, VersionedDelta
 from server.transport.event_encoder import EventEncoder
 
 _ADDED_MAX = 2_000
-"""Objects in the deltas of a message, at most: to write them takes a few milliseconds."""
+"""Maximum number of objects in the deltas of a message: writing them takes a few milliseconds."""
 
 Entry = tuple[str, device_service_pb2.AttachRequest | None]
-"""A device, and what it says; None if it leaves the stream."""
+"""A device and its request; None if the device leaves the stream."""
 
 Events = Sequence[tuple[str, Event]]
-"""Events, with the devices that they are for."""
+"""Events, each with its device."""
 
 
 class Framing(Protocol):
     """Reads and writes the messages of one stream."""
 
     device_id: str | None
-    """The only device of the stream, once it has been named; None in that of a fleet."""
+    """The only device of the stream, once it has been named; None in a fleet."""
 
     def count(self, request: Any) -> int:  # noqa: ANN401 - the message of either method
-        """Return how many entries a message has."""
+        """Return the number of entries of a message."""
 
     def entries(self, request: Any) -> Iterable[Entry]:  # noqa: ANN401
-        """Yield what each device says."""
+        """Yield the request of each device."""
 
     def messages(self, events: Events) -> Iterator[tuple[Events, bytes]]:
         """Yield messages, each with the events in it."""
 
 
 class SingleFraming:
-    """Of `Attach`: the first message names the device.
+    """The framing of `Attach`: the first message names the device.
 
     Parameters
     ----------
     encoder
-        Writes events.
+        Serializes events.
     caller
-        Whose stream it is.
+        The principal of the stream.
     """
 
     def __init__(self, encoder: EventEncoder, caller: Principal) -> None:
@@ -56,11 +56,11 @@ class SingleFraming:
         self._caller = caller
 
     def count(self, _request: device_service_pb2.AttachRequest) -> int:
-        """Return how many entries a message has."""
+        """Return the number of entries of a message."""
         return 1
 
     def entries(self, request: device_service_pb2.AttachRequest) -> Iterable[Entry]:
-        """Return what the device says."""
+        """Return the request of the device."""
         if self.device_id is None:
             self.device_id = self._caller.qualified(request.hello.device_id)
         return ((self.device_id, request),)
@@ -72,14 +72,14 @@ class SingleFraming:
 
 
 class FleetFraming:
-    """Of `AttachFleet`.
+    """The framing of `AttachFleet`.
 
     Parameters
     ----------
     encoder
-        Writes events.
+        Serializes events.
     caller
-        Whose stream it is.
+        The principal of the stream.
     """
 
     def __init__(self, encoder: EventEncoder, caller: Principal) -> None:
@@ -88,17 +88,17 @@ class FleetFraming:
         self._caller = caller
 
     def count(self, request: device_service_pb2.AttachFleetRequest) -> int:
-        """Return how many entries a message has."""
+        """Return the number of entries of a message."""
         return len(request.entries)
 
     def entries(self, request: device_service_pb2.AttachFleetRequest) -> Iterable[Entry]:
-        """Yield what each device says."""
+        """Yield the request of each device."""
         for entry in request.entries:
             own_request = entry.request if entry.HasField("request") else None
             yield self._caller.qualified(entry.device_id), own_request
 
     def messages(self, events: Events) -> Iterator[tuple[Events, bytes]]:
-        """Yield messages with as many events as are written in a few milliseconds."""
+        """Yield messages, each with as many events as can be written in a few milliseconds."""
         begin = size = 0
         for i, (_, event) in enumerate(events):
             more = len(event.delta.add) if isinstance(event, VersionedDelta) else 0

@@ -1,4 +1,4 @@
-"""What was found out about one thing, on the wire."""
+"""Inspections on the wire."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _STATES = {
 
 
 def inspect_from(request: pb.InspectRequest, caller: Principal) -> c.Inspect:
-    """Read what is asked about.
+    """Return the inspection in a request.
 
     Raises
     ------
     RefusalError
-        Naming what is missing or out of its limits.
+        Naming the field that is missing or out of its limits.
     """
     match request.WhichOneof("subject"):
         case "device_id":
@@ -67,7 +67,7 @@ def _counted(number: int, field: str, least: int) -> int:
 
 
 def inspect_message(found: i.Inspected, time_ms: int) -> pb.InspectResponse:
-    """Write what was found."""
+    """Return the response to an inspection."""
     match found:
         case i.InspectedDevice():
             return pb.InspectResponse(time_ms=time_ms, device=_device(found))

@@ -31,24 +31,24 @@ from server.transport.parsing import Parsing
 from server.transport.publisher_service import PublisherServicer
 
 _HANDSHAKE_MS = 10_000
-"""How long a connection may take to say what it is: TLS, then HTTP/2."""
+"""How long a connection may take for its handshake: TLS, then HTTP/2."""
 
 _IDLE_MS = 60_000
-"""How long a connection may stay that carries no call: another one is made when there is one."""
+"""How long a connection without calls may stay open; clients reconnect for the next call."""
 
 _PING_INTERVAL_MIN_MS = 10_000
-"""How often a client may ping. gRPC's default of five minutes would hang up on a careful one."""
+"""Minimum interval of pings. gRPC's default of five minutes would disconnect a careful client."""
 
 _STREAMS_MAX = 1_000_000
-"""HTTP/2 streams a connection: a gateway may carry each of its devices on one."""
+"""HTTP/2 streams per connection: a gateway may use one stream for each of its devices."""
 
 
 class PortError(Exception):
-    """The address cannot be listened on."""
+    """The server cannot listen on the address."""
 
 
 def _why_not(host: str, port: int) -> str:
-    """Say why an address cannot be listened on, which gRPC does not."""
+    """Return why the server cannot listen on an address, which gRPC does not report."""
     name = host.strip("[]")
     try:
         family, kind, protocol, _, (address, *_) = socket.getaddrinfo(
@@ -70,7 +70,7 @@ def _why_not(host: str, port: int) -> str:
 
 
 class _Beginnings(grpc.aio.ServerInterceptor):
-    """Notes every call that begins: it may leave cycles."""
+    """Notifies the collector of every call that starts: it may leave cycles."""
 
     def __init__(self, gc_control: GcControl) -> None:
         self._gc_control = gc_control
@@ -79,7 +79,7 @@ class _Beginnings(grpc.aio.ServerInterceptor):
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> Any:  # noqa: ANN401 - what is found, whatever it is
+    ) -> Any:  # noqa: ANN401 - any handler
         self._gc_control.suspect()
         return await continuation(handler_call_details)
 
@@ -90,15 +90,16 @@ class Listener:
     Parameters
     ----------
     command_loop
-        What answers.
+        Executes the commands.
     authenticator
-        Knows who may come in.
+        Authenticates callers.
     keepalive_ms
-        Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
+        Interval between keepalive pings on a quiet connection; a connection without a response is closed,
+        and its devices are detached.
     readings
-        What `Status` tells.
+        The content of `Status`.
     reflects
-        Whether clients may ask which services there are.
+        Whether clients may list the services (reflection).
     """
 
     def __init__(
@@ -114,12 +115,13 @@ class Listener:
         limits = command_loop.coordinator.limits
         timeout_ms = keepalive_timeout_ms(keepalive_ms)
         options = [
-            # Without SO_REUSEPORT a port that is taken is an error and not a silent half of the traffic.
+            # Without SO_REUSEPORT a port in use is an error instead of a silent loss of half of the
+            # traffic.
             ("grpc.so_reuseport", 0),
             ("grpc.max_concurrent_streams", _STREAMS_MAX),
             ("grpc.keepalive_time_ms", keepalive_ms),
             ("grpc.keepalive_timeout_ms", timeout_ms),
-            # Pings have a timeout of their own, a minute, which the other one does not shorten.
+            # Pings have their own timeout, a minute, which the other one does not shorten.
             ("grpc.http2.ping_timeout_ms", timeout_ms),
             ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
             ("grpc.max_receive_message_length", limits.message_bytes_max),
@@ -152,12 +154,12 @@ class Listener:
             reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, self._server)
 
     async def start(self, host: str, port: int, tls: WatchedFiles[Certificates] | None = None) -> int:
-        """Listen; return the port (the one chosen, if `port` is 0). Health says NOT_SERVING.
+        """Listen; return the port (the one chosen, if `port` is 0). The health status is NOT_SERVING.
 
         Raises
         ------
         PortError
-            If the address cannot be listened on.
+            If the server cannot listen on the address.
         """
         address = f"{host}:{port}"
         await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
@@ -172,14 +174,14 @@ class Listener:
         return int(bound)
 
     async def serve(self) -> None:
-        """Let health say SERVING, and streams begin that wait for it."""
+        """Set the health status to SERVING, and let the waiting streams start."""
         self._devices.serve()
         await self._set_health(health_pb2.HealthCheckResponse.SERVING)
 
     async def drain(self, grace_s: float) -> None:
-        """Let health say NOT_SERVING, tell clients to go, end streams; wait for them, but not for ever.
+        """Set the health status to NOT_SERVING, send GoAway, end streams; wait for them up to `grace_s`.
 
-        Calls are still answered: who asks is told that the server is draining.
+        Calls still get a response: that the server is draining.
         """
         await self._health.enter_graceful_shutdown()
         self._devices.drain()
@@ -192,7 +194,7 @@ class Listener:
         self._publishers.stop_waiting()
 
     async def stop(self, grace_s: float) -> None:
-        """Stop listening; break off what is under way when the grace is over."""
+        """Stop listening; cancel calls in progress after the grace period."""
         await self._server.stop(grace_s)
 
     async def _set_health(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:

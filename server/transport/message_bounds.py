@@ -1,9 +1,9 @@
-"""How large a message may be, and how much of each field it may have, before it is parsed.
+"""Bounds on the size of a message, and on each of its fields, before it is parsed.
 
-What a request means is validated later, with errors that name every limit exactly. These bounds are for
-the absurd: they follow from the limits, with room for honest mistakes, and are checked on the bytes of a
-message (`server/transport/wire_walk.py`), so that nobody makes the server parse and convert half a
-million clauses to have them refused.
+Requests are validated later, with errors that name every limit exactly. These bounds are for absurd
+messages: they follow from the limits, with a margin for honest mistakes, and are checked on the bytes of
+a message (`server/transport/wire_walk.py`), so that no caller can make the server parse and convert half
+a million clauses only to refuse them.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import NamedTuple
 from server.limits import Limits
 
 _ROOM = 8
-"""How many times a limit a message may have of a field; what is between is refused by validation."""
+"""Ratio of these bounds to the limits; validation refuses values in between."""
 
 _NAME_CHARACTER_BYTES = 4
 _KEYWORD_CHARACTER_BYTES = 16
-"""Of a keyword before it is normalised: four bytes a character, four characters for each that is left."""
+"""Bytes of a keyword before it is normalised: four per character, and four characters for each result."""
 
 _KIB = 1024
 
 
 class MessageBound(NamedTuple):
-    """What a message of a method may have."""
+    """The bounds on a message of a method."""
 
     bytes_max: int
     elements_max: int
-    """Fields, those of messages within it included."""
+    """Number of fields, including those of nested messages."""
 
 
 SMALL = MessageBound(4 * _KIB, 256)
@@ -47,7 +47,7 @@ def message_bounds(limits: Limits) -> dict[str, MessageBound]:
 
 
 def field_counts(limits: Limits) -> dict[str, int]:
-    """Return how many of each repeated field a message may have, by message and field."""
+    """Return the maximum count of each repeated field, by message and field."""
     request_max = _ROOM * limits.objects_per_request_max
     return {
         "AttachFleetRequest.entries": 8_192,
@@ -67,7 +67,7 @@ def field_counts(limits: Limits) -> dict[str, int]:
 
 
 def field_bytes(limits: Limits) -> dict[str, int]:
-    """Return how many bytes a text may have, by message and field; others may fill the message."""
+    """Return the maximum bytes of a text, by message and field; other texts may fill the message."""
     keyword = _KEYWORD_CHARACTER_BYTES * limits.keyword_length_max
     name = _ROOM * _NAME_CHARACTER_BYTES * limits.name_length_max
     return {

@@ -1,11 +1,11 @@
-"""Requests that cannot be parsed, or break a bound on their bytes: refused like any other, and counted.
+"""Refusal and counting of requests that cannot be parsed, or break a bound on their bytes.
 
-Left to itself gRPC ends such a call with UNKNOWN and logs a traceback for each, whoever sends them. Here
-a deserializer returns the refusal in place of a request, for every method of every service, and the call
-ends with INVALID_ARGUMENT. Streams may tell the refusal in the stream and go on.
+By default gRPC ends such a call with UNKNOWN and logs a traceback for each, from any sender. Here a
+deserializer returns the refusal in place of a request, for every method of every service, and the call
+ends with INVALID_ARGUMENT. Streams may send the refusal in the stream and continue.
 
-Messages are parsed on the event loop: protobuf holds the interpreter while it does, so that a thread
-would hold up the loop as long. What is parsed has passed the bounds of its method.
+Messages are parsed on the event loop: protobuf holds the interpreter while it parses, so that a thread
+would block the loop as long. A message that is parsed has passed the bounds of its method.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ from server.transport.wire_walk import (
 )
 
 _SMALL_BYTES = 1_024
-"""Up to this a message is parsed within microseconds, which are part of what its command costs."""
+"""A message up to this size is parsed within microseconds, which the cost of its command includes."""
 
 
 class _Parsed:
     """The requests of a stream; raises the refusal of one that cannot be parsed.
 
-    One that breaks a bound, and of which it can be told which it is, is handed on as its refusal.
+    The refusal of a request that breaks a bound is returned in its place if the request can be
+    identified.
     """
 
     def __init__(self, requests: AsyncIterator[Any]) -> None:
@@ -53,7 +54,7 @@ class _Parsed:
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
-    async def __anext__(self) -> Any:  # noqa: ANN401 - a message of whatever type
+    async def __anext__(self) -> Any:  # noqa: ANN401 - a message of any type
         request = await anext(self._requests)
         if isinstance(request, RefusalError) and not _is_addressed(request):
             raise request
@@ -61,23 +62,23 @@ class _Parsed:
 
 
 class Parsing(grpc.aio.ServerInterceptor):
-    """Refuses requests that cannot be parsed before a service sees them.
+    """Refuses requests that cannot be parsed before they reach a service.
 
-    Streams of services that read from their context, as those of devices do, look for a refusal among
-    requests themselves: they need no second coroutine for as long as they last.
+    Streams of services that read from their context, as those of devices do, check for a refusal among
+    requests themselves, so that they need no second coroutine.
 
     Parameters
     ----------
     admission
         Refuses and counts.
     limits
-        What bounds of messages follow from.
+        The limits from which the bounds of messages follow.
     """
 
     def __init__(self, admission: Admission, limits: Limits) -> None:
         self._admission = admission
         self._types = MessageTypes(limits)
-        self._handlers: dict[str, Any] = {}  # by method, of those that exist
+        self._handlers: dict[str, Any] = {}  # by method, for methods that exist
         self._first_messages = FirstMessages()
         self._answers = Answers()
 
@@ -149,7 +150,7 @@ class Parsing(grpc.aio.ServerInterceptor):
         *,
         is_open: bool,
     ) -> Any:  # noqa: ANN401
-        """Return what carries out a method of one request: on the wire it is a stream of one."""
+        """Return the handler of a method with one request: on the wire it is a stream of one."""
 
         async def answer(_requests: object, context: Context) -> None:
             account = UNLIMITED if is_open else principal().account
@@ -176,14 +177,14 @@ class Parsing(grpc.aio.ServerInterceptor):
         return answer
 
     async def _first(self, context: Context, *, is_open: bool = False) -> Any:  # noqa: ANN401
-        """Return the request of a call. Raises RefusalError if it is none."""
+        """Return the request of a call. Raises RefusalError if there is none."""
         request = await self._first_messages.read_one(context, is_open=is_open)
         if isinstance(request, RefusalError):
             raise request
         return request
 
     def _watching(self, act: Callable[[Any, Context], Awaitable[None]]) -> Any:  # noqa: ANN401
-        """Return what carries out a method of one request that writes many answers."""
+        """Return the handler of a method with one request and many responses."""
 
         async def carry(_account: Account, _requests: object, context: Context) -> None:
             await act(await self._first(context), context)
@@ -193,9 +194,9 @@ class Parsing(grpc.aio.ServerInterceptor):
     def _foreign(
         self, carry: Callable[[Account, Any, Context], Awaitable[None]]
     ) -> Callable[[Any, Context], Awaitable[None]]:
-        """Let a stream of a service that knows nothing of callers be one of its caller.
+        """Return a handler that counts a stream of a library's service as its caller's.
 
-        It counts, and it ends with the token that it began with.
+        The stream also ends with the token with which it started.
         """
 
         async def answer(requests: object, context: Context) -> None:
@@ -221,7 +222,7 @@ class Parsing(grpc.aio.ServerInterceptor):
         return answer
 
     def _answering(self, act: Callable[[Any, Context], Awaitable[Any]]) -> Any:  # noqa: ANN401
-        """Return what carries out a method of many requests and one answer."""
+        """Return the handler of a method with many requests and one response."""
 
         async def answer(requests: AsyncIterator[Any], context: Context) -> Any:  # noqa: ANN401
             try:
@@ -234,7 +235,7 @@ class Parsing(grpc.aio.ServerInterceptor):
     def _yielding(
         self, act: Callable[[Any, Context], AsyncGenerator[Any, None]], *, is_foreign: bool
     ) -> Any:  # noqa: ANN401
-        """Return what carries out a method of many requests and many answers."""
+        """Return the handler of a method with many requests and many responses."""
 
         async def answer(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
             try:
@@ -253,7 +254,7 @@ class Parsing(grpc.aio.ServerInterceptor):
 
 
 async def _paced(requests: AsyncIterator[Any], account: Account) -> AsyncIterator[Any]:
-    """Yield requests no faster than their caller may ask."""
+    """Yield requests no faster than the caller's rate limit."""
     async for request in requests:
         while wait_s := account.take(1):  # noqa: ASYNC110 - time has no event
             await asyncio.sleep(wait_s)
@@ -261,9 +262,9 @@ async def _paced(requests: AsyncIterator[Any], account: Account) -> AsyncIterato
 
 
 def _nobody() -> None:
-    """Stand for a task where there is none."""
+    """Do nothing, in place of cancelling a task where there is none."""
 
 
 def _is_addressed(error: RefusalError) -> bool:
-    """Whether it can be told which request of its stream is refused."""
+    """Return whether the refused request can be identified in its stream."""
     return isinstance(error, UnreadableError) and address_of(error.head) is not None

@@ -1,8 +1,8 @@
-"""The requests of a publish stream that are under way at the server. No I/O.
+"""The requests of a publish stream that are in progress at the server. No I/O.
 
-When the server drains, or the token of the stream ends, no more requests are admitted. Their number is
-final then, and the client is told at once, by `GoAway`, ahead of the answers that are due. It
-half-closes, and is read until it has.
+When the server drains, or the token of the stream expires, no more requests are admitted. Their number is
+final then, and the client gets it at once, in `GoAway`, ahead of the responses that are due. The client
+half-closes, and the server reads until it has.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from typing import NamedTuple
 from server.errors import RefusalError
 
 _REQUESTS_MAX = 64
-"""Under way on a stream: enough to share a commit, and not so many that others wait for long."""
+"""Maximum number in progress per stream: enough to share a commit, and few enough for short waits."""
 
 
 @dataclass(slots=True)
 class PendingRequest:
-    """A request without an answer."""
+    """A request without a response."""
 
     sequence: int
     size: int
-    """How many objects."""
+    """Number of objects."""
     ids: asyncio.Future[list[int]] | RefusalError
 
     @property
     def is_done(self) -> bool:
-        """Whether it can be answered."""
+        """Whether the response can be sent."""
         return isinstance(self.ids, RefusalError) or self.ids.done()
 
 
 class AdmittedCount(NamedTuple):
-    """How many requests of a draining stream were admitted, and why there will be no more."""
+    """The number of admitted requests of a draining stream, and why no more are admitted."""
 
     number: int
     reason: RefusalError
 
 
 class PublishRequests:
-    """The requests of a stream that are under way, oldest first: those that wait share a commit.
+    """The requests of a stream in progress, oldest first: those that wait share a commit.
 
     Parameters
     ----------
     objects_max
-        How many objects they may have together; a request that is alone may have more.
+        Maximum number of their objects; a single request may have more.
     """
 
     def __init__(self, objects_max: int) -> None:
         self.reason: RefusalError | None = None
         """Why no more requests are admitted."""
         self.stop_reading = asyncio.Event()
-        """Set when nothing more is to be read, even if the client has not half-closed."""
+        """Set when reading is to stop, even if the client has not half-closed."""
         self._objects_max = objects_max
         self._admitted_count = 0
         self._size = 0
@@ -70,7 +70,7 @@ class PublishRequests:
         return self.reason is not None
 
     async def admit(self, size: int) -> bool:
-        """Wait until so many objects more may be under way; return False if the server drains."""
+        """Wait until `size` more objects may be in progress; return False if the server drains."""
         while self._pending and not self.is_draining and self._is_full(size):
             self._room.clear()
             await self._room.wait()
@@ -95,12 +95,12 @@ class PublishRequests:
         self._changed.set()
 
     def end(self) -> None:
-        """Note that nothing more is read."""
+        """Record that reading has ended."""
         self._has_ended = True
         self._changed.set()
 
     async def responses(self) -> AsyncIterator[PendingRequest | AdmittedCount]:
-        """Yield what is to be sent, as it comes. A request is under way until the next is asked for."""
+        """Yield responses as they are ready; each request is in progress until the next is requested."""
         while True:
             if self._must_go_away and self.reason is not None:
                 self._must_go_away = False

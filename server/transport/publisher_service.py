@@ -36,13 +36,13 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         self._idle.set()
 
     def drain(self) -> None:
-        """Admit no more requests; end every stream when its answers are sent and its client has left."""
+        """Admit no more requests; end each stream when its responses are sent and its client has left."""
         draining = RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
         for requests in self._streams:
             requests.drain(draining)
 
     def stop_waiting(self) -> None:
-        """Do not wait any longer for clients to half-close."""
+        """Stop waiting for clients to half-close."""
         for requests in self._streams:
             requests.stop_reading.set()
 
@@ -55,10 +55,10 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         request_iterator: AsyncIterator[publisher_service_pb2.PublishRequest],
         context: Context,
     ) -> AsyncIterator[publisher_service_pb2.PublishResponse]:
-        """Accept objects, answering in order, while more is read.
+        """Accept objects, and respond in order, while reading continues.
 
-        Its initial metadata say that the stream is taken on. One that ends because the server drains says
-        so: what it has not answered was not done.
+        The initial metadata signal that the stream was accepted. A stream that ends because the server
+        drains ends with that status: requests without a response were not executed.
         """
         caller = principal()
         caller.account.begin_stream()
@@ -105,7 +105,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
             requests.end()
 
     async def _refuse(self, error: UnreadableError, requests: PublishRequests) -> None:
-        """Answer a request that breaks a bound, and go on; end the stream if it has no number."""
+        """Respond to a request that breaks a bound, and continue; end the stream if it has no number."""
         address = address_of(error.head)
         if address is None or address.field != _SEQUENCE:
             raise error
@@ -125,7 +125,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
             return error
         if self._command_loop.traces is not None:
             self._command_loop.traces.read(command, read_ns)
-        # A refusal is no mishap if the publisher has left before it is told: it is looked at here.
+        # The refusal is retrieved here, so that asyncio does not report it if the publisher has left.
         ids.add_done_callback(
             lambda done: done.cancelled() or done.exception() or note(now_us() - read_us)
         )
@@ -134,7 +134,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     async def _objects(
         self, message: publisher_service_pb2.PublishRequest, caller: Principal
     ) -> tuple[NewObject, ...]:
-        """Read the objects of a request; between two portions of them others have their turn."""
+        """Return the objects of a request; other tasks run between two batches of them."""
         chunks = converters.objects_from(message, self._command_loop.coordinator.limits)
         with self._admission.charging(caller.account):
             found = next(chunks)
@@ -162,7 +162,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     async def Retract(  # noqa: N802
         self, request: publisher_service_pb2.RetractRequest, _context: Context
     ) -> publisher_service_pb2.RetractResponse:
-        """Take objects back."""
+        """Retract objects."""
         self._admission.require_serving()
         await self._command_loop.execute(converters.retract_from(request, principal()))
         return publisher_service_pb2.RetractResponse()
@@ -171,7 +171,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
 async def _until(
     event: asyncio.Event, requests: AsyncIterator[publisher_service_pb2.PublishRequest]
 ) -> AsyncIterator[publisher_service_pb2.PublishRequest]:
-    """Yield requests until there are no more, or the event has happened."""
+    """Yield requests until there are no more, or the event is set."""
     happened = asyncio.ensure_future(event.wait())
     try:
         while True:

@@ -13,7 +13,7 @@ _FIELD = "spec.boolean"
 
 
 def range_from(message: subscriptions_pb2.Boolean) -> Range:
-    """Read where an object must be.
+    """Return the range in which objects match.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def range_from(message: subscriptions_pb2.Boolean) -> Range:
 
 
 def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
-    """Write where an object must be."""
+    """Write the range in which objects match."""
     match where:
         case Circle(radius_m, center):
             message.circle.radius_m = radius_m
@@ -61,12 +61,12 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
 
 
 def bounds_from(message: geometry_pb2.Bounds) -> Bounds:
-    """Read a rectangle."""
+    """Return the rectangle in a message."""
     return Bounds(message.lon_min, message.lat_min, message.lon_max, message.lat_max)
 
 
 def bounds_message(bounds: Bounds) -> geometry_pb2.Bounds:
-    """Write a rectangle."""
+    """Return the message of a rectangle."""
     return geometry_pb2.Bounds(
         lon_min=bounds.lon_min, lat_min=bounds.lat_min, lon_max=bounds.lon_max, lat_max=bounds.lat_max
     )
@@ -77,10 +77,10 @@ def _position(message: geometry_pb2.Position) -> Position:
 
 
 def ring_from(message: geometry_pb2.Ring) -> tuple[Position, ...]:
-    """Read the corners of a polygon."""
+    """Return the corners of a polygon in a message."""
     return tuple([(one.lon, one.lat) for one in message.vertices])
 
 
 def ring_message(ring: Iterable[Position]) -> geometry_pb2.Ring:
-    """Write the corners of a polygon."""
+    """Return the message of a polygon's corners."""
     return geometry_pb2.Ring(vertices=[geometry_pb2.Position(lon=lon, lat=lat) for lon, lat in ring])

@@ -1,10 +1,10 @@
-"""How long reports take: from when one was read until its answer was written.
+"""Latency of reports: from the time a report was read until its response was written.
 
-One report at a time is followed on each stream: nearly all of a device that has a stream of its own, a
-sample of those of a fleet. A report that gives way to a later one of its device is answered by the answer
-to that. One that is refused, or whose device leaves the stream, is followed no further.
+One report at a time is timed on each stream: nearly all of a device with its own stream, a sample of
+those of a fleet. The response to a later report of the device is also the response to one that gave way
+to it. The timing of a report is dropped if it is refused, or if its device leaves the stream.
 
-Operations: O(1) a report; O(events) a write on a stream of which one is followed.
+Operations: O(1) per report; O(events) per write on a stream with a timed report.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _NS_PER_US = 1_000
 
 
 def follow(report: Report) -> None:
-    """Note when a report was read, unless one of its stream is followed already."""
+    """Start timing a report, unless another one of its stream is timed already."""
     outbox, session = report.outbox, report.session
     if outbox.timed_report is None and session is not None and report.sequence > session.report_sequence:
         outbox.timed_report = (report.device_id, report.sequence, perf_counter_ns())
 
 
 def note_written(outbox: Outbox, events: Sequence[tuple[str, Event]], latency_us: Distribution) -> None:
-    """Note how long the report took that is followed, if its answer is among what was written."""
+    """Record the latency of the timed report, if its response is among the written events."""
     if outbox.timed_report is None:
         return
     followed_id, sequence, read_ns = outbox.timed_report

@@ -16,7 +16,7 @@ from server.transport.ranges import range_from, write_range
 
 
 def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
-    """Read what a subscription asks for.
+    """Return the spec of a subscription in a message.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
 
 
 def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
-    """Write what a subscription asks for."""
+    """Return the message of a spec."""
     message = _WRITERS[type(spec)](spec)
     if spec.window.duration_ms:
         message.window.duration_ms = spec.window.duration_ms
@@ -42,7 +42,7 @@ def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
 
 
 def write_bound(bound: Bound, message: subscriptions_pb2.Delta) -> None:
-    """Write how far what a device holds is right."""
+    """Write the bound within which the objects that a device holds are exact."""
     if isinstance(bound, Reach):
         message.reach.length_m, message.reach.object_id = bound.length_m, bound.object_id
         if bound.idf_generation:
@@ -59,12 +59,12 @@ def score(spec: Spec, length_m: float, maxdist_m: float) -> float:
 
 
 def _window_from(message: subscriptions_pb2.SubscriptionSpec) -> Window:
-    """Read which objects count.
+    """Return the window in a message.
 
     Raises
     ------
     RefusalError
-        If there is a window of nothing.
+        If the window is empty.
     """
     if not message.HasField("window"):
         return NO_WINDOW
@@ -124,12 +124,12 @@ def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
 
 
 def _region_from(message: subscriptions_pb2.SubscriptionSpec, *known: RegionMode) -> RegionMode:
-    """Read how a safe region works.
+    """Return the mode of the safe region.
 
     Raises
     ------
     RefusalError
-        If it is in none of the ways that subscriptions of the kind know.
+        If subscriptions of the kind do not support the mode.
     """
     value = message.region or RegionMode.ANCHORED
     if value not in known:

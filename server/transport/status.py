@@ -1,4 +1,4 @@
-"""Refusals as gRPC statuses: the one table of codes."""
+"""Refusals as gRPC statuses, with the only table of codes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
 
 
 def error_message(error: RefusalError) -> errors_pb2.Error:
-    """Build the wire form of a refusal."""
+    """Return the message of a refusal."""
     return errors_pb2.Error(
         reason=errors_pb2.ErrorReason.Name(int(error.reason)),
         message=str(error),
@@ -54,12 +54,12 @@ def error_message(error: RefusalError) -> errors_pb2.Error:
 
 
 def go_away_message(error: RefusalError, admitted_count: int = 0) -> streams_pb2.GoAway:
-    """Build the message that announces the end of a stream."""
+    """Return the message that announces the end of a stream."""
     return streams_pb2.GoAway(error=error_message(error), admitted_count=admitted_count)
 
 
 def trailing_metadata(error: RefusalError) -> tuple[tuple[str, bytes], ...]:
-    """Build what goes behind a failed call: our own error, and ErrorInfo for generic clients."""
+    """Return the metadata of a failed call: nearcast's error, and ErrorInfo for generic clients."""
     info = ErrorInfo(
         reason=error.reason.name,
         domain=DOMAIN,

@@ -1,12 +1,12 @@
-"""The sending side of one stream: when there is something on its connection it takes and writes it.
+"""The sending side of one stream: it takes the events of its outbox and writes them.
 
-Whoever queues does not wait for it; the stream's own reader does, while too many answers are not
-written, and so does `Sync`. A stream that says nothing has one task, the call's own, which reads: writing
-is a task only while there is something to write, as most devices are silent most of the time.
+Code that queues events does not wait for it. The stream's own reader waits while too many responses are
+not written, and so does `Sync`. A stream without events has one task, the call's own, which reads; a task
+for writing exists only while there are events, as most devices are silent most of the time.
 
-When the server drains, what is queued is written and what the client sends is discarded. The client gets
-`GoAway` as the last event, half-closes, and is read until it has: a client that is writing when its
-stream ends may lose what it has not read.
+When the server drains, queued events are written and messages of the client are discarded. The client
+gets `GoAway` as the last event and half-closes, and the server reads until it has: a client that is
+writing when its stream ends may lose responses that it has not read.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Reje
 from server.transport.report_timer import note_written
 
 _TAKEN_MAX = 256
-"""Events in one write: large enough to share the cost of a message, small enough to stay prompt."""
+"""Events in one write: enough to share the cost of a message, few enough to stay prompt."""
 
 _TAKING_US = 500.0
-"""What it may take to take them: less is part of what their cause cost."""
+"""Time to take events that is not charged: the costs of their causes include it."""
 
 
 class StreamSender:
-    """Sends what is queued on one connection.
+    """Sends the events queued on one connection.
 
     Parameters
     ----------
     coordinator
-        Where events are taken from.
+        The source of events.
     write
         Sends events; returns when the stream has accepted them.
     single
-        Whether the stream is one device's and ends with it.
+        Whether the stream belongs to one device and ends with it.
     traces
-        Is told what was written.
+        Receives the written events.
     principal
-        Whose stream it is.
+        The principal of the stream.
     on_taken
-        Is called with the microseconds that it took to take what is written, if that was long: snapshots
-        are made only then.
+        Called with the microseconds that taking the events took, if that was long: snapshots are only
+        made then.
     """
 
     __slots__ = (
@@ -95,11 +95,11 @@ class StreamSender:
 
     @property
     def is_finishing(self) -> bool:
-        """Whether what the client sends is to be discarded."""
+        """Whether messages of the client are to be discarded."""
         return self._final_event is not None
 
     async def carry(self, reading: Coroutine[None, None, None]) -> None:
-        """Read, and write what is queued, until either ends; then close. Raises what either raises."""
+        """Read, and write queued events, until either ends; then close. Raises the error of either."""
         self._reader = asyncio.current_task()
         try:
             await reading
@@ -109,16 +109,16 @@ class StreamSender:
             if self._failure is not None:
                 raise self._failure from None
         finally:
-            # Also reached by cancellation, when the client has gone: nothing here may wait.
+            # Also reached by cancellation, when the client has disconnected: nothing here may wait.
             self._reader = self._failure = None  # no cycle is left behind
             self.close()
 
     async def write_now(self, device_id: str, event: Event) -> None:
-        """Write an event at once: on a stream for which nothing has been queued."""
+        """Write an event at once, on a stream for which nothing has been queued."""
         await self._write(((device_id, event),))
 
     def send_away(self, error: RefusalError) -> None:
-        """Write what is queued, then the reason, and let the client end the stream: it may come back."""
+        """Write the queued events, then GoAway; the client ends the stream and may reconnect."""
         if self.is_finishing:
             return
         self._final_event = GoAway(error)
@@ -126,7 +126,7 @@ class StreamSender:
             self._writing = asyncio.get_running_loop().create_task(self._write_all())
 
     async def room(self) -> None:
-        """Wait while too many answers to what the stream has said are not written yet."""
+        """Wait while too many responses to the stream's commands are not written yet."""
         while self.outbox.answers_count > self._answers_max:
             await self.flush()
 
@@ -147,7 +147,7 @@ class StreamSender:
             reader.cancel()
 
     def close(self) -> None:
-        """Drop what is queued and let everybody go who waits for it."""
+        """Drop the queued events and wake all tasks that wait for them."""
         self._is_over = True
         self.outbox.close()
         if self._writing is not None:
@@ -159,7 +159,7 @@ class StreamSender:
             self._writing = asyncio.get_running_loop().create_task(self._write_all())
 
     async def _write_all(self) -> None:
-        """Write until nothing is queued; end if that was the end."""
+        """Write until nothing is queued; end the stream after a final event."""
         outbox = self.outbox
         is_final = False
         try:
@@ -178,7 +178,7 @@ class StreamSender:
             if self._final_event is not None and not self._is_over:
                 await self._write((("", self._final_event),))
                 is_final = True
-        except Exception as failure:  # noqa: BLE001 - whoever reads raises it
+        except Exception as failure:  # noqa: BLE001 - the reader raises it
             self._failure = failure
             self._is_over = True
         finally:
@@ -189,7 +189,7 @@ class StreamSender:
             self.end()
 
     def _taken(self) -> list[tuple[str, Event]]:
-        """Take what is next."""
+        """Take the next events from the outbox."""
         measures = self._coordinator.counters.measures
         began_us = cpu_us()
         events = self._coordinator.router.take(self.outbox, _TAKEN_MAX)
@@ -210,7 +210,7 @@ class StreamSender:
 
 
 def _uncancel() -> bool:
-    """Take back one cancellation of this task; return whether there are more."""
+    """Undo one cancellation of this task; return whether there are more."""
     task = asyncio.current_task()  # kept by no frame of a traceback that the task may keep
     return task is None or task.uncancel() > 0
 

@@ -1,6 +1,6 @@
-"""Kernel: the structure of a message on the wire, walked once before anything is made of it.
+"""Kernel: the structure of a message on the wire, walked once before the message is parsed.
 
-Operations: a few nanoseconds a field; the content of texts is skipped. Nothing is allocated but the
+Operations: a few nanoseconds per field; the content of texts is skipped. Nothing is allocated except the
 stack of the walk.
 """
 
@@ -16,23 +16,25 @@ Fields = npt.NDArray[np.int64]
 Path = npt.NDArray[np.int64]
 
 KIND, SUBMESSAGE, COUNT_MAX, BYTES_MAX = 0, 1, 2, 3
-"""What `Fields[message, number]` has of a field."""
+"""Columns of `Fields[message, number]`."""
 
 UNKNOWN, NUMBER, PACKED_VARINTS, PACKED_FIXED, TEXT, MESSAGE = 0, 1, 2, 3, 4, 5
 """Kinds of fields. A field that the message does not have is skipped."""
 
 FINE, MALFORMED, TOO_MANY, TOO_LONG, TOO_LARGE = 0, 1, 2, 3, 4
-"""What a walk comes to. TOO_LARGE: the message has more fields in all than it may have."""
+"""Results of a walk. TOO_LARGE: the message has more fields in all than it may have."""
 
 FIELDS = 16
 """Field numbers that a message may have, and one more."""
 
 DEPTH_MAX = 12
-"""Messages within each other. The deepest of ours, a corner of a hole in an entry of a fleet, has 9, and
-none has itself within it."""
+"""Maximum depth of nested messages. The deepest, a corner of a hole in an entry of a fleet, has 9.
+
+No message nests itself.
+"""
 
 PATH_WIDTH = 3
-"""Of a path: the message, the field, how many of the field there were."""
+"""Columns of a path: the message, the field, how many of the field there were."""
 
 _VARINT_BYTES_MAX = 10
 _MORE = 0x80
@@ -42,7 +44,7 @@ _VARINT, _FIXED_64, _LENGTH, _FIXED_32 = 0, 1, 2, 5
 
 @leaf
 def _varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return a number and where the next field begins; -1 for that if there is none."""
+    """Return a number and the position of the next field; -1 as the position if it is cut off."""
     value = 0
     for i in range(_VARINT_BYTES_MAX):
         if at >= end:
@@ -69,7 +71,7 @@ def _packed_count(data: Bytes, at: int, length: int, kind: int) -> int:
 
 @leaf
 def _skip(data: Bytes, at: int, end: int, wire: int) -> tuple[int, int]:
-    """Return the length of a value, and where it begins, or ends if it has no length; -1 if it is cut."""
+    """Return the length of a value and its start, or its end if it has no length; -1 if cut off."""
     length = 0
     if wire == _VARINT:
         _, at = _varint(data, at, end)
@@ -86,7 +88,7 @@ def _skip(data: Bytes, at: int, end: int, wire: int) -> tuple[int, int]:
 
 @leaf
 def _count(data: Bytes, at: int, length: int, wire: int, kind: int) -> int:
-    """Return how many values of a field begin somewhere."""
+    """Return how many values of a field start at a position."""
     if wire == _LENGTH and (kind == PACKED_VARINTS or kind == PACKED_FIXED):  # noqa: PLR1714, SIM109
         return _packed_count(data, at, length, kind)
     return 1
@@ -94,7 +96,7 @@ def _count(data: Bytes, at: int, length: int, wire: int, kind: int) -> int:
 
 @leaf
 def _verdict(row: Fields, count: int, length: int, wire: int) -> int:
-    """Return whether a field keeps its bounds."""
+    """Return FINE, or the bound that a field breaks."""
     if count > row[COUNT_MAX]:
         return TOO_MANY
     if wire == _LENGTH and row[KIND] == TEXT and length > row[BYTES_MAX]:
@@ -113,19 +115,20 @@ def walk(
     data
         The message, shape (n,).
     fields
-        By message and field number: kind, number of the message within, most of it, most bytes of one.
+        By message and field number: kind, number of the nested message, maximum count, maximum bytes of
+        one.
     root
         The number of the message's type.
     elements_max
-        Fields in all that it may have, those of messages within included.
+        Maximum number of fields, including those of nested messages.
     path
-        Written: the way to the last field that was looked at, shape (DEPTH_MAX, PATH_WIDTH).
+        Written: the path to the last field visited, shape (DEPTH_MAX, PATH_WIDTH).
 
     Returns
     -------
     tuple
-        What it comes to; how many steps of the path are written; the length of the last field; how many
-        fields were walked.
+        The result of the walk; the number of steps in the path; the length of the last field; the number
+        of fields walked.
     """
     ends = np.zeros(DEPTH_MAX, dtype=np.int64)
     types = np.zeros(DEPTH_MAX, dtype=np.int64)

@@ -16,16 +16,16 @@ from server.transport import wire_kernels as k
 from server.transport.message_bounds import SMALL, MessageBound, field_bytes, field_counts, message_bounds
 
 _WALKED_BYTES_MIN = 512
-"""Shorter messages are parsed at once: whatever they have, that takes a few microseconds."""
+"""Shorter messages are parsed at once: with any content, that takes a few microseconds."""
 
 NOT_PARSABLE, PARSABLE = "not parsable", "a message of the type that the method takes"
-"""How a message that is none is refused."""
+"""Value and limit in the refusal of a message that cannot be parsed."""
 
 _UNBOUNDED = np.iinfo(np.int64).max
 
 
 class UnreadableError(RefusalError):
-    """A message that is refused for its structure. `head` is how it begins."""
+    """A message that is refused for its structure. `head` has its first bytes."""
 
     def __init__(self, field: str, value: object, limit: str, head: bytes = b"") -> None:
         super().__init__(Reason.INVALID_FIELD, field, value, limit)
@@ -33,19 +33,19 @@ class UnreadableError(RefusalError):
 
 
 class Address(NamedTuple):
-    """Which field a message begins with, and its number: a command's, or the sequence of a request."""
+    """The first field of a message, and its number: of a command, or the sequence of a request."""
 
     field: int
     number: int
 
 
 class MessageTypes:
-    """The types of requests, as the kernel takes them.
+    """The types of requests, as arrays for the kernel.
 
     Parameters
     ----------
     limits
-        What bounds follow from.
+        The limits from which the bounds follow.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -58,7 +58,7 @@ class MessageTypes:
         self._fields = np.zeros((0, k.FIELDS, 4), dtype=np.int64)
 
     def walker(self, descriptor: Any, method: str) -> Walker:  # noqa: ANN401 - protobuf has no type for it
-        """Return what verifies messages of a type that a method takes.
+        """Return the walker that verifies messages of a type for a method.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class MessageTypes:
         return self._fields
 
     def _number(self, descriptor: Any) -> int:  # noqa: ANN401
-        """Return the number of a type, which is taken in with all types that it has."""
+        """Return the number of a type; add it, with all nested types, if it is new."""
         known = self._numbers.get(descriptor.full_name)
         if known is not None:
             return known
@@ -101,7 +101,7 @@ class MessageTypes:
         return [kind, 0, count_max, 0]
 
     def path_name(self, path: k.Path, steps: int) -> str:
-        """Name a field by the way to it, as errors do: ``objects[3].keywords``."""
+        """Return the name of a field by its path, as errors do: ``objects[3].keywords``."""
         names: list[str] = []
         for i, (number, field_number, count) in enumerate(path[:steps].tolist()):
             field = self._descriptors[number].fields_by_number.get(field_number)
@@ -117,7 +117,7 @@ class MessageTypes:
 
 
 def warm_up_walk() -> None:
-    """Call the kernel with little to do."""
+    """Call the kernel with a small message."""
     types = MessageTypes(Limits())
     types.walker(geometry_pb2.Position.DESCRIPTOR, "Position").walk(b"")
 
@@ -145,7 +145,7 @@ class Walker:
             self.walk(data)
 
     def walk(self, data: bytes) -> int:
-        """Walk a message whatever its size; return how many fields it has. Raises what `verify` does."""
+        """Walk a message of any size; return the number of its fields. Raises as `verify` does."""
         types = self._types
         path = np.zeros((k.DEPTH_MAX, k.PATH_WIDTH), dtype=np.int64)
         array = np.frombuffer(data, dtype=np.uint8)
@@ -171,15 +171,15 @@ class Walker:
 
 
 _HEAD_BYTES = 64
-"""Of a message that is refused: enough to tell which command it is."""
+"""Bytes of a refused message that are kept: enough to identify its command."""
 
 _VARINT_BYTES_MAX = 10
 
 
 def address_of(head: bytes) -> Address | None:
-    """Return which command a message begins with, and its number; None if that cannot be told.
+    """Return the first command of a message and its number; None if the bytes do not show them.
 
-    The first field of every command is its number: a subscription's, a report's sequence.
+    The first field of every command is its number: a subscription's number, a report's sequence.
     """
     tag, at = _number_at(head, 0)
     if tag & 7 == 0:
@@ -192,7 +192,7 @@ def address_of(head: bytes) -> Address | None:
 
 
 def _number_at(head: bytes, at: int) -> tuple[int, int]:
-    """Return the number that begins somewhere, and where the next thing does."""
+    """Return the number at a position, and the position after it."""
     value = 0
     for i, byte in enumerate(head[at : at + _VARINT_BYTES_MAX]):
         value |= (byte & 0x7F) << (7 * i)
