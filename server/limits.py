@@ -26,7 +26,7 @@ def dead_connection_ms(keepalive_ms: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Inclusive limits. Those marked * are told to every device."""
+    """Inclusive limits. Limits marked * are sent to every device."""
 
     object_keywords_max: int = 64
     """*"""
@@ -118,7 +118,7 @@ class Limits:
     queue_max: int = 100_000
     """Commands waiting for the engine; beyond, streams are not read until it has caught up."""
     batch_max: int = 2_048
-    """Commands taken in one go: as many as make a batch worth it, a quarter of a second of re-anchors."""
+    """Commands taken at a time: enough for an efficient batch, a quarter of a second of re-anchors."""
     batch_rows_max: int = 10_000
     """Rows after which a batch takes no further command: a few milliseconds of writing."""
     sink_max: int = 1_000_000

@@ -308,7 +308,7 @@ def _described(frame: Frame) -> str:
 
 
 def _warn_of_distortion(frame: Frame) -> None:
-    """Log if distances on the plane, which decide about results, are far off from those on the ground."""
+    """Warn if distances on the plane, which decide about results, are far from those on the ground."""
     found = distortion(frame)
     if found.error <= _DISTORTION_MAX:
         return

@@ -69,7 +69,7 @@ class LiveObject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which of the live objects count: those of the last milliseconds, or the last so many published."""
+    """The live objects that count: those of the last milliseconds, or the last n published."""
 
     duration_ms: int = 0
     count: int = 0
@@ -184,7 +184,7 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Delta:
-    """One change of what a device holds for one subscription, as the engine says it."""
+    """One change of the objects that a device holds for one subscription, from the engine."""
 
     handle: int
     """The engine's number of the subscription."""

@@ -73,7 +73,7 @@ class ObjectTraces:
         self._requests: dict[int, tuple[Publish, int]] = {}  # by identity: commands may be equal
         self._followed: dict[int, _Followed] = {}
         self._began_ns = 0
-        self._committed: list[tuple[int, int, int]] = []  # object, objects of its request, time of the commit
+        self._committed: list[tuple[int, int, int]] = []  # object, objects of its request, time
 
     def __len__(self) -> int:
         """Return the number of traced objects."""
@@ -89,7 +89,7 @@ class ObjectTraces:
         self._began_ns = self._clock()
 
     def committed(self, command: Command, created: Sequence[LiveObject]) -> None:
-        """Note that what a command publishes is on disk: nothing, if it was refused or known before."""
+        """Record that the objects of a command are on disk. There are none if it was refused or known."""
         found = self._requests.pop(id(command), None)
         if found is None or not created:
             return

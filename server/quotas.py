@@ -76,7 +76,7 @@ class Bucket:
         return 0.0 if self._level >= 1.0 else (1.0 - self._level) / self.rate_per_s
 
     def take(self, count: float) -> None:
-        """Take tokens, without updating the level since `wait_s` was called."""
+        """Take tokens without an update of the level; the caller has called `wait_s`."""
         if self.is_limited:
             self._level -= count
 

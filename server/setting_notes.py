@@ -14,7 +14,7 @@ _Number = TypeVar("_Number", int, float)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the help says of a setting that its type, bounds and default do not."""
+    """Notes for the help of a setting that its type, bounds and default do not give."""
 
     unit: str = ""
     flag: str = ""

@@ -1,1 +1,1 @@
-"""The bridge: objects come from a feed of messages, and what happens to objects goes to one."""
+"""The bridge: objects come from a feed of messages, and changes of objects go to one."""

@@ -1,6 +1,6 @@
-"""What has failed is tried again, more and more rarely, for as long as the server runs.
+"""Retries of failed attempts, at growing intervals, for as long as the server runs.
 
-Nothing of a feed ends the server: a failure is a state, which `Status` and metrics show.
+No failure of a feed ends the server: it is a state, which `Status` and metrics show.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Attempts:
     Parameters
     ----------
     name
-        For the log.
+        The name for the log.
     feed
-        Of which it is.
+        The feed of the stream.
     counters
-        Where failures are counted.
+        Count the failures.
     """
 
     def __init__(self, name: str, feed: Feed, counters: Counters) -> None:
@@ -36,7 +36,7 @@ class Attempts:
         self._is_failing = False
 
     async def failed(self, error: BaseException) -> None:
-        """Note that an attempt has failed; wait until it is time for the next one."""
+        """Record that an attempt has failed; wait until it is time for the next one."""
         pause_s, self._pause_s = self._pause_s, min(2.0 * self._pause_s, _PAUSE_MAX_S)
         self._counters.bridge_failures[self._feed] += 1
         if not self._is_failing:
@@ -46,7 +46,7 @@ class Attempts:
         await asyncio.sleep(pause_s)
 
     def succeeded(self) -> None:
-        """Note that an attempt has not failed."""
+        """Record that an attempt has succeeded."""
         if not self._is_failing:
             return
         self._is_failing = False
@@ -56,7 +56,7 @@ class Attempts:
 
 
 def _reason_of(error: BaseException) -> str:
-    """Return what may be in a log of an error."""
+    """Return the text for the log about an error."""
     if isinstance(error, RefusalError):
         return error.reason.name
     return str(error) if isinstance(error, StoreError) else described(error)

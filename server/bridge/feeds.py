@@ -1,7 +1,7 @@
-"""Feeds of messages as the bridge reads and writes them: folders of Parquet, or Redis.
+"""Feeds of messages for the bridge: folders of Parquet, or Redis.
 
-What blocks is called in threads. `pyarrow` and `redis` are needed here alone, so a server without a
-bridge does without them.
+Blocking calls run in threads. Only these modules need `pyarrow` and `redis`, so a server without a bridge
+does not.
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ from server.bridge.folder import FolderSourceFeed
 
 
 class SourceFeed(Protocol):
-    """A feed that is read."""
+    """A feed to read."""
 
     streams: tuple[str, ...]
 
     def begin(self, stream: str) -> str:
-        """Return the offset before everything."""
+        """Return the offset before all messages."""
         ...
 
     def next(self, stream: str, after: str, wait_s: float) -> Iterator[Chunk]:
-        """Yield what comes behind an offset; wait a while if there is nothing.
+        """Yield the chunks after an offset; wait a while if there are none.
 
-        What cannot be read is a chunk, too: it is passed over. Whatever is raised may be tried again.
+        An unreadable part is a chunk, too, which the source skips. After any error the call may be
+        repeated.
         """
         ...
 
     def close(self) -> None:
-        """Let go of what was opened; whoever reads meanwhile is left with an error."""
+        """Release all resources; a concurrent read fails."""
         ...
 
 
 class SinkFeed(Protocol):
-    """A feed that is written."""
+    """A feed to write."""
 
     def put(self, first: int, last: int, rows: pa.Table) -> None:
-        """Append what has these numbers."""
+        """Append the rows with these numbers."""
         ...
 
 
@@ -60,7 +61,7 @@ class RedisSourceFeed:
         self._streams = Streams(address, MESSAGES, KEYS["messages"], is_patient=False)
 
     def begin(self, stream: str) -> str:  # noqa: ARG002
-        """Return what comes before every id."""
+        """Return the offset before all ids."""
         return BEGIN
 
     def next(self, stream: str, after: str, wait_s: float) -> Iterator[Chunk]:
@@ -92,13 +93,13 @@ class RedisSourceFeed:
 
 
 class FolderSinkFeed:
-    """A file for each group of rows, named by their numbers."""
+    """A feed with a file for each group of rows, named by their numbers."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def put(self, first: int, last: int, rows: pa.Table) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file atomically."""
         self._folder.mkdir(parents=True, exist_ok=True)
         name = f"{first:016d}-{last:016d}.parquet"
         temporary = self._folder / f".{name}"
@@ -107,26 +108,26 @@ class FolderSinkFeed:
 
 
 class RedisSinkFeed:
-    """Entries whose ids are the numbers of their last rows."""
+    """A feed of entries whose ids are the numbers of their last rows."""
 
     def __init__(self, address: RedisAddress) -> None:
         self._address = address
         self._streams = Streams(address, MESSAGES, KEYS["messages"], is_patient=False)
 
-    def put(self, first: int, last: int, rows: pa.Table) -> None:  # noqa: ARG002 - the last one tells
-        """Append to the streams of the objects."""
+    def put(self, first: int, last: int, rows: pa.Table) -> None:  # noqa: ARG002 - the last one is enough
+        """Append the rows to the streams of their objects."""
         for name, part in self._streams.divided(rows):
             for batch in part.combine_chunks().to_batches():
                 self._streams.put(name, f"{last}-0", batch)
 
 
 def open_source(text: str) -> SourceFeed:
-    """Return a feed that is read.
+    """Return a feed to read.
 
     Raises
     ------
     FileNotFoundError
-        If a folder is not there.
+        If a folder does not exist.
     """
     if is_redis(text):
         return RedisSourceFeed(RedisAddress.parse(text))
@@ -136,5 +137,5 @@ def open_source(text: str) -> SourceFeed:
 
 
 def open_sink(text: str) -> SinkFeed:
-    """Return a feed that is written."""
+    """Return a feed to write."""
     return RedisSinkFeed(RedisAddress.parse(text)) if is_redis(text) else FolderSinkFeed(Path(text))

@@ -1,8 +1,8 @@
-"""Reads files of a feed in a process of their own.
+"""Reads the files of a feed in a separate process.
 
-The library that decodes them is large, and not made for strangers: one flipped bit in the end of a file
-can make it end the process that it is in. So that is not the server. A reader that ends, or takes too
-long, costs the file that it was reading, and the next one begins another.
+The library that decodes them is large, and not designed for untrusted input: one flipped bit in the
+footer of a file can make it end its process. So that is not the server's. A reader that ends, or takes
+too long, costs the file that it was reading, and the next file starts another reader.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from feeds.schemas import MESSAGES
 from server.bridge.reader_worker import DONE, ERROR, FILE, HEAD, ROWS
 
 _FRAME_S = 300.0
-"""How long the next rows of a file may take, all that is checked before the first ones included."""
+"""How long the next rows of a file may take, including all checks before the first ones."""
 
 _FRAME_BYTES_MAX = 4 * BYTES_AT_ONCE_MAX
 _REASON_BYTES_MAX = 1_000
@@ -33,7 +33,7 @@ _WORKER = (
 
 
 class FileReader:
-    """A process that is begun when there is something to read. Not for two threads at once."""
+    """A process that is started when there is a file to read. Not for two threads at once."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -48,7 +48,7 @@ class FileReader:
         UnreadableError
             If it cannot be read, or ends its reader.
         OSError
-            If there is no process to be had, or it was closed meanwhile.
+            If no process can be started, or it was closed meanwhile.
         """
         worker = self._worker()
         is_done = False
@@ -64,7 +64,7 @@ class FileReader:
                     return
                 raise UnreadableError(data[:_REASON_BYTES_MAX].decode("utf-8", "replace"))
         except (EOFError, OSError) as error:
-            if self._is_closed:  # it is none of the file
+            if self._is_closed:  # not because of the file
                 raise InterruptedError(errno.EINTR, "the source ends") from None
             if isinstance(error, TimeoutError):
                 raise UnreadableError(f"its reader has not answered for {_FRAME_S:g} s") from None
@@ -74,7 +74,7 @@ class FileReader:
                 self._end()
 
     def close(self) -> None:
-        """End the process, for good. Whoever reads meanwhile is interrupted."""
+        """End the process for good. A concurrent read is interrupted."""
         self._is_closed = True
         self._end()
 
@@ -88,7 +88,7 @@ class FileReader:
             self._process = None
 
     def _worker(self) -> socket.socket:
-        """Return the socket of the process; begin one if there is none."""
+        """Return the socket of the process; start one if there is none."""
         if self._socket is not None and self._process is not None and self._process.poll() is None:
             return self._socket
         self._end()

@@ -1,9 +1,9 @@
 """A folder as a feed: Parquet files in the order of their names, which are the offsets.
 
-A file that cannot be read is set aside under `NAME.refused`, where its writer finds it, and the feed goes
-on. One that cannot be set aside, because the folder must not be written to, is remembered and passed
-over. Only regular files are opened: whoever may write into the folder could have the server wait for a
-pipe, or read what somebody else may not, by a link.
+A file that cannot be read is set aside under `NAME.refused`, where its writer finds it, and the feed
+continues. A file that cannot be set aside, because the folder is read-only, is remembered and skipped.
+Only regular files are opened: with a pipe, a writer of the folder could make the server wait, and with a
+link, read files that the writer may not read.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _FILES = "files"
 _SUFFIX = ".parquet"
 _REFUSED = ".refused"
 _NAMES_MAX = 1_000
-"""Tried for a file that is set aside beside others of its name."""
+"""Maximum number of names tried for a file that is set aside beside others of its name."""
 
 _PASSING = frozenset(
     {errno.EINTR, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE}
 )
-"""Errors of the system that are none of the file, which is tried again."""
+"""System errors with causes other than the file, which is then read again."""
 
 
 class FolderSourceFeed:
-    """Files of a folder.
+    """The files of a folder.
 
     Parameters
     ----------
     folder
-        Where they are.
+        The path of the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,19 +51,19 @@ class FolderSourceFeed:
         self._folder = folder
         self._reader = FileReader()
         self._passed_over: set[str] = set()
-        """Names of files that cannot be read, and cannot be set aside."""
+        """Names of files that can be neither read nor set aside."""
 
     def begin(self, stream: str) -> str:  # noqa: ARG002 - there is one
-        """Return what comes before every name."""
+        """Return the offset before all names."""
         return ""
 
     def next(
         self,
         stream: str,  # noqa: ARG002
         after: str,
-        wait_s: float,  # noqa: ARG002 - the caller looks again
+        wait_s: float,  # noqa: ARG002 - the caller waits
     ) -> Iterator[Chunk]:
-        """Yield the rows of the next file: all but its last ones with the offset before it."""
+        """Yield the rows of the next file; all but its last chunk have the offset before it."""
         name = self._first(after)
         if name is None:
             return
@@ -72,7 +72,7 @@ class FolderSourceFeed:
                 name.encode()  # it will be the offset
                 yield from _chunks(self._reader.chunks(file), after, name)
         except FileNotFoundError:
-            pass  # it has gone since the folder was looked through
+            pass  # it was removed after the folder was listed
         except UnreadableError as error:
             yield self._set_aside(name, after, str(error))
         except UnicodeEncodeError:
@@ -81,7 +81,7 @@ class FolderSourceFeed:
             if error.errno in _PASSING:
                 raise
             yield self._set_aside(name, after, f"it cannot be read ({described(error)})")
-        except Exception as error:  # noqa: BLE001 - whatever the libraries make of what others wrote
+        except Exception as error:  # noqa: BLE001 - any error of the libraries on data from others
             yield self._set_aside(name, after, f"it cannot be read ({described(error)})")
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class FolderSourceFeed:
         self._reader.close()
 
     def _first(self, after: str) -> str | None:
-        """Return the first name behind another. O(files)."""
+        """Return the first name after another. O(files)."""
         names = (
             entry.name
             for entry in os.scandir(self._folder)
@@ -101,7 +101,7 @@ class FolderSourceFeed:
         return min(names, default=None)
 
     def _set_aside(self, name: str, after: str, reason: str) -> Chunk:
-        """Rename a file that cannot be read; pass it over for good if that is not possible."""
+        """Rename a file that cannot be read; skip it for good if that fails."""
         path = self._folder / name
         try:
             new_path = _renamed(path)
@@ -148,7 +148,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _renamed(path: Path) -> Path:
-    """Rename a file to a name that nothing has; return that."""
+    """Rename a file to an unused name; return that."""
     for number in count(1):
         new_path = path.with_name(f"{path.name}{_REFUSED}{'' if number == 1 else f'-{number}'}")
         if number > _NAMES_MAX:
@@ -160,7 +160,7 @@ def _renamed(path: Path) -> Path:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a name can be noted."""
+    """Return whether a name can be stored as text."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -1,8 +1,8 @@
 """The rows of a Parquet file of messages, a chunk at a time, in bounded memory.
 
-What is wrong with a file is found before its first row is taken: it is read through once, and its rows
-are made in a second go. Each value is checked as Arrow checks it (`validate(full=True)`): what is no text
-in UTF-8 would otherwise be noticed by who makes a `str` of it.
+Errors in a file are found before its first row is used: a first pass reads the whole file, and a second
+one yields the rows. Arrow checks each value (`validate(full=True)`); otherwise text that is not UTF-8
+would only fail later, when it is converted to a `str`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from feeds.schemas import MESSAGES
 from server.bridge.parquet_pages import require_small_pages
 
 ROWS_MAX = 10_000_000
-"""Of a file: some minutes of taking them."""
+"""Maximum number of rows of a file: some minutes of processing."""
 
 ROW_GROUP_BYTES_MAX = 1024 * 1024 * 1024
-"""Of a row group, decompressed, as the end of the file says: writers make them of 128 MiB."""
+"""Maximum size of a row group, decompressed, according to the footer: writers make them of 128 MiB."""
 
 _FOOTER_BYTES_MAX = 4 * 1024 * 1024
-"""Of the end of a file, which is read at once: a thousand row groups have less than one."""
+"""Maximum size of a footer, which is read at once: a thousand row groups have less than one MiB."""
 
 _COLUMNS_MAX = 1_000
 _NODES_MAX = 100_000
-"""Of a list in the end of a file."""
+"""Maximum length of a list in a footer."""
 
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8
@@ -54,7 +54,7 @@ def chunks(file: BinaryIO) -> Iterator[pa.RecordBatch]:
 
 
 def _require_end(file: BinaryIO) -> None:
-    """Require that a file ends as one of Parquet, with what may be read at once."""
+    """Require that a file ends like a Parquet file, with a footer that may be read at once."""
     size = file.seek(0, os.SEEK_END)
     if size < len(_MAGIC) + _TAIL_BYTES:
         raise UnreadableError(f"it is no Parquet file: it has {size} bytes")
@@ -69,7 +69,7 @@ def _require_end(file: BinaryIO) -> None:
 
 
 def _reader(file: BinaryIO) -> pq.ParquetFile:
-    """Return what reads a file, whose sizes have been checked."""
+    """Return the reader of a file whose sizes have been checked."""
     options: dict[str, Any] = {
         "buffer_size": _BUFFER_BYTES,
         "pre_buffer": False,
@@ -80,8 +80,8 @@ def _reader(file: BinaryIO) -> pq.ParquetFile:
     metadata = pq.ParquetFile(file, **options).metadata
     _require_small(metadata)
     require_small_pages(file, metadata, frozenset(MESSAGES.names))
-    # What a column keeps once, as pages do, is made a value for each row only if that is small. The
-    # library cannot do that for lists: of these, the pages have been checked.
+    # Dictionary-encoded columns are expanded to a value for each row only if that is small. The library
+    # does not support that for lists; the check of their pages bounds them.
     leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and "." not in leaf.path]
     file.seek(0)
@@ -109,7 +109,7 @@ def _require_small(metadata: pq.FileMetaData) -> None:
 
 
 def _batches(reader: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
-    """Yield rows in the types of messages; columns that are missing are of nulls."""
+    """Yield rows in the types of messages; missing columns are nulls."""
     known = set(reader.schema_arrow.names)
     columns = [name for name in MESSAGES.names if name in known]
     if not {"action", "object_id", "time_ms"} <= known:

@@ -1,8 +1,8 @@
-"""How much the pages of a Parquet file come to, read from their headers before any is decompressed.
+"""The sizes of the pages of a Parquet file, read from their headers before any is decompressed.
 
-The end of a file says how large its columns are, and its writer may say what he likes there. What the
-reader makes room for is what the header of each page says, so these are gone through first: a struct of
-Thrift's compact protocol each, a few dozen bytes.
+The footer of a file has the sizes of its columns, but its writer may put any values there. The reader
+allocates by the header of each page, so the headers are checked first: each is a struct of Thrift's
+compact protocol, a few dozen bytes.
 
 Source: parquet-format, `parquet.thrift` (PageHeader); Thrift's compact protocol. O(pages).
 """
@@ -19,22 +19,25 @@ import pyarrow.parquet as pq
 from feeds.bounds import UnreadableError
 
 PAGE_BYTES_MAX = 64 * 1024 * 1024
-"""Of a page, decompressed. Writers aim at one."""
+"""Maximum size of a page, decompressed. Writers aim at one MiB."""
 
 VALUES_MAX = 16 * 1024 * 1024
-"""Of a column in a row group: a million rows of sixteen keywords. What one row has is decoded at once."""
+"""Maximum number of values of a column in a row group: a million rows of sixteen keywords.
+
+The values of one row are decoded at once.
+"""
 
 LIST_BYTES_MAX = 1024 * 1024 * 1024
-"""Of the texts in lists of a row group, if each were as long as the longest one of its dictionary."""
+"""Maximum bytes of texts in lists of a row group, if each had the maximum length in its dictionary."""
 
 _WORDS_MAX = 1024 * 1024
-"""Of a dictionary. Writers give it up before a tenth of that."""
+"""Maximum number of entries of a dictionary. Writers stop using it before a tenth of that."""
 
 _PAGES_MAX = 100_000
-"""Of a file: twenty times as many as ten million rows have."""
+"""Maximum number of pages of a file: twenty times as many as ten million rows have."""
 
 _HEADER_BYTES, _HEADER_BYTES_MAX = 4_096, 256 * 1024
-"""Read at first; and at most, for there may be the smallest and the largest value."""
+"""Bytes to read at first, and at most, as the smallest and the largest value may be present."""
 
 _DEPTH_MAX = 8
 _VARINT_BITS_MAX = 70
@@ -53,11 +56,11 @@ _DATA, _DICTIONARY, _DATA_V2 = 5, 7, 8
 _ENCODING = {_DATA: 2, _DICTIONARY: 2, _DATA_V2: 4}
 _VALUES = 1
 _INCREMENTAL = 7
-"""DELTA_BYTE_ARRAY: a value begins with any part of the one before it, so a page grows without bound."""
+"""DELTA_BYTE_ARRAY: a value starts with any part of the one before it, so a page grows without bound."""
 
 
 class _Header(NamedTuple):
-    """A page's header: integers by the fields that lead to them, and where the page begins behind it."""
+    """The header of a page: integers by their field paths, and the position where the page starts."""
 
     numbers: dict[tuple[int, ...], int]
     end: int
@@ -73,7 +76,7 @@ def require_small_pages(file: BinaryIO, metadata: pq.FileMetaData, columns: froz
     Raises
     ------
     UnreadableError
-        Saying which bound is broken.
+        Naming the bound that is broken.
     """
     pages = 0
     for group in range(metadata.num_row_groups):
@@ -102,7 +105,7 @@ def require_small_pages(file: BinaryIO, metadata: pq.FileMetaData, columns: froz
 
 
 def _checked(header: _Header) -> int:
-    """Return how many values a page of data has."""
+    """Verify the bounds of a page; return its number of data values, 0 for a dictionary."""
     size = header.numbers.get((_PAGE_BYTES,), 0)
     if not 0 <= size <= PAGE_BYTES_MAX:
         raise UnreadableError(f"a page comes to {size:,} bytes, must be at most {PAGE_BYTES_MAX:,}")
@@ -143,12 +146,12 @@ def _header_at(file: BinaryIO, at: int) -> _Header:
             if size >= _HEADER_BYTES_MAX:
                 raise UnreadableError("the header of a page is none") from None
             size = _HEADER_BYTES_MAX
-        except (ValueError, OverflowError):  # of a place that no file has
+        except (ValueError, OverflowError):  # of a position that no file has
             raise UnreadableError("a page is nowhere") from None
 
 
 def _longest_word(file: BinaryIO, chunk: pq.ColumnChunkMetaData, header: _Header) -> int:
-    """Return the length of the longest text of a dictionary; that of all, if it cannot be unpacked."""
+    """Return the length of the longest text of a dictionary; its whole size if it cannot be unpacked."""
     size = header.numbers.get((_PAGE_BYTES,), 0)
     if chunk.physical_type != "BYTE_ARRAY":
         return _NUMBER_BYTES
@@ -168,7 +171,7 @@ def _longest_word(file: BinaryIO, chunk: pq.ColumnChunkMetaData, header: _Header
 
 
 def _read_struct(data: bytes, at: int, path: tuple[int, ...], numbers: dict[tuple[int, ...], int]) -> int:
-    """Read a struct; return where it ends."""
+    """Read a struct; return its end."""
     if len(path) > _DEPTH_MAX:
         raise UnreadableError("the header of a page is none")
     field = 0
@@ -188,7 +191,7 @@ def _read_struct(data: bytes, at: int, path: tuple[int, ...], numbers: dict[tupl
 def _read_value(
     data: bytes, at: int, kind: int, path: tuple[int, ...], numbers: dict[tuple[int, ...], int]
 ) -> int:
-    """Read the value of a field; return where it ends."""
+    """Read the value of a field; return its end."""
     if kind in (_TRUE, _FALSE):
         return at
     if kind == _BYTE:

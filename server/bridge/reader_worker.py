@@ -1,7 +1,7 @@
-"""The process that decodes files of a feed. It is given open files, and gives back rows.
+"""The process that decodes the files of a feed. It receives open files, and returns rows.
 
-Frames, each a letter and the length of what follows: `R` rows as a record batch of Arrow's with the
-schema of messages, `E` why the file cannot be read, in words of ours, and `D` that all has been read.
+Frames, each a letter and the length of the data: `R` rows as a record batch of Arrow's with the schema of
+messages, `E` the reason why the file cannot be read, in our own words, and `D` that all has been read.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ ROWS, ERROR, DONE = b"R", b"E", b"D"
 FILE = b"F"
 
 _MEMORY_MAX = 4 * 1024**3
-"""Bytes of the process: what it is asked to read comes to less than half of that."""
+"""Memory limit of the process in bytes: reading a file takes less than half of that."""
 
 
 def main(descriptor: int) -> None:
-    """Read files until nobody sends any more."""
-    # Who ends a service may signal all of its processes. This one ends when the server closes its end.
+    """Read files until the server sends no more."""
+    # A service manager may signal all processes of a service. This one ends when the server closes its
+    # end.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_MAX, _MEMORY_MAX))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with socket.socket(fileno=descriptor) as parent:
-        _send(parent, DONE, b"")  # it is there
+        _send(parent, DONE, b"")  # it has started
         while True:
             _, files, _, _ = socket.recv_fds(parent, len(FILE), 1)
             if not files:
@@ -45,7 +46,7 @@ def main(descriptor: int) -> None:
                     _send(parent, ERROR, str(error).encode())
                 except (BrokenPipeError, ConnectionError):
                     return
-                except Exception as error:  # noqa: BLE001 - whatever the libraries make of it
+                except Exception as error:  # noqa: BLE001 - any error of the libraries
                     _send(parent, ERROR, f"it cannot be read ({described(error)})".encode())
                 else:
                     _send(parent, DONE, b"")

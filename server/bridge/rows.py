@@ -1,6 +1,6 @@
-"""Rows of a feed of messages become a command; those that are wrong are left out.
+"""Conversion of rows of a feed into a command; wrong rows are left out.
 
-Nothing here touches what the event loop changes, so it is done in the thread that reads.
+It does not touch the state of the event loop, so it runs in the thread that reads.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from server.limits import Limits
 from server.model import NewObject
 
 KEY = "source/"
-"""Begins the keys of objects of the source."""
+"""Prefix of the keys of objects from the source."""
 
 _ACTIONS = (PUBLISH, RETRACT, EXPIRE)
 
 
 class ValidatedRows(NamedTuple):
-    """What rows come to.
+    """The result of validating rows.
 
     Parameters
     ----------
     command
-        What is to be done.
+        The command of the valid rows.
     refused
-        How many rows are wrong.
+        The number of wrong rows.
     first
-        What is wrong with the first of them, without its value: that may be where somebody is.
+        The error of the first of them, without its value, which may be a person's position.
     """
 
     command: c.TakeIn
@@ -42,12 +42,12 @@ class ValidatedRows(NamedTuple):
 
 
 class RowValidator:
-    """Decides about rows.
+    """Validates rows.
 
     Parameters
     ----------
     limits, frame
-        What is accepted, and where.
+        The limits of objects, and the service area.
     """
 
     def __init__(self, limits: Limits, frame: Frame) -> None:
@@ -56,7 +56,7 @@ class RowValidator:
     def validated(
         self, rows: Sequence[Mapping[str, Any]], stream: str, offset: str, now_ms: int
     ) -> ValidatedRows:
-        """Return what rows come to at a time. O(rows)."""
+        """Return the command of rows at a time. O(rows)."""
         objects: list[NewObject] = []
         gone: list[str] = []
         refused, first = 0, ""
@@ -71,7 +71,7 @@ class RowValidator:
     def _add(
         self, row: Mapping[str, Any], objects: list[NewObject], gone: list[str], now_ms: int
     ) -> None:
-        """Add what a row says.
+        """Add the object or key of a row.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class RowValidator:
         if row["ttl_ms"] is not None:
             left_ms = min(left_ms, time_ms + row["ttl_ms"] - now_ms)
             if left_ms <= 0:
-                return  # it has expired on its way
+                return  # it has expired in transit
         words = tuple(word or "" for word in row["keywords"])
         new = NewObject(row["lon"], row["lat"], words, left_ms, row["payload"] or b"", key)
         objects.append(checked_object(new, self._limits, self._frame, f"object {object_id}"))

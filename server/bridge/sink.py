@@ -1,7 +1,8 @@
-"""The sink: what happens to objects goes to a feed, in order, at least once.
+"""The sink: changes of objects go to a feed, in order, at least once.
 
-It goes to disk with what makes it happen, and leaves when it was told. So a server that is killed tells
-the last of it again, under the same numbers or larger ones, and loses nothing.
+A change is written to disk with the command that causes it, and deleted when it was written to the feed.
+So a server that was killed writes the last changes again, under the same numbers or larger ones, and
+loses nothing.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ from server.store.mutations import Happened
 
 _AT_ONCE = 5_000
 _WAIT_S = 0.05
-"""Between two looks at what there is to tell."""
+"""Interval between two checks for changes."""
 
 Execute = Callable[[c.Command], Awaitable[Any]]
 
 
 class Sink:
-    """Tells a feed.
+    """Writes changes to a feed.
 
     Parameters
     ----------
     target
         The feed.
     store
-        What keeps that which is to be told.
+        The store with the changes.
     execute
-        Carries out commands.
+        Executes commands.
     counters
-        Where failures are counted.
+        Count the failures.
     """
 
     def __init__(
@@ -50,19 +51,19 @@ class Sink:
         self._attempts = Attempts("sink", Feed.SINK, counters)
 
     async def run(self) -> None:
-        """Tell what happens, until cancelled."""
+        """Write changes to the feed, until cancelled."""
         while True:
             try:
                 if not self._store.unsent_count or not await self._send():
                     await asyncio.sleep(_WAIT_S)
                     continue
-            except Exception as error:  # noqa: BLE001 - nothing of a feed ends the server
+            except Exception as error:  # noqa: BLE001 - no error of a feed ends the server
                 await self._attempts.failed(error)
             else:
                 self._attempts.succeeded()
 
     async def _send(self) -> int:
-        """Tell what is next; return how much."""
+        """Write the next changes to the feed; return their number."""
         happened = await asyncio.to_thread(self._store.unsent, _AT_ONCE)
         if happened:
             first, last = happened[0].number, happened[-1].number
@@ -72,7 +73,7 @@ class Sink:
 
 
 def _rows(happened: Sequence[Happened]) -> pa.Table:
-    """Return rows of the feed."""
+    """Return the rows of changes for the feed."""
     rows = []
     for one in happened:
         row: dict[str, Any] = {

@@ -1,10 +1,11 @@
 """The source: objects of a feed become objects of the server, each once.
 
-Rows are taken in chunks, in order; how far goes to disk with what they bring, so a server that was
-killed goes on where it was. Keys tell what is known: `source/` and the object's number in the feed.
+Rows are taken in chunks, in order. The offset goes to disk with the objects of a chunk, so a server that
+was killed continues where it was. Keys identify known objects: `source/` and the object's number in the
+feed.
 
-Reading, decoding and judging rows is done in threads of the source's own: a feed that does not answer, or
-is large, holds nobody else up.
+Reading, decoding and validating rows run in threads of the source: a feed that is slow, or large, delays
+no other work.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ _log = logging.getLogger(__name__)
 _WAIT_S = 0.25
 _THREADS_MAX = 16
 _QUIET_S = 1.0
-"""Between two lines of the log about rows that are refused."""
+"""Interval between two log lines about refused rows."""
 
 Execute = Callable[[c.Command], Awaitable[Any]]
 _Found = TypeVar("_Found")
 
 
 class Source:
-    """Takes a feed.
+    """Takes objects from a feed.
 
     Parameters
     ----------
     source
         The feed.
     offsets
-        Up to where its streams were taken.
+        The offsets up to which its streams were read.
     coordinator
-        What is accepted, and what time it is.
+        Has the limits, and the time.
     execute
-        Carries out commands.
+        Executes commands.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Source:
         )
 
     async def run(self) -> None:
-        """Take what comes, until cancelled."""
+        """Take objects from all streams, until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 for stream in self._source.streams:
@@ -73,7 +74,7 @@ class Source:
             self._source.close()
 
     async def _take(self, stream: str) -> None:
-        """Take a stream, whatever happens to it."""
+        """Take objects from a stream, and retry after errors."""
         after = self._offsets.get(stream, self._source.begin(stream))
         attempts = Attempts(f"source, stream {stream}", Feed.SOURCE, self._coordinator.counters)
         while True:
@@ -83,7 +84,7 @@ class Source:
                 while (chunk := await self._in_thread(next, found, None)) is not None:
                     await self._take_in(chunk, stream, after, attempts)
                     after, count = chunk.offset, count + 1
-            except Exception as error:  # noqa: BLE001 - nothing of a feed ends the server
+            except Exception as error:  # noqa: BLE001 - no error of a feed ends the server
                 await attempts.failed(error)
                 continue
             attempts.succeeded()
@@ -92,7 +93,7 @@ class Source:
                 await asyncio.sleep(_WAIT_S)
 
     async def _take_in(self, chunk: Chunk, stream: str, after: str, attempts: Attempts) -> None:
-        """Have a chunk carried out, however often that takes."""
+        """Execute the command of a chunk, and retry until it is accepted."""
         if chunk.passed_over:
             self._coordinator.counters.source_unreadable += 1
             _log.warning("source: %s", chunk.passed_over)
@@ -116,7 +117,7 @@ class Source:
                 return
 
     def _count(self, validated: ValidatedRows) -> None:
-        """Count what is refused, and have it in the log."""
+        """Count refused rows, and log them."""
         if validated.refused:
             self._coordinator.counters.source_refused += validated.refused
             self._refusals.note(validated.refused, validated.first)
@@ -126,7 +127,7 @@ class Source:
 
 
 class _Refusals:
-    """Rows that are refused, as lines of the log: one a second at most."""
+    """Refused rows as lines of the log: one a second at most."""
 
     def __init__(self) -> None:
         self._count, self._first = 0, ""
@@ -138,7 +139,7 @@ class _Refusals:
         self.flush()
 
     def flush(self) -> None:
-        """Log what there is, if it is time."""
+        """Log the refused rows, if it is time."""
         now_s = time.monotonic()
         if not self._count or now_s - self._logged_s < _QUIET_S:
             return

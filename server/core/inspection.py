@@ -273,7 +273,7 @@ class Inspector:
         return length(x_m - point.x_m, y_m - point.y_m, r_m)
 
     def _early_verdict(self, found: InspectedSubscription, object_id: int) -> Judgement | None:
-        """Return the verdict for an object that is not alive or a parked subscription; else None."""
+        """Return the judgement of a parked subscription or an object that is not alive; else None."""
         if not self._is_there(object_id):
             was_there = 0 < object_id <= self._coordinator.latest_object_id
             return Judgement(object_id, Verdict.GONE if was_there else Verdict.UNKNOWN_OBJECT)

@@ -177,7 +177,7 @@ class MatchingService:
         self.objects.put_columns(columns)
 
     def begin_ids(self, next_id: int) -> None:
-        """State that all ids below `next_id` were given: windows of n objects count removed ones."""
+        """Set the next object id: windows of the last n objects count removed objects, too."""
         self.engine.objects.windows.next_id = next_id
 
     def retract(self, ids: Sequence[int]) -> list[Delta]:

@@ -1,4 +1,4 @@
-"""Authentication: who is it that begins a call? Asked once a call, of nothing but its token."""
+"""Authentication: the identity of a caller. It runs once per call, and uses only the token."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from server.quotas import Account
 
 
 class Authenticator:
-    """Knows who may come in.
+    """Authenticates callers.
 
     Parameters
     ----------
     static_tokens
-        Secrets for development: who presents one may do everything as anybody of the default tenant.
+        Secrets for development: a caller with one may do everything, with any id of the default tenant.
     verifier
-        Of signed tokens; None if there are none.
+        Verifies signed tokens; None if there are none.
     """
 
     def __init__(self, static_tokens: Iterable[str] = (), verifier: TokenVerifier | None = None) -> None:
@@ -28,21 +28,21 @@ class Authenticator:
 
     @property
     def accounts(self) -> list[Account]:
-        """Those of callers that have shown signed tokens and are still there."""
+        """The accounts of callers with signed tokens that are still connected."""
         return [] if self._verifier is None else self._verifier.accounts.all()
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody is asked who he is."""
+        """Whether callers need no token."""
         return not self._static and self._verifier is None
 
     def principal(self, token: str | None) -> Principal:
-        """Return whose token it is. Constant time for what is compared with secrets.
+        """Return the principal of a token. Comparisons with secrets take constant time.
 
         Raises
         ------
         RefusalError
-            UNAUTHENTICATED or TOKEN_EXPIRED, without a word of the token.
+            UNAUTHENTICATED or TOKEN_EXPIRED, without any part of the token.
         """
         if self.is_open:
             return ANYBODY

@@ -1,4 +1,4 @@
-"""The server's certificate and key, and the certificates that clients are verified with. PEM files."""
+"""The server's certificate and key, and the roots that verify clients' certificates. PEM files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from server.identity.watched_file import FileError, WatchedFiles, read_bytes
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """What the files have."""
+    """The content of the files."""
 
     chain: bytes
     key: bytes
     client_roots: bytes | None = None
-    """With which clients' certificates are verified; None if they need none."""
+    """The roots that verify clients' certificates; None if clients need none."""
 
 
 def watched_certificates(
@@ -43,12 +43,12 @@ def watched_certificates(
 
 
 def read_certificates(chain: Path, key: Path, client_roots: Path | None = None) -> Certificates:
-    """Read certificates.
+    """Return the certificates in files.
 
     Raises
     ------
     FileError
-        If one is broken or not valid now, or the key is not that of the certificate.
+        If one is broken or not valid now, or the key does not belong to the certificate.
     """
     chain_pem, key_pem = read_bytes(chain), read_bytes(key)
     certificates = read_chain(chain_pem, chain)
@@ -65,7 +65,7 @@ def read_certificates(chain: Path, key: Path, client_roots: Path | None = None) 
 
 
 def read_private_key(pem: bytes, path: Path) -> PrivateKeyTypes:
-    """Read a key of a file.
+    """Return the private key in a file.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def read_private_key(pem: bytes, path: Path) -> PrivateKeyTypes:
 
 
 def read_chain(pem: bytes, path: Path) -> list[x509.Certificate]:
-    """Read certificates of a file.
+    """Return the certificates in a file.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Signs tokens, for development and tests: what an identity provider does in production."""
+"""Signing of tokens, for development and tests; an identity provider does it in production."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KEY_ID_LENGTH = 16
 
 
 class Issuer:
-    """Signs with an Ed25519 key.
+    """Signs tokens with an Ed25519 key.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Issuer:
 
     @classmethod
     def read(cls, path: Path) -> Issuer:
-        """Read a key.
+        """Return an issuer with the key in a file.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Issuer:
         Raises
         ------
         FileError
-            If that is not possible; a file that is there is not overwritten.
+            If that is not possible; an existing file is not overwritten.
         """
         pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         try:
@@ -99,17 +99,17 @@ class Issuer:
         Parameters
         ----------
         name
-            Of the device, gateway, publisher or operator.
+            The id of the device, gateway, publisher or operator.
         roles
-            What it may be.
+            Its roles.
         tenant
             Empty for the default one.
         audience, issuer
-            What the server expects; no issuer if that is empty.
+            The values that the server expects; an empty issuer is left out.
         ttl_s
-            How long it is good.
+            Lifetime of the token in seconds.
         claims
-            Others, or in place of these.
+            Further claims, or replacements of these.
         """
         now_s = int(time.time())
         issued: dict[str, object] = {

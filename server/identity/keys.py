@@ -1,4 +1,4 @@
-"""The public keys that tokens are signed with: a JSON Web Key Set in a file."""
+"""The public keys that verify tokens: a JSON Web Key Set in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 ALGORITHMS = frozenset(
     {"EdDSA", "ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
 )
-"""Those in which who can verify cannot sign. The key says which one, never the token."""
+"""Asymmetric algorithms: a verifier cannot sign. The key determines the algorithm, never the token."""
 
 _RSA_BITS_MIN = 2048
 _PRIVATE = "d"
@@ -31,24 +31,23 @@ Keys = Mapping[str, jwt.PyJWK]
 
 
 def read_keys(path: Path) -> Keys:
-    """Read a key set.
+    """Return the keys in a file.
 
     Raises
     ------
     FileError
-        Saying what is wrong with which key.
+        Naming the key and its flaw.
     """
     return parse_keys(read_bytes(path), path)
 
 
 def parse_keys(content: bytes, path: Path) -> Keys:
-    """Read a key set of a file. Keys that cannot be used here are passed over, and named in the log.
+    """Return the keys in a key set. Keys that cannot be used here are skipped and logged.
 
     Raises
     ------
     FileError
-        If it has no key that can be used, or one that must not be there; saying what is wrong with
-        which key.
+        If it has no usable key, or one that must not be there; naming the key and its flaw.
     """
     try:
         found = json.loads(content)
@@ -77,7 +76,7 @@ def parse_keys(content: bytes, path: Path) -> Keys:
 
 
 class _UnusableError(Exception):
-    """A key is none that tokens are verified with here; others of its set are."""
+    """A key cannot verify tokens here; others of its set may."""
 
 
 def _read_key(entry: Any, where: str) -> tuple[str, jwt.PyJWK]:  # noqa: ANN401 - JSON
@@ -96,7 +95,7 @@ def _read_key(entry: Any, where: str) -> tuple[str, jwt.PyJWK]:  # noqa: ANN401 
         raise _UnusableError(f"{where} is for something else, must be for signatures")
     try:
         key = jwt.PyJWK(entry)
-    except Exception as error:  # whatever the libraries make of it
+    except Exception as error:  # any error of the libraries
         raise _UnusableError(f"{where} cannot be read as a key of its kind") from error
     if key.algorithm_name not in ALGORITHMS:
         algorithms = ", ".join(sorted(ALGORITHMS))

@@ -14,7 +14,7 @@ def write_private(path: Path, data: bytes) -> None:
     Raises
     ------
     OSError
-        If that is not possible; a file that is there is not overwritten.
+        If that is not possible; an existing file is not overwritten.
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
         file.write(data)

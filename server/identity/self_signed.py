@@ -1,4 +1,4 @@
-"""A certificate that signs itself: for a demo on this machine, or for a trial on a few."""
+"""A self-signed certificate: for a demo on this machine, or for a trial on a few."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from server.identity.private_file import write_private
 THIS_MACHINE = ("localhost", "127.0.0.1")
 
 _BACKDATED = timedelta(minutes=5)
-"""For clients whose clock is a little behind."""
+"""For clients whose clocks are slightly behind."""
 
 
 def write_self_signed(
     certificate: Path, key: Path, hosts: Sequence[str] = THIS_MACHINE, *, days: int = 1
 ) -> None:
-    """Write a certificate that signs itself, and its private key.
+    """Write a self-signed certificate, and its private key.
 
     Clients verify the server by the certificate itself, as the only root that they trust.
 
     Parameters
     ----------
     certificate, key
-        Files, PEM; what is there is replaced. Only the owner can read the key.
+        Files, PEM; existing ones are replaced. Only the owner can read the key.
     hosts
         Names and IP addresses under which clients reach the server; at least one.
     days
@@ -42,7 +42,7 @@ def write_self_signed(
     OSError
         If a file cannot be written.
     ValueError
-        If a host is no name that a certificate can have.
+        If a host is no valid name for a certificate.
     """
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])])

@@ -1,4 +1,4 @@
-"""Identity as the settings want it."""
+"""Identity according to the settings."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from server.quotas import Accounts, Quota
 from server.settings import ServerSettings
 
 _DEVICE_STREAMS_MAX = 8
-"""A phone has one, and another while it changes networks."""
+"""A phone has one stream, and another while it changes networks."""
 
 _DEVICE_CALLS_MAX = 64
-"""Searches and the like that it may have asked at once."""
+"""Searches and similar calls that a device may have in progress."""
 
 _STREAMS_MAX = 10_000
-"""Of any other caller: a gateway may have a stream for each of its devices."""
+"""Streams of any other caller: a gateway may have one for each of its devices."""
 
 
 _WEIGHT_OF_MANY = 8.0
-"""Turns for each one of a device, where several callers wait: it speaks for many."""
+"""Turns for each one of a device when several callers wait: the caller acts for many."""
 
 
 class Identity(NamedTuple):
-    """Who may come in, and how the port is shown to be ours."""
+    """The authentication of callers, and the server's certificates."""
 
     authenticator: Authenticator
     certificates: WatchedFiles[Certificates] | None
 
 
 def _quota_of_many(rate: float, share: float) -> Quota:
-    """Return what a caller may use that speaks for many."""
+    """Return the quota of a caller that acts for many."""
     return Quota(rate, _STREAMS_MAX, share, _STREAMS_MAX, _WEIGHT_OF_MANY)
 
 
 def identity_of(settings: ServerSettings) -> Identity:
-    """Read keys and certificates.
+    """Return the authenticator and certificates of the settings.
 
     Raises
     ------
     FileError
-        If one of them cannot be used.
+        If a key or certificate cannot be used.
     """
     verifier = None
     if settings.jwks is not None:

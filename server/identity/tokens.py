@@ -1,6 +1,6 @@
 """Signed tokens: a JSON Web Token becomes a principal.
 
-About 0.1 ms; what was verified is kept for a while.
+Verification takes about 0.1 ms; verified tokens are cached for a while.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from server.principal import DEFAULT_TENANT, Principal, Role
 from server.quotas import Accounts, Quota
 
 _KEPT_MAX = 10_000
-"""Tokens verified lately, in each of two generations, so that a caller costs one verification."""
+"""Tokens that each of two generations caches, so that a caller costs one verification."""
 
 TOKEN_LENGTH_MAX = 6_000
-"""Characters. Metadata of a call that are larger than 8 kB are refused by gRPC anyway."""
+"""Characters. gRPC refuses calls with metadata larger than 8 kB anyway."""
 
 NAME_LENGTH_MAX = 128
 _TIME_MAX_S = 1e11
@@ -34,21 +34,21 @@ Quotas = Mapping[Role, Quota]
 
 
 def is_name(name: object) -> bool:
-    """Whether a token may be for a name."""
+    """Return whether a token may be for a name."""
     return isinstance(name, str) and 1 <= len(name) <= NAME_LENGTH_MAX and name.isprintable()
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPolicy:
-    """What a token must say."""
+    """The requirements for a token."""
 
     audience: str
     issuer: str = ""
     """Empty for any."""
     skew_s: float = 30.0
-    """How far the clocks of who signs and of this server may be apart."""
+    """Tolerated difference between the clocks of the signer and of this server."""
     tenants: Collection[str] = ()
-    """Known beside the default one."""
+    """Tenants besides the default one."""
 
 
 class TokenVerifier:
@@ -59,13 +59,13 @@ class TokenVerifier:
     keys
         The file of public keys.
     policy
-        What tokens must say.
+        The requirements for tokens.
     quotas
-        What callers may use, by role.
+        The quotas of callers, by role.
     clock
         Seconds since 1970.
     accounts
-        Those of callers.
+        The accounts of callers.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class TokenVerifier:
         self._kept: LruCache[bytes, Principal] = LruCache(_KEPT_MAX)
 
     def principal(self, token: str) -> Principal:
-        """Return whom a token is of.
+        """Return the principal of a token.
 
         Raises
         ------
         RefusalError
-            UNAUTHENTICATED or TOKEN_EXPIRED. It says what is wrong, and nothing of what the token has.
+            UNAUTHENTICATED or TOKEN_EXPIRED. It names the flaw, without any content of the token.
         """
         keys = self._keys.look()
         if self._keys.generation != self._generation:
@@ -156,7 +156,7 @@ class TokenVerifier:
 
 
 def expired() -> RefusalError:
-    """Return the refusal of a token that is not good any more."""
+    """Return the refusal of an expired token."""
     return RefusalError(Reason.TOKEN_EXPIRED, "token.exp", "in the past", "in the future; show another")
 
 

@@ -1,6 +1,6 @@
 """Files whose contents may change while the server runs.
 
-They are looked at when somebody needs them, and never polled.
+They are checked when they are needed, and never polled.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Generic, TypeVar
 _log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
-"""Between two looks at most: somebody who needs them a thousand times a second costs one look."""
+"""Minimum interval between two checks: a thousand uses a second cost one check."""
 
 _Content = TypeVar("_Content")
 _Stamp = tuple[tuple[int, int, int], ...]
 
 
 class FileError(Exception):
-    """A file is not what it should be. The message names the file, and nothing secret."""
+    """A file is not as required. The message names the file, and nothing secret."""
 
 
 class WatchedFiles(Generic[_Content]):
-    """What some files say together.
+    """The combined content of some files.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ class WatchedFiles(Generic[_Content]):
         self._stamp = self._stamped()
         self.content = read()
         self.generation = 1
-        """One more whenever they have changed."""
+        """Incremented whenever the files have changed."""
 
     def look(self) -> _Content:
-        """Return what they say; what they said before, if that is wrong now. One `stat` a second."""
+        """Return the content; the previous one if the present one is wrong. One `stat` a second."""
         now_s = self._clock()
         if now_s - self._looked_s < LOOK_S:
             return self.content
@@ -73,7 +73,7 @@ class WatchedFiles(Generic[_Content]):
                 _log.info("%s: read again", ", ".join(map(str, self._paths)))
         except FileError as error:
             _log.error("what was read before stays in force: %s", error)
-        except Exception as error:  # noqa: BLE001 - whatever a library makes of what a file has
+        except Exception as error:  # noqa: BLE001 - any error of a library on the content
             files = ", ".join(map(str, self._paths))
             _log.error("what was read before stays in force: %s: %s", files, type(error).__name__)
         return self.content
@@ -90,7 +90,7 @@ class WatchedFiles(Generic[_Content]):
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a file has.
+    """Return the content of a file.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""What operators see of a running server: readings, metrics, and what they are called."""
+"""Monitoring of a running server for operators: readings, metrics, and their names."""

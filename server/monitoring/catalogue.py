@@ -1,7 +1,7 @@
-"""The metrics there are: names, helps and labels. What `Status` tells by a name, Prometheus is told, too.
+"""The metrics: names, helps and labels. Prometheus gets the values that `Status` has under a name.
 
-A dotted name, `parked.AWAY`, is a metric with a label. Labels have the values of enumerations of the
-program and nothing else, so that there are as many series with a million devices as with none.
+A dotted name, `parked.AWAY`, is a metric with a label. Labels have only the values of enumerations of the
+program, so that the number of series does not depend on the number of devices.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Metric(NamedTuple):
     Parameters
     ----------
     help_text
-        What it says.
+        Its description.
     label
-        What its series differ by; empty if there is one.
+        The label that distinguishes its series; empty if there is one series.
     """
 
     help_text: str
@@ -49,7 +49,7 @@ COUNTERS = {
     "parked": Metric("Devices that were parked.", "reason"),
     "rejected": Metric("Commands and calls that were refused.", "reason"),
 }
-"""What only grows, by the name in `Status`."""
+"""Metrics that only grow, by the name in `Status`."""
 
 GAUGES = {
     "devices": Metric("Devices; CATCHING_UP are those that read too slowly.", "state"),
@@ -71,7 +71,7 @@ GAUGES = {
     "first_hello_ms": Metric("From when the server began to serve to the first hello; 0 if none came."),
     "last_snapshot_ms": Metric("The same to the last snapshot that was written."),
 }
-"""What there is now, by the name in `Status`."""
+"""Metrics of the present state, by the name in `Status`."""
 
 MEASURES = {
     "report_latency_us": Metric(
@@ -86,7 +86,7 @@ MEASURES = {
     "evaluation_us": Metric("Batches of evaluations, on the event loop."),
     "evaluation_subscriptions": Metric("Subscriptions of a batch of evaluations."),
 }
-"""Distributions since the server began, by the name in `Status`."""
+"""Distributions since the server started, by the name in `Status`."""
 
 SILENCE = "silence_ms"
 SILENCE_HELP = "How long ago attached devices were last seen; a distribution of now."

@@ -1,4 +1,4 @@
-"""A reading as Prometheus takes it: families of samples, in base units."""
+"""A reading in the form of Prometheus: families of samples, in base units."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNITS_S = {"us": 1e-6, "ms": 1e-3}
 
 
 def families_of(reading: Reading) -> Iterator[Family]:
-    """Yield what a reading says."""
+    """Yield the families of a reading."""
     state = GaugeMetricFamily(f"{PREFIX}state", "1 for what the server is doing.", labels=["state"])
     for one in ServerState:
         state.add_metric([one.name], float(one is reading.state))
@@ -65,7 +65,7 @@ def _plain(
 
 
 def _named(name: str) -> str:
-    """Return the name that a metric has for Prometheus, which wants seconds."""
+    """Return the name of a metric for Prometheus, which requires seconds."""
     stem, _, unit = name.rpartition("_")
     return f"{PREFIX}{stem}_seconds" if unit in _UNITS_S else f"{PREFIX}{name}"
 
@@ -75,7 +75,7 @@ def _unit_s(name: str) -> float:
 
 
 def _buckets(name: str, classes: Classes) -> tuple[list[tuple[str, float]], float]:
-    """Return classes as Prometheus counts them: all up to a bound, that included.
+    """Return classes in the form of Prometheus: counts up to a bound, including it.
 
     A duration below a bound is also at most that; a number below one is at most one less.
     """

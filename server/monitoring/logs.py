@@ -1,8 +1,8 @@
-"""The server's log, as text for people or as JSON for programs, one line an entry.
+"""The server's log, as text for people or as JSON for programs, one line per entry.
 
-What devices and publishers send never gets into it. Our own entries do not say it, and of errors that
-nobody expected, whose messages may, the log has type and place alone; of other people's entries, which
-repeat such messages, the first line. `StoreError` and the like say nothing of what was sent.
+Data from devices and publishers never gets into it. The server's own entries do not contain it. Of
+unexpected errors, whose messages may, the log has only type and place; of entries of libraries, which
+repeat such messages, only the first line. `StoreError` and similar errors contain no received data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from server.errors import BridgeError, MetricsPortError, StoreError
 
 _OURS = ("server", "safe_region", "engine", "index", "feeds", "cli")
 _HARMLESS = (StoreError, BridgeError, MetricsPortError, OSError)
-"""Errors whose messages are of files, addresses and the system."""
+"""Errors whose messages are about files, addresses and the system."""
 _FRAMES_MAX = 20
 
 
@@ -32,33 +32,33 @@ def begin_logging(level: str, log_format: Literal["text", "json"]) -> None:
 
 
 def _log_end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Log what ends the process, in place of a traceback with what it says."""
+    """Log the error that ends the process, in place of a traceback with its message."""
     if issubclass(kind, KeyboardInterrupt):
         return
     logging.getLogger(__name__).critical("the server ends", exc_info=(kind, error, trace))
 
 
 def record_text(record: logging.LogRecord) -> str:
-    """Return the message of an entry, but for what may be of a caller."""
+    """Return the message of an entry, without parts that may contain data of a caller."""
     message = record.getMessage()
     is_ours = record.name.partition(".")[0] in _OURS
     return message if is_ours else message.partition("\n")[0]
 
 
 def error_text(error: BaseException) -> str:
-    """Return what of an error may be in a log: its type, its message if that is harmless."""
+    """Return the text for the log about an error: its type, and its message if that is harmless."""
     name = type(error).__name__
     return f"{name}: {error}" if isinstance(error, _HARMLESS) else name
 
 
 def places(error: BaseException) -> list[str]:
-    """Return where an error was raised, the innermost place last: file, line, function."""
+    """Return the places where an error was raised, the innermost last: file, line, function."""
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES_MAX:]
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
 
 
 class TextFormatter(logging.Formatter):
-    """A line for people; of an error a few more, with where it was raised."""
+    """Formats an entry as a line for people; for an error, further lines show where it was raised."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -69,7 +69,7 @@ class TextFormatter(logging.Formatter):
         return super().formatMessage(record)
 
     def formatException(self, ei: object) -> str:  # noqa: N802 - logging's
-        """Return type and places, without what was sent."""
+        """Return type and places, without received data."""
         error = ei[1] if isinstance(ei, tuple) else None
         if not isinstance(error, BaseException):
             return ""
@@ -77,7 +77,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """An object a line: `time`, `level`, `logger`, `message`; of an error also `error` and `places`."""
+    """Formats an object per line: `time`, `level`, `logger`, `message`; for errors `error`, `places`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

@@ -1,10 +1,10 @@
-"""The metrics port: what there is, for Prometheus, over HTTP, on a thread of its own.
+"""The metrics port: metrics for Prometheus, over HTTP, in a separate thread.
 
-What is told is read on the event loop of the server, which takes it a millisecond or two, and put into
-text on the thread, which has an event loop of its own: scrapes do not wait for each other, nor for
-somebody who takes his time. A request and its answer have five seconds together; of too many, the one
-that has been there longest goes. Whoever may reach the port may read it, so it is on the loopback
-interface unless told otherwise, and answers there to names of that alone (`scrape_request`).
+The metrics are read on the event loop of the server, which takes a millisecond or two, and rendered as
+text in the thread, which has its own event loop: scrapes do not wait for each other, nor for a slow
+client. A request and its response have five seconds together; of too many, the oldest is closed. Any
+client that reaches the port can read it, so it is on the loopback interface by default, and accepts only
+names of that interface there (`scrape_request`).
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from server.monitoring.scrape_request import HEAD_BYTES_MAX, BadRequestError, Sc
 _log = logging.getLogger(__name__)
 
 _ANSWER_S = 2.0
-"""How long the event loop may take to be read; then a scrape says only that it has not answered."""
+"""How long reading on the event loop may take; then a scrape only reports the delay."""
 
 _CALLER_S = 5.0
-"""How long a request may take, from the connection to the last byte of its answer."""
+"""How long a request may take, from the connection to the last byte of its response."""
 
 _CONNECTIONS_MAX = 64
-"""Beyond, the oldest is closed."""
+"""Maximum number of connections; beyond, the oldest is closed."""
 
 _STOP_S = 1.0
-"""How long a scrape under way may go on when the port is closed."""
+"""How long a scrape in progress may continue when the port is closed."""
 
 _HEAD_END = b"\r\n\r\n"
 
 
 class _Families(Collector):
-    """What one scrape is told."""
+    """The content of one scrape."""
 
     def __init__(self, delay_s: float, reading: Reading | None) -> None:
         self._delay_s, self._reading = delay_s, reading
 
     def collect(self) -> Iterator[Family]:
-        """Yield what there is."""
+        """Yield the families."""
         yield GaugeMetricFamily(
             f"{PREFIX}event_loop_delay_seconds",
             "How long this scrape waited for the loop.",
@@ -67,17 +67,17 @@ class _Families(Collector):
 
 
 class MetricsPort:
-    """A port that listens. `serve` begins to answer.
+    """A listening port. `serve` starts to respond.
 
     Parameters
     ----------
     host, port
-        Where; 0 chooses a port.
+        The address; port 0 chooses a port.
 
     Raises
     ------
     MetricsPortError
-        If the address cannot be listened on.
+        If it cannot listen on the address.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -101,13 +101,13 @@ class MetricsPort:
         """Tasks of connections, the oldest first."""
 
     def serve(self, read: Callable[[], Reading], loop: asyncio.AbstractEventLoop) -> None:
-        """Answer scrapes with what is read on a loop."""
+        """Respond to scrapes with readings from an event loop."""
         self._read, self._server_loop = read, loop
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening. A scrape under way is finished, or left if that takes over a second."""
+        """Stop listening. A scrape in progress is finished, or cancelled if that takes over a second."""
         if self._thread is None:
             self._socket.close()
             self._loop.close()
@@ -130,14 +130,14 @@ class MetricsPort:
         await asyncio.gather(*self._callers, return_exceptions=True)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Begin to answer somebody; let go of whoever has been there longest, if there are too many."""
+        """Start to respond to a client; close the oldest connection if there are too many."""
         if len(self._callers) >= _CONNECTIONS_MAX:
             next(iter(self._callers)).cancel()
         task = self._loop.create_task(self._answer(reader, writer))
         self._callers[task] = None
 
         def ended(task: asyncio.Task[None]) -> None:
-            # Here and not in the task: one that is cancelled before its first step runs no `finally`.
+            # Here and not in the task: a task that is cancelled before its first step runs no `finally`.
             del self._callers[task]
             writer.transport.abort()
 
@@ -151,7 +151,7 @@ class MetricsPort:
                 writer.close()
                 await writer.wait_closed()
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError) as error:
-            # It is the caller's own affair.
+            # The caller's connection failed or was too slow.
             _log.debug("a scrape was broken off: %s", type(error).__name__)
 
     async def _response(self, reader: asyncio.StreamReader) -> bytes:
@@ -165,7 +165,7 @@ class MetricsPort:
         return _rendered(scrape, _Families(*await self._reading()))
 
     async def _reading(self) -> tuple[float, Reading | None]:
-        """Return how long the server's loop took to be read, and what it says."""
+        """Return the delay of the server's loop in seconds, and the reading; None if it took too long."""
         began_s = time.perf_counter()
 
         async def read() -> tuple[float, Reading]:
@@ -183,7 +183,7 @@ class MetricsPort:
 
 
 def _rendered(scrape: Scrape, families: _Families) -> bytes:
-    """Return the answer to a scrape."""
+    """Return the response to a scrape."""
     registry = CollectorRegistry()
     registry.register(families)
     ProcessCollector(registry=registry)
@@ -205,7 +205,7 @@ def _message(status: str, headers: dict[str, str], body: bytes, *, is_head: bool
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Listen, without asking a name server what this machine is called."""
+    """Listen, without a DNS look-up of this machine's name."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=_CONNECTIONS_MAX)
 

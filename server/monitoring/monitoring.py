@@ -1,4 +1,4 @@
-"""Monitoring as a whole: opened before the server does anything else, if asked for, and closed last."""
+"""Monitoring as a whole: opened before the rest of the server, if requested, and closed last."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class Monitoring:
-    """A port for metrics and a way for traces, if they are asked for. Libraries are imported only then.
+    """A metrics port and the export of traces, if requested. Libraries are imported only then.
 
     Parameters
     ----------
     settings
-        What is asked for.
+        The settings of the server.
 
     Raises
     ------
     MetricsPortError
-        If the address cannot be listened on.
+        If it cannot listen on the address.
     TracingError
-        If the library for traces is not there.
+        If the library for traces is missing.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -42,24 +42,24 @@ class Monitoring:
 
     @property
     def metrics_port(self) -> int:
-        """Where Prometheus is told; 0 if it is not."""
+        """The port for Prometheus; 0 if there is none."""
         return 0 if self._metrics is None else self._metrics.port
 
     def object_traces(self) -> ObjectTraces | None:
-        """Return what follows objects, if any are to be followed."""
+        """Return the traces of objects, if any are to be traced."""
         if self._tracing is None:
             return None
         return ObjectTraces(self._settings.trace_share, self._tracing.export)
 
     def begin(self, command_loop: CommandLoop, accounts: Callable[[], list[Account]]) -> Readings:
-        """Watch a server from now on, in a running event loop; return what reads it.
+        """Start to monitor a server, in a running event loop; return its readings.
 
         Parameters
         ----------
         command_loop
-            What runs.
+            The command loop of the server.
         accounts
-            Returns those of callers.
+            Returns the accounts of callers.
         """
         readings = Readings(command_loop, self._settings.store, accounts)
         if self._metrics is not None:
@@ -67,7 +67,7 @@ class Monitoring:
         return readings
 
     def close(self) -> None:
-        """Close the port, send the last traces. Takes some seconds at most."""
+        """Close the port, and send the last traces. Takes some seconds at most."""
         if self._metrics is not None:
             self._metrics.close()
         if self._tracing is not None:

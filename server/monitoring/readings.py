@@ -1,8 +1,8 @@
-"""Readings: how much there is now, what was counted and measured, for `Status` and for metrics.
+"""Readings: the present state, counters and measurements, for `Status` and for metrics.
 
-Everything is read on the event loop, where it changes, when somebody asks; nobody keeps it up to date
-meanwhile. A reading costs a millisecond a thousand streams, and no more than a millisecond or two for
-sessions, however many there are: of more than `_SESSIONS_MAX` every n-th is looked at.
+Everything is read on the event loop, where it changes, on request; nothing is kept up to date in between.
+A reading costs a millisecond per thousand streams, and no more than a millisecond or two for sessions,
+however many there are: of more than `_SESSIONS_MAX` every n-th is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 
 KINDS = {TOP_K: "TOP_K", BOOLEAN: "BOOLEAN", STATIONARY: "STATIONARY"}
-"""Kinds of subscriptions, as the engine keeps them apart."""
+"""Kinds of subscriptions, as the engine separates them."""
 
 _SESSIONS_MAX = 10_000
 _CALLERS_MAX = 10
@@ -32,10 +32,10 @@ _HEAVY_MAX = 64
 
 
 class Usage(NamedTuple):
-    """What a caller has used lately."""
+    """The recent use of a caller."""
 
     share: float
-    """Of the event loop's time."""
+    """Share of the event loop's time."""
     account: Account
 
 
@@ -44,27 +44,27 @@ def _tenant_of(account: Account) -> str:
 
 
 class Reading(NamedTuple):
-    """What there is at one moment."""
+    """The state at one moment."""
 
     state: ServerState
     time_ms: int
-    """Server time; 0 while the server recovers, for it is not known yet."""
+    """Server time; 0 while the server recovers, since it is not known yet."""
     gauges: dict[str, int]
     counters: dict[str, int]
     measures: dict[str, Classes]
 
 
 class Readings:
-    """Reads a server.
+    """Reads the state of a server.
 
     Parameters
     ----------
     command_loop
-        What runs.
+        The command loop of the server.
     store
         The database file.
     accounts
-        Returns those of callers.
+        Returns the accounts of callers.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Readings:
         self.accounts = accounts
 
     def read(self) -> Reading:
-        """Return what there is, in whatever state the server is."""
+        """Return a reading, in any state of the server."""
         coordinator, state = self._coordinator, self._command_loop.state
         counters = coordinator.counters
         return Reading(
@@ -88,12 +88,12 @@ class Readings:
         )
 
     def most(self, tenant: str) -> list[Usage]:
-        """Return who has used most of the event loop's time lately, most first.
+        """Return the callers that have used most of the event loop's time lately, largest first.
 
         Parameters
         ----------
         tenant
-            Whose callers; those of all for the default one.
+            The tenant of the callers; the default one includes all tenants.
         """
         of_all = tenant == DEFAULT_TENANT
         found = self._command_loop.charges.heaviest(time.monotonic(), _HEAVY_MAX)
@@ -129,7 +129,7 @@ class Readings:
         }
 
     def _silence(self) -> Classes:
-        """Return how long ago devices were last seen that are attached."""
+        """Return the distribution of the times since attached devices were last seen."""
         found = Distribution(*_SILENCE_BITS)
         sessions = self._coordinator.sessions.made()
         step = 1 + len(sessions) // _SESSIONS_MAX

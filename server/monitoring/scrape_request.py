@@ -1,8 +1,8 @@
-"""A request for metrics: the head of an HTTP request, read strictly, and who may have sent it.
+"""A request for metrics: the head of an HTTP request, parsed strictly, and the check of its host.
 
-A browser that is shown a page of somebody else's may ask ports of its own machine, and read the answers
-if a name of theirs leads here: the Host header then has that name. So a port on the loopback interface
-answers to names of the loopback interface alone.
+A browser that shows a foreign page may send requests to ports of its own machine, and the page can read
+the responses if a name of its owner resolves to this machine: the Host header then has that name. So a
+port on the loopback interface only accepts names of the loopback interface.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 HEAD_BYTES_MAX = 8 * 1024
-"""Of a request without its body, which there is none of."""
+"""Maximum size of a request, which has no body."""
 
 _HEADERS_MAX = 100
 _PARTS = len(("GET", "/metrics", "HTTP/1.1"))
 
 
 class Scrape(NamedTuple):
-    """What is asked for.
+    """A parsed request.
 
     Parameters
     ----------
     is_head
-        Whether the answer has no body.
+        Whether the response has no body.
     names
-        Of the metrics that are wanted; empty for all.
+        The requested metrics; empty for all.
     accept
-        The forms in which they are.
+        The accepted formats.
     is_gzip
-        Whether they may be compressed.
+        Whether the response may be compressed.
     """
 
     is_head: bool
@@ -45,7 +45,7 @@ class BadRequestError(Exception):
     Parameters
     ----------
     status
-        Its status line.
+        The status line of the response.
     """
 
     def __init__(self, status: str) -> None:
@@ -54,19 +54,19 @@ class BadRequestError(Exception):
 
 
 def scrape_from(head: bytes, *, is_local: bool) -> Scrape:
-    """Read the head of a request, up to the empty line.
+    """Return the request in a head, which ends with an empty line.
 
     Parameters
     ----------
     head
         Its bytes.
     is_local
-        Whether it must be for a name of the loopback interface.
+        Whether its host must be a name of the loopback interface.
 
     Raises
     ------
     BadRequestError
-        If it is none, or must not be answered.
+        If it is not valid, or must be refused.
     """
     first, *lines = head.decode("latin-1").split("\r\n")
     parts = first.split(" ")
@@ -91,7 +91,7 @@ def scrape_from(head: bytes, *, is_local: bool) -> Scrape:
 
 
 def _headers(lines: list[str]) -> dict[str, str]:
-    """Return headers by their names in small letters."""
+    """Return headers by their lower-case names."""
     if len(lines) > _HEADERS_MAX:
         raise BadRequestError("431 Request Header Fields Too Large")
     found: dict[str, str] = {}
@@ -105,7 +105,7 @@ def _headers(lines: list[str]) -> dict[str, str]:
 
 
 def _is_local(host: str) -> bool:
-    """Whether a Host header has a name of the loopback interface."""
+    """Return whether a Host header has a name of the loopback interface."""
     name = host[1:].partition("]")[0] if host.startswith("[") else host.rpartition(":")[0] or host
     if name.lower().rstrip(".") == "localhost":
         return True

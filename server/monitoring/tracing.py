@@ -15,22 +15,22 @@ from opentelemetry.trace import SpanContext
 from server.object_traces import Span
 
 _PARENTS_MAX = 1_024
-"""Objects whose deliveries find the span of their publication."""
+"""Number of objects whose deliveries find the span of their publication."""
 
 
 class Tracing:
-    """Makes spans of what was seen, and sends them.
+    """Converts the spans of objects to OpenTelemetry, and sends them.
 
     Parameters
     ----------
     endpoint
-        Where a collector listens, `http://host:4318/v1/traces`.
+        The address of a collector, `http://host:4318/v1/traces`.
     processor
-        What takes spans; by default it sends them.
+        Receives the spans; by default it sends them.
     """
 
     def __init__(self, endpoint: str, processor: SpanProcessor | None = None) -> None:
-        # Without a sampler of its own: what is exported was chosen before.
+        # It has no sampler: the exported spans have been sampled before.
         self._provider = TracerProvider(resource=Resource({SERVICE_NAME: "nearcast"}))
         self._provider.add_span_processor(
             processor or BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint))
@@ -39,7 +39,7 @@ class Tracing:
         self._parents: OrderedDict[int, SpanContext] = OrderedDict()
 
     def export(self, spans: Sequence[Span]) -> None:
-        """Take what was seen of objects: the first span of each is the parent of the others."""
+        """Export spans of objects: the first span of each is the parent of the others."""
         for one in spans:
             parent = self._parents.get(one.object_id)
             context = None
@@ -58,5 +58,5 @@ class Tracing:
                     self._parents.popitem(last=False)
 
     def close(self) -> None:
-        """Send what is left, for a few seconds at most."""
+        """Send the remaining spans, for a few seconds at most."""
         self._provider.shutdown()

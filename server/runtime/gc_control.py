@@ -3,8 +3,8 @@
 Messages in progress are tens of thousands of objects that reference counting frees. By default the
 collector visits them, and all sessions, again and again: a fifth of a server's time under load. The
 sources of cycles are known: gRPC, five objects for each call that starts; and exceptions. So the young
-objects are collected between batches after one of those, and then frozen. All objects are collected when
-the number of calls since the last full collection is large enough.
+objects are collected between batches after one of those, and then frozen. All objects are collected once
+there were enough calls to matter.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def locked(path: str) -> Iterator[None]:
     Raises
     ------
     StoreError
-        If another holds it, or it cannot be written.
+        If another process holds it, or it cannot be written.
     """
     name = f"{path}{LOCK}"
     lock = None
@@ -168,12 +168,12 @@ def require_one_name(path: str) -> None:
 
 @contextmanager
 def held(path: str) -> Iterator[None]:
-    """Hold the file itself, which must have no other name. To be left after SQLite has closed it.
+    """Hold the file itself, which must have a single name. Leave the block after SQLite has closed it.
 
     Raises
     ------
     StoreError
-        If it has several names, or another server holds it under whatever name.
+        If it has several names, or another server holds it under any name.
     """
     require_one_name(path)
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -57,7 +57,7 @@ class DeleteDevice:
 
 @dataclass(frozen=True, slots=True)
 class SetLastSeen:
-    """A device was last seen at the time of the commit; written only if that differs enough."""
+    """A device was last seen at the time of the commit; written only if that is news."""
 
     device_id: str
 

@@ -73,7 +73,7 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame, known: Mark |
     (table_count,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
     version = require_store(database, path) if table_count else _NONE
     if version == _NONE and path != MEMORY and 0 < Path(path).stat().st_size < _FILE_BYTES_MIN:
-        raise StoreError(f"store {path} is damaged: it has been cut short")  # SQLite would see an empty one
+        raise StoreError(f"store {path} is damaged: it has been cut short")  # it is empty to SQLite
     execute(f"PRAGMA synchronous={SYNCHRONOUS}")
     if version == _NONE:
         execute(

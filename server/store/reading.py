@@ -86,7 +86,7 @@ def without_values(error: Exception) -> str:
 
 @contextmanager
 def damage_named(path: str) -> Iterator[None]:
-    """Turn what reading a damaged file raises into a StoreError that names the damage."""
+    """Turn the errors of reading a damaged file into a StoreError that describes the damage."""
     try:
         yield
     except (Damage, sqlite3.Error, UnicodeError) as error:

@@ -233,7 +233,7 @@ class SqliteStore:
             return reading.happened(database, self.path, count_max)
 
     def commit(self, mutations: Sequence[Mutation], time_ms: int, until_ms: int = 0) -> None:
-        """Make mutations durable, all or none; note the time, and how far it may go before the next.
+        """Make mutations durable, all or none; write the time, and its limit until the next commit.
 
         Raises
         ------

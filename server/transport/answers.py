@@ -19,7 +19,7 @@ from server.errors import Reason, RefusalError
 from server.quotas import Account
 
 CALLER_BYTES_MAX = 8 * 1024 * 1024
-"""Bytes of one caller of weight 1; a single response may be larger."""
+"""Bytes of one caller of weight 1; a response that is alone may be larger."""
 
 BYTES_MAX = 256 * 1024 * 1024
 """Bytes of all callers."""
