@@ -1,8 +1,8 @@
 """Reads the files of a feed in a separate process.
 
 The library that decodes them is large, and not designed for untrusted input: one flipped bit in the
-footer of a file can make it end its process. So that is not the server's. A reader that ends, or takes
-too long, costs the file that it was reading, and the next file starts another reader.
+footer of a file can make it end its process, so it does not run in the server's. A reader that ends, or
+takes too long, costs the file that it was reading, and the next file starts another reader.
 """
 
 from __future__ import annotations

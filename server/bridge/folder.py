@@ -2,8 +2,8 @@
 
 A file that cannot be read is set aside under `NAME.refused`, where its writer finds it, and the feed
 continues. A file that cannot be set aside, because the folder is read-only, is remembered and skipped.
-Only regular files are opened: with a pipe, a writer of the folder could make the server wait, and with a
-link, read files that the writer may not read.
+Only regular files are opened: a writer of the folder could make the server wait with a pipe, or make it
+read files of others with a link.
 """
 
 from __future__ import annotations

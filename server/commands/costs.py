@@ -2,8 +2,9 @@
 
 The estimates decide the order of turns and the size of a slice of the event loop. They are right within a
 small factor, which follows the measurements. The extra costs that a subscription has shown are remembered
-(`server/core/dear_subscriptions.py`). Operations: O(subscriptions of the report) per estimate, O(1) per
-correction.
+(`server/core/dear_subscriptions.py`).
+
+Operations: O(subscriptions of the report) per estimate, O(1) per correction.
 """
 
 from __future__ import annotations

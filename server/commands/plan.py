@@ -15,7 +15,7 @@ from server.store.mutations import Mutation
 
 
 class Touches(NamedTuple):
-    """The data that a plan reads or changes, by kind, so that texts of users cannot be confused."""
+    """The data that a plan reads or changes; separate by kind, so that equal texts do not collide."""
 
     keys: frozenset[str] = frozenset()
     """Keys of publishers."""

@@ -34,7 +34,7 @@ class DeltaRouter:
         self._matching = matching
         self._limits = limits
         self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
-        self._names: dict[int, str] = {}  # handle -> name, of those that have one
+        self._names: dict[int, str] = {}  # handle -> name, for subscriptions with a name
 
     @property
     def subscription_count(self) -> int:
@@ -101,7 +101,7 @@ class DeltaRouter:
             session.end()
 
     def route(self, deltas: Sequence[Delta]) -> list[Session]:
-        """Pass deltas to the sessions of their devices; return those parked as they missed too many."""
+        """Pass deltas to their sessions; return the sessions parked for having missed too many."""
         parked = []
         for delta in deltas:
             session, subscription_id = self._owners[delta.handle]

@@ -1,6 +1,6 @@
 """Location requests to devices (modes ELLIPSE, NEAREST): their times, and the devices that are late.
 
-A report does not reach this module while no object waits for a position (`MatchingService.pending`).
+While no object waits for a position (`MatchingService.pending`), reports do not call this module.
 Operations: O(1) per request. Requests are numbered, so that a barrier can wait for the requests sent
 before it.
 """

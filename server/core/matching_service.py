@@ -279,7 +279,7 @@ class MatchingService:
         return self.engine.objects.windows.has_count
 
     def knows_window(self, window: Window) -> bool:
-        """Return whether some subscription has this window, or the window is empty."""
+        """Return whether some subscription has this window, or it is `NO_WINDOW`."""
         return self.engine.objects.windows.is_known(window.duration_ms, window.count)
 
     def require_clause_room(self, spec: Spec, others: Sequence[int], most: int) -> None:
@@ -332,7 +332,7 @@ class MatchingService:
         return self._kind(handle).needs_exact_position(handle)
 
     def resume(self, batch: EvaluationBatch) -> None:
-        """Add the rows that the subscriptions of devices with a hello need."""
+        """Add the rows that subscriptions of devices with a hello need to a batch."""
         batch.resume(self.engine.are_awake(_ids(batch.arrivals)), self.pending)
 
     def retrieve(self, batch: EvaluationBatch) -> list[Part]:

@@ -60,7 +60,7 @@ class Charges:
                 self._charge(entry.account, correction * entry.cost_us, now_s)
 
     def carried(self, account: Account, cost_us: float) -> None:
-        """Charge a caller for bytes that were read from its stream or written to it."""
+        """Charge a caller for reading its stream, writing to it, or computing for it, in microseconds."""
         if account is not UNLIMITED:
             self._charge(account, cost_us, self._clock())
 

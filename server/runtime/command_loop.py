@@ -49,7 +49,7 @@ _AHEAD_MS = 2_000
 """How far time may advance beyond a commit: a server that was killed starts no earlier than that."""
 
 _LEAP_MS = 60_000
-"""A jump in time beyond this, as after sleep of the machine, ends before a device gets the old time."""
+"""After a larger jump in time, as after sleep of the machine, no device gets the old time."""
 
 _READ_ON_MAX = 32
 _READ_ON_TURNS = 4

@@ -174,7 +174,7 @@ class Session:
         self._move(Command.DETACH)
 
     def park(self, reason: ParkReason) -> None:
-        """Drop the kept deltas: the next attach gets snapshots."""
+        """Park the session: its kept deltas are dropped, and the next attach gets snapshots."""
         self._counters.parked[reason] += self.state is not State.PARKED
         self._move(Command.PARK)
         self._replay = None
@@ -311,7 +311,7 @@ class Session:
         if outbox is None:
             return
         outbox.devices.pop(self.device_id, None)
-        if self._coalescer is not None and not outbox.closed:  # closing counts what it drops
+        if self._coalescer is not None and not outbox.closed:  # closing counts the dropped deltas
             self._counters.deltas_dropped += self._coalescer.drop()
         self.outbox = None
         self._coalescer = None

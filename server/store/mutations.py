@@ -57,7 +57,7 @@ class DeleteDevice:
 
 @dataclass(frozen=True, slots=True)
 class SetLastSeen:
-    """A device was last seen at the time of the commit; written only if that is news."""
+    """A device was last seen at the time of the commit; written if the stored time is an hour older."""
 
     device_id: str
 

@@ -51,7 +51,7 @@ from server.store.upkeep import Upkeep
 _log = logging.getLogger(__name__)
 
 _LAST_SEEN_STEP_MS = 3_600_000
-"""Times at which devices were last seen are up to an hour late: they are compared with days."""
+"""How late the time at which a device was last seen may be written: it is compared with days."""
 
 _FREE_SHARE = 4
 """Pages are released while more than one in this many is free; the others will be needed again."""

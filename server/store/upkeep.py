@@ -98,7 +98,7 @@ class Upkeep:
     def _empty(self) -> bool:
         """Copy everything and truncate the log to zero bytes, unless an outside reader uses it.
 
-        Without that SQLite would write over the old content, and a torn write would reveal old frames.
+        Otherwise SQLite would write over the old content, and a torn write would reveal old frames.
         """
         (is_kept, _, _) = self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if self._is_erasing:

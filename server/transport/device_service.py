@@ -142,7 +142,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             self._admission.refuse(context, error)
             return
         try:
-            await context.send_initial_metadata(())  # some clients wait for it before they write
+            await context.send_initial_metadata(())  # a client may wait for it before it writes
             sender = self._sender(context, framing)
             await self._require_serving(sender, context)
             with ending(caller, sender.send_away, sender.end):
