@@ -32,7 +32,7 @@ reconnected takes 30 MB more.
 
 
 class RemovedObject(NamedTuple):
-    """The remaining data of an object that was removed."""
+    """The data of an object that has been removed."""
 
     object_id: int
     key: str

@@ -26,7 +26,7 @@ class State(Enum):
     DETACHED = "detached"
     """Disconnected: deltas are kept for its return."""
     PARKED = "parked"
-    """Set aside: nothing is evaluated until its return."""
+    """Parked: nothing is evaluated until its return."""
 
 
 class Command(Enum):

@@ -178,7 +178,7 @@ def held(path: str) -> Iterator[None]:
     require_one_name(path)
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        if sys.platform == "linux":  # elsewhere it would interfere with SQLite's locks
+        if sys.platform == "linux":  # elsewhere it would be the same lock as SQLite's
             import fcntl  # noqa: PLC0415
 
             try:

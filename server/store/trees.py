@@ -2,7 +2,7 @@
 
 Rows are verified while they are read, in order. That detects neither a page of the free list that is in
 use, nor a key of an inner page that leads past its rows. SQLite's check does, in its own thread while
-rows are read, without the interpreter.
+rows are read, without holding the interpreter.
 """
 
 from __future__ import annotations
