@@ -1,4 +1,4 @@
-"""Every bound of the server on data from others. Published in the welcome."""
+"""Every bound of the server on data from others. The welcome has those that are marked * (`Limits`)."""
 
 from __future__ import annotations
 

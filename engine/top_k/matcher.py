@@ -221,14 +221,8 @@ class TopKMatcher:
         used = self.subscriptions.used()
         rows = self.subscriptions.rows
         awake = used[(rows["is_awake"][used] == 1) & (rows["similarity"][used] == TFIDF)]
-        return self._at_anchors(
-            rows[awake[rows["index"][awake] != self.tables.index_numbers(awake)][:count]]
-        )
-
-    @staticmethod
-    def _at_anchors(rows: Rows) -> Positions:
-        handles, x_m, y_m = (rows[name].copy() for name in ("id", "x_m", "y_m"))
-        return Positions(handles, x_m, y_m, speed_mps=rows["speed_mps"].astype(np.float64))
+        outdated = rows["index"][awake] != self.tables.index_numbers(awake)
+        return self.tables.anchors(awake[outdated][:count])
 
     # -- objects ---------------------------------------------------------------------------------
 
