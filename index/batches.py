@@ -1,6 +1,6 @@
-"""Batches: what goes into an index and what comes out, as arrays.
+"""Batches: the arguments and results of indexes, as arrays.
 
-Kernels are entered once per batch, so every operation takes and returns one of these.
+Every operation takes and returns a batch, so that kernels are entered once per batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KeywordLists:
         return cls(offsets, ids)
 
     def row(self, index: int) -> KeywordIds:
-        """Keyword ids of one row."""
+        """Return the keyword ids of one row."""
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class Boxes:
         return len(self.x1_m)
 
     def part(self, rows: npt.NDArray[Any]) -> Boxes:
-        """Return some of them."""
+        """Return the selected rows."""
         return Boxes(self.x1_m[rows], self.y1_m[rows], self.x2_m[rows], self.y2_m[rows])
 
 
@@ -61,9 +61,9 @@ class Boxes:
 class ObjectBatch:
     """Objects: ids, plane positions in metres, keywords.
 
-    An object with an area is at a point inside it, and has a box about it. `boxes` is None if all of them
-    are points. `norm2` is the sum of the squared weights of its keywords, for `Similarity.TFIDF`; None if
-    nobody will ask for that.
+    The position of an object with an area is a point inside the area, and the object has a bounding box.
+    `boxes` is None if all objects are points. `norm2` is the sum of the squared weights of an object's
+    keywords, for `Similarity.TFIDF`; None if no query of TFIDF will follow.
     """
 
     ids: Ints
@@ -77,21 +77,21 @@ class ObjectBatch:
         return len(self.ids)
 
     def norms(self) -> Floats:
-        """Return `norm2`; the numbers of keywords, if there is none. O(objects)."""
+        """Return `norm2`, or the numbers of keywords if it is None. O(objects)."""
         return np.diff(self.keywords.offsets).astype(np.float64) if self.norm2 is None else self.norm2
 
     def extents(self) -> Boxes:
-        """Return the boxes about all of them; that of a point is the point. O(1)."""
+        """Return the bounding boxes of all objects; that of a point is the point. O(1)."""
         return self.boxes or Boxes(self.x_m, self.y_m, self.x_m, self.y_m)
 
 
 @dataclass(frozen=True, slots=True)
 class ReachBatch:
-    """Where subscriptions are and how far they reach: what `move` changes.
+    """Positions and reaches of subscriptions: the part that `move` changes.
 
-    An anchored subscription is a point, its anchor, with `radius_m` 0. One whose device may be anywhere
-    in a region is a disc that contains the region. `reach_m` may be infinite: then every object that
-    shares a keyword matches.
+    An anchored subscription is a point, its anchor, with `radius_m` 0. A subscription whose device may be
+    anywhere in a region is a disc that contains the region. `reach_m` may be infinite: then every object
+    that shares a keyword matches.
     """
 
     ids: Ints
@@ -105,7 +105,7 @@ class ReachBatch:
         return len(self.ids)
 
     def part(self, rows: npt.NDArray[np.bool_]) -> ReachBatch:
-        """Return some of them."""
+        """Return the selected rows."""
         return ReachBatch(
             self.ids[rows],
             self.x_m[rows],
@@ -118,11 +118,11 @@ class ReachBatch:
 
 @dataclass(frozen=True, slots=True)
 class InterestBatch:
-    """What top-k subscriptions look for: keywords, similarity, and metres per text distance.
+    """Queries of top-k subscriptions: keywords, similarity, and metres per text distance.
 
-    Each has at least one keyword.
-    `squares` has the squared weight of each of `keywords.ids`, for `Similarity.TFIDF`. In a batch for a
-    subscription index either all interests are of TFIDF, or none; then it is None.
+    Each has at least one keyword. `squares` has the squared weight of each of `keywords.ids`, for
+    `Similarity.TFIDF`. In a batch for a subscription index either all interests are of TFIDF, or none is;
+    then `squares` is None.
     """
 
     weight_m: Floats
@@ -134,7 +134,7 @@ class InterestBatch:
         return len(self.weight_m)
 
     def all_squares(self) -> Floats:
-        """Return `squares`; ones, if there are none. O(keywords)."""
+        """Return `squares`, or ones if it is None. O(keywords)."""
         return np.ones(len(self.keywords.ids)) if self.squares is None else self.squares
 
     def norms(self) -> Floats:
@@ -147,23 +147,23 @@ class InterestBatch:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What matches each row that was asked for, row i's at `ids[offsets[i] : offsets[i + 1]]`."""
+    """The matches of each row of a query, those of row i at `ids[offsets[i] : offsets[i + 1]]`."""
 
     offsets: Ints
     ids: Ints
 
     @classmethod
     def of(cls, counts: Ints, ids: Ints) -> Matches:
-        """Return matches of rows with so many each, one behind the other."""
+        """Return matches from the number of matches of each row and the ids of all rows in order."""
         return cls(_offsets(counts), ids)
 
     def row(self, index: int) -> Ints:
-        """Ids that match row `index`, each once, in no particular order."""
+        """Return the ids that match row `index`, each once, in no particular order."""
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
 
 class Moves(NamedTuple):
-    """What clauses that moved match now and did not before, and the reverse: object ids, each once."""
+    """The matches of moved clauses that start and end: object ids, each once."""
 
     entered: Matches
     left: Matches
@@ -179,21 +179,21 @@ class Ranking:
     r_m: Floats
 
     def part(self, rows: npt.NDArray[np.bool_]) -> Ranking:
-        """Return some rows."""
+        """Return the selected rows."""
         counts = np.diff(self.offsets)
         kept = np.repeat(rows, counts)
         return Ranking(_offsets(counts[rows]), self.ids[kept], self.length_m[kept], self.r_m[kept])
 
     @classmethod
     def join(cls, rankings: Sequence[Ranking]) -> Ranking:
-        """Return the rows of several rankings, at least one, one behind the other."""
+        """Return the rows of several rankings, at least one, in order."""
         counts = np.concatenate([np.diff(ranking.offsets) for ranking in rankings])
         columns = ("ids", "length_m", "r_m")
         joined = (np.concatenate([getattr(ranking, name) for ranking in rankings]) for name in columns)
         return cls(_offsets(counts), *joined)
 
     def replaced(self, rows: npt.NDArray[np.bool_], other: Ranking) -> Ranking:
-        """Return all rows, some of them replaced by those of another ranking, in order."""
+        """Return all rows, with the selected ones replaced by the rows of another ranking, in order."""
         counts = np.diff(self.offsets)
         kept = np.repeat(~rows, counts)
         counts[rows] = np.diff(other.offsets)
@@ -212,7 +212,7 @@ class Ranking:
 
 
 def all_first_ids(first_id: Ints | None, count: int) -> Ints:
-    """Return `first_id`; ids that leave nothing out, if there are none."""
+    """Return `first_id`, or ids that exclude nothing if it is None."""
     return np.full(count, np.iinfo(np.int64).min) if first_id is None else first_id
 
 

@@ -1,6 +1,6 @@
-"""Which indexes there are, by the names that the server, the benchmarks and the tests know them by.
+"""All indexes, by the names that the server, the benchmarks and the tests use.
 
-This is the only way from the product to `index.published`: nothing is imported before it is made.
+This is the only way from the product to `index.published`: a module is imported when its index is made.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ MOVING_INDEXES: dict[str, Entry[MovingIndex]] = {
 }
 
 WEIGHTED_SUBSCRIPTION_INDEXES = frozenset({"naive", "sq-plus-tree", "ciq", "ipt", "igpt"})
-"""Those that take interests of `Similarity.TFIDF`."""
+"""The indexes that accept interests of `Similarity.TFIDF`."""
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"
 DEFAULT_OBJECT_INDEX = "iqf-plus"
@@ -226,14 +226,14 @@ KINDS = {
         ),
     )
 }
-"""By the setting that chooses one."""
+"""The kinds by the names of their settings."""
 
 
 def weighted_name(name: str) -> str:
-    """Return which index has the interests of TFIDF: that of the name, or the default."""
+    """Return the name of the index for interests of TFIDF: the given one, or the default."""
     return name if name in WEIGHTED_SUBSCRIPTION_INDEXES else DEFAULT_SUBSCRIPTION_INDEX
 
 
 def weighted_index(name: str) -> Entry[SubscriptionIndex]:
-    """Return what makes the index that `weighted_name` names."""
+    """Return the entry of the index that `weighted_name` names."""
     return SUBSCRIPTION_INDEXES[weighted_name(name)]

@@ -1,7 +1,7 @@
-"""What every index does. One suite in `tests/index` runs every implementation against these words.
+"""The contracts of all indexes. One suite in `tests/index` runs every implementation against them.
 
-An implementation owns its state, validates what it is given before it changes anything, and loops in
-kernels. Ids are the caller's, any int64, unique among what is in the index.
+An implementation owns its state, validates its arguments before it changes anything, and loops in
+kernels. The caller chooses the ids: any int64, unique among the items of an index.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ class InconsistentIndexError(AssertionError):
 
 
 class SubscriptionIndex(Protocol):
-    """Tells who is affected by a new object.
+    """Finds the top-k subscriptions that a new object affects.
 
     A subscription at a with radius_m, reach (reach_m, reach_id) and an interest matches an object o iff
     they share a keyword and (max(0, |a o| - radius_m) + r(o), o.id) < (reach_m, reach_id), compared as a
-    pair: the least length that o can have for a device within radius_m of a. For an anchor, whose radius
-    is 0, that is the length at the anchor.
+    pair: the least length that o can have for a device within radius_m of a. For an anchor, with a radius
+    of 0, that is the length at the anchor.
 
-    An index is given interests of `Similarity.TFIDF` only, or none. In one with them a keyword has one
-    weight, and objects that are matched have their norms. Whoever changes weights makes another index.
+    Either all interests in an index are of `Similarity.TFIDF`, or none is. In an index of TFIDF a keyword
+    has one weight, and the objects to match have their norms. To change weights, the caller makes another
+    index.
     """
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:
-        """Add subscriptions, row by row the same in both batches.
+        """Add subscriptions: each row of both batches belongs to the same subscription.
 
         Raises
         ------
         KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
+            If an id is already present, or twice in the batch. Nothing is inserted.
         """
 
     def move(self, reaches: ReachBatch) -> None:
-        """Give subscriptions a new place and reach.
+        """Change the positions and reaches of subscriptions.
 
         Raises
         ------
         KeyError
-            If an id is not there. Nothing is moved.
+            If an id is absent. Nothing is moved.
         """
 
     def remove(self, ids: Ints) -> None:
@@ -62,20 +63,20 @@ class SubscriptionIndex(Protocol):
         Raises
         ------
         KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
+            If an id is absent, or twice in the batch. Nothing is removed.
         """
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Exactly the subscriptions that match each object, each once.
+        """Return exactly the subscriptions that match each object, each once.
 
-        An index that learns what objects are like learns it from these.
+        An index that adapts to the distribution of objects learns from these objects.
         """
 
     def observe(self, objects: ObjectBatch) -> None:
-        """Learn what objects are like, as `match` does, without matching them.
+        """Learn the distribution of objects, as `match` does, without matching.
 
-        For objects that are published while the index is empty: where it places subscriptions later may
-        depend on them. An index that learns nothing does nothing.
+        The caller passes objects that are published while the index is empty: later placements of
+        subscriptions may depend on them. An index that does not adapt does nothing.
         """
 
     def check(self) -> None:
@@ -84,47 +85,47 @@ class SubscriptionIndex(Protocol):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
 
     def __len__(self) -> int: ...
 
 
 class ClauseIndex(Protocol):
-    """Tells which clauses of boolean subscriptions a new object matches.
+    """Finds the clauses of boolean subscriptions that a new object matches.
 
     A clause is a set of required keywords, at least one, and a box. It matches an object iff the object
-    has all of them, and the box of the object (a point, mostly) meets its own; both are closed. The
-    caller looks at what the box stands for, and at keywords that an object must not have.
+    has all of them, and the object's box (usually a point) intersects its own; both are closed. The
+    caller tests the shape that the box bounds, and excluded keywords.
     """
 
     @property
     def candidate_count(self) -> int:
-        """How many clauses `match` has looked at one by one, since the beginning."""
+        """Return the number of clauses that `match` has tested one by one so far."""
 
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
-        """Add clauses, row by row the same in all arguments.
+        """Add clauses: row i of every argument belongs to clause i.
 
         Raises
         ------
         KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
+            If an id is already present, or twice in the batch. Nothing is inserted.
         ValueError
-            If a clause requires no keyword, or a box is not finite or turned over. Nothing is inserted.
+            If a clause requires no keyword, or a box is not finite or is inverted. Nothing is inserted.
         """
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes.
+        """Change the boxes of clauses.
 
         Raises
         ------
         KeyError
-            If an id is not there, or twice in the batch. Nothing is moved.
+            If an id is absent, or twice in the batch. Nothing is moved.
         ValueError
-            If a box is not finite or turned over. Nothing is moved.
+            If a box is not finite or is inverted. Nothing is moved.
         """
 
     def remove(self, ids: Ints) -> None:
@@ -133,11 +134,11 @@ class ClauseIndex(Protocol):
         Raises
         ------
         KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
+            If an id is absent, or twice in the batch. Nothing is removed.
         """
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Exactly the clauses that match each object, each once."""
+        """Return exactly the clauses that match each object, each once."""
 
     def check(self) -> None:
         """Verify every invariant.
@@ -145,30 +146,30 @@ class ClauseIndex(Protocol):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
 
     def __len__(self) -> int: ...
 
 
 class MovingIndex(Protocol):
-    """Tells what begins and ceases to match, when clauses move and objects come and go.
+    """Finds the matches that start and end when clauses move and objects appear and disappear.
 
-    A clause matches an object as in a `ClauseIndex`. Objects are kept from when they are published until
-    they are retracted or their time is over: at `expiry_ms` an object is in no result any more. Boxes may
-    lie anywhere, also across the border of what an index takes for its area.
+    A clause matches an object as in a `ClauseIndex`. The index holds an object from its publication until
+    it is retracted or expires: from `expiry_ms` on, an object is in no result. Boxes may lie anywhere,
+    also across the border of the area that an index assumes.
     """
 
     @property
     def candidate_count(self) -> int:
-        """How many clauses and objects were looked at one by one, since the beginning."""
+        """Return the number of clauses and objects tested one by one so far."""
 
     @property
     def object_count(self) -> int:
-        """How many objects are alive. Up to O(objects)."""
+        """Return the number of live objects. Up to O(objects)."""
 
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> Matches:
         """Add clauses; return, for each, the live objects that it matches, each once.
@@ -176,33 +177,34 @@ class MovingIndex(Protocol):
         Raises
         ------
         KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
+            If an id is already present, or twice in the batch. Nothing is inserted.
         ValueError
-            If a clause requires no keyword, or a box is not finite or turned over. Nothing is inserted.
+            If a clause requires no keyword, or a box is not finite or is inverted. Nothing is inserted.
         """
 
     def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
-        """Give clauses new boxes; return what each begins and ceases to match.
+        """Change the boxes of clauses; return the matches of each that start and end.
 
-        That is, the live objects that it matches now and did not before, and those that it matched and
-        does not any more, each once.
+        These are the live objects that the clause matches now and did not match before, and those that it
+        matched before and does not match now, each once.
 
         Parameters
         ----------
         ids, boxes
             The clauses, and their new boxes.
         same
-            For boxes that stand for other shapes, as those about circles do: a box for each clause; of
-            what lies within it the caller knows that nothing changes. Whatever else both the old and the
-            new box meet is told as what begins. A box that is turned over has nothing within it. None
-            for boxes that stand for themselves: whatever both meet is the same.
+            For boxes that bound other shapes, such as circles: a box for each clause. The caller knows
+            that the results of the shape do not change for objects that lie within this box. Every other
+            object that intersects both the old and the new box is returned as a match that starts.
+            Nothing lies within an inverted box. None if the boxes are the shapes themselves: matches do
+            not change for objects that intersect both boxes.
 
         Raises
         ------
         KeyError
-            If an id is not there, or twice in the batch. Nothing is moved.
+            If an id is absent, or twice in the batch. Nothing is moved.
         ValueError
-            If a box is not finite or turned over. Nothing is moved.
+            If a box is not finite or is inverted. Nothing is moved.
         """
 
     def remove(self, ids: Ints) -> None:
@@ -211,25 +213,25 @@ class MovingIndex(Protocol):
         Raises
         ------
         KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
+            If an id is absent, or twice in the batch. Nothing is removed.
         """
 
     def publish(self, objects: ObjectBatch, expiry_ms: Ints) -> Matches:
         """Add objects; return, for each, the clauses that match it, each once.
 
-        What has expired already matches nothing. An id may be used again when its object was retracted,
-        or has expired.
+        An object that has already expired matches nothing. An id may be reused when its object has been
+        retracted or has expired.
 
         Raises
         ------
         KeyError
-            If an object of an id is alive, or an id is twice in the batch. Nothing is published.
+            If the object of an id is alive, or an id is twice in the batch. Nothing is published.
         ValueError
             If an object has no keyword. Nothing is published.
         """
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Exactly the clauses that match each object, each once, whether it is published or not."""
+        """Return exactly the clauses that match each object, published or not, each once."""
 
     def retract(self, ids: Ints) -> Matches:
         """Remove objects; return, for each, the clauses that matched it, each once.
@@ -241,14 +243,14 @@ class MovingIndex(Protocol):
         """
 
     def pass_time(self, now_ms: int) -> None:
-        """Say what time it is: objects with `expiry_ms <= now_ms` are in no result any more.
+        """Set the time: objects with `expiry_ms <= now_ms` are in no result from now on.
 
-        Their memory is given back by and by.
+        The index frees their memory gradually.
 
         Raises
         ------
         ValueError
-            If it was later already.
+            If a later time was set before.
         """
 
     def check(self) -> None:
@@ -257,18 +259,18 @@ class MovingIndex(Protocol):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
 
     def __len__(self) -> int:
-        """Return how many clauses there are."""
+        """Return the number of clauses."""
 
 
 class PlaceIndex(Protocol):
-    """Tells what lies in boxes."""
+    """Finds the objects in boxes."""
 
     def insert(self, objects: ObjectBatch) -> None:
         """Add objects.
@@ -276,7 +278,7 @@ class PlaceIndex(Protocol):
         Raises
         ------
         KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
+            If an id is already present, or twice in the batch. Nothing is inserted.
         """
 
     def remove(self, ids: Ints) -> None:
@@ -285,18 +287,18 @@ class PlaceIndex(Protocol):
         Raises
         ------
         KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
+            If an id is absent, or twice in the batch. Nothing is removed.
         """
 
     def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
-        """For each row, exactly the objects that have all its keywords and lie in its box, each once.
+        """Return, for each row, exactly the objects with all its keywords in its box, each once.
 
-        Boxes are closed. An object lies where its position is, whatever its area. A row without keywords
-        finds nothing.
+        Boxes are closed. The position of an object decides, whatever its area. A row without keywords
+        matches nothing.
         """
 
     def memory_bytes(self) -> int:
-        """Size of everything it holds, room for growth included."""
+        """Return the size of everything it holds, including the capacity for growth."""
 
     def check(self) -> None:
         """Verify every invariant.
@@ -304,16 +306,16 @@ class PlaceIndex(Protocol):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
 
     def __len__(self) -> int: ...
 
 
 class ObjectIndex(PlaceIndex, Protocol):
-    """Tells what lies in boxes, and what is best here.
+    """Finds the objects in boxes, and the best objects for an interest at a position.
 
-    Interests of `Similarity.TFIDF` may be asked for if all objects were inserted with their norms.
+    Queries may have interests of `Similarity.TFIDF` if all objects were inserted with their norms.
     """
 
     def best(
@@ -325,15 +327,15 @@ class ObjectIndex(PlaceIndex, Protocol):
         bound_m: Floats,
         first_id: Ints | None = None,
     ) -> Ranking:
-        """For each interest at its position, the `count` objects of least (length, id).
+        """Return, for each interest at its position, the `count` objects of least (length, id).
 
         Parameters
         ----------
         interests, x_m, y_m, count
-            What is looked for, where, and how many.
+            The queries: interests, positions, and the number of objects to return for each.
         bound_m
-            Objects of a greater length are left out; a caller that knows an upper bound of what it looks
-            for makes the search cheaper by it (infinity for none).
+            Objects of a greater length are omitted. If the caller knows an upper bound on the lengths of
+            the result, it makes the search cheaper (infinity for none).
         first_id
-            Objects of smaller ids are left out: they lie outside the window. None for no window at all.
+            Objects of smaller ids are omitted: they lie outside the window. None for no window at all.
         """

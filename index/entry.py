@@ -1,4 +1,4 @@
-"""Entries of the catalogue: indexes that are imported when they are made, and the kinds of them."""
+"""Entries of the catalogue: indexes whose modules are imported on first use, and the kinds of indexes."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _Index_co = TypeVar("_Index_co", covariant=True)
 _PACKAGE = "index."
 
 NO_INDEX = "none"
-"""Name for no index of a kind, where the engine can do without one."""
+"""The name for no index of a kind that is optional for the engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry(Generic[_Index_co]):
-    """Makes an index. Its module is imported at the first call; processes can send entries to each other.
+    """Makes an index. The first call imports its module. Processes can send entries to each other.
 
     Parameters
     ----------
     path
-        Module and class, with a colon between.
+        Module and class, separated by a colon.
     what
-        What it is, in half a line; empty for a part of others that cannot be chosen alone.
+        A description in half a line; empty for a part of other indexes that cannot be chosen alone.
     source
         Paper and section; empty for nearcast's own.
     takes_square
@@ -47,19 +47,19 @@ class Entry(Generic[_Index_co]):
     parts: tuple[Entry[Any], ...] = ()
 
     def __call__(self, square: Square | None = None) -> _Index_co:
-        """Make one.
+        """Make an index.
 
         Parameters
         ----------
         square
-            Where most things are; None if that is not known.
+            The square that contains most items; None if it is not known.
 
         Raises
         ------
         TypeError
-            If the path names anything but a class of this package.
+            If the path does not name a class of this package.
         """
-        # An entry that comes from a file could name anything: only classes of indexes are called.
+        # An entry from a file could name any callable: only classes of indexes are called.
         module, _, name = self.path.partition(":")
         make = getattr(import_module(module), name) if module.startswith(_PACKAGE) else None
         if not isinstance(make, type) or not make.__module__.startswith(_PACKAGE):
@@ -71,22 +71,22 @@ class Entry(Generic[_Index_co]):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """All indexes of one contract, of which a setting chooses one.
+    """All indexes of one contract. A setting chooses one of them.
 
     Parameters
     ----------
     name
-        What they are indexes of.
+        The items that are indexed.
     setting
         The field of the server's settings.
     what
-        What they are for.
+        The purpose of the indexes.
     default
-        What the server uses.
+        The name of the index that the server uses by default.
     indexes
-        By name.
+        The indexes by name.
     without
-        What does their work if there is none; empty if there has to be one.
+        The parts that do the work if there is no index of this kind; empty if there has to be one.
     """
 
     name: str
@@ -103,16 +103,16 @@ class Kind:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the setting may be."""
+        """The valid values of the setting."""
         return ((NO_INDEX,) if self.without else ()) + tuple(self.indexes)
 
     def limit(self, name: str) -> str:
-        """Say what the setting must be.
+        """Describe the valid values of the setting.
 
         Parameters
         ----------
         name
-            What was given, which is none of the names.
+            The given value, which is not one of the names.
         """
         close = difflib.get_close_matches(name, self.names, 1)
         guess = f"; did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""The inverted grid: clauses under their rarest keyword, long lists parted by place or next keyword."""
+"""The inverted grid: clauses under their rarest keyword, long lists divided by place or next keyword."""
 
 from index.inverted_grid.index import InvertedGrid
 

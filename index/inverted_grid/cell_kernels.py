@@ -1,4 +1,4 @@
-"""Which children of a node a box belongs to, or a keyword.
+"""Finding the children of a node that a box or a keyword belongs to.
 
 Operations: O(1).
 """
@@ -16,37 +16,37 @@ from safe_region.jit import leaf
 
 @leaf
 def line_of(step: int, start: int, scale: float, side: int) -> int:
-    """Which of `side` columns, or rows, a step is in."""
+    """Return the column, or row, of `side` ones that contains a step."""
     return min(max(int(float(step - start) * scale), 0), side - 1)
 
 
 @leaf
 def column_of(node: Any, step: int, side: int) -> int:  # noqa: ANN401 - a row
-    """Which column of a node's cells a step is in."""
+    """Return the column of a node's cells that contains a step."""
     return line_of(step, int(node["x"]), np.float64(node["x_scale"]), side)
 
 
 @leaf
 def row_of(node: Any, step: int, side: int) -> int:  # noqa: ANN401
-    """Which row of a node's cells a step is in."""
+    """Return the row of a node's cells that contains a step."""
     return line_of(step, int(node["y"]), np.float64(node["y_scale"]), side)
 
 
 @leaf
 def side_of(node: Any) -> int:  # noqa: ANN401
-    """How many columns, and rows, of cells a node has."""
+    """Return the number of columns, and rows, of a node's cells."""
     return 1 << (int(node["size_class"]) >> 1)
 
 
 @leaf
 def bucket_of(keyword: int, size_class: int) -> int:
-    """Which child of a node with 2 ** size_class of them has a keyword."""
+    """Return the child of a keyword, for a node with 2 ** size_class children."""
     return ((int(keyword) * 0x9E3779B1) >> 8) & ((1 << size_class) - 1)
 
 
 @leaf
 def signature_without_first(grid: Grid, slot: int) -> int:
-    """Bits of a clause's keywords, but of the one whose list it is in."""
+    """Return the bits of a clause's keywords, except the keyword of its list."""
     clause = grid.clauses[slot]
     start = int(clause["keyword_start"])
     signature = 0
@@ -57,7 +57,7 @@ def signature_without_first(grid: Grid, slot: int) -> int:
 
 @leaf
 def keyword_of(grid: Grid, slot: int, rank: int) -> int:
-    """Return a clause's keyword of a rank, rarest first, -1 if it has not so many."""
+    """Return a clause's keyword of a rank, rarest first, or -1 if the clause has fewer."""
     clause = grid.clauses[slot]
     if rank >= clause["keyword_count"]:
         return -1

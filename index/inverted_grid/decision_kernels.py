@@ -1,7 +1,7 @@
-"""How a leaf is parted: by place, by the next keyword, or not at all.
+"""Deciding whether a leaf is divided by place, by the next keyword, or not at all.
 
-Costs are entries looked at per object that comes to the node. Objects are expected where clauses are, so
-samples of the node's clauses stand for both. A copy of an entry costs COPY_PRICE: memory has a price.
+Costs are entries scanned per object that reaches the node. Objects are expected where clauses are, so
+samples of the node's clauses represent both. A copy of an entry costs COPY_PRICE, for its memory.
 
 Operations: decide O(samples ** 2).
 """
@@ -22,29 +22,29 @@ from safe_region.jit import array_leaf, leaf
 
 SAMPLES = 64
 OBJECTS = 32
-"""Of the samples, so many stand for objects."""
+"""The number of samples that represent objects."""
 
 PLACE_PRICE = 10.0
-"""To go to a cell, in entries."""
+"""The cost of visiting a cell, in entries."""
 WORD_PRICE = 40.0
-"""To look up an object's keywords, in entries."""
+"""The cost of looking up an object's keywords, in entries."""
 KEPT_PRICE = 6.0
-"""To go to what is kept, in entries."""
+"""The cost of visiting the child for kept clauses, in entries."""
 COPY_PRICE = 8.0
-"""One more entry per clause, or 32 bytes, in entries. With 3, five million clauses of the sizes of
-ap-tree.txt take 498 bytes each and are matched as fast as with 8, where they take 372."""
+"""The cost of one more entry per clause, or 32 bytes, in entries. With 3, five million clauses of the
+sizes of ap-tree.txt take 498 bytes each and are matched as fast as with 8, where they take 372."""
 
 OBJECT_SHARE = 3.0
-"""So many keywords has an object for each that a clause requires."""
+"""Keywords of an object for each keyword that a clause requires."""
 
 SIDE_LOG_MAX = 6
 SIZE_CLASS_MAX = 12
 _EDGE_SHARE = 0.04
-"""So many of the centres lie beyond the cells on each side, in the outermost ones."""
+"""The fraction of the centres beyond the cells on each side, in the outermost cells."""
 
 
 class Decision(NamedTuple):
-    """What to do with a leaf."""
+    """The decision on a leaf."""
 
     kind: int
     size_class: int
@@ -72,7 +72,7 @@ def _narrow(bounds: Floats, axis: int, start: float, scale: float, line: int, si
 
 @array_leaf
 def region_of(grid: Grid, number: int) -> Floats:
-    """Return the bounds of a node's place: x1, y1, x2, y2."""
+    """Return the bounds of a node's region: x1, y1, x2, y2."""
     bounds = np.array([0.0, 0.0, float(STEP_MAX), float(STEP_MAX)])
     child = number
     parent = int(grid.parents[child])
@@ -108,7 +108,7 @@ def _sampled(grid: Grid, number: int, bounds: Floats) -> Floats:
 
 @array_leaf
 def _layout_of(sample: Floats) -> Floats:
-    """Return where cells begin and end: x1, y1, x2, y2, without the outermost centres."""
+    """Return the bounds of the cells: x1, y1, x2, y2, without the outermost centres."""
     size = sample.shape[0]
     skipped = int(size * _EDGE_SHARE)
     x_m = np.sort(sample[:, 4])
@@ -118,7 +118,7 @@ def _layout_of(sample: Floats) -> Floats:
 
 @leaf
 def _scale_of(low: float, high: float, side: int) -> float:
-    """Cells per step, 0 if there is nothing to part."""
+    """Return the number of cells per step, 0 if the range is empty."""
     if high - low < side:
         return 0.0
     return np.float64(np.float32(side / (high - low)))
@@ -126,7 +126,7 @@ def _scale_of(low: float, high: float, side: int) -> float:
 
 @array_leaf
 def _place_cost(sample: Floats, frame: Floats, side: int, count: int) -> float:
-    """Cost of so many columns and rows of cells."""
+    """Return the cost of `side` columns and rows of cells."""
     size = sample.shape[0]
     x_scale, y_scale = _scale_of(frame[0], frame[2], side), _scale_of(frame[1], frame[3], side)
     spans = np.empty((size, 4), dtype=np.int64)
@@ -165,7 +165,7 @@ def _place_cost(sample: Floats, frame: Floats, side: int, count: int) -> float:
 
 @leaf
 def _word_cost(grid: Grid, number: int, depth: int, size_class: int) -> float:
-    """Cost of children by the next keyword."""
+    """Return the cost of children by the next keyword."""
     node = grid.nodes[number]
     count = int(node["count"])
     size = min(count, SAMPLES)
@@ -184,7 +184,7 @@ def _word_cost(grid: Grid, number: int, depth: int, size_class: int) -> float:
 
 @array_leaf
 def decide(grid: Grid, number: int) -> Decision:
-    """Return what is best for a leaf."""
+    """Return the best decision for a leaf."""
     count = int(grid.nodes[number]["count"])
     sample = _sampled(grid, number, region_of(grid, number))
     frame = _layout_of(sample)

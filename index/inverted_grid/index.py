@@ -28,7 +28,7 @@ _PENDING_MIN = 64
 _FOUND_MIN = 256
 _LISTS_MIN = 3 << 9
 _WORLD_M = 30_000_000.0
-"""Half a side of the frame if none is given: it holds the Earth."""
+"""Half a side of the frame if none is given: it contains the Earth."""
 
 
 class InvertedGrid:
@@ -37,7 +37,7 @@ class InvertedGrid:
     Parameters
     ----------
     square
-        Where most boxes and objects are; by default the whole Earth, in steps of 6 cm.
+        The square that contains most boxes and objects; by default the whole Earth, in steps of 6 cm.
     """
 
     def __init__(self, square: Square | None = None) -> None:
@@ -68,12 +68,12 @@ class InvertedGrid:
 
     @property
     def candidate_count(self) -> int:
-        """How many clauses were verified so far."""
+        """Return the number of clauses verified so far."""
         return int(self._meta[L.CANDIDATES])
 
     @property
     def scanned_count(self) -> int:
-        """How many entries were looked at so far."""
+        """Return the number of entries scanned so far."""
         return int(self._meta[L.SCANNED])
 
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
@@ -92,7 +92,7 @@ class InvertedGrid:
         self._enter(slots)
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Change the boxes of clauses."""
         validate_boxes(ids, boxes)
         slots = self._table.distinct_slots(ids)
         self._leave(slots)
@@ -110,7 +110,7 @@ class InvertedGrid:
         self._adopt_table()
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find which clauses each object matches."""
+        """Find the clauses that each object matches."""
         count = len(objects)
         keywords = objects.keywords
         box = objects.boxes
@@ -142,7 +142,7 @@ class InvertedGrid:
         check_grid(self._grid, self._table)
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         grid = self._grid
         own = (
             grid.roots,
@@ -195,13 +195,13 @@ class InvertedGrid:
         return self._searched
 
     def _adopt_table(self) -> None:
-        """Take over arrays that the table has changed."""
+        """Use the arrays of the table, which may have been replaced."""
         table = self._table
         if self._grid.clauses is not table.rows or self._grid.pool is not table.pool:
             self._change(clauses=table.rows, pool=table.pool, ranks=table.places)
 
     def _grow(self, status: int) -> None:
-        """Lengthen what a kernel ran out of."""
+        """Lengthen the arrays that a kernel has filled."""
         grid = self._grid
         needed = int(self._meta[L.NEEDED])
         if status == L.RUNS_FULL:
@@ -216,7 +216,7 @@ class InvertedGrid:
 
 
 def _frame_of(square: Square) -> Floats:
-    """Return where steps begin, and how many there are in a metre."""
+    """Return the start of the steps, and the number of steps per metre."""
     return np.array(
         [
             square.x_m - square.half_m,

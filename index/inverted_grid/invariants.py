@@ -1,4 +1,4 @@
-"""What must hold of an inverted grid."""
+"""The invariants of an inverted grid."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_grid(grid: Grid, table: SlotTable) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     if grid.meta[L.PENDING] != 0:
         raise InconsistentIndexError("nodes still wait to be settled")
@@ -102,7 +102,7 @@ def _check_node(
 
 
 def _homes(grid: Grid, number: int, slot: int, depth: int) -> Iterator[int]:
-    """Children that a clause belongs to."""
+    """Yield the children that a clause belongs to."""
     node = grid.nodes[number]
     first = int(node["first"])
     if node["kind"] == L.PLACE:
@@ -153,7 +153,7 @@ def _check_leaf(grid: Grid, number: int, slots: set[int], runs: list[tuple[int, 
 
 
 def _check_spans(grid: Grid, spans: list[tuple[int, int]]) -> None:
-    """Verify that nodes, used and free, are all there are, none of them twice."""
+    """Verify that used and free nodes together are all nodes, none of them twice."""
     found = list(spans)
     for size_class, head in enumerate(grid.free_nodes.tolist()):
         first = head

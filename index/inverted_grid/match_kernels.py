@@ -1,12 +1,12 @@
-"""Matching: down from each keyword of an object, through entries, to clauses that are verified.
+"""Matching: from each keyword of an object down the tree, through entries, to clauses for verification.
 
-Most of the time goes into waiting for memory. So objects are matched some at a time, step by step, and
-what a step will read is asked for by the one before: nodes, more nodes, entries, clauses, keywords.
+Most of the time is spent waiting for memory. So objects are matched several at a time, step by step, and
+each step prefetches the data of the next: nodes, more nodes, entries, clauses, keywords.
 
-An object with an area comes to every cell that it meets, and may find a clause in many. It counts in the
-cell that has the lower left corner of what the two boxes share.
+An object with an area visits every cell that it intersects, and may find a clause in many. The match
+counts in the cell that contains the lower left corner of the intersection of the two boxes.
 
-Operations: match O(keywords + nodes on the way + entries of leaves) an object.
+Operations: match O(keywords + nodes on the path + entries of leaves) an object.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ WORK_SHORT = -2
 _ITEM_BITS = 32
 _PLACE_MASK = (1 << 31) - 1
 _CERTAIN = 1 << 31
-"""In the list of what passed: the boxes meet for certain."""
+"""In the list of passed entries: the boxes intersect with certainty."""
 _LINE = 2
 """Entries of a cache line."""
 _AHEAD = 16
-"""Entries of a leaf that are asked for; the processor sees to the others itself."""
+"""Entries of a leaf that are prefetched explicitly; the processor prefetches the others itself."""
 
 
 _LISTS_MAX = 3 << 18
-"""Lists do not get longer than this for a block, only for an object."""
+"""The length limit of lists for a block; only for a single object do they get longer."""
 
 
 class Searched(NamedTuple):
@@ -59,8 +59,8 @@ class Searched(NamedTuple):
     meta: Ints
     items: Rows
     lists: Ints
-    """Nodes to come to, leaves to look through, and entries that passed, each a third: the number of one
-    and, in the upper half, the object's in the block."""
+    """Nodes to visit, leaves to scan, and passed entries, a third of the array for each: the number of an
+    item and, in the upper half, that of the object in the block."""
 
 
 class Batch(NamedTuple):
@@ -76,14 +76,14 @@ class Batch(NamedTuple):
 
 @leaf
 def _short_of(grid: Searched, needed: int) -> int:
-    """Say how long each list must be."""
+    """Store the length that each list needs; return WORK_SHORT."""
     grid.meta[L.NEEDED] = 3 * needed
     return WORK_SHORT
 
 
 @leaf
 def _fill_item(grid: Searched, batch: Batch, i: int, item: Any) -> None:  # noqa: ANN401 - a row
-    """Note what is known of an object."""
+    """Write the fields of an object that matching uses."""
     begin, end = int(batch.keyword_offsets[i]), int(batch.keyword_offsets[i + 1])
     x1, y1 = column_step(grid.frame, batch.x1_m[i]), row_step(grid.frame, batch.y1_m[i])
     x2, y2 = column_step(grid.frame, batch.x2_m[i]), row_step(grid.frame, batch.y2_m[i])
@@ -130,7 +130,7 @@ def _begin(grid: Searched, batch: Batch, row: int, count: int) -> int:
 
 @leaf
 def _list_cells(grid: Searched, number: int, item: Any, upper: int, end: int) -> int:  # noqa: ANN401
-    """List the cells of a node that an object meets; return the new end, or WORK_SHORT."""
+    """List the cells of a node that an object intersects; return the new end, or WORK_SHORT."""
     node = grid.nodes[number]
     first = int(node["first"])
     side = side_of(node)
@@ -159,7 +159,7 @@ def _list_buckets(
     upper: int,
     end: int,
 ) -> int:
-    """List the children that an object's keywords lead to, each once; return the end, or WORK_SHORT."""
+    """List the children for an object's keywords, each once; return the end, or WORK_SHORT."""
     first = int(grid.nodes[number]["first"])
     size_class = int(grid.nodes[number]["size_class"])
     needed = end + int(item["end"]) - int(item["begin"])
@@ -180,14 +180,14 @@ def _list_buckets(
 
 @leaf
 def _ask_for_leaf(grid: Searched, start: int, count: int) -> None:
-    """Ask for the entries of a leaf."""
+    """Prefetch the entries of a leaf."""
     for place in range(start, start + min(count, _AHEAD), _LINE):
         prefetch(grid.entries, place)
 
 
 @leaf
 def _descend(grid: Searched, batch: Batch, end: int) -> int:
-    """List the leaves below all nodes that are listed; return the end of that list, or WORK_SHORT."""
+    """List the leaves below all listed nodes; return the end of that list, or WORK_SHORT."""
     nodes, lists = grid.nodes, grid.lists
     room = int(lists.shape[0]) // 3
     leaf_end = room
@@ -225,7 +225,7 @@ def _descend(grid: Searched, batch: Batch, end: int) -> int:
 
 @leaf
 def _is_home(grid: Searched, number: int, x: int, y: int) -> bool:
-    """Whether a leaf is the one, of all that a box is entered in, that has a point of it."""
+    """Return whether, of all leaves with an entry of a box, this one contains a point of it."""
     child = number
     parent = int(grid.parents[child])
     while parent != L.NO_NODE:
@@ -241,7 +241,7 @@ def _is_home(grid: Searched, number: int, x: int, y: int) -> bool:
 
 @leaf
 def _keep_homes(grid: Searched, number: int, item: Any, begin: int, end: int) -> int:  # noqa: ANN401
-    """Keep of the entries listed those that count in this leaf; return the new end."""
+    """Keep the listed entries that count in this leaf; return the new end."""
     kept = begin
     for i in range(begin, end):
         entry = grid.entries[grid.lists[i] & _PLACE_MASK]
@@ -254,7 +254,7 @@ def _keep_homes(grid: Searched, number: int, item: Any, begin: int, end: int) ->
 
 @leaf
 def _scan(grid: Searched, leaf_end: int) -> int:
-    """List the entries of all leaves listed that pass; return the end of that list, or WORK_SHORT."""
+    """List the entries that pass of all listed leaves; return the end of that list, or WORK_SHORT."""
     entries, lists = grid.entries, grid.lists
     room = int(lists.shape[0]) // 3
     end = 2 * room
@@ -272,7 +272,7 @@ def _scan(grid: Searched, leaf_end: int) -> int:
         for place in range(start, start + count):
             entry = entries[place]
             meets = (x_window - entry["x"]) & (y_window - entry["y"]) & GUARDS
-            lists[end] = upper | place  # it stays if the entry passes
+            lists[end] = upper | place  # kept only if the entry passes
             end += int((meets ^ GUARDS) | (entry["signature"] & missing) == 0)
         if item["is_area"]:
             end = _keep_homes(grid, number, item, begin, end)
@@ -282,7 +282,7 @@ def _scan(grid: Searched, leaf_end: int) -> int:
 
 @leaf
 def _ask_for_clauses(grid: Searched, begin: int, end: int) -> None:
-    """Replace entries listed by their clauses, and ask for these."""
+    """Replace listed entries by their clauses, and prefetch these."""
     lists = grid.lists
     for at in range(begin, end):
         item = grid.items[lists[at] >> _ITEM_BITS]
@@ -296,7 +296,7 @@ def _ask_for_clauses(grid: Searched, begin: int, end: int) -> None:
 
 @leaf
 def _has_all(grid: Searched, clause: Any, batch: Batch, item: Any) -> bool:  # noqa: ANN401
-    """Whether an object has all keywords of a clause, of which it has one: both increase."""
+    """Return whether an object, which has one keyword of a clause, has all; both lists increase."""
     at = int(item["begin"])
     start, count = int(clause["keyword_start"]), int(clause["keyword_count"])
     for i in range(start, start + count if count > 1 else start):
@@ -310,7 +310,7 @@ def _has_all(grid: Searched, clause: Any, batch: Batch, item: Any) -> bool:  # n
 
 @leaf
 def _meets(clause: Any, batch: Batch, i: int) -> bool:  # noqa: ANN401
-    """Whether the box of a clause meets an object's."""
+    """Return whether the box of a clause intersects an object's."""
     return bool(
         (batch.x1_m[i] <= clause["x2_m"])
         & (batch.x2_m[i] >= clause["x1_m"])
@@ -321,7 +321,7 @@ def _meets(clause: Any, batch: Batch, i: int) -> bool:  # noqa: ANN401
 
 @leaf
 def _verify(grid: Searched, batch: Batch, row: int, begin: int, end: int) -> int:
-    """Keep of the clauses listed those that match, and count them; return the end of the list."""
+    """Keep the listed clauses that match, and count them; return the end of the list."""
     lists = grid.lists
     for at in range(begin, end):
         clause = grid.clauses[lists[at] & _PLACE_MASK]
@@ -341,7 +341,7 @@ def _verify(grid: Searched, batch: Batch, row: int, begin: int, end: int) -> int
 
 @leaf
 def _list_passed(grid: Searched, batch: Batch, row: int, count: int) -> int:
-    """List what has to be verified for some objects; return the end of the list, or WORK_SHORT."""
+    """List the clauses to verify for some objects; return the end of the list, or WORK_SHORT."""
     end = _begin(grid, batch, row, count)
     if end >= 0:
         end = _descend(grid, batch, end)
@@ -399,16 +399,16 @@ def match(
     offsets: Ints,
     found: Ints,
 ) -> int:
-    """Write the clauses that match each object as CSR, from a row on.
+    """Write the clauses that match each object as CSR, starting from a row.
 
-    The arrays of a `Searched` and an `Batch` come one by one: a kernel takes twice as long to be given
-    arrays in a tuple, and for one object that is longer than to match it.
+    The arrays of a `Searched` and a `Batch` are separate arguments: passing arrays in a tuple to a kernel
+    takes twice as long, and for one object that is longer than matching it.
 
     Returns
     -------
     int
-        Twice the first row that is not done, and 1 more if `lists`, not `found`, is too short for it:
-        `meta[NEEDED]` says how long it must be.
+        Twice the first row that is not done, plus 1 if `lists`, not `found`, is too short for it: then
+        `meta[NEEDED]` is the length that it needs.
     """
     grid = Searched(roots, nodes, parents, entries, clauses, pool, frame, meta, items, lists)
     batch = Batch(x1_m, y1_m, x2_m, y2_m, keyword_offsets, keyword_ids)

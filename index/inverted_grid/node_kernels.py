@@ -1,6 +1,6 @@
-"""Nodes and their entries: taking and giving back, adding and taking out, ways down and up.
+"""Nodes and their entries: allocation and release, addition and removal, paths down and up.
 
-Operations: O(1), but for `take_out`, which looks through a leaf, and `lead`, O(nodes on the way).
+Operations: O(1), except `take_out`, which scans a leaf, and `lead`, O(nodes on the path).
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from index.tables.run_kernels import NO_RUN, RUN_LEAST, free_run, has_run, is_wa
 from safe_region.jit import leaf
 
 LIMIT_FIRST = 5
-"""A leaf is looked at for the first time when it has more than 2 ** 5 entries."""
+"""A leaf is examined for the first time when it has more than 2 ** 5 entries."""
 
 CELLS_MAX = 16
-"""A clause that lies in more cells of a node is kept."""
+"""A clause that lies in more cells of a node is kept in a child of its own."""
 
 
 @leaf
 def has_nodes(grid: Grid, size_class: int) -> bool:
-    """Whether so many nodes can be taken."""
+    """Return whether 2 ** size_class nodes can be allocated."""
     end = int(grid.meta[L.NODE_END]) + (1 << size_class)
     return bool(grid.free_nodes[size_class] != NOTHING or end <= grid.nodes.shape[0])
 
 
 @leaf
 def take_nodes(grid: Grid, size_class: int, parent: int) -> int:
-    """Take 2 ** size_class empty leaves; return the first. The caller knows that there are so many."""
+    """Allocate 2 ** size_class empty leaves; return the first. The caller has verified the capacity."""
     nodes = grid.nodes
     count = 1 << size_class
     first = take_rows(nodes["first"], grid.free_nodes, size_class, grid.meta, L.NODE_END, count)
@@ -55,13 +55,13 @@ def take_nodes(grid: Grid, size_class: int, parent: int) -> int:
 
 @leaf
 def give_back_nodes(grid: Grid, first: int, size_class: int) -> None:
-    """Give nodes back."""
+    """Free nodes."""
     give_back_rows(grid.nodes["first"], grid.free_nodes, size_class, first)
 
 
 @leaf
 def set_entry(grid: Grid, place: int, slot: int) -> None:
-    """Write an entry anew, from its clause."""
+    """Rewrite an entry from its clause."""
     clause = grid.clauses[slot]
     entry = grid.entries.records[place]
     frame = grid.frame
@@ -73,14 +73,14 @@ def set_entry(grid: Grid, place: int, slot: int) -> None:
 
 @leaf
 def capacity_of(node: Any) -> int:  # noqa: ANN401
-    """How many entries a leaf has room for."""
+    """Return the capacity of a leaf in entries."""
     size_class = int(node["size_class"])
     return 0 if size_class == NO_RUN else RUN_LEAST << size_class
 
 
 @leaf
 def fit_run(grid: Grid, number: int, size_class: int) -> None:
-    """Give a leaf a run of another size, which there is."""
+    """Move a leaf into a run of another size; the caller has verified that one is free."""
     node = grid.nodes[number]
     old_class = int(node["size_class"])
     node["first"] = moved_run(grid.entries, int(node["first"]), int(node["count"]), old_class, size_class)
@@ -89,7 +89,7 @@ def fit_run(grid: Grid, number: int, size_class: int) -> None:
 
 @leaf
 def place_of(grid: Grid, number: int, slot: int) -> int:
-    """Where a leaf, which has a clause, has its entry."""
+    """Return the place of a clause's entry in a leaf, which has the clause."""
     place = int(grid.nodes[number]["first"])
     while grid.entries.records[place]["slot"] != slot:
         place += 1
@@ -98,7 +98,7 @@ def place_of(grid: Grid, number: int, slot: int) -> int:
 
 @leaf
 def take_out(grid: Grid, number: int, slot: int) -> None:
-    """Take a clause out of a leaf, which has it."""
+    """Remove a clause from a leaf, which has it."""
     node = grid.nodes[number]
     records = grid.entries.records
     last = int(node["first"]) + int(node["count"]) - 1
@@ -115,7 +115,7 @@ def take_out(grid: Grid, number: int, slot: int) -> None:
 
 @leaf
 def word_depth(grid: Grid, number: int) -> int:
-    """How many of a clause's keywords have led to a node."""
+    """Return the number of a clause's keywords that have led to a node."""
     depth = 1
     parent = int(grid.parents[number])
     while parent != L.NO_NODE:
@@ -149,7 +149,7 @@ def _push_cells(
 
 @leaf
 def _push_kept(grid: Grid, number: int, end: int, may_make: bool) -> int:  # noqa: FBT001
-    """Push the child for what no other child holds, made if need be; return the new end, or a status."""
+    """Push the child for kept clauses, created if necessary; return the new end, or a status."""
     if grid.nodes[number]["kept"] == L.NO_NODE:
         if not may_make or not has_nodes(grid, 0):
             grid.meta[L.NEEDED] = 1
@@ -166,7 +166,7 @@ def lead(grid: Grid, root: int, slot: int, may_make: bool) -> int:  # noqa: FBT0
     Returns
     -------
     int
-        How many they are, or a negative status.
+        The number of nodes, or a negative status.
     """
     clause = grid.clauses[slot]
     corners = (
@@ -204,7 +204,7 @@ def lead(grid: Grid, root: int, slot: int, may_make: bool) -> int:  # noqa: FBT0
 
 @leaf
 def make_room(grid: Grid, number: int) -> int:
-    """Make room for one more entry in a leaf; return a status."""
+    """Ensure that a leaf has space for one more entry; return a status."""
     node = grid.nodes[number]
     if int(node["count"]) < capacity_of(node):
         return L.DONE
@@ -218,7 +218,7 @@ def make_room(grid: Grid, number: int) -> int:
 
 @leaf
 def add(grid: Grid, number: int, slot: int) -> None:
-    """Add a clause to a leaf, which has room."""
+    """Add a clause to a leaf, which has space."""
     node = grid.nodes[number]
     set_entry(grid, int(node["first"]) + int(node["count"]), slot)
     node["count"] += 1

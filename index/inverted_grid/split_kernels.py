@@ -1,9 +1,9 @@
-"""Leaves become nodes with children, and nodes become leaves.
+"""Turning leaves into nodes with children, and nodes into leaves.
 
-A leaf is looked at when it has more than 2 ** `limit` entries, and again when it has twice as many, if
-nothing was to be gained. A node is laid out anew when it has four times the clauses that it was made
-with, an eighth of them, or as few as a leaf has; unless they are so many that somebody would wait for it.
-What has to be done waits in a stack, so that a kernel which runs out of room can go on where it was.
+A leaf is examined when it has more than 2 ** `limit` entries, and again when it has twice as many, if a
+division did not pay. A node is laid out again when it has four times the clauses that it was made with,
+an eighth of them, or as few as a leaf has, unless it has more than REBUILT_MAX clauses. Pending nodes are
+kept in a stack, so that a kernel that runs out of space can continue at the same point.
 
 Operations: settle O(clauses below), O(1) amortised a change.
 """
@@ -41,12 +41,12 @@ from index.tables.run_kernels import (
 from safe_region.jit import leaf
 
 REBUILT_MAX = 1 << 15
-"""Clauses of a node that is laid out anew."""
+"""The maximum number of clauses of a node that is laid out again."""
 
 
 @leaf
 def log_of(count: int) -> int:
-    """Return the least power of two that is not below a count, as its logarithm."""
+    """Return the binary logarithm of the least power of two that is not below a count."""
     log = 0
     while 1 << log < count:
         log += 1
@@ -55,9 +55,9 @@ def log_of(count: int) -> int:
 
 @leaf
 def _children_of(grid: Grid, number: int, place: int, depth: int) -> tuple[int, int, int, int]:
-    """Where an entry belongs below a node: first child, columns, rows, and children in a row.
+    """Return the destination of an entry below a node: first child, columns, rows, and children in a row.
 
-    Without columns it is kept.
+    Without columns the entry is kept.
     """
     node = grid.nodes[number]
     first = int(node["first"])
@@ -79,7 +79,7 @@ def _children_of(grid: Grid, number: int, place: int, depth: int) -> tuple[int, 
 
 @leaf
 def _count_children(grid: Grid, number: int, start: int, count: int, depth: int) -> int:
-    """Count in each child what belongs to it; return what is kept."""
+    """Count the entries of each child; return the number of kept ones."""
     kept = 0
     for place in range(start, start + count):
         first, columns, rows, side = _children_of(grid, number, place, depth)
@@ -92,7 +92,7 @@ def _count_children(grid: Grid, number: int, start: int, count: int, depth: int)
 
 @leaf
 def _room_for(grid: Grid, first: int, size_class: int, kept: int) -> int:
-    """How many records the runs of children take that have been counted."""
+    """Return the number of records in the runs of the counted children."""
     needed = RUN_LEAST << class_of(kept)
     for child in range(first, first + (1 << size_class)):
         count = int(grid.nodes[child]["count"])
@@ -102,7 +102,7 @@ def _room_for(grid: Grid, first: int, size_class: int, kept: int) -> int:
 
 @leaf
 def _begin_run(grid: Grid, child: int, count: int) -> None:
-    """Give an empty leaf a run for so many entries."""
+    """Allocate a run for this many entries to an empty leaf."""
     node = grid.nodes[child]
     node["count"] = 0
     if count > 0:
@@ -112,7 +112,7 @@ def _begin_run(grid: Grid, child: int, count: int) -> None:
 
 @leaf
 def _append(grid: Grid, child: int, place: int) -> None:
-    """Copy an entry into a leaf, which has room."""
+    """Copy an entry into a leaf, which has space."""
     node = grid.nodes[child]
     grid.entries.records[int(node["first"]) + int(node["count"])] = grid.entries.records[place]
     node["count"] += 1
@@ -132,7 +132,7 @@ def _distribute(grid: Grid, number: int, start: int, count: int, depth: int) -> 
 
 @leaf
 def _wait_for(grid: Grid, number: int) -> None:
-    """Have a leaf looked at, if it has too many entries."""
+    """Push a leaf as pending if it has too many entries."""
     if grid.nodes[number]["count"] > 1 << int(grid.nodes[number]["limit"]):
         grid.pending[grid.meta[L.PENDING]] = number
         grid.meta[L.PENDING] += 1
@@ -140,7 +140,7 @@ def _wait_for(grid: Grid, number: int) -> None:
 
 @leaf
 def _part(grid: Grid, number: int, decision: Decision) -> int:
-    """Part a leaf, which is the last that waits; return a status."""
+    """Divide a leaf, which is the last pending one; return a status."""
     node = grid.nodes[number]
     size_class = decision.size_class
     if int(grid.meta[L.PENDING]) + (1 << size_class) > grid.pending.shape[0]:
@@ -189,7 +189,7 @@ def _part(grid: Grid, number: int, decision: Decision) -> int:
 
 @leaf
 def _is_first_copy(grid: Grid, top: int, number: int, place: int) -> bool:
-    """Whether a leaf below a node has, of the copies of an entry, the lower left one."""
+    """Return whether a leaf below a node has the lower left one of the copies of an entry."""
     entry = grid.entries.records[place]
     child = number
     while child != top:
@@ -220,7 +220,7 @@ def _gather_leaf(grid: Grid, top: int, number: int, end: int) -> int:
 
 @leaf
 def _below(grid: Grid, number: int, base: int) -> int:
-    """Write all nodes below one in `pending`, parents first; return the end, or a status."""
+    """Write all nodes below a node in `pending`, parents first; return the end, or a status."""
     pending = grid.pending
     end = base
     head = base - 1
@@ -278,7 +278,10 @@ def collapse(grid: Grid, number: int) -> int:
 
 @leaf
 def is_misfit(grid: Grid, number: int) -> bool:
-    """Whether a node should be settled: a leaf that is too long, or children for too few or too many."""
+    """Return whether a node should be settled: a leaf that is too long, or a node with a wrong layout.
+
+    A layout is wrong if the number of clauses below is too small or too large for it.
+    """
     node = grid.nodes[number]
     count = int(node["count"])
     made = 1 << int(node["limit"])
@@ -290,7 +293,7 @@ def is_misfit(grid: Grid, number: int) -> bool:
 
 @leaf
 def settle(grid: Grid) -> int:
-    """Lay out anew what waits for it; return a status."""
+    """Lay out the pending nodes again; return a status."""
     while grid.meta[L.PENDING] > 0:
         number = int(grid.pending[grid.meta[L.PENDING] - 1])
         node = grid.nodes[number]

@@ -1,8 +1,8 @@
 """Inserting and removing clauses.
 
-Kernels go on where they were, as `cursor` says, when they are called again with more room.
+A kernel that is called again with more space continues at `cursor`.
 
-Operations: insert and remove O(nodes on the way + entries of the leaves), amortised, a clause; many
+Operations: insert and remove O(nodes on the path + entries of the leaves), amortised, a clause; many
 clauses of one keyword are laid out at once, O(depth) each.
 """
 
@@ -29,12 +29,12 @@ from index.tables.run_kernels import NO_RUN, RUN_LEAST, class_of, free_run, has_
 from safe_region.jit import kernel, leaf
 
 _GROUP_MIN = 32
-"""Clauses of one keyword that may be laid out at once."""
+"""The minimum number of clauses of one keyword that are laid out at once."""
 
 
 @kernel
 def count_words(grid: Grid, slots: Numbers, change: int) -> None:
-    """Count what clauses require, before they are ranked, or no more."""
+    """Add the required keywords to the counts before clauses are ranked, or subtract them."""
     for slot in slots:
         start = grid.clauses[slot]["keyword_start"]
         for i in range(start, start + grid.clauses[slot]["keyword_count"]):
@@ -59,7 +59,7 @@ def rank_words(grid: Grid, slots: Numbers, rarest: Numbers) -> None:
 
 @leaf
 def _root_for(grid: Grid, word: int) -> int:
-    """Return the root of a keyword's list, which may be new, or a status."""
+    """Return the root of a keyword's list, created if necessary, or a status."""
     if grid.roots[word] == 0:
         if not has_nodes(grid, 0):
             grid.meta[L.NEEDED] = 1
@@ -70,7 +70,7 @@ def _root_for(grid: Grid, word: int) -> int:
 
 @leaf
 def _wait_for_misfits(grid: Grid, end: int) -> None:
-    """Have the highest node of those in `work` settled that is a misfit, or all leaves that are."""
+    """Push the highest node in `work` that is a misfit as pending, or all leaves that are."""
     for i in range(end):
         number = int(grid.work[i])
         if is_misfit(grid, number):
@@ -82,7 +82,7 @@ def _wait_for_misfits(grid: Grid, end: int) -> None:
 
 @leaf
 def _enter(grid: Grid, slot: int) -> int:
-    """Enter a clause; return a status."""
+    """Insert a clause; return a status."""
     root = _root_for(grid, keyword_of(grid, slot, 0))
     if root < 0:
         return root
@@ -108,7 +108,7 @@ def _enter(grid: Grid, slot: int) -> int:
 
 @leaf
 def _enter_group(grid: Grid, slots: Numbers, begin: int, end: int) -> int:
-    """Enter many clauses of one keyword, whose list is laid out anew; return a status."""
+    """Insert many clauses of one keyword, whose list is laid out again; return a status."""
     root = _root_for(grid, keyword_of(grid, int(slots[begin]), 0))
     if root < 0:
         return root
@@ -134,7 +134,7 @@ def _enter_group(grid: Grid, slots: Numbers, begin: int, end: int) -> int:
 
 @leaf
 def _group_end(grid: Grid, slots: Numbers, begin: int) -> int:
-    """Return where the clauses of another keyword begin."""
+    """Return the end of the clauses with the same keyword."""
     word = keyword_of(grid, int(slots[begin]), 0)
     end = begin + 1
     while end < slots.shape[0] and keyword_of(grid, int(slots[end]), 0) == word:
@@ -144,16 +144,16 @@ def _group_end(grid: Grid, slots: Numbers, begin: int) -> int:
 
 @leaf
 def _is_large(grid: Grid, slot: int, count: int) -> bool:
-    """Whether clauses of one keyword are so many that its list is laid out anew."""
+    """Return whether the clauses of one keyword are enough to lay out its list again."""
     root = int(grid.roots[keyword_of(grid, slot, 0)]) - 1
     return count >= _GROUP_MIN and (root < 0 or 2 * count >= grid.nodes[root]["count"])
 
 
 @kernel
 def insert(grid: Grid, slots: Numbers, cursor: Ints) -> int:
-    """Enter clauses, of which those of one keyword are beside each other; return a status.
+    """Insert clauses, sorted so that those of one keyword are adjacent; return a status.
 
-    `cursor` says how many are done, and how far those with the next keyword go.
+    `cursor` has the number of clauses done, and the end of those with the next keyword.
     """
     while True:
         status = settle(grid)
@@ -178,7 +178,7 @@ def insert(grid: Grid, slots: Numbers, cursor: Ints) -> int:
 
 @leaf
 def _drop_empty(grid: Grid, word: int) -> None:
-    """Forget the list of a keyword, if it is empty."""
+    """Delete the list of a keyword if it is empty."""
     root = int(grid.roots[word]) - 1
     if root < 0 or grid.nodes[root]["count"] > 0 or grid.nodes[root]["kind"] != L.LEAF:
         return
@@ -190,7 +190,7 @@ def _drop_empty(grid: Grid, word: int) -> None:
 
 @leaf
 def _leave(grid: Grid, slot: int) -> int:
-    """Take a clause out of all leaves that have it; return a status."""
+    """Remove a clause from all leaves that have it; return a status."""
     root = int(grid.roots[keyword_of(grid, slot, 0)]) - 1
     end = lead(grid, root, slot, may_make=False)
     if end < 0:
@@ -209,7 +209,7 @@ def _leave(grid: Grid, slot: int) -> int:
 
 @kernel
 def remove(grid: Grid, slots: Numbers, cursor: Ints) -> int:
-    """Take clauses out; return a status. `cursor` says how many are out."""
+    """Remove clauses; return a status. `cursor` has the number of removed ones."""
     while True:
         status = settle(grid)
         if status != L.DONE:

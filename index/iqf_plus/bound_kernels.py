@@ -1,8 +1,8 @@
-"""How little text share objects have at least of which marks and nodes tell something.
+"""Lower bounds on the text part of a length, from marks and nodes.
 
-What is common, and what an object has, are numbers of keywords, and sums of squared weights with TFIDF:
-then the text distance is 1 - c / sqrt(S * O), c of what is common, S of the subscription, O of the
-object. It is least where c is as large as it may be and O as small, which is no less than c.
+Common keywords and those of an object count as numbers, or as sums of squared weights with TFIDF. Then
+the text distance is 1 - c / sqrt(S * O), with c for the common keywords, S for the subscription, O for
+the object. It is least where c is as large as possible and O as small as possible, but not less than c.
 
 Operations: `least` O(1), `least_of_mark` O(keywords).
 """
@@ -21,17 +21,17 @@ from safe_region.scoring import Similarity
 
 _TFIDF = int(Similarity.TFIDF)
 _ROUNDING = 1e-12
-"""Of text distances of weights, which are not rounded as their bounds are."""
+"""Of weighted text distances, which are not rounded like their bounds."""
 
 
 class Sought(NamedTuple):
-    """What is looked for in a list: objects that nothing else offers."""
+    """The query of one list: the objects that no other list offers."""
 
     rank: int  # of the rarest common keyword
-    second: int  # rank of the rarest long one behind it; or ANY, or NONE
-    most: float  # sum of the squared weights of what may be common
-    long: Ints  # of each rank, whether its keyword is long
-    squares: Floats  # of each rank, its keyword's squared weight; 1 where keywords count alike
+    second: int  # rank of the rarest long one after it; or ANY, or NONE
+    most: float  # sum of the squared weights of the keywords that may be common
+    long: Ints  # by rank, whether the keyword is long
+    squares: Floats  # by rank, the keyword's squared weight; 1 without weights
 
 
 @leaf
@@ -46,7 +46,7 @@ def least(question: Question, common: float, keyword_min: int, norm_min: int) ->
 
 @leaf
 def least_of_mark(question: Question, sought: Sought, mark: int) -> float:
-    """Least text share of an object with a mark."""
+    """Return the least text part of an object with a mark."""
     if question.similarity != _TFIDF:
         keyword_count = keyword_count_of(mark)
         count = int(sought.most)

@@ -1,34 +1,37 @@
 """IQF+: an inverted file whose long lists are quadtrees, with a list for each pair of long keywords too.
 
-Operations: insert and remove O(depth) an entry, amortised, of which an object has one for each keyword
-and one for each pair of long ones; best O(entries of the subscription's keywords) at worst; within
-O(entries in cells that meet the box, of one list: see `within_kernels`).
+Operations: insert and remove O(depth) an entry, amortised; an object has an entry for each keyword and
+for each pair of long ones. best O(entries of the subscription's keywords) at worst; within O(entries in
+cells that intersect the box, of one list: see `within_kernels`).
 
-Where it comes from: IQF (lamps.txt section 5) looks through the objects of a subscription's keywords,
-rarest first, nearest first, and stops when what is left, having few keywords in common, cannot be good
-enough. Most of its time goes into lists of two frequent keywords, where nearly every object has only one
-of the two, and the bound has to allow for both. A list of those that have both ends that.
+Origin: IQF (lamps.txt section 5) scans the objects of a subscription's keywords, rarest first, nearest
+first, and stops when the remaining objects have too few common keywords to be good enough. Most of its
+time is spent on lists of two frequent keywords, where nearly every object has only one of the two, and
+the bound has to allow for both. A list of the objects that have both avoids that.
 
 Plan of `best`. The keywords of a subscription are ranked by the length of their lists. Every object that
-has one is offered once, where its rarest common keyword, rank r, is met, and
+has one of them is offered once, at its rarest common keyword, rank r, and
 
-1. for r ascending: if keyword r is not long, in its list; if it is, and another long one, rank s, is
-   common, in the list of the pair (r, s), s the rarest; if it has many keywords, in the list of the wide;
-2. last, for each long r, in its tree, objects that have no other long keyword in common. Here one keyword
-   is common, nearly always, so the bound is exact but for the distance, and most of these searches end
-   at once.
+1. for r ascending: if keyword r is not long, in its list; if it is long, and so is another common one,
+   rank s, in the list of the pair (r, s), with the rarest s; if the object has many keywords, in the list
+   of wide objects;
+2. last, for each long r, in its tree, objects that have no other long keyword in common. Here nearly
+   always exactly one keyword is common, so the bound is exact but for the distance, and most of these
+   searches end at once.
 
-Each list has its own bound on how many keywords may be common, hence on the text share (Theorem 8, as in
-`index.tables.buckets.scan_kernels`), and is passed over if that is above the worst kept length.
+Each list has its own bound on the number of common keywords, and hence on the text part of the length
+(Theorem 8, as in `index.tables.buckets.scan_kernels`). It is skipped if that is above the worst kept
+length.
 
 Decisions:
 
-* Entries are 20 bytes: a position rounded to float32, and a mark (`mark_kernels`). Bounds give way by the
-  largest rounding there has been; lengths come from the object itself.
-* Nothing leads from an object to its entries. Its position leads to the leaf, or its list is short.
-* Keywords become long and cease to be one at a time, when their lists say so (`list_kernels`).
-* Trees begin with a small root and rise to what they must hold (`tree_kernels`); nothing is laid out anew
-  when the number of objects changes.
+* Entries are 20 bytes: a position rounded to float32, and a mark (`mark_kernels`). Bounds allow for the
+  largest rounding so far; lengths are computed from the object itself.
+* An object has no references to its entries. Its position leads to the leaf, or its list is short.
+* Keywords become long and cease to be long one at a time, when the length of their lists requires it
+  (`list_kernels`).
+* Trees start with a small root and grow upwards on demand (`tree_kernels`); a change of the number of
+  objects causes no rebuild.
 
 Measured (`nearcast bench run retrieve --set data=places`, a million objects): the figures are in
 docs/performance.md. LONG_MIN 64 takes more memory and 256 more time; so do leaves of 16 entries.
@@ -66,7 +69,7 @@ class IqfPlusObjectIndex(ObjectTable):
     Parameters
     ----------
     long_min
-        Entries that a list has at most without a tree.
+        The maximum number of entries of a list without a tree.
     """
 
     def __init__(self, long_min: int = 128) -> None:
@@ -88,13 +91,13 @@ class IqfPlusObjectIndex(ObjectTable):
         )
 
     def long_keywords(self) -> list[int]:
-        """Keywords whose lists are trees, increasing."""
+        """Return the keywords whose lists are trees, increasing."""
         lists = self._lists.lists[: self._lists.meta[list_kernels.LIST_END]]
         is_word = (lists["key"] >= 0) & (lists["key"] < list_kernels.PAIR_KEY_MIN)
         return sorted(lists["key"][is_word & (lists["root"] != NO_NODE)].tolist())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         lists = self._lists
         own = (lists.lists, lists.keys, lists.values, lists.nodes, *lists.runs, lists.meta, lists.stack)
         return sum(array.nbytes for array in own) + self._table.memory_bytes()
@@ -105,7 +108,7 @@ class IqfPlusObjectIndex(ObjectTable):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
         self._table.check()
         check(self._lists, self._table)
@@ -136,7 +139,7 @@ class IqfPlusObjectIndex(ObjectTable):
         return Objects(self._table.rows, self._table.pool)
 
     def _grow(self, status: int) -> None:
-        """Lengthen what a kernel ran out of."""
+        """Lengthen the arrays that a kernel has filled."""
         lists = self._lists
         if status == node_kernels.RUNS_FULL:
             self._lists = lists._replace(runs=lengthened(lists.runs, tree_kernels.SPLIT_ROOM))

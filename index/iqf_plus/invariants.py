@@ -28,7 +28,7 @@ def check(lists: Lists, table: SlotTable) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     rows = lists.lists[: lists.meta[list_kernels.LIST_END]]
     live = [number for number, row in enumerate(rows) if row["run_count"] != _FREE]
@@ -52,7 +52,7 @@ def check(lists: Lists, table: SlotTable) -> None:
 
 
 def _expected(table: SlotTable, long: set[int]) -> dict[int, list[int]]:
-    """Which objects belong to each key."""
+    """Return the objects that belong to each key."""
     expected: dict[int, list[int]] = defaultdict(list)
     for slot in table.used().tolist():
         words = table.keywords(slot).tolist()
@@ -67,7 +67,7 @@ def _expected(table: SlotTable, long: set[int]) -> dict[int, list[int]]:
 
 
 def _check_numbers(lists: Lists, live: list[int]) -> None:
-    """Verify that keys find their lists, and that the other rows are free."""
+    """Verify that keys map to their lists, and that the other rows are free."""
     for number in live:
         if find(lists.keys, lists.values, int(lists.lists[number]["key"])) != number:
             raise InconsistentIndexError(f"key {lists.lists[number]['key']} has lost its list")
@@ -80,7 +80,7 @@ def _check_numbers(lists: Lists, live: list[int]) -> None:
 
 
 def _list_slots(lists: Lists, number: int, table: SlotTable, runs: _Runs, groups: list[int]) -> list[int]:
-    """Return the objects of a list; note its runs and the first nodes of its groups."""
+    """Return the objects of a list; record its runs and the first nodes of its groups."""
     row = lists.lists[number]
     if (row["root"] == NO_NODE) == (row["size_class"] == NO_RUN):
         raise InconsistentIndexError(f"list {row['key']} needs a run or a tree, and not both")
@@ -100,7 +100,7 @@ def _list_slots(lists: Lists, number: int, table: SlotTable, runs: _Runs, groups
 def _run_slots(
     lists: Lists, start: int, count: int, size_class: int, table: SlotTable, runs: _Runs
 ) -> list[int]:
-    """Return the objects of a run, whose entries must say of them what is true."""
+    """Return the objects of a run; verify that its entries agree with them."""
     runs.append((start, size_class))
     if not 0 < count <= RUN_LEAST << size_class:
         raise InconsistentIndexError(f"the run at {start} overflows or is empty")
@@ -121,7 +121,7 @@ def _run_slots(
 
 
 def _tree_slots(lists: Lists, node: int, table: SlotTable, runs: _Runs, groups: list[int]) -> list[int]:
-    """Return the objects below a node, which must hold what its cell and its fields say."""
+    """Return the objects below a node; verify that they agree with its cell and its fields."""
     row = lists.nodes[node]
     x_m, y_m, half_m = (float(row[name]) for name in ("x_m", "y_m", "half_m"))
     below, least, slots = int(row["below"]), (MANY, LARGEST), []
@@ -155,7 +155,7 @@ def _least(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
 
 
 def _check_groups(lists: Lists, used: list[int]) -> None:
-    """Verify that groups of nodes, used and free, are all there are."""
+    """Verify that used and free groups together are all nodes."""
     free, group = [], int(lists.meta[NODE_FREE])
     while group != NO_NODE:
         free.append(group)

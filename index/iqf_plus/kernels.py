@@ -38,7 +38,7 @@ from index.tables.slots import Slots
 from safe_region.jit import kernel, leaf
 
 _ROUNDING = 1e-15
-"""Of differences between coordinates, relative to these."""
+"""Rounding of differences between coordinates, relative to these."""
 
 CURSOR_ROW = 0
 """In a cursor: rows of the batch that are done."""
@@ -73,7 +73,7 @@ def _enter_pairs(lists: Lists, objects: Objects, slot: int, mark: int, cursor: I
 
 @leaf
 def _enter_object(lists: Lists, objects: Objects, slot: int, cursor: Ints) -> int:
-    """Enter an object wherever it belongs, from a step on; return a status."""
+    """Insert an object into all its lists, starting at a step; return a status."""
     row = objects.rows[slot]
     x_m = rounded(row["x_m"])
     y_m = rounded(row["y_m"])
@@ -103,7 +103,7 @@ def _slack(row: Any) -> float:  # noqa: ANN401
 
 @kernel
 def insert(lists: Lists, objects: Objects, slots: Slots, cursor: Ints) -> int:
-    """Enter objects, from `cursor` on, which says how far it is; return a status."""
+    """Insert objects, starting at `cursor`, which is updated; return a status."""
     for i in range(cursor[CURSOR_ROW], slots.shape[0]):
         lists.slack_m[0] = max(lists.slack_m[0], _slack(objects.rows[slots[i]]))
         status = _enter_object(lists, objects, slots[i], cursor)
@@ -116,7 +116,7 @@ def insert(lists: Lists, objects: Objects, slots: Slots, cursor: Ints) -> int:
 
 @leaf
 def _drop(lists: Lists, objects: Objects, keyword: int, x_m: float, y_m: float, slot: int) -> None:
-    """Take an object out from under one keyword."""
+    """Remove an object from the list of one keyword."""
     number = number_of(lists, keyword)
     if unpost(lists, number, x_m, y_m, slot):
         unpair(lists, objects, number)
@@ -124,7 +124,7 @@ def _drop(lists: Lists, objects: Objects, keyword: int, x_m: float, y_m: float, 
 
 @kernel
 def remove(lists: Lists, objects: Objects, slots: Slots) -> None:
-    """Take objects out from wherever they are."""
+    """Remove objects from all their lists."""
     for slot in slots:
         row = objects.rows[slot]
         x_m = rounded(row["x_m"])
@@ -148,7 +148,7 @@ def remove(lists: Lists, objects: Objects, slots: Slots) -> None:
 
 @leaf
 def _plan(lists: Lists, words: KeywordIds, long: Ints, scratch: Scratch) -> None:
-    """Rank a subscription's keywords, those of the shortest lists first, and note which are long."""
+    """Rank a subscription's keywords, shortest list first, and mark the long ones."""
     counts = scratch.counts
     order = scratch.order
     for i in range(words.shape[0]):
@@ -175,7 +175,7 @@ def best(
     answered: Answered,
     frontier: Heap,
 ) -> None:
-    """Answer a batch of questions."""
+    """Process a batch of queries."""
     scratch = scratch_for(queries)
     long = np.empty_like(scratch.order)
     squares = np.empty_like(scratch.largest)

@@ -15,22 +15,22 @@ Rows = npt.NDArray[Any]
 
 ENTRY_DTYPE = np.dtype(
     [
-        ("x_m", np.float32),  # rounded: good for bounds, see `Lists.slack_m`
+        ("x_m", np.float32),  # rounded: suitable for bounds, see `Lists.slack_m`
         ("y_m", np.float32),
         ("slot", np.int32),  # of the object
-        ("mark", np.int64),  # what is known of the object's keywords
+        ("mark", np.int64),  # summary of the object's keywords
     ],
 )
 
 NODE_DTYPE = np.dtype(
     [
-        ("x_m", np.float64),  # middle of the cell, exact
+        ("x_m", np.float64),  # centre of the cell, exact
         ("y_m", np.float64),
         ("half_m", np.float32),  # half its side, a power of two
         ("below", np.int32),  # the first of four children, or the first entry of a leaf's run
         ("count", np.int32),  # entries of a leaf; INNER for a node with children
-        ("keyword_min", np.uint8),  # no object below has fewer keywords
-        ("norm_min", np.uint8),  # nor a lower code of its norm
+        ("keyword_min", np.uint8),  # least number of keywords of an object below
+        ("norm_min", np.uint8),  # least code of a norm below
         ("size_class", np.int8),  # of a leaf's run; NO_RUN if it is empty
     ],
     align=True,
@@ -58,12 +58,12 @@ class Lists(NamedTuple):
     nodes: Rows
     runs: Runs  # of lists and of leaves
     meta: Ints  # counters, named in `tree_kernels` and `list_kernels`
-    slack_m: Floats  # one number: no object is farther from where its entries say it is
-    stack: npt.NDArray[np.int32]  # scratch of walks in trees
+    slack_m: Floats  # one number: the maximum distance of an object from the position in its entries
+    stack: npt.NDArray[np.int32]  # scratch for walks in trees
 
 
 class Objects(NamedTuple):
-    """Arrays of the objects that entries stand for."""
+    """Arrays of the objects that entries represent."""
 
     rows: Rows
     pool: npt.NDArray[np.int32]

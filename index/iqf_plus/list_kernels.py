@@ -1,17 +1,18 @@
 """The lists of IQF+: one for each keyword, and one for each pair of long keywords.
 
-A list is a run of entries, or, with more than LONG_MIN of them, a tree. A keyword is *long* while its
-list is a tree. An object is entered
+A list is a run of entries, or a tree if it has more than LONG_MIN. A keyword is *long* while its list is
+a tree. An object is inserted
 
 * under each of its keywords, and under each pair of long ones among them, if it has at most NARROW_MAX;
-* otherwise under each of its keywords in lists apart, of the wide ones, so that nothing is entered more
+* otherwise under each of its keywords in separate lists of wide objects. So no object is inserted more
   than NARROW_MAX * (NARROW_MAX + 1) / 2 times, however many keywords it has.
 
-When a keyword becomes long, the objects of its list, LONG_MIN of them, are entered under its pairs; when
-it ceases to be, with LONG_MIN / 4 left, those are taken out. So there is never much to do at once.
+When a keyword becomes long, the objects of its list, LONG_MIN of them, are inserted under its pairs. When
+it ceases to be long, with LONG_MIN / 4 left, those are removed. So each step is short.
 
-Operations: post and unpost O(depth + LONG_MIN). `post` returns a negative status if it ran out of room,
-and is called again then with the same arguments; how far the ripening of a list has come is in `meta`.
+Operations: post and unpost O(depth + LONG_MIN). `post` returns a negative status if it ran out of space,
+and is then called again with the same arguments; `meta` holds the progress of a list that is becoming
+long.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ KEYS_FULL = -3
 LISTS_FULL = -4
 
 NARROW_MAX = 8
-"""Keywords of an object that is entered under pairs."""
+"""Maximum number of keywords of an object that is inserted under pairs."""
 
 NO_LIST = -1
 
@@ -52,21 +53,21 @@ LIST_FREE = 3
 RIPENED = 4
 """In meta: entries of the keyword that is becoming long whose pairs are done."""
 RIPENED_OTHERS = 5
-"""In meta: keywords of the next one that are done."""
+"""In meta: keywords of the next entry that are done."""
 LONG_MIN = 6
-"""In meta: entries that a list has at most without a tree."""
+"""In meta: the maximum number of entries of a list without a tree."""
 META_COUNT = 7
 
 
 @leaf
 def pair_key(one: int, other: int) -> int:
-    """Key of a pair of keywords: above those of keywords."""
+    """Return the key of a pair of keywords: above those of keywords."""
     return ((min(one, other) + 1) << 32) | max(one, other)
 
 
 @leaf
 def wide_key(keyword: int) -> int:
-    """Key of a keyword's list of wide objects: negative."""
+    """Return the key of a keyword's list of wide objects: negative."""
     return -keyword - 1
 
 
@@ -79,14 +80,14 @@ def number_of(lists: Lists, key: int) -> int:
 
 @leaf
 def is_long(lists: Lists, keyword: int) -> bool:
-    """Whether a keyword has a tree."""
+    """Return whether a keyword has a tree."""
     number = number_of(lists, keyword)
     return bool(number != NO_LIST and lists.lists[number]["root"] != NO_NODE)
 
 
 @leaf
 def count_of(lists: Lists, key: int) -> int:
-    """How many objects a list has."""
+    """Return the number of objects in a list."""
     number = number_of(lists, key)
     if number == NO_LIST:
         return 0
@@ -95,7 +96,7 @@ def count_of(lists: Lists, key: int) -> int:
 
 @leaf
 def _free_list(lists: Lists, number: int) -> None:
-    """Forget a list without entries."""
+    """Delete a list without entries."""
     row = lists.lists[number]
     pop(lists.keys, lists.values, int(row["key"]))
     if row["size_class"] != NO_RUN:
@@ -108,7 +109,7 @@ def _free_list(lists: Lists, number: int) -> None:
 
 @leaf
 def _make_list(lists: Lists, key: int) -> int:
-    """Begin a list; return its number, or a negative status."""
+    """Create a list; return its number, or a negative status."""
     meta = lists.meta
     used = int(meta[LIST_END])
     if used + 1 > lists.keys.shape[0] * LOAD_MAX:
@@ -129,7 +130,7 @@ def _make_list(lists: Lists, key: int) -> int:
 
 @leaf
 def _move_run(lists: Lists, number: int, size_class: int) -> None:
-    """Give a list a run of another size; there is one."""
+    """Move a list to a run of another size; the caller has verified that one is free."""
     row = lists.lists[number]
     old_class = int(row["size_class"])
     row["start"] = moved_run(lists.runs, int(row["start"]), int(row["run_count"]), old_class, size_class)
@@ -163,7 +164,7 @@ def _plant(lists: Lists, number: int) -> int:
 
 @leaf
 def _enter(lists: Lists, number: int, x_m: float, y_m: float, slot: int, mark: int) -> int:
-    """Put an entry into a list, whatever its key says; return a status."""
+    """Insert an entry into a list, regardless of its key; return a status."""
     row = lists.lists[number]
     if row["size_class"] != NO_RUN and (
         row["root"] != NO_NODE or row["run_count"] >= lists.meta[LONG_MIN]
@@ -186,7 +187,7 @@ def _enter(lists: Lists, number: int, x_m: float, y_m: float, slot: int, mark: i
 
 @leaf
 def post(lists: Lists, key: int, x_m: float, y_m: float, slot: int, mark: int) -> int:
-    """Enter an object in the list of a pair or of wide objects; return a status."""
+    """Insert an object into the list of a pair or of wide objects; return a status."""
     number = number_of(lists, key)
     if number == NO_LIST:
         number = _make_list(lists, key)
@@ -197,7 +198,7 @@ def post(lists: Lists, key: int, x_m: float, y_m: float, slot: int, mark: int) -
 
 @leaf
 def _pair_up(lists: Lists, objects: Objects, number: int) -> int:
-    """Enter the objects of a keyword that is becoming long under its pairs; return a status."""
+    """Insert the objects of a keyword that is becoming long under its pairs; return a status."""
     meta = lists.meta
     row = lists.lists[number]
     keyword = int(row["key"])
@@ -224,7 +225,7 @@ def _pair_up(lists: Lists, objects: Objects, number: int) -> int:
 def post_keyword(
     lists: Lists, objects: Objects, keyword: int, x_m: float, y_m: float, slot: int, mark: int
 ) -> int:
-    """Enter a narrow object under a keyword, which may make it long; return a status."""
+    """Insert a narrow object under a keyword, which may make it long; return a status."""
     number = number_of(lists, keyword)
     if number == NO_LIST:
         number = _make_list(lists, keyword)
@@ -243,7 +244,7 @@ def post_keyword(
 
 @leaf
 def _shorten(lists: Lists, number: int) -> bool:
-    """Turn a sparse tree into a run, if there is one; return whether there was."""
+    """Turn a sparse tree into a run, if one is free; return whether this was done."""
     row = lists.lists[number]
     size_class = class_of(int(row["tree_count"]))
     if not has_run(lists.runs, size_class):
@@ -262,9 +263,9 @@ def _shorten(lists: Lists, number: int) -> bool:
 
 @leaf
 def unpost(lists: Lists, number: int, x_m: float, y_m: float, slot: int) -> bool:
-    """Take an object out of a list that has it; return whether the list has become short.
+    """Remove an object from a list that has it; return whether the list has become short.
 
-    A list that is empty then is forgotten.
+    A list that is empty then is deleted.
     """
     row = lists.lists[number]
     if row["root"] != NO_NODE:
@@ -288,7 +289,7 @@ def unpost(lists: Lists, number: int, x_m: float, y_m: float, slot: int) -> bool
 
 @leaf
 def unpair(lists: Lists, objects: Objects, number: int) -> None:
-    """Take the objects of a keyword that is not long any more out from under its pairs."""
+    """Remove the objects of a keyword that is not long any more from its pairs."""
     row = lists.lists[number]
     keyword = int(row["key"])
     for place in range(row["start"], row["start"] + row["run_count"]):

@@ -1,8 +1,8 @@
-"""Marks: what an entry says of its object's keywords, in one number.
+"""Marks: the summary of an object's keywords in an entry, in one number.
 
-The low five bits count them, up to MANY; the next eight say how large the sum of their squared weights
-is at least, by sixteenths of powers of two; each keyword sets one of the 50 bits above. A bit that is not
-set proves that the keyword is absent.
+The low five bits count the keywords, up to MANY. The next eight are a lower bound of the sum of their
+squared weights, by sixteenths of powers of two. Each keyword sets one of the 50 bits above. A bit that is
+not set proves that the keyword is absent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from index.tables.norm_kernels import LARGEST, code_of_norm
 from safe_region.jit import leaf
 
 MANY = 31
-"""This count stands for all from here on."""
+"""This count represents all from here on."""
 _COUNT_BITS = 5
 _NORM_BITS = 8
 _BIT_COUNT = 50
@@ -21,7 +21,7 @@ _FACTOR = 0x9E3779B1  # times a keyword id, below 2**31, this stays below 2**63
 
 @leaf
 def mark_bit(keyword: int) -> int:
-    """Bit of a keyword."""
+    """Return the bit of a keyword."""
     return 1 << (_COUNT_BITS + _NORM_BITS + ((int(keyword) * _FACTOR) >> 13) % _BIT_COUNT)
 
 
@@ -36,11 +36,11 @@ def mark_of(keywords: KeywordIds, norm: float) -> int:
 
 @leaf
 def keyword_count_of(mark: int) -> int:
-    """How many keywords the object has, MANY for more."""
+    """Return the number of the object's keywords, MANY for more."""
     return int(mark) & MANY
 
 
 @leaf
 def norm_code_of(mark: int) -> int:
-    """Code of the sum of the object's squared weights."""
+    """Return the code of the sum of the object's squared weights."""
     return (int(mark) >> _COUNT_BITS) & LARGEST

@@ -1,8 +1,8 @@
 """Nodes of IQF+'s quadtrees: 32 bytes each, four children in two cache lines.
 
-A node is a square cell, half-open; its four children are neighbours in the node table, a *group*. A root
-that does not hold a new entry becomes one quarter of a cell twice as large. All middles are whole
-multiples of HALF_MIN_M, fewer than 2**52 of them, so float64 holds them exactly.
+A node is a square cell, half-open; its four children are adjacent in the node table, a *group*. A root
+that does not contain a new entry becomes one quarter of a cell twice as large. All centres are integer
+multiples of HALF_MIN_M, fewer than 2**52 of them, so float64 represents them exactly.
 
 Operations: each O(1).
 """
@@ -26,7 +26,7 @@ RUNS_FULL = -1
 NODES_FULL = -2
 
 INNER = -1
-"""Count of a node with children."""
+"""The count of a node with children."""
 
 HALF_MIN_M = 1.0
 """Half the side of the smallest cell."""
@@ -35,7 +35,7 @@ HALF_START_M = 1024.0
 """Half the side of a new tree's root."""
 
 COORDINATE_MAX_M = 2.0**50
-"""Entries farther out are noted here."""
+"""Entries farther out are stored at this coordinate."""
 
 NODE_END = 0
 """In meta: every node from here on is unused."""
@@ -43,7 +43,8 @@ NODE_FREE = 1
 """In meta: the first node of the first free group, NO_NODE if there is none."""
 
 STACK_MAX = 512
-"""Nodes that a walk keeps in mind: cells halve from 2**51 metres to one, and three wait at each size."""
+"""The maximum number of nodes on a walk's stack: cells halve from 2**51 metres to one, with three pending
+at each size."""
 
 
 @leaf
@@ -54,20 +55,20 @@ def rounded(coordinate_m: float) -> float:
 
 @leaf
 def has_group(lists: Lists) -> bool:
-    """Whether a group can be taken."""
+    """Return whether a group can be allocated."""
     return bool(lists.meta[NODE_FREE] != NO_NODE or lists.meta[NODE_END] + 4 <= lists.nodes.shape[0])
 
 
 @leaf
 def take_group(lists: Lists) -> int:
-    """Take four nodes; return the first. The caller has made sure that there are."""
+    """Allocate four nodes; return the first. The caller has verified the capacity."""
     meta = lists.meta
     return take_rows(lists.nodes["below"], meta, NODE_FREE, meta, NODE_END, 4)
 
 
 @leaf
 def free_group(lists: Lists, first: int) -> None:
-    """Give four nodes back."""
+    """Free four nodes."""
     give_back_rows(lists.nodes["below"], lists.meta, NODE_FREE, first)
 
 
@@ -85,7 +86,7 @@ def _set_leaf(lists: Lists, node: int, x_m: float, y_m: float, half_m: float) ->
 
 @leaf
 def plant(lists: Lists, x_m: float, y_m: float) -> int:
-    """Begin a tree about a point; return its root, or NODES_FULL."""
+    """Create a tree about a point; return its root, or NODES_FULL."""
     if not has_group(lists):
         return NODES_FULL
     root = take_group(lists)
@@ -109,14 +110,14 @@ def set_children(lists: Lists, node: int, first: int) -> None:
 
 @leaf
 def child_of(lists: Lists, node: int, x_m: float, y_m: float) -> int:
-    """Return the child that holds a point of the cell."""
+    """Return the child that contains a point of the cell."""
     row = lists.nodes[node]
     return int(row["below"]) + int(x_m >= row["x_m"]) + 2 * int(y_m >= row["y_m"])
 
 
 @leaf
 def holds(lists: Lists, node: int, x_m: float, y_m: float) -> bool:
-    """Whether a point is in a node's cell."""
+    """Return whether a point is in a node's cell."""
     row = lists.nodes[node]
     half_m = float(row["half_m"])
     dx = x_m - row["x_m"]
@@ -126,7 +127,7 @@ def holds(lists: Lists, node: int, x_m: float, y_m: float) -> bool:
 
 @leaf
 def rise(lists: Lists, root: int, x_m: float, y_m: float) -> int:
-    """Make the root's cell twice as large, towards a point; return a status."""
+    """Double the side of the root's cell, towards a point; return a status."""
     if not has_group(lists):
         return NODES_FULL
     first = take_group(lists)

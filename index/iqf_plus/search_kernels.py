@@ -1,9 +1,9 @@
 """Searching IQF+ for a subscription: see `index.iqf_plus.index` for the plan.
 
-An entry is ruled out by its distance, then by the length that its object would have if it shared every
-keyword that the entry's mark admits, and only then by its object's keywords. Entries and cells are where
-float32 puts them: every bound gives way by `slack_m`. Comparisons with the worst kept length are strict,
-for among equal lengths the id decides.
+An entry is excluded by its distance, then by the length that its object would have if it shared every
+keyword that the entry's mark admits, and only then by its object's keywords. The positions of entries and
+cells are rounded to float32: every bound allows for `slack_m`. Comparisons with the worst kept length are
+strict, since among equal lengths the id decides.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _ROUNDING = 1e-12
 """Relative tolerance of tests on distances, which are not rounded like lengths."""
 
 ANY = -1
-"""Of a second keyword: objects are not asked for it."""
+"""For a second keyword: any object passes."""
 
 NONE = 1 << 30
-"""Of a second keyword: no long one but the first may be common."""
+"""For a second keyword: only the first of the long keywords may be common."""
 
 
 @leaf
 def _reach2(limit_m: float, share_m: float, slack_m: float) -> float:
-    """Squared distance beyond which an entry of at least this share is above the limit."""
+    """Return the squared distance beyond which an entry of at least this text part is above the limit."""
     reach_m = (limit_m - share_m) + slack_m + limit_m * _ROUNDING
     if reach_m < 0.0:
         return -1.0
@@ -43,7 +43,7 @@ def _reach2(limit_m: float, share_m: float, slack_m: float) -> float:
 
 @leaf
 def _common(question: Question, sought: Sought, words: KeywordIds) -> float:
-    """Sum the squared weights of what is common; 0 if the object is offered elsewhere."""
+    """Return the sum of the squared weights of common keywords; 0 if another list offers the object."""
     i = 0
     j = 0
     common = 0.0
@@ -77,7 +77,7 @@ def _scan(
     kept: Kept,
     size: int,
 ) -> int:
-    """Offer the objects of a run, whose text share is no less than a floor; return the new size."""
+    """Offer the objects of a run with a text part of at least `floor`; return the new size."""
     slack_m = float(lists.slack_m[0])
     limit = limit_of(question, kept, size)
     reach2 = _reach2(limit, floor, slack_m)
@@ -111,7 +111,7 @@ def _scan(
 
 @leaf
 def _cell_distance(lists: Lists, node: int, x_m: float, y_m: float) -> float:
-    """Distance from a point to a node's cell, 0 inside."""
+    """Return the distance from a point to a node's cell, 0 inside."""
     row = lists.nodes[node]
     half_m = float(row["half_m"])
     dx = max(0.0, abs(x_m - float(row["x_m"])) - half_m)
@@ -196,7 +196,7 @@ def _look_single(
     kept: Kept,
     size: int,
 ) -> int:
-    """Offer what has one long keyword in common, and none that is rarer; return the new size."""
+    """Offer the objects with one long common keyword and no rarer one; return the new size."""
     known = question.bits.shape[0]
     for rank in range(known):
         if long[rank]:
@@ -221,9 +221,9 @@ def retrieve(
     frontier: Heap,
     kept: Kept,
 ) -> int:
-    """Find the best objects of a subscription; return how many there are.
+    """Find the best objects of a subscription; return their number.
 
-    `order` has the places of its keywords by rank, `squares` their squared weights.
+    `order` has the positions of its keywords by rank, `squares` their squared weights.
     """
     size = 0
     if kept.ids.shape[0] == 0:

@@ -1,10 +1,9 @@
-"""Quadtrees of IQF+: leaves are runs as large as they must be.
+"""Quadtrees of IQF+: leaves are runs of variable size.
 
-A leaf that is full splits, unless its cell is as small as it can be: then its run grows.
+A full leaf splits, unless its cell is the smallest possible: then its run grows.
 
 Operations: insert and take_out O(depth + LEAF_MAX), gather O(entries). `insert` returns a negative status
-if there is no room; what it has done until then is harmless, and it may be called again with the same
-entry.
+if space is lacking; its changes up to then are harmless, and it may be called again with the same entry.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ LEAF_MAX = 32
 """Entries of a leaf that may split: 640 bytes."""
 
 SPLIT_ROOM = 8 * LEAF_MAX
-"""A split takes no more entries than this, whatever its children get."""
+"""The maximum number of entries that a split allocates."""
 
 MERGE_MAX = 16
 """Children with no more entries than this together merge."""
@@ -61,7 +60,7 @@ def set_entry(lists: Lists, place: int, x_m: float, y_m: float, slot: int, mark:
 
 @leaf
 def _move_run(lists: Lists, node: int, size_class: int) -> None:
-    """Give a leaf a run of another size; there is one."""
+    """Move a leaf to a run of another size; the caller has verified that one is free."""
     row = lists.nodes[node]
     old_class = int(row["size_class"])
     row["below"] = moved_run(lists.runs, int(row["below"]), int(row["count"]), old_class, size_class)
@@ -70,7 +69,7 @@ def _move_run(lists: Lists, node: int, size_class: int) -> None:
 
 @leaf
 def _widen(lists: Lists, node: int) -> int:
-    """Make room for one entry more in a leaf; return a status."""
+    """Ensure that a leaf has space for one more entry; return a status."""
     row = lists.nodes[node]
     count = int(row["count"])
     size_class = int(row["size_class"])
@@ -84,7 +83,7 @@ def _widen(lists: Lists, node: int) -> int:
 
 @leaf
 def _lower(lists: Lists, node: int, mark: int) -> None:
-    """Let what a node says of all objects below be true of one more."""
+    """Lower the bounds of a node to cover one more object."""
     row = lists.nodes[node]
     row["keyword_min"] = min(int(row["keyword_min"]), keyword_count_of(mark))
     row["norm_min"] = min(int(row["norm_min"]), norm_code_of(mark))
@@ -92,7 +91,7 @@ def _lower(lists: Lists, node: int, mark: int) -> None:
 
 @leaf
 def _append(lists: Lists, node: int, x_m: float, y_m: float, slot: int, mark: int) -> int:
-    """Put an entry into a leaf; return a status."""
+    """Append an entry to a leaf; return a status."""
     status = _widen(lists, node)
     if status != DONE:
         return status
@@ -105,7 +104,7 @@ def _append(lists: Lists, node: int, x_m: float, y_m: float, slot: int, mark: in
 
 @leaf
 def _split(lists: Lists, node: int) -> int:
-    """Give a full leaf four children and its entries to them; return a status."""
+    """Split a full leaf into four children and distribute its entries; return a status."""
     row = lists.nodes[node]
     records = lists.runs.records
     start = int(row["below"])
@@ -127,7 +126,7 @@ def _split(lists: Lists, node: int) -> int:
 
 @leaf
 def insert(lists: Lists, root: int, x_m: float, y_m: float, slot: int, mark: int) -> int:
-    """Put an entry into a tree; return a status."""
+    """Insert an entry into a tree; return a status."""
     while not holds(lists, root, x_m, y_m):
         status = rise(lists, root, x_m, y_m)
         if status != DONE:
@@ -147,7 +146,7 @@ def insert(lists: Lists, root: int, x_m: float, y_m: float, slot: int, mark: int
 
 @leaf
 def place_of(lists: Lists, start: int, count: int, slot: int) -> int:
-    """Where the entry of an object is in a run that has it."""
+    """Return the place of an object's entry in a run that has it."""
     records = lists.runs.records
     place = start
     while place < start + count - 1 and records[place]["slot"] != slot:
@@ -157,7 +156,7 @@ def place_of(lists: Lists, start: int, count: int, slot: int) -> int:
 
 @leaf
 def _summarize(lists: Lists, node: int) -> None:
-    """Make what a node says of all objects below exact again."""
+    """Recompute the bounds of a node exactly."""
     row = lists.nodes[node]
     row["keyword_min"] = MANY
     row["norm_min"] = LARGEST
@@ -174,7 +173,7 @@ def _summarize(lists: Lists, node: int) -> None:
 
 @leaf
 def _narrow(lists: Lists, node: int) -> None:
-    """Give a leaf that needs less room a smaller run, if there is one."""
+    """Move a leaf that needs less space to a smaller run, if one is free."""
     row = lists.nodes[node]
     count = int(row["count"])
     size_class = int(row["size_class"])
@@ -187,7 +186,7 @@ def _narrow(lists: Lists, node: int) -> None:
 
 @leaf
 def _merge(lists: Lists, node: int) -> bool:
-    """Make a node whose children are sparse leaves a leaf; return whether it is one now."""
+    """Turn a node whose children are sparse leaves into a leaf; return whether it is one now."""
     row = lists.nodes[node]
     first = int(row["below"])
     total = 0
@@ -217,7 +216,7 @@ def _merge(lists: Lists, node: int) -> bool:
 
 @leaf
 def take_out(lists: Lists, root: int, x_m: float, y_m: float, slot: int) -> None:
-    """Take the entry of an object out of a tree that has it."""
+    """Remove the entry of an object from a tree that has it."""
     stack = lists.stack
     depth = 0
     node = root
@@ -246,7 +245,7 @@ def take_out(lists: Lists, root: int, x_m: float, y_m: float, slot: int) -> None
 
 @leaf
 def _gather_leaf(lists: Lists, node: int, end: int) -> int:
-    """Move the entries of a leaf to a place; return what is behind them there."""
+    """Move the entries of a leaf to a place; return the place after them."""
     row = lists.nodes[node]
     records = lists.runs.records
     below = int(row["below"])
@@ -260,7 +259,7 @@ def _gather_leaf(lists: Lists, node: int, end: int) -> int:
 
 @leaf
 def gather(lists: Lists, root: int, start: int) -> None:
-    """Move all entries of a tree to a run with room for them, and fell it."""
+    """Move all entries of a tree to a run with space for them, and free the tree."""
     stack = lists.stack
     depth = 0
     end = start

@@ -1,15 +1,15 @@
-"""What lies in boxes: searching IQF+ for all objects of some keywords.
+"""Searching IQF+ for all objects in a box that have some keywords.
 
 Plan: a narrow object is in the list of each of its keywords and of each pair of long ones, a wide one in
-the list of the wide of each of its keywords. So the shortest list of the narrow that there is for the
-required keywords has every narrow object once, and the shortest list of the wide every wide one. No
-object is in both. A run is scanned; in a tree only cells are entered that meet the box.
+the list of wide objects of each of its keywords. So the shortest list of narrow objects for the required
+keywords has every narrow object once, and the shortest list of wide objects every wide one. No object is
+in both. A run is scanned; in a tree only cells that intersect the box are visited.
 
-An entry is ruled out by its position, which float32 and the cell put up to `slack_m` elsewhere, then by
-its mark, and then by its object's position and keywords. Where the key of the list says all that is
-required, keywords are not looked at.
+An entry is excluded by its position, which float32 and the cell may displace by `slack_m`, then by its
+mark, and then by its object's position and keywords. If the key of the list implies all required
+keywords, keywords are not tested.
 
-Operations: a row O(entries in cells that meet the box, of the shortest list).
+Operations: a row O(entries in cells that intersect the box, of the shortest list).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from index.tables.within_kernels import BoxQueries, Wanted, has_all, holds_point
 from safe_region.jit import kernel, leaf
 
 _PAIR = 2
-"""Keywords that the key of a pair says."""
+"""The number of keywords that the key of a pair implies."""
 
 
 @leaf
 def _length_of(lists: Lists, number: int) -> int:
-    """How many entries a list has."""
+    """Return the number of entries of a list."""
     row = lists.lists[number]
     return int(row["run_count"]) + int(row["tree_count"])
 
@@ -103,7 +103,7 @@ def _scan(
     found: Ints,
     total: int,
 ) -> int:
-    """Keep what is wanted of a run's entries; return how many there are now.
+    """Keep the matching entries of a run; return the new number of results.
 
     `mark` has the bits of the required keywords, or none if all entries have them.
     """
@@ -129,9 +129,9 @@ def _scan(
 
 @leaf
 def _meets(lists: Lists, node: int, wanted: Wanted) -> bool:
-    """Whether a node may have entries whose objects lie in the box.
+    """Return whether a node may have entries whose objects lie in the box.
 
-    The borders of a cell are exact, and the slack comes last: rounding is monotone.
+    The borders of a cell are exact, and the slack is added last: rounding is monotone.
     """
     row = lists.nodes[node]
     half_m = float(row["half_m"])
@@ -156,7 +156,7 @@ def _walk(
     found: Ints,
     total: int,
 ) -> int:
-    """Keep what is wanted in a tree; return how many there are now."""
+    """Keep the matching entries of a tree; return the new number of results."""
     stack[0] = root
     depth = 1
     while depth > 0:
@@ -175,7 +175,7 @@ def _walk(
 
 @leaf
 def _mark_to_test(lists: Lists, number: int, wanted: Wanted) -> int:
-    """Return the bits of the required keywords; none if the key of a list says them all."""
+    """Return the bits of the required keywords; none if the key of a list implies them all."""
     known = wanted.words.shape[0]
     if known == 1 or (known == _PAIR and lists.lists[number]["key"] >= PAIR_KEY_MIN):
         return 0
@@ -195,7 +195,7 @@ def _look(
     found: Ints,
     total: int,
 ) -> int:
-    """Keep what is wanted of a list, if there is one; return how many there are now."""
+    """Keep the matching entries of a list, if it exists; return the new number of results."""
     if number == NO_LIST:
         return total
     mark = _mark_to_test(lists, number, wanted)
@@ -210,7 +210,7 @@ def _look(
 def within(
     lists: Lists, objects: Objects, queries: BoxQueries, first_row: int, offsets: Ints, found: Ints
 ) -> int:
-    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Process rows, starting from one; return the first without space (see `index.tables.matches`)."""
     stack = np.empty(STACK_MAX, dtype=np.int32)
     for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])

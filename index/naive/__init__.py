@@ -1,4 +1,4 @@
-"""The naive indexes: every row is looked at, every time. The measure of all others."""
+"""The naive indexes, which scan every row for every query. The reference for all others."""
 
 from index.naive.clauses import NaiveClauseIndex
 from index.naive.moving import NaiveMovingIndex

@@ -15,7 +15,8 @@ from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 from index.tables.slots import Slots
 
 _MATCHES_GUESS = 64
-"""Room for matches at the first try; the kernel says what it needs if that is not enough."""
+"""The capacity for matches at the first attempt; if it is too small, the kernel returns the size it
+needs."""
 
 
 class NaiveClauseIndex:
@@ -34,7 +35,7 @@ class NaiveClauseIndex:
         self._table.append(ids, required, columns_of(boxes))
 
     def validate_move(self, ids: Ints, boxes: Boxes) -> Slots:
-        """Verify what `move` is given; return the slots. Raises as `move` does."""
+        """Verify the arguments of `move`; return the slots. Raises as `move` does."""
         validate_boxes(ids, boxes)
         return self._table.distinct_slots(ids)
 
@@ -45,7 +46,7 @@ class NaiveClauseIndex:
         return boxes, self._table.keyword_lists(slots)
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes. O(1) each."""
+        """Change the boxes of clauses. O(1) each."""
         slots = self.validate_move(ids, boxes)
         for name, values in columns_of(boxes).items():
             self._table.rows[name][slots] = values
@@ -78,7 +79,7 @@ class NaiveClauseIndex:
             found = np.empty(total, dtype=np.int64)
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._table.memory_bytes()
 
     def check(self) -> None:

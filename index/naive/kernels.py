@@ -24,7 +24,7 @@ Rows = npt.NDArray[Any]
 
 @leaf
 def _weigh(words: KeywordIds, squares: Floats, weighed: Floats) -> None:
-    """Write the squared weight of each keyword, which are given by keyword id."""
+    """Write the squared weight of each keyword, from weights by keyword id."""
     for i in range(words.shape[0]):
         weighed[i] = squares[words[i]]
 
@@ -44,12 +44,12 @@ def match(
     offsets: Ints,
     found: Ints,
 ) -> int:
-    """Write the matches of each object as CSR; return how many there are.
+    """Write the matches of each object as CSR; return their number.
 
     `squares` has the squared weight of each keyword by its id; `weighed` is scratch for those of a
     subscription.
 
-    Fills `offsets` (objects + 1) always and `found` as far as it goes; the caller retries with a larger
+    Fills `offsets` (objects + 1) always and `found` up to its length; the caller retries with a larger
     `found` when the return value exceeds its length. O(objects * subscriptions).
     """
     total = 0
@@ -98,9 +98,8 @@ def best(
 ) -> None:
     """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
 
-    `squares` has the squared weight of each of `keyword_ids`; room for each interest is
-    `starts[i + 1] - starts[i]`.
-    O(interests * objects).
+    `squares` has the squared weight of each of `keyword_ids`; the capacity for each interest is `starts[i
+    + 1] - starts[i]`. O(interests * objects).
     """
     for i in range(weight_m.shape[0]):
         words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
@@ -139,7 +138,7 @@ def match_clauses(
     offsets: Ints,
     found: Ints,
 ) -> int:
-    """Write the clauses that match each object as CSR; return how many there are, as `match` does.
+    """Write the clauses that match each object as CSR; return their number, as `match` does.
 
     O(objects * clauses).
     """
@@ -180,7 +179,7 @@ def within(
     offsets: Ints,
     found: Ints,
 ) -> int:
-    """Write the objects in each box that have all its keywords as CSR; return how many, as `match` does.
+    """Write the objects in each box with all its keywords as CSR; return their number, as `match` does.
 
     O(boxes * objects).
     """
@@ -218,7 +217,7 @@ def match_objects(
     offsets: Ints,
     found: Ints,
 ) -> int:
-    """Write the live objects that each clause matches as CSR; return how many there are, as `match` does.
+    """Write the live objects that each clause matches as CSR; return their number, as `match` does.
 
     O(clauses * objects).
     """

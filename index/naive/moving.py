@@ -1,4 +1,4 @@
-"""The naive moving index: a table of clauses and one of objects, scanned for every question.
+"""The naive moving index: a table of clauses and one of objects, scanned for every query.
 
 Operations: insert and move O(objects) a clause, publish and retract O(clauses) an object.
 """
@@ -29,12 +29,12 @@ class NaiveMovingIndex:
 
     @property
     def object_count(self) -> int:
-        """How many objects are alive."""
+        """Return the number of live objects."""
         return len(self._objects)
 
     @property
     def candidate_count(self) -> int:
-        """How many clauses and objects were looked at: all, every time."""
+        """Return the number of clauses and objects tested: all, every time."""
         return self._looked_at + self._clauses.candidate_count
 
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> Matches:
@@ -43,7 +43,7 @@ class NaiveMovingIndex:
         return self._matched(ids)
 
     def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
-        """Give clauses new boxes; return what each matches before or after, and not both."""
+        """Change the boxes of clauses; return the matches of each before or after, and not both."""
         self._clauses.validate_move(ids, boxes)
         before = self._matched(ids)
         self._clauses.move(ids, boxes)
@@ -76,12 +76,12 @@ class NaiveMovingIndex:
         return self._clauses.match(objects)
 
     def pass_time(self, now_ms: int) -> None:
-        """Say what time it is."""
+        """Set the time."""
         self._objects.pass_time(now_ms)
         self._objects.table.remove(self._objects.due())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._clauses.memory_bytes() + self._objects.table.memory_bytes()
 
     def check(self) -> None:

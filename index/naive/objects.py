@@ -1,4 +1,4 @@
-"""The naive object index: a table, scanned for every question.
+"""The naive object index: a table, scanned for every query.
 
 Operations: insert and remove O(1) a row amortised, best O(objects) a subscription.
 """
@@ -106,7 +106,7 @@ class NaiveObjectIndex:
             found = np.empty(total, dtype=np.int64)
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._table.memory_bytes()
 
     def check(self) -> None:

@@ -14,7 +14,8 @@ from index.tables import SlotTable
 from index.tables.keyword_weights import KeywordWeights
 
 _MATCHES_GUESS = 64
-"""Room for matches at the first try; the kernel says what it needs if that is not enough."""
+"""The capacity for matches at the first attempt; if it is too small, the kernel returns the size it
+needs."""
 
 
 class NaiveSubscriptionIndex:
@@ -85,10 +86,10 @@ class NaiveSubscriptionIndex:
             found = np.empty(total, dtype=np.int64)
 
     def observe(self, objects: ObjectBatch) -> None:
-        """Do nothing: there is nothing to learn."""
+        """Do nothing: this index does not adapt to objects."""
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._table.memory_bytes() + self._weights.squares.nbytes
 
     def check(self) -> None:

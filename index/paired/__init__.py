@@ -1,4 +1,4 @@
-"""Pairs: an index of clauses and one of objects, asked in turn."""
+"""Pairs: an index of clauses and one of objects, queried in turn."""
 
 from index.paired.index import PairedIndex
 

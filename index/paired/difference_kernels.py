@@ -1,13 +1,14 @@
-"""What a range that moves begins and ceases to cover: as boxes to ask for, and exactly.
+"""The objects that a moving range starts and ceases to cover: as boxes to query, and exactly.
 
-What begins to match is in the new box, and not the same in the old one; what ceases to is in the old and
-not in the new. What is left of a box without another that meets it is cut into at most four strips, west
-and east over the whole height, south and north between them. Their edges are neighbours among float64,
-so no point lies in two strips, or in a strip and what was cut out.
+Matches that start are in the new box, and not unchanged from the old one; matches that end are in the old
+box and not in the new. The rest of a box after removal of a box that intersects it is cut into at most
+four strips, west and east over the whole height, south and north between them. Their edges are adjacent
+float64 numbers, so no point lies in two strips, or in a strip and the removed part.
 
-Areas are found by their points, so boxes are asked for that are larger, and what is cut out is smaller:
-the old or new box holds the points of what meets it for sure; what lies within `same` for sure has its
-point in `same` less the reach of areas. What is found is tested by its own box.
+Objects with areas are found by their points, so the query boxes are larger, and the removed parts
+smaller. The old or new box is enlarged to contain the points of all objects that intersect it; `same` is
+reduced by the reach of areas to contain only points of objects that lie within it. Each object found is
+tested by its own box.
 
 Operations: cut O(1) a clause, sort O(1) an object found.
 """
@@ -29,16 +30,16 @@ STRIPS_MAX = 8
 """Of a clause: four of the new box, four of the old one."""
 
 ENTERED, LEFT = 0, 1
-"""What a strip is looked through for; its owner is twice the row of its clause, and this."""
+"""The purpose of a strip; its owner is twice the row of its clause, plus this."""
 
 
 class Changes(NamedTuple):
-    """Boxes of clauses, and how far areas reach: a row for each, x1, y1, x2, y2."""
+    """Boxes of clauses, and the reach of areas: a row for each, x1, y1, x2, y2."""
 
-    old: Floats  # turned over: the clause is new
+    old: Floats  # inverted: the clause is new
     new: Floats
-    same: Floats  # what lies within it does not change if it meets both the old and the new
-    beyond_m: Floats  # one row: how far areas reach from their points, west, south, east, north
+    same: Floats  # an object within it does not change if it intersects both the old and the new
+    beyond_m: Floats  # one row: the reach of areas from their points, west, south, east, north
 
 
 class Live(NamedTuple):
@@ -47,11 +48,11 @@ class Live(NamedTuple):
     rows: npt.NDArray[Any]
     keys: Ints
     values: Values
-    now: Ints  # one
+    now: Ints  # one number
 
 
 class Rectangle(NamedTuple):
-    """A closed box; turned over if it is empty."""
+    """A closed box; inverted if it is empty."""
 
     x1_m: float
     y1_m: float
@@ -86,7 +87,7 @@ def _moved_up(edge_m: float, by_m: float) -> float:
 
 @leaf
 def _grown(box: Rectangle, beyond_m: Floats) -> Rectangle:
-    """Return a box that has the points of all that meets one."""
+    """Return a box that contains the points of all objects that intersect a box."""
     return Rectangle(
         _moved_down(box.x1_m, beyond_m[2]),
         _moved_down(box.y1_m, beyond_m[3]),
@@ -97,7 +98,7 @@ def _grown(box: Rectangle, beyond_m: Floats) -> Rectangle:
 
 @leaf
 def _shrunk(box: Rectangle, beyond_m: Floats) -> Rectangle:
-    """Return a box that has only points of what lies within one."""
+    """Return a box that contains only points of objects that lie within a box."""
     return Rectangle(
         _moved_up(box.x1_m, beyond_m[0]),
         _moved_up(box.y1_m, beyond_m[1]),
@@ -132,7 +133,7 @@ def _add(strips: Floats, count: int, x1_m: float, y1_m: float, x2_m: float, y2_m
 
 @leaf
 def _cut(outer: Rectangle, hole: Rectangle, strips: Floats, count: int) -> int:
-    """Write what is left of a box; return how many strips there are now."""
+    """Write the rest of a box; return the new number of strips."""
     if _is_empty(outer):
         return count
     hole = _common(outer, hole)
@@ -151,9 +152,9 @@ def _cut(outer: Rectangle, hole: Rectangle, strips: Floats, count: int) -> int:
 
 @kernel
 def cut(changes: Changes, strips: Floats, owners: Ints) -> int:
-    """Write the strips of all clauses, those of one together; return how many there are.
+    """Write the strips of all clauses, grouped by clause; return their number.
 
-    `strips` has a row for each edge, and room for STRIPS_MAX a clause.
+    `strips` has a row for each edge, with a capacity of STRIPS_MAX a clause.
     """
     beyond_m = changes.beyond_m
     count = 0
@@ -172,7 +173,7 @@ def cut(changes: Changes, strips: Floats, owners: Ints) -> int:
 
 @leaf
 def _meets(boxes: Floats, i: int, row: Any) -> bool:  # noqa: ANN401
-    """Whether an object meets a box."""
+    """Return whether an object intersects a box."""
     return bool(
         row["x1_m"] <= boxes[i, 2]
         and row["x2_m"] >= boxes[i, 0]
@@ -183,7 +184,7 @@ def _meets(boxes: Floats, i: int, row: Any) -> bool:  # noqa: ANN401
 
 @leaf
 def _lies_within(boxes: Floats, i: int, row: Any) -> bool:  # noqa: ANN401
-    """Whether an object lies within a box."""
+    """Return whether an object lies within a box."""
     return bool(
         row["x1_m"] >= boxes[i, 0]
         and row["y1_m"] >= boxes[i, 1]
@@ -194,7 +195,7 @@ def _lies_within(boxes: Floats, i: int, row: Any) -> bool:  # noqa: ANN401
 
 @leaf
 def _is_change(changes: Changes, i: int, kind: int, row: Any) -> bool:  # noqa: ANN401
-    """Whether a clause begins, or ceases, to match an object that has its keywords."""
+    """Return whether a clause starts, or ceases, to match an object that has its keywords."""
     is_old, is_new = _meets(changes.old, i, row), _meets(changes.new, i, row)
     if kind == LEFT:
         return bool(is_old and not is_new)
@@ -213,7 +214,7 @@ def sort_out(
     left_offsets: Ints,
     left: Ints,
 ) -> None:
-    """Write what begins and what ceases to match, of what was found in strips."""
+    """Write the matches that start and those that end, from the objects found in strips."""
     entered_count = 0
     left_count = 0
     done = 0

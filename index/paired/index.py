@@ -1,17 +1,17 @@
 """Pairs: any clause index and any index of places make a moving index.
 
 Operations: publish and retract are the clause index's `match`, and an insert or removal of the other.
-Insert is the object index's `within`. Move is its `within` for what the new box has and the old one has
-not, and the reverse: for strips, of all clauses at once (`difference_kernels`). That is the incremental
-evaluation of ap-tree.txt, Algorithm 6, for any structure that keeps subscriptions and objects apart: the
+Insert is the object index's `within`. Move is its `within` for the part of the new box outside the old
+one, and the reverse: for strips, of all clauses at once (`difference_kernels`). That is the incremental
+evaluation of ap-tree.txt, Algorithm 6, for any structure that separates subscriptions and objects: the
 AP+k- and AP+s-Tree, IQ+- and RQ+-Tree, SS- and KK-Index of section 5.2, and pairs of a clause index and
-an object index that know nothing of each other.
+an object index that are independent of each other.
 
-Objects with areas: `within` knows their points. It is asked for boxes that are larger by the reach of
-the largest area since there was none; what it finds is tested by their boxes.
+Objects with areas: `within` tests their points. Its query boxes are enlarged by the reach of the largest
+area since there was none; the objects found are tested by their boxes.
 
-Warnings: objects that expire leave the object index by and by, in `pass_time` and `publish`; until then
-they are found, and left out.
+Warnings: objects that expire leave the object index gradually, in `pass_time` and `publish`; until then
+they are found, and omitted.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class PairedIndex:
     Parameters
     ----------
     clauses
-        Tells which clauses an object matches. Empty.
+        Finds the clauses that an object matches. Empty.
     objects
-        Tells which objects lie in a box. Empty.
+        Finds the objects that lie in a box. Empty.
     """
 
     def __init__(self, clauses: ClauseIndex, objects: PlaceIndex) -> None:
@@ -49,7 +49,7 @@ class PairedIndex:
         self._boxes = SlotTable(CLAUSE_DTYPE)
         self._live = LiveObjects(OBJECT_DTYPE)
         self._beyond_m = np.zeros(4)
-        """How far areas reach at most from their points: west, south, east, north."""
+        """The maximum reach of areas from their points: west, south, east, north."""
         self._looked_at = 0
 
     def __len__(self) -> int:
@@ -57,17 +57,17 @@ class PairedIndex:
 
     @property
     def clause_index(self) -> ClauseIndex:
-        """What tells which clauses an object matches."""
+        """The index that finds the clauses that an object matches."""
         return self._clauses
 
     @property
     def object_count(self) -> int:
-        """How many objects are alive."""
+        """Return the number of live objects."""
         return len(self._live)
 
     @property
     def candidate_count(self) -> int:
-        """How many clauses were looked at one by one, and how many objects were found by their points."""
+        """Return the number of clauses tested one by one, plus that of objects found by their points."""
         return self._looked_at + self._clauses.candidate_count
 
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> Matches:
@@ -78,7 +78,7 @@ class PairedIndex:
         return self._changes(slots, np.full((len(ids), 4), _NOWHERE), boxes, None).entered
 
     def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
-        """Give clauses new boxes; return what each matches before or after, and not both."""
+        """Change the boxes of clauses; return the matches of each before or after, and not both."""
         validate_boxes(ids, boxes)
         slots = self._boxes.distinct_slots(ids)
         rows = self._boxes.rows
@@ -116,17 +116,17 @@ class PairedIndex:
         return self._clauses.match(objects)
 
     def pass_time(self, now_ms: int) -> None:
-        """Say what time it is, and forget some of what has expired."""
+        """Set the time, and remove some of the expired objects."""
         self._live.pass_time(now_ms)
         self._forget(self._live.due())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         tables = self._boxes.memory_bytes() + self._live.table.memory_bytes()
         return tables + self._clauses.memory_bytes() + self._objects.memory_bytes()
 
     def check(self) -> None:
-        """Verify both indexes, and that they hold what the tables do."""
+        """Verify both indexes, and that they agree with the tables."""
         for one in (self._boxes, self._live.table, self._clauses, self._objects):
             one.check()
         if len(self._clauses) != len(self._boxes) or len(self._objects) != len(self._live.table):
@@ -140,7 +140,7 @@ class PairedIndex:
             self._beyond_m[:] = 0.0
 
     def _reach_out(self, objects: ObjectBatch) -> None:
-        """Take note of how far areas reach."""
+        """Update the reach of areas."""
         boxes = objects.boxes
         if boxes is not None and len(objects):
             reach = (

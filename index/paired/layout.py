@@ -1,4 +1,4 @@
-"""Rows of the tables beside a pair of indexes."""
+"""Row layouts of the tables of a pair of indexes."""
 
 import numpy as np
 

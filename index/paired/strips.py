@@ -1,4 +1,4 @@
-"""The strips that two boxes of a clause do not share, of many clauses."""
+"""The strips that belong to only one of two boxes of a clause, for many clauses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _POINTS_ONLY: Floats = np.zeros(4)
 
 
 def strips_of(old: Boxes, new: Boxes, same: Boxes) -> tuple[Boxes, Ints]:
-    """Return boxes that make up what is in the new or in the old box and not the same in both.
+    """Return boxes that cover the new and the old box, except the part that is the same in both.
 
     Parameters
     ----------
     old, new
-        Of each clause.
+        The boxes of each clause.
     same
-        What lies within this, and in both boxes, is the same.
+        The results within this box, and in both boxes, are the same.
 
     Returns
     -------

@@ -1,7 +1,8 @@
-"""Entries of an opened node: few in one stretch, many in a quadtree with thresholds.
+"""Entries of an opened node: a few in one run, many in a quadtree with thresholds.
 
-Entries of a leaf are in decreasing order of their bounds, so that a scan ends where they fall short. All
-quadtrees divide the same square; what lies beyond belongs to the cells at its border.
+The entries of a leaf are in decreasing order of their bounds, so that a scan ends at the first entry
+whose bound is too small. All quadtrees divide the same square; points beyond it belong to the cells at
+its border.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _copy_entry(forest: Forest, source: int, target: int) -> None:
 
 @leaf
 def others_signature(forest: Forest, node: int, words: KeywordIds) -> int:
-    """Signature of the keywords that are not in a combination."""
+    """Return the signature of the keywords that are not in a combination."""
     signature = 0
     for i in range(words.shape[0]):
         above = node
@@ -47,7 +48,7 @@ def others_signature(forest: Forest, node: int, words: KeywordIds) -> int:
 
 @leaf
 def _write_place(forest: Forest, entry: int, square: float, subscription: Row) -> None:
-    """Write where an entry is and how far it reaches."""
+    """Write the position and the reach of an entry."""
     row = forest.entries[entry]
     row["x_m"] = subscription["x_m"]
     row["y_m"] = subscription["y_m"]
@@ -67,7 +68,7 @@ def _write_entry(
 
 @leaf
 def _sort_last(forest: Forest, start: int, last: int) -> int:
-    """Bring the last entry of a stretch to where its bound belongs; return that place."""
+    """Move the last entry of a run to its place in the order of bounds; return that place."""
     bound = forest.entries[last]["bound_m"]
     if last == start or forest.entries[last - 1]["bound_m"] >= bound:
         return last
@@ -89,7 +90,7 @@ def _close_gap(forest: Forest, gap: int, last: int) -> None:
 
 @leaf
 def _place_at_end(forest: Forest, start: int, count: int, room: int) -> tuple[int, int]:
-    """Return where a stretch with room for one entry more begins, and its room."""
+    """Return the start and the capacity of a run that has space for one more entry."""
     if count == 0:
         return take_rows(forest.entry_slots, forest.free_entries, 0, forest.meta, L.ENTRY_END, 1), 0
     if count < 1 << room:
@@ -106,7 +107,7 @@ def _place_at_end(forest: Forest, start: int, count: int, room: int) -> tuple[in
 
 @leaf
 def _append(forest: Forest, cell: int) -> int:
-    """Make room for one more entry in a leaf; return its place."""
+    """Allocate space for one more entry in a leaf; return its place."""
     row = forest.cells[cell]
     count = int(row["count"])
     start, room = _place_at_end(forest, int(row["start"]), count, int(row["room"]))
@@ -128,7 +129,7 @@ def _empty_leaf(forest: Forest, cell: int, node: int) -> None:
 
 @leaf
 def leaf_at(forest: Forest, cell: int, x_m: float, y_m: float) -> int:
-    """Return the leaf below a cell in which a position lies."""
+    """Return the leaf below a cell that contains a position."""
     while forest.cells[cell]["first_child"] != L.NOTHING:
         cell = child_of(forest.cells, cell, x_m, y_m)
     return cell
@@ -157,7 +158,7 @@ def _split(forest: Forest, cell: int, square: float) -> None:
 
 @leaf
 def _grow_cells(forest: Forest, node: int, square: float) -> None:
-    """Give the entries of a node a quadtree."""
+    """Build a quadtree of the entries of a node."""
     cell = take_group(forest.cells, forest.meta)
     set_root(forest.cells, cell, forest.root[0], forest.root[1], forest.root[2])
     _empty_leaf(forest, cell, node)
@@ -175,7 +176,7 @@ def _grow_cells(forest: Forest, node: int, square: float) -> None:
 
 @leaf
 def insert_entry(forest: Forest, node: int, slot: int, subscription: Row) -> None:
-    """Enter a subscription into a node."""
+    """Insert a subscription into a node."""
     row = forest.nodes[node]
     square = combination_square(forest, node)
     if row["cell"] == L.NOTHING and row["entry_count"] == L.SMALL_MAX:
@@ -188,7 +189,7 @@ def insert_entry(forest: Forest, node: int, slot: int, subscription: Row) -> Non
         row["room"] = room
         _write_entry(forest, start + count, node, slot, square, subscription)
         return
-    # Cells go by the rounded position, which is what a search for the entry starts from.
+    # The rounded position selects the cells, since a search for the entry starts from it.
     x_m, y_m = float(np.float32(subscription["x_m"])), float(np.float32(subscription["y_m"]))
     cell = leaf_at(forest, int(row["cell"]), x_m, y_m)
     place = _append(forest, cell)
@@ -218,7 +219,7 @@ def find_entry(forest: Forest, node: int, slot: int, subscription: Row) -> tuple
 
 @leaf
 def remove_entry(forest: Forest, node: int, cell: int, entry: int) -> None:
-    """Take an entry out of a node."""
+    """Remove an entry from a node."""
     row = forest.nodes[node]
     row["entry_count"] -= 1
     if cell == L.NOTHING:
@@ -254,7 +255,7 @@ def _release_entries(forest: Forest, node: int) -> None:
 
 @leaf
 def _merge_up(forest: Forest, node: int, cell: int) -> None:
-    """Make cells whose children have become few a leaf again; a small root a node without cells."""
+    """Turn cells with few entries into leaves, bottom up; a small root becomes a node without cells."""
     while cell != L.NOTHING:
         first = int(forest.cells[cell]["first_child"])
         total = 0
@@ -282,7 +283,7 @@ def _merge_up(forest: Forest, node: int, cell: int) -> None:
 
 @leaf
 def _shed_cells(forest: Forest, node: int) -> None:
-    """Do without cells in a node whose root is a leaf with few entries."""
+    """Remove the cells of a node whose root is a leaf with few entries."""
     row = forest.nodes[node]
     root = int(row["cell"])
     if forest.cells[root]["first_child"] != L.NOTHING or row["entry_count"] > L.SMALL_MAX // 2:
@@ -295,7 +296,7 @@ def _shed_cells(forest: Forest, node: int) -> None:
 
 @leaf
 def rewrite_entry(forest: Forest, node: int, slot: int, before: Row, after: Row) -> None:
-    """Give an entry another place and reach: where it is, if it stays in its leaf."""
+    """Change the position and reach of an entry: in place, if it stays in its leaf."""
     square = combination_square(forest, node)
     cell, entry = find_entry(forest, node, slot, before)
     if cell == L.NOTHING:

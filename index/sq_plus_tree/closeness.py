@@ -1,6 +1,7 @@
-"""Closeness, one minus the text distance, where keywords count alike: tables for kernels.
+"""Closeness, one minus the text distance, for keywords of equal weight: tables for kernels.
 
-`closeness_kernels` compiles the functions that are in the subset for it, and says what closeness is for.
+`closeness_kernels` compiles the functions that are in the subset for it, and explains the use of
+closeness.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from safe_region.scoring import SET_SIMILARITIES, text_distance
 
 _SIMILARITIES = len(SET_SIMILARITIES)
 KINDS = 2 * _SIMILARITIES * SIZE_MAX
-"""Similarities and sizes of subscriptions, of loose entries and others."""
+"""The number of kinds: similarities and sizes of subscriptions, of loose entries and others."""
 
 _UP = 2.0**-23
 """Twice the relative error of float32."""
 _TINY = 1e-30
-"""Beyond its absolute error."""
+"""More than the absolute error of float32."""
 
 
 def outward(value: float) -> np.float32:
@@ -28,7 +29,7 @@ def outward(value: float) -> np.float32:
 
 
 def kind_of(similarity: int, size: int, loose: bool) -> int:  # noqa: FBT001 - kernels know no keywords
-    """Kind of a subscription."""
+    """Return the kind of a subscription."""
     above = _SIMILARITIES if loose else 0
     return (above + int(similarity) - 1) * SIZE_MAX + min(int(size), SIZE_MAX) - 1
 
@@ -37,9 +38,10 @@ def kind_of(similarity: int, size: int, loose: bool) -> int:  # noqa: FBT001 - k
 def closeness_table() -> Singles:
     """Return an array of shape (SIZE_MAX + 1, COMBINED_MAX + 1, KINDS), rounded up.
 
-    At [count, common, kind]: how close an object of `count` keywords is to a subscription of a kind if
-    they share exactly `common`; if the kind is loose, how close it may be, whatever they share. Computed
-    once, which takes a tenth of a second, and only read.
+    The element [count, common, kind] is the closeness of an object of `count` keywords to a subscription
+    of a kind if they share exactly `common`. If the kind is loose, it is the greatest possible closeness
+    for any number of shared keywords. The table is computed once, in a tenth of a second, and is
+    read-only.
     """
     table = np.zeros((SIZE_MAX + 1, COMBINED_MAX + 1, KINDS), dtype=np.float32)
     for similarity in SET_SIMILARITIES:
@@ -60,7 +62,7 @@ def _closeness(similarity: int, common: int, size: int, count: int) -> np.float3
 def class_closeness(table: Singles) -> Singles:
     """Return the largest closeness in each class, shape (COMBINED_MAX + 1, KINDS, CLASSES).
 
-    At [common, kind, class], from what `closeness_table` returns.
+    The element [common, kind, class] is computed from the table that `closeness_table` returns.
     """
     found = np.zeros((COMBINED_MAX + 1, KINDS, CLASSES), dtype=np.float32)
     ends = (*CLASS_OFFSETS[1:], SIZE_MAX)

@@ -1,25 +1,25 @@
-"""How close the text of an object is to that of a subscription, by what they share.
+"""Closeness of the text of an object to that of a subscription, from the keywords that they share.
 
-This is the one place that knows whether keywords count alike or have weights.
+This is the only module that distinguishes keywords of equal weight from weighted ones.
 
 Closeness is one minus the text distance. An object that shares exactly a combination with a subscription
 matters if it lies within
 
     reach - weight + gain * factor
 
-of it: the gain is the entry's, the factor depends on the object, and on the entry's *kind* at most. Where
-keywords count alike the gain is the weight and the factor the closeness, a table by the numbers of
-keywords; the kind is the similarity and the subscription's number. With weights the closeness is
-c / sqrt(S * O), c the squares of the combination, S and O all those of the subscription and the object.
-So the gain is weight * c / sqrt(S), the factor 1 / sqrt(O), and there is one kind.
+of it. The gain depends on the entry, the factor on the object, and on the entry's *kind* at most. Without
+weights the gain is the weight and the factor the closeness, from a table by the numbers of keywords; the
+kind is the similarity and the subscription's number of keywords. With weights the closeness is c / sqrt(S
+* O), with c the squares of the combination, S and O those of all keywords of the subscription and the
+object. So the gain is weight * c / sqrt(S), the factor 1 / sqrt(O), and there is one kind.
 
-Of an entry that stands for more than its combination (`is_loose`) this is the most that it can be, when
-c = S; cells and scans take the lesser of this and the entry's bound.
+For an entry that represents more than its combination (`is_loose`) the formula gives its maximum, at c =
+S; cells and scans use the lesser of this and the entry's bound.
 
-Objects are of *classes*, by how much they have beyond the combination: keywords, or multiples of its
-squares. A class has the largest factor in it.
+Objects are divided into *classes* by their keywords beyond the combination: by the number of these, or by
+the ratio of all squares to those of the combination. A class has the largest factor of its objects.
 
-Operations: each O(1), but for `combination_square`, O(keywords).
+Operations: each O(1), except `combination_square`, O(keywords).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _kind_of = leaf(closeness.kind_of)
 
 @leaf
 def is_loose(subscription: Row) -> bool:
-    """Whether a subscription is found by its single keywords only."""
+    """Return whether a subscription is found by its single keywords only."""
     return bool(subscription["keyword_count"] > L.COMBINED_MAX or math.isinf(subscription["reach_m"]))
 
 
 @leaf
 def entry_kind(forest: Forest, subscription: Row) -> int:
-    """Kind of a subscription's entries."""
+    """Return the kind of a subscription's entries."""
     if forest.meta[L.IS_WEIGHED]:
         return 0
     return _kind_of(subscription["similarity"], subscription["keyword_count"], is_loose(subscription))
@@ -55,7 +55,7 @@ def entry_kind(forest: Forest, subscription: Row) -> int:
 
 @leaf
 def entry_gain(forest: Forest, subscription: Row, square: float) -> float:
-    """Gain of a subscription's entry at a combination of so many squares."""
+    """Return the gain of a subscription's entry at a combination with this sum of squares."""
     weight = float(subscription["weight_m"])
     if not forest.meta[L.IS_WEIGHED]:
         return weight
@@ -66,7 +66,7 @@ def entry_gain(forest: Forest, subscription: Row, square: float) -> float:
 
 @leaf
 def combination_square(forest: Forest, node: int) -> float:
-    """Squared weights of a combination; the number of its keywords where they count alike."""
+    """Return the squared weights of a combination, or the number of its keywords without weights."""
     if not forest.meta[L.IS_WEIGHED]:
         return float(forest.nodes[node]["depth"])
     total = 0.0
@@ -78,7 +78,7 @@ def combination_square(forest: Forest, node: int) -> float:
 
 @leaf
 def class_of(forest: Forest, square: float, norm: float) -> int:
-    """Class of an object, by the squares of a combination that it has, and all its own."""
+    """Return the class of an object, by the squares that it shares with a combination and all its own."""
     number = L.CLASSES - 1
     if forest.meta[L.IS_WEIGHED]:
         while number > 0 and square * _RATIOS[number] > norm:
@@ -91,7 +91,7 @@ def class_of(forest: Forest, square: float, norm: float) -> int:
 
 @leaf
 def class_factor(forest: Forest, kind: int, square: float, number: int) -> float:
-    """Largest factor of a kind that an object of a class has, by the squares of the combination."""
+    """Return the largest factor of a kind among the objects of a class, by the combination's squares."""
     if forest.meta[L.IS_WEIGHED]:
         return 1.0 / math.sqrt(square * _RATIOS[number])
     return float(forest.class_closeness[int(square), kind, number])
@@ -99,9 +99,9 @@ def class_factor(forest: Forest, kind: int, square: float, number: int) -> float
 
 @leaf
 def factors_of(forest: Forest, square: float, norm: float, factors: Singles) -> tuple[int, int]:
-    """Return where in a table an object's factors by kind are, by the squares of the combination.
+    """Return the position in a table of an object's factors by kind, by the combination's squares.
 
-    `factors` is the table of closeness; with weights it is room for one factor, which is written.
+    `factors` is the table of closeness. With weights it is scratch for one factor, which is written.
     """
     if forest.meta[L.IS_WEIGHED]:
         factors[0, 0, 0] = outward(1.0 / math.sqrt(norm))

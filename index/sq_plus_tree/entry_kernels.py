@@ -1,7 +1,8 @@
-"""Subscriptions in, out, and elsewhere: at each combination of their keywords as far as nodes are opened.
+"""Inserting, removing and moving subscriptions at each combination of their keywords that has a node.
 
-Every operation on one subscription is a walk of at most VISITS_MAX steps, each of which needs bounded
-room; a kernel that is out of room returns OUT_OF_ROOM and goes on where it stopped when called again.
+Every operation on one subscription is a walk of at most VISITS_MAX steps, and each step needs bounded
+space. A kernel that runs out of space returns OUT_OF_ROOM and continues at the same step when it is
+called again.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ OUT_OF_ROOM = -1
 NODES_SPARE = L.BUCKET_MAX * L.COMBINED_MAX + L.COMBINED_MAX + 1
 """Opening a node makes a child for each further keyword of each member."""
 MEMBERS_SPARE = NODES_SPARE * 4 * L.BUCKET_MAX
-"""A child may get all of them, in stretches that double."""
+"""A child may get all of them, in runs that double."""
 GROUPS_SPARE = L.DEPTH_MAX + 2
-"""One entry may split every cell on its way, and the root may be new."""
+"""One entry may split every cell on its path, and the root may be new."""
 ENTRIES_SPARE = 16 * L.LEAF_MAX
-"""What splits take, but for the longest leaf (see `entries_needed`)."""
+"""The space for splits, except the longest leaf (see `entries_needed`)."""
 
 _WALKED = 1 << 30
-"""Stands for all visits of a subscription."""
+"""All visits of a subscription are done."""
 
 
 def entries_needed(meta: Ints) -> int:
-    """How many entries there must be so that the next visit has room."""
+    """Return the number of entries that the array needs for the next visit."""
     return int(meta[L.ENTRY_END] + (4 << int(meta[L.ROOM_MAX])) + ENTRIES_SPARE)
 
 
@@ -45,7 +46,7 @@ _entries_needed = leaf(entries_needed)
 
 @leaf
 def _has_room(forest: Forest) -> bool:
-    """Whether one more visit, or opening one node, cannot run out of anything."""
+    """Return whether all arrays have space for one more visit, or for opening one node."""
     meta = forest.meta
     return bool(
         meta[L.NODE_END] + NODES_SPARE <= forest.nodes.shape[0]
@@ -77,7 +78,7 @@ def _join_bucket(forest: Forest, node: int, slot: int) -> None:
 
 @leaf
 def _open(forest: Forest, node: int) -> None:
-    """Give a bucket entries and children instead of its list."""
+    """Replace the list of a bucket by entries and children."""
     row = forest.nodes[node]
     first, count, room = int(row["start"]), int(row["count"]), int(row["room"])
     square = combination_square(forest, node)
@@ -100,7 +101,7 @@ def _open(forest: Forest, node: int) -> None:
 
 @kernel
 def insert_all(forest: Forest, walk: Walk, slots: Slots) -> int:
-    """Enter subscriptions. Returns DONE or OUT_OF_ROOM."""
+    """Insert subscriptions. Returns DONE or OUT_OF_ROOM."""
     meta = forest.meta
     for i in range(meta[L.DONE_ROWS], slots.shape[0]):
         meta[L.DONE_ROWS] = i
@@ -118,7 +119,7 @@ def insert_all(forest: Forest, walk: Walk, slots: Slots) -> int:
 
 @leaf
 def _walk_in(forest: Forest, walk: Walk, slot: int) -> bool:
-    """Enter a subscription into the nodes there are; return whether there was room."""
+    """Insert a subscription into the existing nodes; return whether the space was sufficient."""
     meta = forest.meta
     row = forest.subscriptions[slot]
     words = forest.pool[row["keyword_start"] : row["keyword_start"] + row["keyword_count"]]
@@ -146,7 +147,7 @@ def _walk_in(forest: Forest, walk: Walk, slot: int) -> bool:
 
 @kernel
 def remove_all(forest: Forest, walk: Walk, slots: Slots) -> int:
-    """Take subscriptions out. Returns DONE or OUT_OF_ROOM."""
+    """Remove subscriptions. Returns DONE or OUT_OF_ROOM."""
     meta = forest.meta
     for i in range(meta[L.DONE_ROWS], slots.shape[0]):
         slot = int(slots[i])
@@ -175,7 +176,7 @@ def remove_all(forest: Forest, walk: Walk, slots: Slots) -> int:
                     _push(forest, node)
             if not is_bucket and not loose:
                 descend(walk, node)
-        # What was come to last lies deepest.
+        # The last visited node is the deepest.
         while meta[L.PENDING_COUNT] > 0:
             drop_node(forest, _pop(forest))
         meta[L.DONE_VISITS] = 0
@@ -191,7 +192,7 @@ def _take_out(forest: Forest, node: int, slot: int, row: Row) -> None:
 
 @leaf
 def _leave(forest: Forest, node: int, slot: int, row: Row) -> None:
-    """Take a subscription out of an opened node."""
+    """Remove a subscription from an opened node."""
     if has_entry(forest, row, combination_square(forest, node)):
         _take_out(forest, node, slot, row)
     forest.nodes[node]["count"] -= 1
@@ -209,7 +210,7 @@ def move_all(
     reach_id: Ints,
     scratch: Rows,
 ) -> int:
-    """Give subscriptions a new place and reach; none ceases or begins to be loose.
+    """Change the positions and reaches of subscriptions; a loose one stays loose, and vice versa.
 
     Returns DONE or OUT_OF_ROOM. `scratch` is one row.
     """

@@ -1,27 +1,28 @@
 """The SQ+-tree: a subscription index by keyword combination, place, and size of the object.
 
-Operations: insert, move and remove a hash look-up and, where many share the combination, a descent of a
-quadtree for each combination of the subscription's keywords; match walks the combinations of the object's
-keywords that exist, and in each the cells that hold candidates.
+Operations: insert, move and remove make, for each combination of the subscription's keywords, a hash
+look-up and, if many subscriptions share the combination, a descent of a quadtree. Match walks the
+existing combinations of the object's keywords, and in each the cells that hold candidates.
 
 Plan: an object of m keywords that shares exactly i of them with a subscription of n keywords matches iff
 it lies in the disc about the anchor of radius reach - weight * textdist(i, n, m). So a subscription has
 an entry for each combination of its keywords whose disc is not empty for any m. A combination is a path
-in a trie; its entries, if more than a few, are a quadtree whose cells keep, for each class of m, the
-largest radius within: exact thresholds, where the SQ-tree has those of unlike subscriptions in one. With
-TFIDF sums of squared weights are in place of the numbers of keywords (`closeness_kernels`).
+in a trie. If it has more than a few entries, they form a quadtree whose cells keep, for each class of m,
+the largest radius within. These thresholds are exact, while the SQ-tree combines those of unlike
+subscriptions in one. With TFIDF, sums of squared weights replace the numbers of keywords
+(`closeness_kernels`).
 
-Most combinations belong to a few subscriptions only. So the trie grows where it must: a combination is a
-*bucket*, a list of the subscriptions that have it, verified one by one, until there are more than
-BUCKET_MAX; then it is *opened*, and gets entries, and children. Paths take keywords in decreasing order
-of their ids: a vocabulary numbers keywords as it meets them, so that rare ones tend to come first and
-most paths end soon. A node once opened stays so until nobody has its combination.
+Most combinations belong to a few subscriptions only. So the trie grows on demand: a combination is a
+*bucket*, a list of its subscriptions, verified one by one, until there are more than BUCKET_MAX; then it
+is *opened*, and gets entries and children. Paths have keywords in decreasing order of their ids: a
+vocabulary numbers keywords in order of first occurrence, so rare ones tend to come first and most paths
+end soon. An opened node stays open until no subscription has its combination.
 
-Subscriptions of more than COMBINED_MAX keywords, and those of infinite reach, are entered for single
+Subscriptions of more than COMBINED_MAX keywords, and those of infinite reach, have entries for single
 keywords only, with the radius of the best case, and are verified.
 
-Coordinates, reaches and weights of entries are float32, rounded outwards; what passes is tested in
-float64.
+Coordinates, reaches and weights of entries are float32, rounded outwards; candidates that pass are tested
+in float64.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ from index.tables.threads import ahead_of, core_count
 from safe_region.scoring import Similarity
 
 _PART_MIN = 32
-"""Objects that one core matches at least, if there are more than that."""
+"""The minimum number of objects that one core matches, if there are more than that."""
 _FOUND_MIN = 64
 _WORLD_M = 30_000_000.0
-"""Half a side of the root if none is given: it holds the Earth; quadtrees are some levels deeper."""
+"""Half a side of the root if none is given: it contains the Earth; quadtrees are some levels deeper."""
 _COORDINATES = ("x_m", "y_m", "radius_m", "reach_m", "reach_id")
 
 
@@ -67,7 +68,7 @@ class SqPlusTree:
     Parameters
     ----------
     square
-        Where most anchors are; by default the whole Earth.
+        The square that contains most anchors; by default the whole Earth.
     """
 
     def __init__(self, square: Square | None = None) -> None:
@@ -104,7 +105,7 @@ class SqPlusTree:
         Raises
         ------
         ValueError
-            If interests of TFIDF and others would be in one index. Nothing is inserted.
+            If the index would contain interests of TFIDF and others. Nothing is inserted.
         """
         is_weighed = self._is_weighed(interests)
         columns = {name: getattr(reaches, name) for name in _COORDINATES}
@@ -120,13 +121,13 @@ class SqPlusTree:
         self._enter(slots)
 
     def move(self, reaches: ReachBatch) -> None:
-        """Give subscriptions a new place and reach."""
+        """Change the positions and reaches of subscriptions."""
         slots = self._table.slots(reaches.ids)
         rows = self._table.rows
         changes = np.isinf(reaches.reach_m) != np.isinf(rows["reach_m"][slots])
         changes &= rows["keyword_count"][slots] <= L.COMBINED_MAX
         if changes.any():
-            # Found by single keywords before or hereafter, by combinations hereafter or before.
+            # These change between single keywords and combinations.
             self._leave(slots[changes])
             for name in _COORDINATES:
                 rows[name][slots[changes]] = getattr(reaches, name)[changes]
@@ -157,7 +158,7 @@ class SqPlusTree:
         self._table.remove(ids)
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find who is affected: large batches on all cores."""
+        """Find the affected subscriptions; large batches use all cores."""
         words = objects.keywords
         norm2 = objects.norms() if self._meta[L.IS_WEIGHED] else self._nothing
         cuts = list(range(0, len(objects), max(_PART_MIN, -(-len(objects) // core_count())))) or [0]
@@ -175,12 +176,12 @@ class SqPlusTree:
         )
 
     def observe(self, objects: ObjectBatch) -> None:
-        """Do nothing: there is nothing to learn."""
+        """Do nothing: this index does not adapt to objects."""
 
     def _match_part(
         self, objects: ObjectBatch, words: KeywordLists, norm2: Floats, start: int, stop: int
     ) -> tuple[Ints, Ints, int]:
-        """Match consecutive objects; return offsets, ids, and how many subscriptions were verified."""
+        """Match consecutive objects; return offsets, ids, and the number of verified subscriptions."""
         part = slice(start, stop)
         is_weighed = bool(self._meta[L.IS_WEIGHED])
         factors = np.empty((1, 1, 1), dtype=np.float32) if is_weighed else self._closeness
@@ -212,7 +213,7 @@ class SqPlusTree:
 
     @property
     def candidate_count(self) -> int:
-        """How many subscriptions were verified so far."""
+        """Return the number of subscriptions verified so far."""
         return self._candidates
 
     def check(self) -> None:
@@ -221,13 +222,13 @@ class SqPlusTree:
         check_forest(self._forest(), self._table.used())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         arrays = (array for array in self._forest() if array is not self._table.rows)
         own = sum(array.nbytes for array in arrays if array is not self._table.pool)
         return own + self._table.memory_bytes()
 
     def _is_weighed(self, interests: InterestBatch) -> bool:
-        """Whether keywords have weights, once interests are added."""
+        """Return whether keywords have weights after interests are added."""
         are = interests.similarity == Similarity.TFIDF
         is_weighed = bool(self._meta[L.IS_WEIGHED] if len(self._table) else are.any())
         if (are != is_weighed).any():
@@ -265,7 +266,7 @@ class SqPlusTree:
         )
 
     def _grow(self) -> None:
-        """Lengthen what has no room for one more step."""
+        """Lengthen the arrays that have no space for one more step."""
         meta = self._meta
         self._nodes = longer(self._nodes, int(meta[L.NODE_END]) + NODES_SPARE)
         self._members = longer(self._members, int(meta[L.MEMBER_END]) + MEMBERS_SPARE)

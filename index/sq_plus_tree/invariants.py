@@ -1,4 +1,4 @@
-"""What must always hold in an SQ+-tree, from the definitions. For tests; slow."""
+"""The invariants of an SQ+-tree, from the definitions. For tests; slow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_forest(forest: Forest, used: Slots) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     nodes = dict(_nodes(forest))
     if len(nodes) != forest.meta[L.NODE_COUNT] or forest.meta[L.PENDING_COUNT] != 0:
@@ -98,7 +98,7 @@ def _check_entries(forest: Forest, node: int, slots: set[int]) -> None:
 
 
 def _expected_entry(forest: Forest, node: int, subscription: Row) -> Row:
-    """Return what a subscription's entry in a node must be."""
+    """Return the expected entry of a subscription in a node."""
     entries = np.zeros(1, dtype=L.ENTRY_DTYPE)
     begin, count = int(subscription["keyword_start"]), int(subscription["keyword_count"])
     entries[0]["others"] = others_signature(forest, node, forest.pool[begin : begin + count])
@@ -109,7 +109,7 @@ def _expected_entry(forest: Forest, node: int, subscription: Row) -> Row:
 
 
 def _entries(forest: Forest, node: int) -> Iterator[tuple[int, int]]:
-    """Yield entries with their leaves (NOTHING without cells); verify what cells say of them."""
+    """Yield entries with their leaves (NOTHING without cells); verify the fields of the cells."""
     row = forest.nodes[node]
     square = combination_square(forest, node)
     if row["cell"] == L.NOTHING:
@@ -141,7 +141,7 @@ def _entries(forest: Forest, node: int) -> Iterator[tuple[int, int]]:
 
 
 def _combinations(forest: Forest, slot: int) -> Iterator[Combination]:
-    """Yield the combinations that a subscription may be found by."""
+    """Yield the combinations by which a subscription may be found."""
     subscription = forest.subscriptions[slot]
     start = int(subscription["keyword_start"])
     words = forest.pool[start : start + int(subscription["keyword_count"])][::-1].tolist()

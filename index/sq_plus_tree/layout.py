@@ -1,4 +1,4 @@
-"""Rows of the SQ+-tree, and the numbers that stand for nothing."""
+"""Row layouts and sentinels of the SQ+-tree."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ Slots = npt.NDArray[np.int32]
 Singles = npt.NDArray[np.float32]
 
 NOTHING = -1
-"""Ends chains; no child, no cell."""
+"""The end of a chain; no child, no cell."""
 
 TRIE_ROOT = 0
 
 COMBINED_MAX = 6
-"""Subscriptions of so many keywords are found by each combination of them (63 of six).
+"""Subscriptions of up to this many keywords are found by each combination of them (63 of six).
 
-Those of more are found by each single keyword, and verified."""
+Longer ones are found by each single keyword, and verified."""
 VISITS_MAX = (1 << COMBINED_MAX) - 1
-"""Nodes that an operation on one subscription comes to."""
+"""The number of nodes that an operation on one subscription visits."""
 
 BUCKET_MAX = 8
 """Subscriptions of a combination that are kept as a list and verified one by one."""
 SMALL_MAX = 16
-"""Entries of a node without cells: a scan of so few costs less than one look at a cell."""
+"""Entries of a node without cells: scanning this many costs less than one access to a cell."""
 LEAF_MAX = 32
 """Entries of a leaf before it splits."""
 DEPTH_MAX = 24
 CHILDREN = 4
 
 SIZE_MAX = 64
-"""Objects of more keywords are taken for as like as those of so many."""
+"""Objects of more keywords use the closeness of objects with this many."""
 CLASS_OFFSETS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 30)
-"""Thresholds are kept for objects that have so many keywords beyond the combination, or more up to the
-next: text distance grows with them."""
+"""The classes of objects: by the number of keywords beyond the combination, from this one up to the next.
+The text distance grows with them."""
 CLASSES = len(CLASS_OFFSETS)
 CLASS_RATIOS = tuple(1.5**number for number in range(CLASSES))
-"""With weights: for objects of so many times the squares of the combination, or more up to the next."""
+"""With weights: by the ratio of the object's squares to those of the combination, up to the next."""
 
 SPARE = 0
-"""An entry of nobody, where one waits while others make room."""
+"""An unused entry that holds one temporarily while others are moved."""
 
 ROOMS_MAX = 32
-"""Sizes of stretches: powers of two up to this one."""
+"""Sizes of runs: powers of two up to this one."""
 
 SUBSCRIPTION_DTYPE = np.dtype(
     [
@@ -78,7 +78,7 @@ NODE_DTYPE = np.dtype(
         ("start", np.int32),  # first member of a bucket; first entry of a node without cells
         ("entry_count", np.int32),
         ("cell", np.int32),  # root of its quadtree; NOTHING while entries are few
-        ("room", np.int8),  # binary logarithm of the stretch at `start`
+        ("room", np.int8),  # binary logarithm of the capacity of the run at `start`
         ("depth", np.int8),  # keywords of the combination
         ("is_bucket", np.int8),
     ],
@@ -86,8 +86,9 @@ NODE_DTYPE = np.dtype(
 )
 """A keyword combination, as a path of a trie: keywords in decreasing order.
 
-A node is a *bucket* until it is *opened*: then it has entries for those to whom this very combination may
-be all they share with a result, and children for combinations with one keyword more."""
+A node is a *bucket* until it is *opened*. Then it has entries for the subscriptions that may share
+exactly this combination with an object of their result, and children for combinations with one keyword
+more."""
 
 CELL_DTYPE = np.dtype(
     [
@@ -105,12 +106,12 @@ ENTRY_DTYPE = np.dtype(
         ("others", np.int64),  # signature of the subscription's keywords outside the combination
         ("x_m", np.float32),
         ("y_m", np.float32),
-        ("rest_m", np.float32),  # how far an object may lie to matter of which no text is close
-        ("gain_m", np.float32),  # how much farther, times a factor of the object
-        ("bound_m", np.float32),  # how far any object may lie to matter
-        ("kind", np.int16),  # which factor of the object
-        ("is_loose", np.int8),  # stands for all combinations that begin with this keyword
-        ("is_vague", np.int8),  # does not tell what matches for certain
+        ("rest_m", np.float32),  # maximum distance of an object that matters without any text similarity
+        ("gain_m", np.float32),  # additional distance, times a factor of the object
+        ("bound_m", np.float32),  # maximum distance of any object that matters
+        ("kind", np.int16),  # selects the factor of the object
+        ("is_loose", np.int8),  # represents all combinations that begin with this keyword
+        ("is_vague", np.int8),  # does not decide with certainty whether an object matches
     ],
     align=True,
 )
@@ -121,15 +122,15 @@ FREE_NODE = 4
 NODE_COUNT = 5
 MEMBER_END = 6
 ENTRY_END = 7
-ROOM_MAX = 8  # binary logarithm of the largest stretch of entries so far
-DONE_ROWS = 9  # how far a kernel came that stopped for want of room
+ROOM_MAX = 8  # binary logarithm of the largest run of entries so far
+DONE_ROWS = 9  # progress of a kernel that stopped for lack of space
 DONE_VISITS = 10
 PENDING_COUNT = 11
 IS_WEIGHED = 12  # whether keywords have weights: subscriptions are of TFIDF
 META_SIZE = 13
 
 PENDING_MAX = 2 * VISITS_MAX + BUCKET_MAX * COMBINED_MAX
-"""Nodes that one subscription's operation leaves to be opened or dropped."""
+"""The maximum number of nodes that one subscription's operation leaves to be opened or dropped."""
 
 
 class Forest(NamedTuple):
@@ -145,16 +146,16 @@ class Forest(NamedTuple):
     free_members: Slots
     cells: Rows
     threshold_m: Singles
-    """How far from a cell an object of each class may lie to matter to any of its entries."""
+    """Maximum distance from a cell of an object of each class that matters to any of its entries."""
     entries: Rows
     entry_slots: Slots
     free_entries: Slots
     squares: Floats
-    """Squared weights by keyword; of no use if there are none."""
+    """Squared weights by keyword; unused without weights."""
     closeness: Singles
     """Closeness by the object's size, common keywords, and kind."""
     class_closeness: Singles
-    """The largest of it in each class, by common keywords, kind, and class."""
+    """The largest closeness in each class, by common keywords, kind, and class."""
     root: npt.NDArray[np.float64]
     """Square of every quadtree: centre and half a side."""
     pending: Slots

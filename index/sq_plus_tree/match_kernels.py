@@ -1,13 +1,13 @@
-"""Who is affected by a new object.
+"""Finding the subscriptions that a new object affects.
 
-The combinations of its keywords that exist are walked to in the trie. The members of a bucket are
-verified one by one. In an opened node the text distance follows from the combination, the subscription
-and the object (`closeness_kernels`), so that a search of its quadtree with a radius for each entry finds
-the candidates, which are then tested in full precision.
+A walk through the trie visits the existing combinations of the object's keywords. The members of a bucket
+are verified one by one. In an opened node the text distance follows from the combination, the
+subscription and the object (`closeness_kernels`). So a search of its quadtree with a radius for each
+entry finds the candidates, which are then tested in full precision.
 
-A subscription is found once: where the walk along the keywords that it shares with the object, in
-decreasing order, ends. That is a bucket or loose entry whose combination they begin with, or an entry
-whose combination they are.
+A subscription is found once: at the end of the walk along the keywords that it shares with the object, in
+decreasing order. That is a bucket or loose entry whose combination is a prefix of them, or an entry whose
+combination equals them.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from safe_region.scoring_kernels import nearest_length, text_distance
 _ALL = 0
 """No keyword is less."""
 _INWARD = 1e-6
-"""Relative to what an entry reaches: its float32 numbers are rounded outwards, by 2e-7 each."""
+"""Relative to the reach of an entry: its float32 numbers are rounded outwards, by 2e-7 each."""
 
 
 class Item(NamedTuple):
-    """An object that is matched."""
+    """An object to match."""
 
     id: int
     x_m: float
     y_m: float
     words: KeywordIds
     squares: Floats
-    """Squared weights of its keywords; ones where these count alike."""
+    """Squared weights of its keywords; ones without weights."""
     norm: float
 
 
 class Room(NamedTuple):
-    """What a search writes to: cells to do, factors (`closeness_kernels`), what was found and seen."""
+    """The output of a search: stack of cells, factors (`closeness_kernels`), matches and counters."""
 
     stack: Slots
     factors: Singles
@@ -58,7 +58,7 @@ class Room(NamedTuple):
 
 @leaf
 def _weigh(forest: Forest, item: Item) -> None:
-    """Write the squares of an object's keywords: ones where these count alike or nobody has them."""
+    """Write the squares of an object's keywords: ones without weights or for unknown keywords."""
     is_weighed = bool(forest.meta[L.IS_WEIGHED])
     for i in range(item.words.shape[0]):
         is_known = is_weighed and item.words[i] < forest.squares.shape[0]
@@ -67,9 +67,9 @@ def _weigh(forest: Forest, item: Item) -> None:
 
 @leaf
 def _is_affected(forest: Forest, slot: int, item: Item, depth: int, least: int) -> bool:
-    """Whether a subscription matches an object and is to be found at a combination.
+    """Return whether a subscription matches an object and is to be found at a combination.
 
-    The keywords that they share from `least` on are to be `depth`.
+    The latter holds if they share exactly `depth` keywords from `least` on.
     """
     row = forest.subscriptions[slot]
     common = 0.0
@@ -131,12 +131,13 @@ def _scan_entries(
     room: Room,
     total: int,
 ) -> int:
-    """Test entries: those of a leaf, in decreasing order of their bounds, from that many metres away.
+    """Test entries: those of a leaf at this distance, in decreasing order of their bounds.
 
     Without cells there is no order, and `away_m` is minus infinity.
 
-    What is clearly within its disc, and shares no keyword outside the combination, needs no verification.
-    `others` is the signature of the object's keywords outside, `at` where its factors are.
+    An object that is clearly within the disc of an entry, and shares no keyword outside the combination,
+    needs no verification. `others` is the signature of the object's keywords outside the combination,
+    `at` the position of its factors.
     """
     depth, least = int(forest.nodes[node]["depth"]), int(forest.nodes[node]["keyword"])
     is_counted = item.words.shape[0] <= L.SIZE_MAX
@@ -232,11 +233,11 @@ def match(
     found: Ints,
     seen: Ints,
 ) -> int:
-    """Write the matches of each object as CSR; return how many there are.
+    """Write the matches of each object as CSR; return their number.
 
-    Fills `offsets` (objects + 1) always and `found` as far as it goes; the caller retries with a larger
-    `found` when the return value exceeds its length. `seen[0]` counts what was verified.
-    `squares` is room for a number for each keyword; `norm2` is of no use where these count alike.
+    Fills `offsets` (objects + 1) always and `found` up to its length; the caller retries with a larger
+    `found` when the return value exceeds its length. `seen[0]` counts the verified subscriptions.
+    `squares` is scratch for one number for each keyword; `norm2` is unused without weights.
     """
     room = Room(stack, factors, found, seen)
     is_weighed = bool(forest.meta[L.IS_WEIGHED])

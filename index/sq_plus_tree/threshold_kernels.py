@@ -1,7 +1,7 @@
-"""Thresholds: how far from a cell an object of each class may lie to matter to any entry in it.
+"""Thresholds: the maximum distance from a cell of an object of each class that matters to its entries.
 
-For an entry that is its rest, and its gain times the factor of the class, for a cell the largest of its
-entries', exact at all times but for rounding outwards.
+The threshold of an entry is its rest plus its gain times the factor of the class. That of a cell is the
+largest of its entries', exact at all times except for rounding outwards.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from index.sq_plus_tree.layout import CHILDREN, CLASSES, NOTHING, Forest, Row
 from safe_region.jit import leaf
 
 _ROUNDING = 1e-12
-"""Relative to reach, radius and weight: of lengths in float64, with room."""
+"""Relative to reach, radius and weight: the error of lengths in float64, with a margin."""
 COORDINATE_ERROR = 2e-7
-"""Relative error of float32 coordinates, with room: it is added to how far an entry reaches."""
+"""Relative error of float32 coordinates, with a margin: it is added to the reach of an entry."""
 _CANCELLED = 1e-4
-"""Where reach and weight leave less than so much of them, rounding is not small beside the rest."""
+"""If reach minus weight leaves less than this fraction of them, rounding is not small relative to it."""
 
 
 @leaf
 def outer_reach(subscription: Row) -> float:
-    """Reach and radius of a subscription, with room for what is rounded elsewhere."""
+    """Return the reach plus radius of a subscription, with a margin for rounding elsewhere."""
     reach = subscription["reach_m"] + subscription["radius_m"]
     error = _ROUNDING * (reach + subscription["weight_m"])
     error += COORDINATE_ERROR * (abs(subscription["x_m"]) + abs(subscription["y_m"]))
@@ -37,13 +37,13 @@ def outer_reach(subscription: Row) -> float:
 
 @leaf
 def rest_of(subscription: Row) -> float:
-    """How far an object may lie to matter of which no text is close."""
+    """Return the maximum distance of an object that matters without any text similarity."""
     return float(outer_reach(subscription) - subscription["weight_m"])
 
 
 @leaf
 def is_vague(subscription: Row) -> bool:
-    """Whether entries do not tell what matches for certain."""
+    """Return whether entries do not decide with certainty if an object matches."""
     rest = rest_of(subscription)
     is_region = subscription["radius_m"] > 0.0
     is_cancelled = abs(rest) < _CANCELLED * (subscription["reach_m"] + subscription["weight_m"])
@@ -52,9 +52,9 @@ def is_vague(subscription: Row) -> bool:
 
 @leaf
 def has_entry(forest: Forest, subscription: Row, square: float) -> bool:
-    """Whether an object may match that shares exactly a combination of so many squares.
+    """Return whether an object that shares exactly a combination with this sum of squares may match.
 
-    Always, if that is not known.
+    True if that is not known.
     """
     if is_loose(subscription):
         return True
@@ -65,7 +65,7 @@ def has_entry(forest: Forest, subscription: Row, square: float) -> bool:
 
 @leaf
 def write_reach(forest: Forest, entry: int, square: float, subscription: Row) -> None:
-    """Write how far an entry at a combination of so many squares reaches."""
+    """Write the reach of an entry at a combination with this sum of squares."""
     row = forest.entries[entry]
     row["rest_m"] = outward(rest_of(subscription))
     row["gain_m"] = outward(entry_gain(forest, subscription, square))
@@ -75,7 +75,7 @@ def write_reach(forest: Forest, entry: int, square: float, subscription: Row) ->
     if row["is_loose"]:
         row["bound_m"] = outward(outer_reach(subscription))
     else:
-        # Further keywords of an object only hurt.
+        # Further keywords of an object only increase its text distance.
         row["bound_m"] = _class_radius(forest, entry, square, 0)
 
 
@@ -88,14 +88,14 @@ def _class_radius(forest: Forest, entry: int, square: float, number: int) -> np.
 
 @leaf
 def entry_threshold(forest: Forest, entry: int, square: float, number: int) -> np.float32:
-    """How far an object of a class may lie from the entry's anchor to matter."""
+    """Return the maximum distance from the entry's anchor of an object of a class that matters."""
     bound: np.float32 = forest.entries[entry]["bound_m"]
     return min(bound, _class_radius(forest, entry, square, number))
 
 
 @leaf
 def raise_cell(forest: Forest, cell: int, entry: int, square: float) -> bool:
-    """Let a cell's thresholds cover an entry; return whether any was raised."""
+    """Raise a cell's thresholds to cover an entry; return whether any was raised."""
     is_raised = False
     for number in range(CLASSES):
         value = entry_threshold(forest, entry, square, number)
@@ -107,21 +107,21 @@ def raise_cell(forest: Forest, cell: int, entry: int, square: float) -> bool:
 
 @leaf
 def raise_path(forest: Forest, cell: int, entry: int, square: float) -> None:
-    """Let the thresholds of a leaf and of all above cover an entry."""
+    """Raise the thresholds of a leaf and of all its ancestors to cover an entry."""
     while cell != NOTHING and raise_cell(forest, cell, entry, square):
         cell = int(forest.cells[cell]["parent"])
 
 
 @leaf
 def clear_cell(forest: Forest, cell: int) -> None:
-    """Let thresholds cover nothing."""
+    """Set thresholds that cover nothing."""
     for number in range(CLASSES):
         forest.threshold_m[cell, number] = -np.inf
 
 
 @leaf
 def _recompute(forest: Forest, cell: int, square: float) -> bool:
-    """Compute the thresholds of a cell anew; return whether any has changed."""
+    """Recompute the thresholds of a cell; return whether any has changed."""
     is_changed = False
     first = int(forest.cells[cell]["first_child"])
     start = int(forest.cells[cell]["start"])
@@ -141,14 +141,14 @@ def _recompute(forest: Forest, cell: int, square: float) -> bool:
 
 @leaf
 def lower_path(forest: Forest, cell: int, square: float) -> None:
-    """Compute the thresholds of a leaf anew, and of those above as far as they change."""
+    """Recompute the thresholds of a leaf, and of its ancestors as far as they change."""
     while cell != NOTHING and _recompute(forest, cell, square):
         cell = int(forest.cells[cell]["parent"])
 
 
 @leaf
 def is_extreme(forest: Forest, cell: int, entry: int, square: float) -> bool:
-    """Whether an entry alone may hold up some threshold of its leaf."""
+    """Return whether an entry alone may determine some threshold of its leaf."""
     for number in range(CLASSES):
         if entry_threshold(forest, entry, square, number) >= forest.threshold_m[cell, number]:
             return True

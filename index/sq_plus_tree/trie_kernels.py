@@ -1,4 +1,4 @@
-"""Keyword combinations as paths of a trie, and the buckets of those that few subscriptions have."""
+"""Keyword combinations as paths of a trie, and the buckets of combinations with few subscriptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEYWORD_BITS = 32
 
 @leaf
 def _key(node: int, keyword: int) -> int:
-    """Where a combination is hashed."""
+    """Return the hash key of a combination."""
     return (int(node) << _KEYWORD_BITS) | int(keyword)
 
 
@@ -25,7 +25,7 @@ def child(forest: Forest, node: int, keyword: int) -> int:
 
 @leaf
 def make_child(forest: Forest, node: int, keyword: int) -> int:
-    """Return the combination of a node's and one lesser keyword, made an empty bucket if it is new."""
+    """Return the combination of a node's and one lesser keyword; a new one becomes an empty bucket."""
     found = child(forest, node, keyword)
     if found != L.NOTHING:
         return found
@@ -48,7 +48,7 @@ def make_child(forest: Forest, node: int, keyword: int) -> int:
 
 @leaf
 def drop_node(forest: Forest, node: int) -> None:
-    """Remove a combination that nobody has."""
+    """Remove a combination that no subscription has."""
     row = forest.nodes[node]
     pop(forest.node_keys, forest.node_values, _key(row["parent"], row["keyword"]))
     give_back_rows(forest.nodes["parent"], forest.meta, L.FREE_NODE, node)
@@ -57,7 +57,7 @@ def drop_node(forest: Forest, node: int) -> None:
 
 @leaf
 def add_member(forest: Forest, node: int, slot: int) -> None:
-    """Add a subscription to a bucket, whose `count` says how many there are."""
+    """Add a subscription to a bucket; its `count` is the number of members."""
     row = forest.nodes[node]
     count = int(row["count"])
     if count == 0:
@@ -80,7 +80,7 @@ def add_member(forest: Forest, node: int, slot: int) -> None:
 
 @leaf
 def remove_member(forest: Forest, node: int, slot: int) -> None:
-    """Take a subscription out of a bucket."""
+    """Remove a subscription from a bucket."""
     row = forest.nodes[node]
     row["count"] -= 1
     last = int(row["start"] + row["count"])
@@ -94,7 +94,7 @@ def remove_member(forest: Forest, node: int, slot: int) -> None:
 
 @leaf
 def release_bucket(forest: Forest, node: int) -> None:
-    """Give the stretch of a bucket back."""
+    """Free the run of a bucket."""
     row = forest.nodes[node]
     give_back_rows(forest.members, forest.free_members, int(row["room"]), int(row["start"]))
     row["start"] = L.NOTHING

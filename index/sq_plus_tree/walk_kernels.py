@@ -1,7 +1,7 @@
-"""A walk through the combinations of some keywords that the trie has.
+"""A walk through the combinations of a set of keywords that exist in the trie.
 
-Depth first: a combination, then those that go on with each lesser keyword. The caller decides at each
-node whether to descend.
+The walk is depth first: a combination, then its extensions by each lesser keyword. The caller decides at
+each node whether to descend.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from safe_region.jit import leaf
 
 
 class Walk(NamedTuple):
-    """The way to the node last come to: at each level a node and the keyword to try next below it."""
+    """The path to the last visited node: at each level a node and the next keyword to try below it."""
 
     nodes: Slots
     places: Slots
@@ -25,7 +25,7 @@ class Walk(NamedTuple):
 
 
 def new_walk() -> Walk:
-    """Return room for walks."""
+    """Return empty arrays for walks."""
     return Walk(
         np.empty(COMBINED_MAX + 1, dtype=np.int32),
         np.empty(COMBINED_MAX + 1, dtype=np.int32),
@@ -35,7 +35,7 @@ def new_walk() -> Walk:
 
 @leaf
 def start(walk: Walk, words: KeywordIds) -> None:
-    """Begin at the root."""
+    """Start at the root."""
     walk.nodes[0] = TRIE_ROOT
     walk.places[0] = words.shape[0] - 1
     walk.level[0] = 0
@@ -43,7 +43,7 @@ def start(walk: Walk, words: KeywordIds) -> None:
 
 @leaf
 def _next_place(walk: Walk) -> int:
-    """Return the place of the keyword to try next, below the node of the level; NOTHING at the end."""
+    """Return the place of the next keyword to try below the node of the level; NOTHING at the end."""
     while walk.level[0] >= 0:
         level = walk.level[0]
         place = int(walk.places[level])
@@ -56,7 +56,7 @@ def _next_place(walk: Walk) -> int:
 
 @leaf
 def next_node(forest: Forest, walk: Walk, words: KeywordIds) -> int:
-    """Return the next combination that exists, NOTHING at the end."""
+    """Return the next existing combination, NOTHING at the end."""
     place = _next_place(walk)
     while place != NOTHING:
         node = child(forest, int(walk.nodes[walk.level[0]]), int(words[place]))
@@ -68,7 +68,7 @@ def next_node(forest: Forest, walk: Walk, words: KeywordIds) -> int:
 
 @leaf
 def make_next_node(forest: Forest, walk: Walk, words: KeywordIds) -> int:
-    """Return the next combination, made if it does not exist, NOTHING at the end."""
+    """Return the next combination, created if it does not exist; NOTHING at the end."""
     place = _next_place(walk)
     if place == NOTHING:
         return NOTHING
@@ -77,7 +77,7 @@ def make_next_node(forest: Forest, walk: Walk, words: KeywordIds) -> int:
 
 @leaf
 def descend(walk: Walk, node: int) -> None:
-    """Go on below the node that was returned last."""
+    """Continue below the node that was returned last."""
     level = walk.level[0] + 1
     if level > COMBINED_MAX:
         return
