@@ -36,7 +36,10 @@ class Sought(NamedTuple):
 
 @leaf
 def least(question: Question, common: float, keyword_min: int, norm_min: int) -> float:
-    """Least text share of an object with no more in common, no fewer keywords and no lower code."""
+    """Return the least text part of an object under bounds on its keywords.
+
+    The object shares no more than `common`, and has no fewer keywords and no lower code of its norm.
+    """
     if question.similarity != _TFIDF:
         return least_share(question, int(common), keyword_min)
     norm = max(common, norm_of_code(norm_min))

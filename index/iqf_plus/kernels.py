@@ -48,7 +48,7 @@ CURSOR_STEP = 1
 
 @leaf
 def _enter_pairs(lists: Lists, objects: Objects, slot: int, mark: int, cursor: Ints) -> int:
-    """Enter a narrow object under the pairs of its long keywords, from a step on; return a status."""
+    """Insert a narrow object under the pairs of its long keywords, from a step on; return a status."""
     row = objects.rows[slot]
     x_m = rounded(row["x_m"])
     y_m = rounded(row["y_m"])
@@ -96,7 +96,10 @@ def _enter_object(lists: Lists, objects: Objects, slot: int, cursor: Ints) -> in
 
 @leaf
 def _slack(row: Any) -> float:  # noqa: ANN401
-    """How far an object may be from where its entries say it is, and from what cells make of that."""
+    """Return a bound on the distance of an object from the position in its entries.
+
+    It covers the rounding of the entries and of the coordinates of cells.
+    """
     off_m = abs(row["x_m"] - rounded(row["x_m"])) + abs(row["y_m"] - rounded(row["y_m"]))
     return float(off_m + (abs(row["x_m"]) + abs(row["y_m"])) * _ROUNDING)
 

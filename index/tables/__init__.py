@@ -1,4 +1,4 @@
-"""What every index is built from: a hash of ids, rows with keyword lists, a heap of the best."""
+"""Building blocks of every index: a hash of ids, rows with keyword lists, a heap of the best."""
 
 from index.tables.id_map import IdMap
 from index.tables.slots import SlotTable

@@ -18,7 +18,7 @@ Row = Any
 
 @leaf
 def empty(node: Row) -> None:
-    """Make a box that has nothing."""
+    """Make a box empty."""
     node["x1_m"] = np.inf
     node["y1_m"] = np.inf
     node["x2_m"] = -np.inf
@@ -27,7 +27,7 @@ def empty(node: Row) -> None:
 
 @leaf
 def cover(node: Row, x1_m: float, y1_m: float, x2_m: float, y2_m: float) -> None:
-    """Let a box have another."""
+    """Enlarge a box to contain another."""
     node["x1_m"] = min(float(node["x1_m"]), lower(x1_m))
     node["y1_m"] = min(float(node["y1_m"]), lower(y1_m))
     node["x2_m"] = max(float(node["x2_m"]), upper(x2_m))
@@ -36,13 +36,13 @@ def cover(node: Row, x1_m: float, y1_m: float, x2_m: float, y2_m: float) -> None
 
 @leaf
 def cover_row(node: Row, other: Row) -> None:
-    """Let a box have that of another row."""
+    """Enlarge a box to contain that of another row."""
     cover(node, float(other["x1_m"]), float(other["y1_m"]), float(other["x2_m"]), float(other["y2_m"]))
 
 
 @leaf
 def enlargement(node: Row, x1_m: float, y1_m: float, x2_m: float, y2_m: float) -> float:
-    """By how much the area of a box grows if it is to have another."""
+    """Return the growth in area of a box that is enlarged to contain another."""
     left, low, right, high = (
         float(node["x1_m"]),
         float(node["y1_m"]),
@@ -56,13 +56,13 @@ def enlargement(node: Row, x1_m: float, y1_m: float, x2_m: float, y2_m: float) -
 
 @leaf
 def is_apart(row: Row, x1_m: float, y1_m: float, x2_m: float, y2_m: float) -> bool:
-    """Whether a row's box and another, both closed, have no point in common."""
+    """Return whether a row's box and another, both closed, have no point in common."""
     return bool(row["x1_m"] > x2_m or row["x2_m"] < x1_m or row["y1_m"] > y2_m or row["y2_m"] < y1_m)
 
 
 @leaf
 def distance(node: Row, x_m: float, y_m: float) -> float:
-    """Distance from a point to a box, 0 inside."""
+    """Return the distance from a point to a box, 0 inside."""
     dx = max(0.0, float(node["x1_m"]) - x_m, x_m - float(node["x2_m"]))
     dy = max(0.0, float(node["y1_m"]) - y_m, y_m - float(node["y2_m"]))
     return math.sqrt(dx * dx + dy * dy)

@@ -1,4 +1,4 @@
-"""What every clause index does with what it is given."""
+"""Validation and columns of clauses, common to all clause indexes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ CLAUSE_FIELDS = [
     ("keyword_start", np.int64),  # first required keyword id in the pool
     ("keyword_count", np.int32),
 ]
-"""What rows of a table of clauses have, at least."""
+"""The least set of fields of a table of clauses."""
 
 
 def validate_clauses(ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
-    """Verify clauses that are to be inserted. O(clauses).
+    """Verify clauses before insertion. O(clauses).
 
     Raises
     ------
     ValueError
-        If a clause requires no keyword, or a box is not finite or turned over.
+        If a clause requires no keyword, or a box is not finite or is inverted.
     """
     bare = np.flatnonzero(np.diff(required.offsets) == 0)
     if len(bare):
@@ -39,7 +39,7 @@ def validate_boxes(ids: Ints, boxes: Boxes) -> None:
     Raises
     ------
     ValueError
-        If a box is not finite or turned over.
+        If a box is not finite or is inverted.
     """
     is_right: npt.NDArray[np.bool_] = (boxes.x1_m <= boxes.x2_m) & (boxes.y1_m <= boxes.y2_m)
     for one in columns_of(boxes).values():
@@ -52,5 +52,5 @@ def validate_boxes(ids: Ints, boxes: Boxes) -> None:
 
 
 def columns_of(boxes: Boxes) -> dict[str, Floats]:
-    """Return the columns of boxes by the names that they have in tables."""
+    """Return the columns of boxes by the names of the fields in tables."""
     return {"x1_m": boxes.x1_m, "y1_m": boxes.y1_m, "x2_m": boxes.x2_m, "y2_m": boxes.y2_m}

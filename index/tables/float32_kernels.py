@@ -1,4 +1,4 @@
-"""float64 as float32, rounded to the side where it cannot rule out what it should not.
+"""Conversion of float64 to float32, rounded to the side on which a bound stays valid.
 
 Operations: each O(1).
 """

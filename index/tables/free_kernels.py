@@ -1,11 +1,11 @@
-"""The free list: stretches of rows that were given back, chained, to be taken again.
+"""The free list: chains of freed spans of rows for reuse.
 
-Rows lie in an array that grows at its end. A stretch is as many of them as one thing needs: one, the
-four children of a node, a run. Stretches of different lengths have a chain each. The link lies in the
-first row of a free stretch, in a column of the caller's. It is NOTHING at the end of a chain, and so is
-the head of an empty one.
+Rows lie in an array that grows at its end. A span is the number of rows that one item needs: one, the
+four children of a node, a run. Spans of each length have a chain of their own. The link lies in the first
+row of a free span, in a column of the caller's. It is NOTHING at the end of a chain, and so is the head
+of an empty one.
 
-Operations: take and give back O(1).
+Operations: allocate and free O(1).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ NOTHING = -1
 
 @leaf
 def take_rows(links: Column, heads: Column, chain: int, ends: Ints, end: int, count: int) -> int:
-    """Return the first row of a stretch. The caller has made sure that there is one, or room for one.
+    """Allocate a span; return its first row. The caller has verified that one is free or fits at the end.
 
     Parameters
     ----------
     links
-        Where links of free stretches are.
+        The column of the links of free spans.
     heads, chain
-        `heads[chain]` is the first free stretch.
+        `heads[chain]` is the first free span.
     ends, end
-        `ends[end]` is where unused rows begin.
+        `ends[end]` is the first unused row.
     count
-        Rows of a stretch of this chain.
+        Rows of a span of this chain.
     """
     first = int(heads[chain])
     if first == NOTHING:
@@ -49,6 +49,6 @@ def take_rows(links: Column, heads: Column, chain: int, ends: Ints, end: int, co
 
 @leaf
 def give_back_rows(links: Column, heads: Column, chain: int, first: int) -> None:
-    """Chain a stretch as free."""
+    """Add a span to its free chain."""
     links[first] = heads[chain]
     heads[chain] = first

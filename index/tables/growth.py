@@ -1,9 +1,9 @@
-"""How arrays grow: by half while small, by a fifth when large, so that little room is idle.
+"""Growth of arrays: by half while small, by a fifth when large, so that little capacity is unused.
 
-To grow is to copy, and whoever comes meanwhile waits: 50 ms for 20 MB where memory is slow to come. A
-process that nobody may wait for reserves room for its large arrays (`reserve`): address space, which
-becomes memory where it is written to, so that they grow without moving. Room may lie in files
-(`rooms_of`), where other processes find the arrays.
+To grow is to copy, and other work waits meanwhile: 50 ms for 20 MB where the system supplies memory
+slowly. A process that must not pause reserves capacity for its large arrays (`reserve`). This is address
+space, which becomes memory when it is written to, so the arrays grow without moving. The capacity may lie
+in files (`rooms_of`), where other processes find the arrays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STRICT = "2"
 
 
 MakeRoom = Callable[[int], mmap.mmap]
-"""Returns room of so many bytes, which are zero."""
+"""Returns zeroed memory of this many bytes."""
 
 
 def _anonymous(count: int) -> mmap.mmap:
@@ -48,10 +48,10 @@ class _Room:
 
 
 def longer(array: npt.NDArray[Any], needed: int, step: int = 1) -> npt.NDArray[Any]:
-    """Return the array itself if it has the needed length, else one that is longer by a share.
+    """Return the array itself if it has the needed length, else one that is longer by a fraction.
 
-    What is new is zero. The length is a multiple of `step`. What is returned may share memory with the
-    array, which then must not be a part of one that is in use. O(length), O(1) amortised an element.
+    New elements are zero. The length is a multiple of `step`. The result may share memory with the array,
+    which then must not be a part of one that is in use. O(length), O(1) amortised an element.
     """
     length = len(array)
     if needed <= length:
@@ -62,7 +62,7 @@ def longer(array: npt.NDArray[Any], needed: int, step: int = 1) -> npt.NDArray[A
 
 
 def as_long(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
-    """Return the array itself if it is as long, else one that is exactly so long: as `longer` does."""
+    """Return the array itself if it is long enough, else one of exactly this length, as `longer` does."""
     if length <= len(array):
         return array
     shape = (length, *array.shape[1:])
@@ -70,14 +70,14 @@ def as_long(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
     whole = _room_of(array)
     if whole is None or count > whole.nbytes:
         whole = _zeros(count)
-        # Records copied as such take ten times as long, field by field.
+        # Copying them as records, field by field, takes ten times as long.
         whole[: array.nbytes] = array.reshape(-1).view(np.uint8)
     found: npt.NDArray[Any] = whole[:count].view(array.dtype).reshape(shape)
     return found
 
 
 def _room_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Return the room that an array lies at the beginning of, if it lies in any."""
+    """Return the memory that an array lies at the start of, if there is any."""
     owner: Any = array
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
@@ -87,26 +87,26 @@ def _room_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 
 
 def longer_pool(nodes: npt.NDArray[Any], meta: Ints, groups: int) -> npt.NDArray[Any]:
-    """Return the pool of a quadtree itself if so many groups can be taken from it, else a longer one."""
+    """Return the pool of a quadtree itself if this many groups can be allocated, else a longer one."""
     needed = int(meta[GROUP_END]) + _GROUP * max(0, groups - int(meta[GROUP_FREE_COUNT]))
     return longer(nodes, needed, _GROUP)
 
 
 def reserve() -> None:
-    """Reserve room for large arrays from now on, where there is any (`affordable_bytes`)."""
+    """Reserve capacity for large arrays from now on, if there is any (`affordable_bytes`)."""
     _Room.reserved = affordable_bytes()
 
 
 @contextmanager
 def reserved() -> Iterator[None]:
-    """Reserve room for large arrays for a while."""
+    """Reserve capacity for large arrays within the context."""
     with rooms_of(_anonymous):
         yield
 
 
 @contextmanager
 def rooms_of(make: MakeRoom) -> Iterator[None]:
-    """Let the room of large arrays come from elsewhere."""
+    """Let `make` supply the memory of large arrays within the context."""
     before = _Room.reserved, _Room.make
     _Room.reserved, _Room.make = affordable_bytes(), make
     try:
@@ -130,7 +130,7 @@ def affordable_bytes() -> int:
 
 
 def _zeros(count: int) -> npt.NDArray[np.uint8]:
-    """Return so many bytes, with room behind them if they are many and room is reserved."""
+    """Return zero bytes, with capacity after them if they are many and capacity is reserved."""
     if _LARGE_BYTES <= count <= _Room.reserved:
         try:
             return np.ndarray(_Room.reserved, np.uint8, _Room.make(_Room.reserved))

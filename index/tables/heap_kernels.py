@@ -1,7 +1,7 @@
 """A binary heap of (key, item), the least key first, in two arrays.
 
 It lies in `keys[0:size]` with items beside it. Keys and items are of any type of numbers. Push and pop
-O(log n). Callers give it room for everything that it can hold at once.
+O(log n). Callers provide arrays large enough for all items at one time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from safe_region.jit import leaf
 
 
 class Heap(NamedTuple):
-    """Room for a heap."""
+    """The arrays of a heap."""
 
     keys: npt.NDArray[Any]
     items: npt.NDArray[Any]
@@ -40,7 +40,7 @@ def push(heap: Heap, size: int, key: float, item: int) -> int:
 
 @leaf
 def pop(heap: Heap, size: int) -> int:
-    """Drop the least, which the caller has read at position 0; return the new size."""
+    """Remove the least item, which the caller has read at position 0; return the new size."""
     keys = heap.keys
     items = heap.items
     size -= 1

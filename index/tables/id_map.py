@@ -22,14 +22,14 @@ def new_cells(count: int) -> tuple[Ints, Values]:
 
 
 def rehashed(keys: Ints, values: Values, count: int) -> tuple[Ints, Values]:
-    """Return a table of so many cells that holds what this one does. O(cells)."""
+    """Return a table of this many cells with the same content. O(cells)."""
     cells = new_cells(count)
     kernels.copy_all(keys, values, *cells)
     return cells
 
 
 class IdMap:
-    """Ids to numbers. Kernels use `keys` and `values` directly, to read."""
+    """Ids to numbers. Kernels read `keys` and `values` directly."""
 
     def __init__(self) -> None:
         self.keys, self.values = new_cells(_CELLS_MIN)
@@ -44,7 +44,7 @@ class IdMap:
         Raises
         ------
         KeyError
-            If one is not there.
+            If an id is absent.
         """
         found = np.empty(len(ids), dtype=np.int32)
         absent = kernels.find_all(self.keys, self.values, ids, found)
@@ -53,14 +53,14 @@ class IdMap:
         return found
 
     def present(self, ids: Ints) -> npt.NDArray[np.bool_]:
-        """Whether each id is there."""
+        """Return whether each id is present."""
         found = np.empty(len(ids), dtype=np.int32)
         kernels.find_all(self.keys, self.values, ids, found)
         there: npt.NDArray[np.bool_] = found != NO_VALUE
         return there
 
     def contains(self, one: int) -> bool:
-        """Whether an id is there."""
+        """Return whether an id is present."""
         return bool(self.present(np.array([one], dtype=np.int64))[0])
 
     def insert(self, ids: Ints, numbers: Values) -> None:
@@ -69,7 +69,7 @@ class IdMap:
         Raises
         ------
         KeyError
-            If one is there already, or twice in the batch. Nothing is inserted.
+            If an id is already present, or twice in the batch. Nothing is inserted.
         """
         self._reserve(self._count + len(ids))
         present = kernels.put_all(self.keys, self.values, ids, numbers)
@@ -83,7 +83,7 @@ class IdMap:
         Raises
         ------
         KeyError
-            If one is not there, or twice in the batch. Nothing is removed.
+            If an id is absent, or twice in the batch. Nothing is removed.
         """
         found = np.empty(len(ids), dtype=np.int32)
         absent = kernels.pop_all(self.keys, self.values, ids, found)
@@ -93,7 +93,7 @@ class IdMap:
         return found
 
     def check(self) -> None:
-        """Verify that every key is found where it lies."""
+        """Verify that a look-up finds every key at its cell."""
         there = self.keys[self.keys != NO_KEY]
         if len(there) != self._count or len(np.unique(there)) != self._count:
             raise InconsistentIndexError("the id map has lost count of its keys")

@@ -18,10 +18,10 @@ NO_KEY = np.iinfo(np.int64).min
 """Never an id."""
 
 NO_VALUE = -1
-"""What a look-up says of a key that is not there."""
+"""The result of a look-up of an absent key."""
 
 LOAD_MAX = 0.6
-"""Share of cells in use beyond which probing gets long."""
+"""The load beyond which probe sequences get long."""
 
 _LOW_BITS = 0x7FFFFFFF
 _FACTOR_LOW = 0x9E3779B1
@@ -37,7 +37,7 @@ def home_cell(key: int, mask: int) -> int:
 
 @leaf
 def find_cell(keys: Ints, key: int) -> int:
-    """Return the cell of a key, or the free cell where it would go."""
+    """Return the cell of a key, or the free cell for its insertion."""
     mask = keys.shape[0] - 1
     cell = home_cell(key, mask)
     while keys[cell] != NO_KEY and keys[cell] != key:
@@ -66,7 +66,7 @@ def put(keys: Ints, values: Values, key: int, value: int) -> bool:
 
 @leaf
 def pop(keys: Ints, values: Values, key: int) -> int:
-    """Remove a key; return its value, or NO_VALUE if it is not there."""
+    """Remove a key; return its value, or NO_VALUE if it is absent."""
     mask = keys.shape[0] - 1
     hole = find_cell(keys, key)
     if keys[hole] == NO_KEY:
@@ -86,7 +86,7 @@ def pop(keys: Ints, values: Values, key: int) -> int:
 
 @kernel
 def find_all(keys: Ints, values: Values, wanted: Ints, found: Values) -> int:
-    """Write the value of each wanted key; return the first row that is absent, or -1."""
+    """Write the value of each requested key; return the first row that is absent, or -1."""
     absent = -1
     for i in range(wanted.shape[0]):
         found[i] = find(keys, values, wanted[i])
@@ -97,7 +97,7 @@ def find_all(keys: Ints, values: Values, wanted: Ints, found: Values) -> int:
 
 @kernel
 def put_all(keys: Ints, values: Values, new_keys: Ints, new_values: Values) -> int:
-    """Add keys; return the first row whose key is there already, all undone, or -1."""
+    """Add keys; return the first row whose key is already present, with all undone, or -1."""
     for i in range(new_keys.shape[0]):
         cell = find_cell(keys, new_keys[i])
         if keys[cell] != NO_KEY:
@@ -111,7 +111,7 @@ def put_all(keys: Ints, values: Values, new_keys: Ints, new_values: Values) -> i
 
 @kernel
 def pop_all(keys: Ints, values: Values, gone: Ints, found: Values) -> int:
-    """Remove keys, writing their values; return the first row that is absent, all undone, or -1."""
+    """Remove keys and write their values; return the first row that is absent, with all undone, or -1."""
     for i in range(gone.shape[0]):
         found[i] = pop(keys, values, gone[i])
         if found[i] == NO_VALUE:
@@ -123,7 +123,7 @@ def pop_all(keys: Ints, values: Values, gone: Ints, found: Values) -> int:
 
 @kernel
 def copy_all(keys: Ints, values: Values, new_keys: Ints, new_values: Values) -> None:
-    """Enter everything of one table into another, empty one."""
+    """Copy all keys of a table into another, empty one."""
     for cell in range(keys.shape[0]):
         if keys[cell] != NO_KEY:
             put(new_keys, new_values, keys[cell], values[cell])

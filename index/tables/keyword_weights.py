@@ -1,4 +1,4 @@
-"""The weights of keywords that an index of TFIDF interests has met, by keyword id. O(1) a keyword."""
+"""The weights of keywords from the TFIDF interests of an index, by keyword id. O(1) a keyword."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _ROOM_MIN = 64
 
 
 class KeywordWeights:
-    """Squared weights by keyword id; 1 where none were given."""
+    """Squared weights by keyword id; 1 for keywords without a weight."""
 
     def __init__(self) -> None:
         self.squares: Floats = np.ones(_ROOM_MIN)
 
     def note(self, interests: InterestBatch) -> None:
-        """Take over the weights of the keywords of interests."""
+        """Store the weights of the keywords of interests."""
         words = interests.keywords.ids
         if not len(words):
             return

@@ -1,6 +1,6 @@
-"""Tables of objects that expire: which of them are alive, and slots given back by and by.
+"""Tables of objects that expire: the live ones, and slots that are freed gradually.
 
-Operations: admit and take O(1) an object amortised, pass time O(1), forget O(rows looked at).
+Operations: admit and take O(1) an object amortised, pass time O(1), forget O(rows examined).
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ LIVE_OBJECT_FIELDS = [
     ("y1_m", np.float64),
     ("x2_m", np.float64),
     ("y2_m", np.float64),
-    ("expiry_ms", np.int64),  # alive before that
+    ("expiry_ms", np.int64),  # alive before this time
     ("keyword_start", np.int64),  # first keyword id in the pool
     ("keyword_count", np.int32),
 ]
-"""What rows of such a table have, at least."""
+"""The least set of fields of such a table."""
 
 _BEGINNING = np.iinfo(np.int64).min
 _FORGOTTEN_LEAST = 1_024
 _FORGOTTEN_SHARE = 8
-"""Rows that `due` looks at in a call: so many, and one for so many there are."""
+"""`due` examines this many rows in a call, plus one for every this many in the table."""
 
 
 class LiveObjects:
-    """Objects, the time, and which of them it has left alive.
+    """Objects, the time, and the objects that are alive at this time.
 
     Parameters
     ----------
     dtype
-        Of a row: `LIVE_OBJECT_FIELDS`, and what the caller adds.
+        Of a row: `LIVE_OBJECT_FIELDS`, and the fields that the caller adds.
     """
 
     def __init__(self, dtype: np.dtype[np.void]) -> None:
@@ -46,31 +46,31 @@ class LiveObjects:
         self._cursor = 0
 
     def __len__(self) -> int:
-        """Return how many objects are alive. O(objects)."""
+        """Return the number of live objects. O(objects)."""
         rows = self.table.rows[: self.table.end]
         return int(np.count_nonzero((rows["keyword_count"] > 0) & (rows["expiry_ms"] > self.now_ms)))
 
     def pass_time(self, now_ms: int) -> None:
-        """Say what time it is.
+        """Set the time.
 
         Raises
         ------
         ValueError
-            If it was later already.
+            If a later time was set before.
         """
         if now_ms < self.now_ms:
             raise ValueError(f"time went back from {self.now_ms} to {now_ms}, must not")
         self.now_ms = now_ms
 
     def replaced(self, objects: ObjectBatch) -> Ints:
-        """Verify objects that are to be added; return ids among them whose objects have expired.
+        """Verify objects before they are added; return the ids among them whose objects have expired.
 
-        These are to be forgotten before.
+        The caller removes these first.
 
         Raises
         ------
         KeyError
-            If an object of an id is alive, or an id is twice in the batch.
+            If the object of an id is alive, or an id is twice in the batch.
         ValueError
             If an object has no keyword.
         """
@@ -87,7 +87,7 @@ class LiveObjects:
         return there
 
     def append(self, objects: ObjectBatch, expiry_ms: Ints) -> Slots:
-        """Add objects that were verified; return their slots."""
+        """Add verified objects; return their slots."""
         extents = objects.extents()
         columns = {
             "x_m": objects.x_m,
@@ -132,7 +132,7 @@ class LiveObjects:
         return self.table.keyword_lists(slots)
 
     def lying_within(self, boxes: Boxes, found: Matches) -> Matches:
-        """Return, of what was found for each row, what lies within the row's box."""
+        """Return the matches of each row that lie within the row's box."""
         rows = self.table.rows[self.table.slots(found.ids)]
         of = np.repeat(np.arange(len(boxes)), np.diff(found.offsets))
         kept = (
@@ -144,7 +144,7 @@ class LiveObjects:
         return Matches.of(np.bincount(of[kept], minlength=len(boxes)), found.ids[kept])
 
     def due(self) -> Ints:
-        """Look through a part of the table; return the ids there whose objects have expired."""
+        """Examine a part of the table; return the ids there whose objects have expired."""
         count = _FORGOTTEN_LEAST + self.table.end // _FORGOTTEN_SHARE
         begin = self._cursor if self._cursor < self.table.end else 0
         rows = self.table.rows[begin : min(begin + count, self.table.end)]

@@ -1,6 +1,6 @@
-"""Room for matches, and what some have that others have not.
+"""Collecting matches from kernels, and the difference of two sets of matches.
 
-A kernel fills room row by row, and goes on with more where it was not enough.
+A kernel fills an array row by row, and continues with a larger one when it was too short.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _ROOM_MIN = 64
 _ROOM_A_ROW = 4
 
 Fill = Callable[[int, Ints, Ints], int]
-"""Fills `offsets` and `found` from a row on; returns the first row that is not done, at whose end
-`offsets` says how much room it takes."""
+"""Fills `offsets` and `found` from a row on; returns the first row that is not done. The offset at the
+end of that row is the capacity that it needs."""
 
 
 def collected(row_count: int, fill: Fill) -> Matches:
@@ -34,12 +34,12 @@ def collected(row_count: int, fill: Fill) -> Matches:
 
 
 def box_queries(required: KeywordLists, boxes: Boxes) -> BoxQueries:
-    """Arrays of a batch of boxes with keywords, as kernels take them."""
+    """Return the arrays of a batch of boxes with keywords, as kernels take them."""
     return BoxQueries(required.offsets, required.ids, boxes.x1_m, boxes.y1_m, boxes.x2_m, boxes.y2_m)
 
 
 def without(these: Matches, those: Matches) -> Matches:
-    """Return, row by row, what is in the first and not in the second. O(matches log matches)."""
+    """Return, row by row, the matches in the first and not in the second. O(matches log matches)."""
     known, numbers = np.unique(np.concatenate([these.ids, those.ids]), return_inverse=True)
     rows = np.arange(len(these.offsets) - 1)
     keys = numbers + np.concatenate(

@@ -9,22 +9,22 @@ import numpy as np
 from safe_region.jit import leaf
 
 LARGEST = 255
-"""No code is larger."""
+"""The largest code."""
 
 _STEPS = 16
-"""Codes from one power of two to the next, from 1 on; what is less has the code 0."""
+"""Codes from one power of two to the next, from 1 on; smaller norms have the code 0."""
 _NORMS = np.array([0.0, *(2.0 ** (step / _STEPS) for step in range(LARGEST))])
 
 
 @leaf
 def norm_of_code(code: int) -> float:
-    """Return what a norm of a code is at least."""
+    """Return the least norm of a code."""
     return float(_NORMS[code])
 
 
 @leaf
 def code_of_norm(norm: float) -> int:
-    """Code of a norm: the largest that says no more than is true."""
+    """Return the code of a norm: the largest whose least norm does not exceed it."""
     if norm < 1.0:
         return 0
     code = min(int(math.log2(norm) * _STEPS) + 2, LARGEST)

@@ -1,4 +1,4 @@
-"""Objects in a table, found by a structure that holds their slots: what object indexes have in common.
+"""Objects in a table, found by a structure that holds their slots: the common part of object indexes.
 
 Operations: those of the structure, and O(keywords) for a row of the table.
 """
@@ -18,13 +18,13 @@ from index.tables.slots import Slots, SlotTable
 
 
 class PlaceTable(ABC):
-    """What is common to the implementations of `index.contracts.PlaceIndex`.
+    """The common part of the implementations of `index.contracts.PlaceIndex`.
 
     Parameters
     ----------
     table
-        For the objects, empty. Beside the fields of a table it has `x_m`, `y_m`, and `norm2` if that is
-        needed.
+        For the objects, empty. In addition to the fields of a table it has `x_m`, `y_m`, and `norm2` if
+        that is needed.
     """
 
     def __init__(self, table: SlotTable) -> None:
@@ -40,7 +40,7 @@ class PlaceTable(ABC):
         Raises
         ------
         KeyError
-            If an id is there already, or twice in the batch. Nothing is inserted.
+            If an id is already present, or twice in the batch. Nothing is inserted.
         ValueError
             If an object has no or too many keywords, a negative keyword or no finite position. Nothing is
             inserted.
@@ -52,7 +52,7 @@ class PlaceTable(ABC):
         self._enter(self._table.append(objects.ids, objects.keywords, columns))
 
     def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
-        """For each row, the objects in its box that have all its keywords."""
+        """Return, for each row, the objects in its box that have all its keywords."""
         queries = box_queries(required, boxes)
         return collected(
             len(boxes), lambda row, offsets, found: self._fill_within(queries, row, offsets, found)
@@ -60,17 +60,17 @@ class PlaceTable(ABC):
 
     @abstractmethod
     def _enter(self, slots: Slots) -> None:
-        """Enter new rows of the table into the structure."""
+        """Insert new rows of the table into the structure."""
 
     @abstractmethod
     def _fill_within(
         self, queries: within_kernels.BoxQueries, row: int, offsets: Ints, found: Ints
     ) -> int:
-        """Fill in what lies in boxes, from a row on; see `index.tables.matches.Fill`."""
+        """Write the objects in boxes, from a row on; see `index.tables.matches.Fill`."""
 
 
 class ObjectTable(PlaceTable):
-    """What is common to the implementations of `index.contracts.ObjectIndex`; see `PlaceTable`."""
+    """The common part of the implementations of `index.contracts.ObjectIndex`; see `PlaceTable`."""
 
     def remove(self, ids: Ints) -> None:
         """Remove objects.
@@ -78,7 +78,7 @@ class ObjectTable(PlaceTable):
         Raises
         ------
         KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
+            If an id is absent, or twice in the batch. Nothing is removed.
         """
         slots = self._table.take(ids)
         self._leave(slots)
@@ -94,22 +94,22 @@ class ObjectTable(PlaceTable):
         bound_m: Floats,
         first_id: Ints | None = None,
     ) -> Ranking:
-        """For each interest at its position, the `count` objects of least (length, id)."""
+        """Return, for each interest at its position, the `count` objects of least (length, id)."""
         answers = Answers(np.minimum(count, len(self)), self._node_end())
         self._fill_best(queries_of(interests, x_m, y_m, bound_m, first_id), answers)
         return answers.ranking()
 
     @abstractmethod
     def _leave(self, slots: Slots) -> None:
-        """Take rows out of the structure that are still in the table."""
+        """Remove rows from the structure that are still in the table."""
 
     @abstractmethod
     def _fill_best(self, queries: question_kernels.Queries, answers: Answers) -> None:
-        """Fill in the best objects of each question."""
+        """Write the best objects of each query."""
 
     @abstractmethod
     def _node_end(self) -> int:
-        """Return how many nodes a search can meet at most."""
+        """Return the maximum number of nodes that a search can visit."""
 
     def _settle(self) -> None:
-        """Adapt the structure to the objects that are left."""
+        """Adapt the structure to the remaining objects."""

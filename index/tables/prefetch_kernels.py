@@ -1,6 +1,6 @@
-"""Asking for memory before it is read, so that what lies in many places comes at once.
+"""Prefetching memory before it is read, so that accesses to many places overlap.
 
-A processor reads ahead until it has guessed wrong where a loop ends; short runs of entries end all the
+A processor reads ahead until it has mispredicted the end of a loop; short runs of entries end all the
 time.
 """
 
@@ -19,11 +19,11 @@ _READ, _KEPT, _DATA = 0, 3, 1
 
 
 def prefetch(array: npt.NDArray[Any], place: int) -> None:
-    """Ask for `array[place]`, which need not be there. As plain Python it does nothing."""
+    """Prefetch `array[place]`, which need not exist. As plain Python it does nothing."""
 
 
 def _typed(typing_context: Any, array: Any, place: Any) -> Any:  # noqa: ANN401, ARG001 - numba's own
-    """Say what is called with such an array and place, and how it is compiled."""
+    """Return the signature and the code generator for an array and a place."""
 
     def compiled(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         found = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -46,7 +46,7 @@ _prefetch: Any = intrinsic(_typed)
 
 @overload(prefetch)
 def _compiled(array: Any, place: Any) -> Callable[..., None]:  # noqa: ANN401, ARG001
-    """Return what stands for `prefetch` in compiled functions."""
+    """Return the implementation of `prefetch` in compiled functions."""
 
     def called(array: Any, place: Any) -> None:  # noqa: ANN401
         _prefetch(array, place)

@@ -1,10 +1,11 @@
-"""Quadtrees over tables: cells, children, distances, and the pool that nodes come from.
+"""Quadtrees over tables: cells, children, distances, and the pool of nodes.
 
-A node is a row of any structured dtype with `QUAD_FIELDS`. The four children of a node are neighbours, a
-*group*, taken from the pool and given back together; a root takes a group of its own and uses its first
-row. The middle of a node's square is where its children part. A cell is what a node is responsible for,
-half-open: its square, but without a border where the square touches the border of the root's. So a root
-covers the plane, points outside its square are in the cells at the border, and nothing is clamped.
+A node is a row of any structured dtype with `QUAD_FIELDS`. The four children of a node are adjacent, a
+*group*, allocated from the pool and freed together; a root allocates a group of its own and uses its
+first row. The children meet at the centre of the node's square. A cell is the part of the plane that a
+node is responsible for, half-open: its square, but without a border where the square touches the border
+of the root's. So a root covers the plane, points outside its square are in the cells at the border, and
+nothing is clamped.
 
 Cell borders are split coordinates of ancestors, never sums, and distances are the expression of
 `safe_region.scoring.length`: rounding is monotone, so `node_distance` never exceeds the float64 distance
@@ -34,7 +35,7 @@ QUAD_FIELDS: list[tuple[str, type[np.generic]]] = [
     ("y_min", np.float64),
     ("x_max", np.float64),
     ("y_max", np.float64),
-    ("split_x", np.float64),  # middle of the square
+    ("split_x", np.float64),  # centre of the square
     ("split_y", np.float64),
     ("half_m", np.float64),  # half the side of the square
     ("parent", np.int32),  # NO_NODE for a root; in the first row of a free group: the next free group
@@ -51,13 +52,13 @@ GROUP_FREE_COUNT = 2
 
 @leaf
 def group_room(nodes: Rows, meta: Ints) -> int:
-    """How many groups can be taken."""
+    """Return the number of groups that can be allocated."""
     return int(meta[GROUP_FREE_COUNT] + (nodes.shape[0] - meta[GROUP_END]) // 4)
 
 
 @leaf
 def take_group(nodes: Rows, meta: Ints) -> int:
-    """Take four rows; return the first. The caller has made sure of room."""
+    """Allocate four rows; return the first. The caller has verified the capacity."""
     if meta[GROUP_FREE] != NO_NODE:
         meta[GROUP_FREE_COUNT] -= 1
     return take_rows(nodes["parent"], meta, GROUP_FREE, meta, GROUP_END, 4)
@@ -65,14 +66,14 @@ def take_group(nodes: Rows, meta: Ints) -> int:
 
 @leaf
 def free_group(nodes: Rows, meta: Ints, first: int) -> None:
-    """Give four rows back. Only `parent` of the first changes until they are taken again."""
+    """Free four rows. Only `parent` of the first changes until they are allocated again."""
     give_back_rows(nodes["parent"], meta, GROUP_FREE, first)
     meta[GROUP_FREE_COUNT] += 1
 
 
 @leaf
 def set_root(nodes: Rows, node: int, x_m: float, y_m: float, half_m: float) -> None:
-    """Make a row a leaf that covers the plane, its square about (x, y)."""
+    """Make a row a leaf that covers the plane, with its square about (x, y)."""
     row = nodes[node]
     row["x_min"] = -math.inf
     row["y_min"] = -math.inf
@@ -110,7 +111,7 @@ def set_children(nodes: Rows, node: int, first: int) -> None:
 
 @leaf
 def child_of(nodes: Rows, node: int, x_m: float, y_m: float) -> int:
-    """Return the child whose cell has the point; the node must have children."""
+    """Return the child whose cell contains the point; the node must have children."""
     row = nodes[node]
     child = row["first_child"]
     if x_m >= row["split_x"]:
@@ -122,7 +123,7 @@ def child_of(nodes: Rows, node: int, x_m: float, y_m: float) -> int:
 
 @leaf
 def node_distance(nodes: Rows, node: int, x_m: float, y_m: float) -> float:
-    """Distance from a point to a node's cell, 0 inside."""
+    """Return the distance from a point to a node's cell, 0 inside."""
     row = nodes[node]
     dx = max(0.0, row["x_min"] - x_m, x_m - row["x_max"])
     dy = max(0.0, row["y_min"] - y_m, y_m - row["y_max"])

@@ -1,7 +1,7 @@
-"""Runs: contiguous stretches of an arena of records, of a capacity that is a power of two.
+"""Runs: contiguous spans of an arena of records, with a capacity that is a power of two.
 
-A full run moves into one twice as large, one that is a quarter full into one half as large. Runs given
-back are kept by size; the first record of a free run says in `slot` where the next free one is.
+A full run moves into one twice as large, a run that is a quarter full into one half as large. Freed runs
+are kept by size; the first record of a free run has the start of the next free one in `slot`.
 
 Operations: take and free O(1), move O(records).
 """
@@ -35,14 +35,14 @@ class Runs(NamedTuple):
 
 @leaf
 def has_run(runs: Runs, size_class: int) -> bool:
-    """Whether a run of a size can be taken."""
+    """Return whether a run of a size can be allocated."""
     end = runs.ends[RUN_END] + (RUN_LEAST << size_class)
     return bool(runs.free[size_class] != NO_RUN or end <= runs.records.shape[0])
 
 
 @leaf
 def take_run(runs: Runs, size_class: int) -> int:
-    """Take a run; return its first record. The caller has made sure that there is one."""
+    """Allocate a run; return its first record. The caller has verified that one is available."""
     return take_rows(
         runs.records["slot"], runs.free, size_class, runs.ends, RUN_END, RUN_LEAST << size_class
     )
@@ -50,13 +50,13 @@ def take_run(runs: Runs, size_class: int) -> int:
 
 @leaf
 def free_run(runs: Runs, start: int, size_class: int) -> None:
-    """Give a run back."""
+    """Free a run."""
     give_back_rows(runs.records["slot"], runs.free, size_class, start)
 
 
 @leaf
 def class_of(count: int) -> int:
-    """Size class of the smallest run for so many records."""
+    """Return the size class of the smallest run for this many records."""
     size_class = 0
     while RUN_LEAST << size_class < count:
         size_class += 1

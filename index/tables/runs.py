@@ -1,4 +1,4 @@
-"""Arenas of runs: how they begin, grow, and what must hold of them."""
+"""Arenas of runs: their creation, growth and invariants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIZE_CLASSES = 40
 
 
 def new_runs(dtype: np.dtype[np.void], count: int) -> Runs:
-    """Return an arena with room for so many records."""
+    """Return an arena with the capacity for this many records."""
     return Runs(
         np.zeros(count, dtype=dtype),
         np.full(_SIZE_CLASSES, NO_RUN, dtype=np.int64),
@@ -23,12 +23,12 @@ def new_runs(dtype: np.dtype[np.void], count: int) -> Runs:
 
 
 def lengthened(runs: Runs, least: int = 1) -> Runs:
-    """Return an arena with room for at least so many records more."""
+    """Return an arena with the capacity for at least this many additional records."""
     return runs._replace(records=longer(runs.records, len(runs.records) + least))
 
 
 def check_runs(runs: Runs, used: Iterable[tuple[int, int]]) -> None:
-    """Verify that runs, used and free, cover the arena, none of them twice.
+    """Verify that used and free runs together cover the arena, without overlap.
 
     Parameters
     ----------

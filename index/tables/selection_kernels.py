@@ -1,6 +1,6 @@
 """Keeping the n least (length, id) pairs: a bounded max-heap in plain arrays.
 
-The heap lies in `lengths[0:size]` with ids and text shares beside it; the root is the worst kept pair.
+The heap lies in `lengths[0:size]` with ids and text parts beside it; the root is the worst kept pair.
 Offer O(log n), drain O(n log n).
 """
 
@@ -12,7 +12,7 @@ from safe_region.jit import leaf
 
 @leaf
 def is_less(length_a: float, id_a: int, length_b: float, id_b: int) -> bool:
-    """Whether pair a comes before pair b: by length, then by id."""
+    """Return whether pair a comes before pair b: by length, then by id."""
     return length_a < length_b or (length_a == length_b and id_a < id_b)
 
 

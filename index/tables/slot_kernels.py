@@ -1,4 +1,4 @@
-"""Moving keyword lists together."""
+"""Compaction of keyword lists."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def compact(
     packed: KeywordIds,
     packed_places: Places,
 ) -> int:
-    """Copy keyword lists, one behind the other, and set where they start; return how much they take.
+    """Copy keyword lists contiguously, and set their starts; return their total length.
 
-    The places beside them go along, if there are any. Starts and counts are columns of rows, of which
-    there are many kinds: with rows this would be compiled for each.
+    The places beside them are copied as well, if there are any. Starts and counts are columns of rows,
+    which have many dtypes: with rows this would be compiled for each.
     """
     has_places = places.shape[0] > 0
     end = 0

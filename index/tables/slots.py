@@ -1,7 +1,7 @@
 """Tables of rows with a keyword list each: ids to slots, slots reused.
 
-Operations: insert and remove O(1) a row amortised. A row keeps its slot while it lives, so structures
-may point at slots; a kernel that scans `rows[: table.end]` skips the holes (`keyword_count == 0`).
+Operations: insert and remove O(1) a row amortised. A row keeps its slot while it lives, so structures may
+refer to slots; a kernel that scans `rows[: table.end]` skips the holes (`keyword_count == 0`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _CAPACITY_MIN = 16
 class SlotTable:
     """Rows of one structured dtype with a field `id`, each with a list of keyword ids.
 
-    The dtype must have the fields `id` (int64), `keyword_start` (int64) and `keyword_count` (int32);
-    the lists lie in one pool, which is compacted when more than half of it is garbage.
+    The dtype must have the fields `id` (int64), `keyword_start` (int64) and `keyword_count` (int32); the
+    lists lie in one pool, which is compacted when more than half of it is garbage.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class SlotTable:
         Raises
         ------
         KeyError
-            If an id is there already, or twice in the batch. Nothing is added.
+            If an id is already present, or twice in the batch. Nothing is added.
         """
         count = len(ids)
         reused = min(count, self._free_count)
@@ -80,26 +80,26 @@ class SlotTable:
         return slots
 
     def remove(self, ids: Ints) -> Slots:
-        """Remove rows; return the slots they had.
+        """Remove rows; return their former slots.
 
-        These are holes now; their contents are as they were but for the keyword count.
+        These are holes now; their contents are unchanged except for the keyword count.
 
         Raises
         ------
         KeyError
-            If an id is not there, or twice in the batch. Nothing is removed.
+            If an id is absent, or twice in the batch. Nothing is removed.
         """
         slots = self.take(ids)
         self.discard(slots)
         return slots
 
     def take(self, ids: Ints) -> Slots:
-        """Forget ids; return their slots, whose rows are as they were until `discard`, which must follow.
+        """Remove ids; return their slots, whose rows stay unchanged until `discard`, which must follow.
 
         Raises
         ------
         KeyError
-            If an id is not there, or twice in the batch. Nothing is forgotten.
+            If an id is absent, or twice in the batch. Nothing is removed.
         """
         return self.ids.remove(ids)
 
@@ -115,11 +115,11 @@ class SlotTable:
             self._compact()
 
     def slots(self, ids: Ints) -> Slots:
-        """Slots of ids. Raises KeyError if one is absent."""
+        """Return the slots of ids. Raises KeyError if one is absent."""
         return self.ids.find(ids)
 
     def distinct_slots(self, ids: Ints) -> Slots:
-        """Slots of ids. Raises KeyError if one is absent, or twice in the batch."""
+        """Return the slots of ids. Raises KeyError if one is absent, or twice in the batch."""
         slots = self.ids.find(ids)
         if len(np.unique(slots)) != len(slots):
             twice, counts = np.unique(ids, return_counts=True)
@@ -127,17 +127,17 @@ class SlotTable:
         return slots
 
     def used(self) -> Slots:
-        """Slots in use, increasing. O(slots)."""
+        """Return the slots in use, increasing. O(slots)."""
         found: Slots = np.flatnonzero(self.rows["keyword_count"][: self.end]).astype(np.int32)
         return found
 
     def keywords(self, slot: int) -> KeywordIds:
-        """Keyword ids of one row."""
+        """Return the keyword ids of one row."""
         start = int(self.rows["keyword_start"][slot])
         return self.pool[start : start + int(self.rows["keyword_count"][slot])]
 
     def keyword_lists(self, slots: Slots) -> KeywordLists:
-        """Keyword ids of many rows. O(keywords)."""
+        """Return the keyword ids of many rows. O(keywords)."""
         counts = self.rows["keyword_count"][slots].astype(np.int64)
         offsets = np.zeros(len(slots) + 1, dtype=np.int64)
         np.cumsum(counts, out=offsets[1:])
@@ -145,7 +145,7 @@ class SlotTable:
         return KeywordLists(offsets, self.pool[places + np.arange(offsets[-1])])
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         arrays = (self.rows, self.pool, self.places, self._free, self.ids.keys, self.ids.values)
         return sum(array.nbytes for array in arrays)
 
@@ -155,7 +155,7 @@ class SlotTable:
         Parameters
         ----------
         taken
-            What `take` has returned, and `discard` has not been told of yet.
+            Slots that `take` has returned, and that have not been passed to `discard` yet.
         """
         self.ids.check()
         used = self.used()
@@ -187,7 +187,7 @@ class SlotTable:
         kept = self._pool_end - self._pool_garbage
         pool = np.zeros(max(_CAPACITY_MIN, kept), dtype=np.int32)
         places = np.zeros(len(pool) if len(self.places) > 0 else 0, dtype=np.int32)
-        # All rows: a column of one is contiguous, a type of its own, for which nothing is compiled.
+        # All rows: a column of a single row is contiguous, which is another type, not compiled for.
         starts, counts = self.rows["keyword_start"], self.rows["keyword_count"]
         self._pool_end = kernels.compact(starts, counts, self.pool, self.places, pool, places)
         self._pool_garbage = 0

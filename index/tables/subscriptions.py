@@ -1,4 +1,4 @@
-"""A table of top-k subscriptions, with what keywords weigh and how many look for them.
+"""A table of top-k subscriptions, with the weights of keywords and the number of their subscriptions.
 
 Operations: O(keywords) a subscription.
 """
@@ -43,22 +43,22 @@ class SubscriptionTable(SlotTable):
         self._weights = KeywordWeights()
         self._is_weighted = False
         self.uses: Slots = np.zeros(len(self._weights.squares), dtype=np.int32)
-        """How many subscriptions have a keyword, by its id."""
+        """The number of subscriptions that have a keyword, by its id."""
 
     @property
     def squares(self) -> Floats:
-        """Squared weight of each keyword, by its id; as long as `uses`."""
+        """The squared weight of each keyword, by its id; as long as `uses`."""
         return self._weights.squares
 
     def add(
         self, reaches: ReachBatch, interests: InterestBatch, columns: dict[str, npt.NDArray[Any]]
     ) -> Slots:
-        """Add subscriptions; return their slots. `columns` has what else there is in a row.
+        """Add subscriptions; return their slots. `columns` has the other fields of a row.
 
         Raises
         ------
         KeyError
-            If an id is there already, or twice in the batch. Nothing is added.
+            If an id is already present, or twice in the batch. Nothing is added.
         """
         own: dict[str, npt.NDArray[Any]] = {
             "weight_m": interests.weight_m,
@@ -86,11 +86,11 @@ class SubscriptionTable(SlotTable):
         return Arrivals(objects.ids, objects.x_m, objects.y_m, words.offsets, words.ids, norm2)
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return super().memory_bytes() + self.squares.nbytes + self.uses.nbytes
 
     def check(self, taken: Slots | None = None) -> None:
-        """Verify the table, and how often keywords are used."""
+        """Verify the table, and the use counts of keywords."""
         super().check(taken)
         words = self.keyword_lists(self.used()).ids
         if not np.array_equal(np.bincount(words, minlength=len(self.uses)), self.uses):

@@ -1,4 +1,4 @@
-"""Work that is done ahead on all cores, and taken in order. Kernels run without the GIL."""
+"""Parallel work on all cores ahead of the consumer, with results in order. Kernels release the GIL."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _Part = TypeVar("_Part")
 _Done = TypeVar("_Done")
 
 _AHEAD = 2
-"""Parts under way or waiting to be taken, for each core."""
+"""Parts in progress or waiting for the consumer, for each core."""
 
 
 def core_count() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def ahead_of(parts: Sequence[_Part], work: Callable[[_Part], _Done]) -> Iterator[_Done]:
-    """Yield the result of each part, in order; while the caller uses one, the next are worked on.
+    """Yield the result of each part, in order; while the caller uses one, the next are in progress.
 
-    `work` must not depend on what the caller does with earlier results.
+    `work` must not depend on the caller's processing of earlier results.
     """
     if len(parts) <= 1:
         yield from map(work, parts)

@@ -1,12 +1,12 @@
-"""Keyword sets as vectors of unit length, and the exact test of what they bound.
+"""Keyword sets as vectors of unit length, and the exact test for candidates of their bounds.
 
-The weight of a keyword in a set is the root of its share in the set's sum of squares. The product of two
-vectors is the set-cosine, or with weights the tf-idf cosine. Jaccard <= Dice <= set-cosine holds for any
-two sets, so the product bounds the similarity from above, whichever it is.
+The weight of a keyword in a set is the root of its fraction of the set's sum of squares. The product of
+two vectors is the set-cosine, or with weights the tf-idf cosine. Jaccard <= Dice <= set-cosine holds for
+any two sets, so the product bounds each similarity from above.
 
-Keywords have one order for all sets: by decreasing square, that is, rare ones first; of equal ones by
-decreasing id, for a vocabulary numbers keywords as it meets them, and frequent ones tend to be met early.
-Within a set weights never increase along it.
+Keywords have one order for all sets: by decreasing square, that is, rare ones first. Those of equal
+squares are in the order of decreasing id, since a vocabulary numbers keywords in order of first
+occurrence, and frequent ones tend to occur early. Within a set weights never increase along it.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from safe_region.scoring_kernels import nearest_length, norm_of, text_distance
 Rows = npt.NDArray[Any]
 
 SLACK = 1e-12
-"""Relative margin of bounds: four orders above the rounding error of what they are computed from."""
+"""Relative margin of bounds: four orders of magnitude above the rounding error of their inputs."""
 
 
 class Vector(NamedTuple):
-    """Room for the keywords of a set, in their order."""
+    """Arrays for the keywords of a set, in their order."""
 
     words: KeywordIds
-    weights: Floats  # and a 0 behind them
-    sums: Floats  # of the weights from here on, and a 0 behind them
+    weights: Floats  # with a 0 after them
+    sums: Floats  # of the weights from here on, with a 0 after them
 
 
 def new_vector(count: int) -> Vector:
-    """Return room for so many keywords."""
+    """Return arrays for this many keywords."""
     return Vector(np.empty(count, dtype=np.int32), np.empty(count + 1), np.empty(count + 1))
 
 
 @leaf
 def comes_before(one: int, other: int, squares: Floats) -> bool:
-    """Whether a keyword comes before another in the order."""
+    """Return whether a keyword comes before another in the order."""
     return bool(squares[one] > squares[other] or (squares[one] == squares[other] and one > other))
 
 
@@ -51,7 +51,7 @@ def comes_before(one: int, other: int, squares: Floats) -> bool:
 def write_vector(
     vector: Vector, words: KeywordIds, squares: Floats, uses: npt.NDArray[np.int32], norm2: float
 ) -> int:
-    """Write the keywords of a set that any subscription has; return how many. O(words^2) at worst."""
+    """Write the keywords of a set that any subscription has; return their number. O(words^2) at worst."""
     count = 0
     for word in words:
         if not 0 <= word < uses.shape[0] or uses[word] == 0:
@@ -72,7 +72,7 @@ def write_vector(
 
 
 class Arrival(NamedTuple):
-    """An object, as it is tested."""
+    """An object, prepared for the test."""
 
     object_id: int
     x_m: float
@@ -84,7 +84,8 @@ class Arrival(NamedTuple):
 class Arrivals(NamedTuple):
     """A batch of objects, as kernels take it.
 
-    All that match vectors take this one: numba is slow to tell named tuples of like fields apart.
+    All kernels that match vectors take this type: numba is slow to distinguish named tuples of similar
+    fields.
     """
 
     ids: Ints
@@ -104,7 +105,7 @@ def arrival_at(arrivals: Arrivals, i: int) -> Arrival:
 
 @leaf
 def is_affected(rows: Rows, slot: int, pool: KeywordIds, squares: Floats, arrival: Arrival) -> bool:
-    """Whether an object matches the subscription in a slot: the definition, in float64."""
+    """Return whether an object matches the subscription in a slot: the definition, in float64."""
     row = rows[slot]
     words = arrival.words
     common = 0.0

@@ -1,6 +1,6 @@
-"""Asking object indexes what lies in boxes: the questions, and the exact test of an object.
+"""Queries for the objects in boxes, and the exact test of an object.
 
-Operations: open a question O(1), test an object O(keywords).
+Operations: open a query O(1), test an object O(keywords).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class BoxQueries(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What one row asks for."""
+    """The query of one row."""
 
     words: KeywordIds  # strictly increasing
     x1_m: float
@@ -36,20 +36,20 @@ class Wanted(NamedTuple):
 
 @array_leaf
 def wanted_of(queries: BoxQueries, i: int) -> Wanted:
-    """Return what a row asks for."""
+    """Return the query of a row."""
     words = queries.keyword_ids[queries.keyword_offsets[i] : queries.keyword_offsets[i + 1]]
     return Wanted(words, queries.x1_m[i], queries.y1_m[i], queries.x2_m[i], queries.y2_m[i])
 
 
 @leaf
 def holds_point(wanted: Wanted, x_m: float, y_m: float) -> bool:
-    """Whether the box has a point."""
+    """Return whether the box contains a point."""
     return bool(wanted.x1_m <= x_m <= wanted.x2_m and wanted.y1_m <= y_m <= wanted.y2_m)
 
 
 @leaf
 def has_all(required: KeywordIds, pool: KeywordIds, start: int, count: int) -> bool:
-    """Whether a strictly increasing list in the pool has all required keywords. O(count)."""
+    """Return whether a strictly increasing list in the pool has all required keywords. O(count)."""
     place = start
     end = start + count
     for i in range(required.shape[0]):
@@ -63,7 +63,7 @@ def has_all(required: KeywordIds, pool: KeywordIds, start: int, count: int) -> b
 
 @leaf
 def is_wanted(wanted: Wanted, row: Any, pool: KeywordIds) -> bool:  # noqa: ANN401
-    """Whether an object lies in the box and has all keywords."""
+    """Return whether an object lies in the box and has all keywords."""
     if not holds_point(wanted, row["x_m"], row["y_m"]):
         return False
     return has_all(wanted.words, pool, int(row["keyword_start"]), int(row["keyword_count"]))
@@ -71,7 +71,7 @@ def is_wanted(wanted: Wanted, row: Any, pool: KeywordIds) -> bool:  # noqa: ANN4
 
 @leaf
 def keep(found: npt.NDArray[Any], total: int, one: int) -> int:
-    """Write an id if there is room for it; return how many there are with it."""
+    """Write an id if the array has space for it; return the number of ids including it."""
     if total < found.shape[0]:
         found[total] = one
     return total + 1

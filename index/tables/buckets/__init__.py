@@ -1,4 +1,4 @@
-"""Bucket quadtrees: what object indexes keep their entries in, and how they scan them."""
+"""Bucket quadtrees: the structure in which object indexes keep their entries, and its scans."""
 
 from index.tables.buckets.trees import BucketTrees, objects_of, square_of
 

@@ -1,15 +1,16 @@
 """Bucket quadtrees: entries in leaves, leaves as blocks of fixed capacity.
 
-A leaf that is full splits; at DEPTH_MAX it chains blocks instead. All blocks of a leaf but the first are
-full, so a leaf's count says where its last entry is. An entry is found by its *place*, block *
-BLOCK_CAPACITY + offset, which is kept beside the keyword pool for each (object, ordinal) and follows the
-entry when it moves.
+A full leaf splits; at DEPTH_MAX it chains blocks instead. All blocks of a leaf except the first are full,
+so a leaf's count determines the position of its last entry. An entry is found by its *place*, block *
+BLOCK_CAPACITY + offset. The place is kept beside the keyword pool for each (object, ordinal) and is
+updated when the entry moves.
 
-Operations: descend, append and take_out O(depth); split O(BLOCK_CAPACITY), collapse O(MERGE_MAX).
-Callers make sure of room (`has_room`) before they insert; taking out needs none.
+Operations: descend, append and take_out O(depth); split O(BLOCK_CAPACITY), collapse O(MERGE_MAX). Callers
+check the capacity (`has_room`) before they insert; removal needs none.
 
-`keyword_min` of an inner node is the least of its children's. In a leaf of one block it is exact; one of
-several, at the depth cap, may have lost the object that it is about: then it is on the safe side.
+`keyword_min` of an inner node is the least of its children's. In a leaf of one block it is exact. In a
+leaf of several, at the depth limit, the object that it was computed from may have been removed: then it
+is a lower bound.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ BLOCK_CAPACITY = 32
 """Entries of a block: 1 KiB."""
 
 MERGE_MAX = 16
-"""Children with no more entries than this together collapse into their parent: half a block, so that
-a leaf does not split and merge in turns."""
+"""Children with no more entries than this together collapse into their parent: half a block, so that a
+leaf does not split and merge alternately."""
 
 DEPTH_MAX = 16
 """A cell at this depth is 65,536 times smaller than the root's square: a metre of a city."""
 
 GROUPS_SPARE = DEPTH_MAX + 2
-"""One entry may split every cell on its way, and the root may be new."""
+"""One entry may split every cell on its path, and the root may be new."""
 
 BLOCKS_SPARE = 7
 """A split that leaves the new entry's child full moves one block; the last one fills at most four."""
@@ -58,20 +59,20 @@ META_COUNT = 6
 
 @leaf
 def _has_groups(trees: Trees) -> bool:
-    """Whether one insertion and one new root find nodes, however deep it splits."""
+    """Return whether there are nodes for one insertion and one new root, however deep it splits."""
     return group_room(trees.nodes, trees.meta) >= GROUPS_SPARE
 
 
 @leaf
 def _has_blocks(trees: Trees) -> bool:
-    """Whether one insertion finds blocks."""
+    """Return whether there are blocks for one insertion."""
     free_count = trees.meta[BLOCK_FREE_COUNT] + trees.blocks.shape[0] - trees.meta[BLOCK_END]
     return bool(free_count >= BLOCKS_SPARE)
 
 
 @leaf
 def has_room(trees: Trees) -> bool:
-    """Whether one insertion and one new root fit."""
+    """Return whether there is capacity for one insertion and one new root."""
     return _has_groups(trees) and _has_blocks(trees)
 
 
@@ -89,7 +90,7 @@ def _take_block(trees: Trees, node: int) -> int:
 
 @leaf
 def free_block(trees: Trees, block: int) -> None:
-    """Give a block back."""
+    """Free a block."""
     trees.blocks[block]["node"] = NO_NODE
     give_back_rows(trees.blocks["next"], trees.meta, BLOCK_FREE, block)
     trees.meta[BLOCK_FREE_COUNT] += 1
@@ -105,7 +106,7 @@ def _set_empty(trees: Trees, node: int) -> None:
 
 @leaf
 def plant(trees: Trees, x_m: float, y_m: float, half_m: float) -> int:
-    """Begin a tree; return its root."""
+    """Create a tree; return its root."""
     root = take_group(trees.nodes, trees.meta)
     set_root(trees.nodes, root, x_m, y_m, half_m)
     _set_empty(trees, root)
@@ -114,7 +115,7 @@ def plant(trees: Trees, x_m: float, y_m: float, half_m: float) -> int:
 
 @leaf
 def include(trees: Trees, node: int, keyword_count: int) -> None:
-    """Count one entry more below a node."""
+    """Count one more entry below a node."""
     row = trees.nodes[node]
     row["count"] += 1
     row["keyword_min"] = min(row["keyword_min"], keyword_count)
@@ -122,14 +123,14 @@ def include(trees: Trees, node: int, keyword_count: int) -> None:
 
 @leaf
 def is_full(trees: Trees, node: int) -> bool:
-    """Whether a leaf must split before another entry goes in."""
+    """Return whether a leaf must split before the next insertion."""
     row = trees.nodes[node]
     return bool(row["count"] >= BLOCK_CAPACITY and row["depth"] < DEPTH_MAX)
 
 
 @leaf
 def _next_place(trees: Trees, node: int) -> int:
-    """Where the next entry of a leaf goes; its count does not include it yet."""
+    """Return the place of the next entry of a leaf, which its count does not include yet."""
     offset = trees.nodes[node]["count"] % BLOCK_CAPACITY
     block = _take_block(trees, node) if offset == 0 else trees.nodes[node]["block"]
     return int(block * BLOCK_CAPACITY + offset)
@@ -153,7 +154,7 @@ def set_entry(
 
 @leaf
 def append(trees: Trees, objects: Objects, node: int, slot: int, signature: int, ordinal: int) -> None:
-    """Put an object into a leaf that is not full."""
+    """Append an object to a leaf that is not full."""
     set_entry(trees, objects, _next_place(trees, node), slot, signature, ordinal)
     include(trees, node, objects.rows[slot]["keyword_count"])
 
@@ -168,7 +169,7 @@ def _move(trees: Trees, objects: Objects, source: int, target: int) -> None:
 
 @leaf
 def split(trees: Trees, objects: Objects, node: int) -> None:
-    """Give a full leaf four children and its entries to them."""
+    """Split a full leaf into four children and distribute its entries."""
     nodes = trees.nodes
     block = nodes[node]["block"]
     first = take_group(nodes, trees.meta)
@@ -187,7 +188,7 @@ def split(trees: Trees, objects: Objects, node: int) -> None:
 
 @leaf
 def insert(trees: Trees, objects: Objects, root: int, slot: int, signature: int, ordinal: int) -> None:
-    """Put an object into a tree; `has_room` holds."""
+    """Insert an object into a tree; `has_room` holds."""
     row = objects.rows[slot]
     node = root
     while True:
@@ -202,7 +203,7 @@ def insert(trees: Trees, objects: Objects, root: int, slot: int, signature: int,
 
 @leaf
 def _summarize(trees: Trees, node: int) -> None:
-    """Make `keyword_min` of a leaf of one block exact."""
+    """Recompute `keyword_min` of a leaf of one block exactly."""
     row = trees.nodes[node]
     first = row["block"] * BLOCK_CAPACITY
     keyword_min = KEYWORDS_MANY
@@ -252,13 +253,13 @@ def take_out(trees: Trees, objects: Objects, place: int) -> int:
 
 @leaf
 def is_sparse(trees: Trees, node: int) -> bool:
-    """Whether an inner node is to collapse; its children, sparse before it, are leaves then."""
+    """Return whether an inner node should collapse; its children, sparse before it, are leaves then."""
     return bool(node != NO_NODE and trees.nodes[node]["count"] <= MERGE_MAX)
 
 
 @leaf
 def collapse(trees: Trees, objects: Objects, node: int) -> None:
-    """Make a sparse inner node a leaf again."""
+    """Turn a sparse inner node into a leaf again."""
     nodes = trees.nodes
     first = nodes[node]["first_child"]
     _set_empty(trees, node)
@@ -267,7 +268,7 @@ def collapse(trees: Trees, objects: Objects, node: int) -> None:
         count = nodes[child]["count"]
         if count == 0:
             continue
-        if nodes[node]["block"] == NO_BLOCK:  # the first block that holds anything becomes the node's
+        if nodes[node]["block"] == NO_BLOCK:  # the first block that is not empty becomes the node's
             nodes[node]["block"] = block
             trees.blocks[block]["node"] = node
             nodes[node]["count"] = count
@@ -283,7 +284,7 @@ def collapse(trees: Trees, objects: Objects, node: int) -> None:
 
 @leaf
 def remove(trees: Trees, objects: Objects, place: int) -> None:
-    """Take an entry out of its tree."""
+    """Remove an entry from its tree."""
     node = trees.nodes[take_out(trees, objects, place)]["parent"]
     while is_sparse(trees, node):
         collapse(trees, objects, node)
@@ -292,5 +293,5 @@ def remove(trees: Trees, objects: Objects, place: int) -> None:
 
 @leaf
 def fell(trees: Trees, root: int) -> None:
-    """Give back the root of a tree without entries."""
+    """Free the root of a tree without entries."""
     free_group(trees.nodes, trees.meta, root)

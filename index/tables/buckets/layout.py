@@ -26,12 +26,12 @@ OBJECT_DTYPE = np.dtype(
 
 ENTRY_DTYPE = np.dtype(
     [
-        ("x_m", np.float64),  # a copy: most entries are ruled out without a look at the object
+        ("x_m", np.float64),  # a copy: most entries are excluded without access to the object
         ("y_m", np.float64),
         ("signature", np.int64),  # of the object's keywords
         ("slot", np.int32),  # of the object
         ("keyword_count", np.int16),  # of the object
-        ("ordinal", np.int16),  # which of the object's places points here
+        ("ordinal", np.int16),  # index of this place among the object's places
     ],
     align=True,
 )
@@ -39,12 +39,12 @@ ENTRY_DTYPE = np.dtype(
 NODE_DTYPE = np.dtype(
     [
         *QUAD_FIELDS,
-        ("block", np.int32),  # first block of a leaf, the only one that may have room; NO_BLOCK if empty
+        ("block", np.int32),  # first block of a leaf, the only one that may have space; NO_BLOCK if empty
         ("count", np.int32),  # entries below
         (
             "keyword_min",
             np.int32,
-        ),  # no object below has fewer keywords
+        ),  # least number of keywords of an object below
     ],
     align=True,
 )
@@ -68,8 +68,8 @@ class Trees(NamedTuple):
 
 
 class Objects(NamedTuple):
-    """Arrays of the objects that entries stand for."""
+    """Arrays of the objects that entries represent."""
 
     rows: Rows
     pool: KeywordIds
-    places: npt.NDArray[np.int32]  # beside the pool: where the entry of this object and ordinal is
+    places: npt.NDArray[np.int32]  # beside the pool: the place of the entry of this object and ordinal

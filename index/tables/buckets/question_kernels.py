@@ -1,12 +1,12 @@
-"""Batches of questions to an object index, each of them as a search sees it, and what it keeps.
+"""Batches of queries to an object index, the view of a search on each of them, and its results.
 
-`least_share` is Theorem 8 of lamps.txt for all three similarities: at i common keywords, Jaccard
-1 - i/|s|, Dice 1 - 2i/(|s|+i), set-cosine 1 - sqrt(i/|s|), each reached by an object that has no other
-keywords; an object that is known to have at least m > i keywords is farther. With tf-idf it is
-1 - sqrt(c/n), c the sum of the i largest squared weights and n that of all, for lack of any bound on the
+`least_share` is Theorem 8 of lamps.txt for all three similarities: at i common keywords, Jaccard 1 -
+i/|s|, Dice 1 - 2i/(|s|+i), set-cosine 1 - sqrt(i/|s|), each reached by an object that has no other
+keywords; an object that is known to have at least m > i keywords is farther. With tf-idf it is 1 -
+sqrt(c/n), c the sum of the i largest squared weights and n that of all, for lack of any bound on the
 weights of an object's other keywords.
 
-Operations: open a question O(keywords), close it O(n log n) for n kept.
+Operations: open a query O(keywords), close it O(n log n) for n kept.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from safe_region.scoring_kernels import norm_of, text_distance
 _TFIDF = int(Similarity.TFIDF)
 
 _ROUNDING = 1e-12
-"""Of text distances of weights, which are not rounded as their bounds are."""
+"""Of weighted text distances, which are not rounded like their bounds."""
 
 COUNTED_MAX = 16
-"""Objects of more keywords are taken for ones of so many where a bound is looked for."""
+"""For bounds, objects of more keywords count as objects with this many."""
 
 
 class Queries(NamedTuple):
-    """Interests at their places: a row for each."""
+    """Interests at their positions: a row for each."""
 
     weight_m: Floats
     similarity: npt.NDArray[np.int8]
@@ -49,7 +49,7 @@ class Queries(NamedTuple):
 class Answered(NamedTuple):
     """The best objects of interest i go to `starts[i] : starts[i] + sizes[i]`, best first.
 
-    Room for each is `starts[i + 1] - starts[i]`.
+    The capacity for each is `starts[i + 1] - starts[i]`.
     """
 
     starts: Ints
@@ -60,7 +60,7 @@ class Answered(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for what is derived from a question: a place for each keyword."""
+    """Scratch for the values derived from a query: an element for each keyword."""
 
     counts: Ints
     order: Ints
@@ -71,19 +71,19 @@ class Scratch(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A subscription at its place."""
+    """A subscription at its position."""
 
     x_m: float
     y_m: float
     weight_m: float
     similarity: int
     bound_m: float
-    first_id: int  # objects of smaller ids are left out
+    first_id: int  # objects of smaller ids are omitted
     words: KeywordIds  # strictly increasing
-    squares: Floats  # of each word, its squared weight
+    squares: Floats  # by word, its squared weight
     norm: float  # of all of them, as `text_distance` takes it
-    ranks: Ints  # for each word, when its postings are looked through
-    bits: Ints  # of the words that the index knows, by rank
+    ranks: Ints  # by word, the rank at which its postings are scanned
+    bits: Ints  # of the words that the index has, by rank
     least_m: npt.NDArray[np.float64]  # `least_share` by common keywords and the object's, up to the last
 
 
@@ -97,7 +97,7 @@ class Kept(NamedTuple):
 
 @leaf
 def _fill_least_weighted(question: Question, largest: Floats) -> None:
-    """Fill `least_m` of a question of TFIDF: of weights, the largest may be what is common."""
+    """Fill `least_m` of a query of TFIDF, for the case that the largest weights are common."""
     size = question.words.shape[0]
     for i in range(size):
         j = i
@@ -118,7 +118,7 @@ def _fill_least_weighted(question: Question, largest: Floats) -> None:
 
 @leaf
 def fill_least(question: Question, largest: Floats) -> None:
-    """Fill `least_m`. `largest` is room for a number for each word."""
+    """Fill `least_m`. `largest` is scratch for one number for each word."""
     if question.similarity == _TFIDF:
         _fill_least_weighted(question, largest)
         return
@@ -132,23 +132,23 @@ def fill_least(question: Question, largest: Floats) -> None:
 
 @leaf
 def least_share(question: Question, common: int, keyword_min: int) -> float:
-    """Least text share of an object with at most `common` common and at least `keyword_min` keywords.
+    """Return the least text part with at most `common` common and at least `keyword_min` keywords.
 
-    Every text distance that such an object can have is at least this one after rounding too.
+    After rounding, too, no text distance of such an object is less.
     """
     return float(question.least_m[common, min(keyword_min, COUNTED_MAX)])
 
 
 @leaf
 def share_of(question: Question, common: float, keyword_count: int, norm2: float) -> float:
-    """Text share of an object, by the squared weights of what is common, and of all it has."""
+    """Return the text part of an object, by the squared weights of the common and of all its keywords."""
     norm = norm_of(question.similarity, keyword_count, norm2)
     return float(question.weight_m * text_distance(question.similarity, common, question.norm, norm))
 
 
 @leaf
 def limit_of(question: Question, kept: Kept, size: int) -> float:
-    """Nothing of a greater length is of use."""
+    """Return the length limit: objects of a greater length are not needed."""
     if size == kept.lengths.shape[0]:
         return float(kept.lengths[0])
     return question.bound_m
@@ -156,7 +156,7 @@ def limit_of(question: Question, kept: Kept, size: int) -> float:
 
 @array_leaf
 def scratch_for(queries: Queries) -> Scratch:
-    """Return room for any question of a batch."""
+    """Return scratch for any query of a batch."""
     most = 0
     for i in range(queries.weight_m.shape[0]):
         most = max(most, queries.keyword_offsets[i + 1] - queries.keyword_offsets[i])
@@ -178,7 +178,7 @@ def words_of(queries: Queries, i: int) -> KeywordIds:
 
 @array_leaf
 def question_of(queries: Queries, i: int, known: int, scratch: Scratch) -> Question:
-    """Return a question whose ranks, and bits of `known` keywords, are in the scratch."""
+    """Return a query with its ranks, and the bits of `known` keywords, in the scratch."""
     words = words_of(queries, i)
     squares = queries.squares[queries.keyword_offsets[i] : queries.keyword_offsets[i + 1]]
     similarity = int(queries.similarity[i])
@@ -202,7 +202,7 @@ def question_of(queries: Queries, i: int, known: int, scratch: Scratch) -> Quest
 
 @array_leaf
 def kept_of(answered: Answered, i: int) -> Kept:
-    """Return the room for what is kept for an interest."""
+    """Return the arrays for the kept objects of an interest."""
     first = answered.starts[i]
     end = answered.starts[i + 1]
     return Kept(answered.lengths[first:end], answered.ids[first:end], answered.shares[first:end])
@@ -210,6 +210,6 @@ def kept_of(answered: Answered, i: int) -> Kept:
 
 @leaf
 def close(answered: Answered, i: int, kept: Kept, size: int) -> None:
-    """Note an answer."""
+    """Write a result."""
     drain(kept.lengths, kept.ids, kept.shares, size)
     answered.sizes[i] = size

@@ -1,4 +1,4 @@
-"""What goes into an object index, validated, and room for what comes out of it."""
+"""The validated input of an object index, and arrays for its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEYWORDS_MAX = int(np.iinfo(np.int16).max)
 
 
 def validate(objects: ObjectBatch) -> None:
-    """Refuse objects that entries cannot hold.
+    """Reject objects that entries cannot represent.
 
     Raises
     ------
@@ -42,14 +42,14 @@ def queries_of(
 
 
 class Answers:
-    """Room for the ranking of a batch, and the scratch of its searches.
+    """Arrays for the ranking of a batch, and the scratch of its searches.
 
     Parameters
     ----------
     room
-        At most this many objects for each interest.
+        The maximum number of objects for each interest.
     node_count
-        At most this many nodes wait in one search.
+        The maximum number of nodes pending in one search.
     """
 
     def __init__(self, room: Ints, node_count: int) -> None:
@@ -61,13 +61,13 @@ class Answers:
         self._length_m: Floats = np.empty(total, dtype=np.float64)
         self._r_m: Floats = np.empty(total, dtype=np.float64)
         self.arrays = Answered(self._starts, self._sizes, self._ids, self._length_m, self._r_m)
-        """For a kernel to fill."""
+        """The arrays that a kernel fills."""
         self.frontier = Heap(
             np.empty(node_count + 1, dtype=np.float64), np.empty(node_count + 1, dtype=np.int32)
         )
 
     def ranking(self) -> Ranking:
-        """Return what was filled in, without the gaps."""
+        """Return the filled part, without the gaps."""
         offsets = np.zeros_like(self._starts)
         np.cumsum(self._sizes, out=offsets[1:])
         if offsets[-1] == self._starts[-1]:

@@ -1,8 +1,8 @@
-"""Looking through entries for a subscription: cheap bounds first, the object last.
+"""Scanning entries for a subscription: cheap bounds first, the object last.
 
-An entry is ruled out, in this order, by its distance (no root), by the length it would have if it shared
+An entry is excluded, in this order, by its distance (no root), by the length it would have if it shared
 every keyword that its signature admits, and only then by its object's keywords. All bounds are rounded
-like the lengths they bound (see `least_share`); comparisons with the worst kept length are strict, for
+like the lengths they bound (see `least_share`). Comparisons with the worst kept length are strict, since
 among equal lengths the id decides.
 Measured with IQF and a million objects, `best` takes 64 us on average, but 116 without signatures, and
 109 without the least number of keywords of each node (53 and 441 us if every object has five).
@@ -27,14 +27,20 @@ _ROUNDING = 1e-12
 
 @leaf
 def reach_squared(limit_m: float, share_m: float) -> float:
-    """Squared distance beyond which an object of at least this share is above the limit, rounded up."""
+    """Return the squared distance beyond which an object of at least this text part is above the limit.
+
+    It is rounded up.
+    """
     reach_m = (limit_m - share_m) + limit_m * _ROUNDING
     return reach_m * reach_m * (1.0 + _ROUNDING)
 
 
 @leaf
 def common_from(question: Question, rank: int, words: KeywordIds) -> float:
-    """Sum the squared weights of what is common; 0 if any is of a lower rank, a second meeting."""
+    """Return the sum of the squared weights of common keywords.
+
+    It is 0 if any of them has a lower rank: then the object was met before.
+    """
     i = 0
     j = 0
     common = 0.0
@@ -64,10 +70,10 @@ def scan(
     kept: Kept,
     size: int,
 ) -> int:
-    """Offer the objects of some neighbouring entries; return the new size.
+    """Offer the objects of adjacent entries; return the new size.
 
-    Objects that have a keyword of a rank below `rank` are passed over; none has fewer keywords than
-    `keyword_min`. O(count), and O(keywords) for each entry that no bound rules out.
+    Objects that have a keyword of a rank below `rank` are skipped; none has fewer keywords than
+    `keyword_min`. O(count), and O(keywords) for each entry that no bound excludes.
     """
     most = question.bits.shape[0] - rank
     floor = least_share(question, most, keyword_min)

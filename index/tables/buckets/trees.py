@@ -1,7 +1,6 @@
 """The arrays of bucket quadtrees: their growth and their invariants.
 
-Operations: growth O(size), `check` O(entries) a tree. What goes into the trees and out of
-them is up to kernels.
+Operations: growth O(size), `check` O(entries) a tree. Kernels insert and remove entries.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from index.tables.growth import as_long, longer, longer_pool
 from index.tables.quad_kernels import GROUP_END, GROUP_FREE, NO_NODE
 from index.tables.signature_kernels import signature_of
 
-_NODES_MIN = 128  # more than `has_room` asks for
+_NODES_MIN = 128  # more than `has_room` requires
 _BLOCKS_MIN = 16
 
 _QUANTILE = 0.9
@@ -28,9 +27,9 @@ _MARGIN = 2.0
 
 
 def square_of(x_m: Floats, y_m: Floats) -> Square:
-    """Return a square that suits points: outliers may lie outside, where cells are coarse but right.
+    """Return a square that suits points: outliers may lie outside, where cells are coarse but correct.
 
-    Its middle is the median; it is twice as large as what holds nine points of ten. O(points).
+    Its centre is the median; it is twice as large as one that contains nine points of ten. O(points).
     """
     middle_x = float(np.median(x_m))
     middle_y = float(np.median(y_m))
@@ -43,7 +42,7 @@ def square_of(x_m: Floats, y_m: Floats) -> Square:
 
 
 def objects_of(table: SlotTable) -> Objects:
-    """Arrays of a table, as kernels take them."""
+    """Return the arrays of a table, as kernels take them."""
     return Objects(table.rows, table.pool, table.places)
 
 
@@ -62,7 +61,7 @@ class BucketTrees:
         )
 
     def grow(self) -> None:
-        """Lengthen the pools that `kernels.has_room` misses something in."""
+        """Lengthen the pools whose capacity is too small for `kernels.has_room`."""
         nodes, blocks, entries, meta = self.arrays
         nodes = longer_pool(nodes, meta, kernels.GROUPS_SPARE)
         taken = int(meta[kernels.BLOCK_END] - meta[kernels.BLOCK_FREE_COUNT])
@@ -71,11 +70,11 @@ class BucketTrees:
         self.arrays = Trees(nodes, blocks, entries, meta)
 
     def node_end(self) -> int:
-        """Every node from here on is unused."""
+        """The first unused node."""
         return int(self.arrays.meta[GROUP_END])
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return sum(array.nbytes for array in self.arrays)
 
     def check(self, roots: Iterable[int], table: SlotTable) -> list[tuple[int, list[int]]]:
@@ -84,7 +83,7 @@ class BucketTrees:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
         objects = objects_of(table)
         leaves: list[tuple[int, list[int]]] = []
@@ -98,7 +97,7 @@ class BucketTrees:
         return leaves
 
     def _check_tree(self, root: int, objects: Objects, leaves: list[tuple[int, list[int]]]) -> int:
-        """Verify one tree; return how many nodes in it have children."""
+        """Verify one tree; return the number of its nodes with children."""
         nodes = self.arrays.nodes
         inner: list[int] = []
         below: dict[int, list[int]] = {}
@@ -124,7 +123,7 @@ class BucketTrees:
         return len(inner)
 
     def _places(self, leaf: int, objects: Objects) -> list[int]:
-        """Places of a leaf's entries, verified against blocks and objects."""
+        """Return the places of a leaf's entries, verified against blocks and objects."""
         nodes, blocks, entries, _ = self.arrays
         places: list[int] = []
         block, left = int(nodes[leaf]["block"]), int(nodes[leaf]["count"])
@@ -189,12 +188,12 @@ class BucketTrees:
 
 
 def check_entry(entry: np.void, place: int, objects: Objects) -> None:
-    """Verify that an entry agrees with its object and is found again.
+    """Verify that an entry agrees with its object and that the object refers to it.
 
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     row = objects.rows[entry["slot"]]
     start, count = int(row["keyword_start"]), int(row["keyword_count"])

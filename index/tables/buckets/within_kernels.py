@@ -1,6 +1,6 @@
-"""Looking through entries for objects in a box: their positions first, then signatures, objects last.
+"""Scanning entries for objects in a box: their positions first, then signatures, objects last.
 
-Operations: scan O(entries), walk O(entries of leaves whose cells meet the box).
+Operations: scan O(entries), walk O(entries of leaves whose cells intersect the box).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def scan_box(
     found: Ints,
     total: int,
 ) -> int:
-    """Keep what is wanted of neighbouring entries; return how many there are now.
+    """Keep the matching objects of adjacent entries; return the new number of results.
 
     `signature` is that of the required keywords.
     """
@@ -46,7 +46,7 @@ def scan_box(
 
 @leaf
 def meets(trees: Trees, node: int, wanted: Wanted) -> bool:
-    """Whether there are entries below a node, and its cell meets the box."""
+    """Return whether there are entries below a node, and its cell intersects the box."""
     row = trees.nodes[node]
     return bool(
         row["count"] > 0
@@ -67,7 +67,7 @@ def scan_leaf(
     found: Ints,
     total: int,
 ) -> int:
-    """Keep what is wanted of a leaf; return how many there are now."""
+    """Keep the matching objects of a leaf; return the new number of results."""
     block = trees.nodes[node]["block"]
     left = trees.nodes[node]["count"]
     while left > 0:
@@ -90,7 +90,7 @@ def walk_box(
     found: Ints,
     total: int,
 ) -> int:
-    """Keep what is wanted in a tree; return how many there are now."""
+    """Keep the matching objects of a tree; return the new number of results."""
     stack[0] = root
     depth = 1
     while depth > 0:
