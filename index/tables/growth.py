@@ -41,7 +41,7 @@ def _anonymous(count: int) -> mmap.mmap:
 
 
 class _Room:
-    """What a large array may grow to without moving, in bytes; 0 for nothing. And where it comes from."""
+    """The size in bytes up to which a large array grows without moving, 0 for none, and its source."""
 
     reserved = 0
     make: MakeRoom = staticmethod(_anonymous)
@@ -116,7 +116,7 @@ def rooms_of(make: MakeRoom) -> Iterator[None]:
 
 
 def affordable_bytes() -> int:
-    """Return half of the machine's memory, or 0 where address space is counted or scarce."""
+    """Return half of the machine's memory, or 0 where address space is limited or accounted."""
     try:
         is_counted = _OVERCOMMIT.read_text().strip() == _STRICT
     except OSError:

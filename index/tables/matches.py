@@ -21,7 +21,7 @@ end of that row is the capacity that it needs."""
 
 
 def collected(row_count: int, fill: Fill) -> Matches:
-    """Return the matches of so many rows. Only a row that finds no room is looked at again."""
+    """Return the matches of this many rows. Only a row that exceeds the capacity is processed again."""
     offsets = np.zeros(row_count + 1, dtype=np.int64)
     found = np.empty(_ROOM_MIN + _ROOM_A_ROW * row_count, dtype=np.int64)
     row = fill(0, offsets, found)

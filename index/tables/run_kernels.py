@@ -65,9 +65,9 @@ def class_of(count: int) -> int:
 
 @leaf
 def moved_run(runs: Runs, start: int, count: int, size_class: int, new_class: int) -> int:
-    """Move records to a run of another size, which there is; return its first record.
+    """Move records to a run of another size, which must be available; return its first record.
 
-    The old run, if `size_class` is not NO_RUN, is given back.
+    The old run, if `size_class` is not NO_RUN, is freed.
     """
     target = take_run(runs, new_class)
     for offset in range(count):
@@ -79,6 +79,6 @@ def moved_run(runs: Runs, start: int, count: int, size_class: int, new_class: in
 
 @leaf
 def is_wasteful(runs: Runs, count: int, size_class: int) -> bool:
-    """Whether so many records should move into a run half as large: a quarter full, and there is one."""
+    """Return whether the run is at most a quarter full, and one half as large is available."""
     is_sparse = size_class > 0 and count <= (RUN_LEAST << size_class) // 4
     return bool(is_sparse and has_run(runs, size_class - 1))

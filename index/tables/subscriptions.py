@@ -79,7 +79,7 @@ class SubscriptionTable(SlotTable):
         super().discard(slots)
 
     def arrivals(self, objects: ObjectBatch) -> Arrivals:
-        """Return objects with the sums of squares that vectors are made by: weights, or numbers."""
+        """Return objects with the sums of squares that vectors need: weights, or keyword counts."""
         words = objects.keywords
         counts = np.diff(words.offsets).astype(np.float64)
         norm2 = objects.norms() if self._is_weighted else counts

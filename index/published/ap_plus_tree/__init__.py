@@ -1,4 +1,4 @@
-"""The AP+-Tree: an AP-Tree that keeps objects where clauses will look for them."""
+"""The AP+-Tree: an AP-Tree that stores objects at the nodes where clauses search for them."""
 
 from index.published.ap_plus_tree.index import ApPlusTree
 

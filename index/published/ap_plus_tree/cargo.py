@@ -1,4 +1,4 @@
-"""The m-lists go along where nodes are built anew (`index.published.ap_tree.rebuilds.Cargo`)."""
+"""Moving the m-lists during rebuilds of nodes (`index.published.ap_tree.rebuilds.Cargo`)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from index.published.ap_tree.layout import FINISHED, JOB_NEW, NOTHING, OUT_OF_RO
 
 
 class ListCargo:
-    """Objects, in the lists of nodes.
+    """Objects in the lists of nodes.
 
     Parameters
     ----------
     arrays
-        Those of the tree.
+        The arrays of the tree.
     lists
-        Those of the lists.
+        The arrays of the lists.
     """
 
     def __init__(self, arrays: TreeArrays, lists: ListArrays) -> None:
@@ -26,15 +26,15 @@ class ListCargo:
         self._lists = lists
 
     def now(self) -> Lists:
-        """Return what kernels take."""
+        """Return the arguments of kernels."""
         return self._lists.lists(len(self._arrays.nodes))
 
     def clear(self) -> None:
-        """Forget all lists."""
+        """Clear all lists."""
         self._lists.clear()
 
     def load_all(self) -> None:
-        """Keep all live objects in the whole tree. O(objects)."""
+        """Insert all live objects into the whole tree. O(objects)."""
         self._lists.reserve_load()
         rows = self._lists.objects.table.rows
         used = self._lists.objects.table.used()
@@ -49,14 +49,14 @@ class ListCargo:
         load_kernels.take_off(self._arrays.tree(), self.now(), node)
 
     def put_back(self, node: int, order: Numbers) -> None:
-        """Keep what was taken off in what was built there."""
+        """Insert the removed objects into the rebuilt node."""
         self._lists.state[L.PUT_AT] = 0
         while load_kernels.put_back(self._arrays.tree(), self.now(), order, node) == OUT_OF_ROOM:
             self._lists.grow()
         self._lists.state[L.LOADED] = 0
 
     def begin_carrying(self) -> None:
-        """Begin with the first object."""
+        """Start with the first object."""
         state = self._lists.state
         state[L.CARRIES] = 1
         state[L.CARRY_AT] = state[L.CARRY_AGAIN] = 0
@@ -64,7 +64,7 @@ class ListCargo:
         state[L.CARRY_MARK] = state[L.MARK]
 
     def carry(self, budget: int) -> bool:
-        """Keep some objects in what was built beside; return whether all are there."""
+        """Insert some objects into the new subtree; return whether all are done."""
         state = self._lists.state
         if state[L.CARRY_AGAIN]:
             self.take_off(int(self._arrays.meta[JOB_NEW]))
@@ -76,7 +76,7 @@ class ListCargo:
         return status == FINISHED
 
     def end_carrying(self, old: int) -> None:
-        """Begin to empty the lists of what was replaced."""
+        """Start to empty the lists of the replaced subtree."""
         state = self._lists.state
         state[L.CARRIES] = 0
         now = self.now()
@@ -85,5 +85,5 @@ class ListCargo:
         state[L.WALK_COUNT] = 1
 
     def let_go(self, budget: int) -> bool:
-        """Empty some of them; return whether those were the last."""
+        """Empty some of these lists; return whether all are done."""
         return load_kernels.let_go(self._arrays.tree(), self.now(), budget) == FINISHED

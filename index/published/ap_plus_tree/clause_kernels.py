@@ -1,11 +1,11 @@
-"""Clauses come, go and move, and meet the objects on their way: Algorithms 6 and 7.
+"""Insertion, removal and moves of clauses, and their matches with stored objects: Algorithms 6 and 7.
 
-A clause that moves goes down once, with its old and its new box. At a node that both come by, and
-within whose region both are the same, nothing is done (case 1). A leaf that only the old one comes by
-loses the clause (case 2); one that both come by has its entry written anew (case 3); one that only the
-new one comes by gets it (case 4). What is told of an object is whether it is in the new box and not in
-the old, or the reverse: differences of boxes are no boxes. While something is being rebuilt beside,
-case 1 goes down, too, so that entries say of which generation their clauses are.
+A clause that moves descends once, with its old and its new box. At a node that both boxes reach, and
+within whose region they are equal, nothing is done (case 1). A leaf that only the old box reaches loses
+the clause (case 2). In a leaf that both reach the entry is rewritten (case 3). A leaf that only the new
+box reaches gets the clause (case 4). An object is reported if it is in the new box and not in the old, or
+the reverse: differences of boxes are not boxes. During a rebuild in slices, case 1 descends as well, so
+that entries have the generation of their clauses.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _push(tree: Tree, node: int, mode: int) -> None:
 def _push_part(
     tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, number: int, mode: int
 ) -> None:
-    """Go on with the child of a part, made if it is wanted and not there."""
+    """Push the child of a part, created if it is required and missing."""
     child = int(tree.parts[int(tree.nodes[node]["start"]) + number]["child"])
     if child == L.NOTHING:
         if not mode & NEW:
@@ -98,7 +98,7 @@ def _descend_by_keywords(
 
 @leaf
 def _contains(row: Row, box: _Box) -> bool:
-    """Whether a box contains the region of a node."""
+    """Return whether a box contains the region of a node."""
     return bool(
         box[0] <= row["x1_m"]
         and box[1] <= row["y1_m"]
@@ -170,7 +170,7 @@ def _descend_by_place(
 
 @leaf
 def _pass_leaf(tree: Tree, job: Build, node: int, slot: int, mode: int) -> bool:
-    """Have a clause enter, leave, or stay in the leaf on top; return false if there is no room."""
+    """Insert, remove or update a clause in the leaf on top; return false if space is lacking."""
     kind = tree.nodes[node]["kind"]
     if mode == NEW:
         if kind == L.PENDING:
@@ -192,7 +192,7 @@ def _pass_leaf(tree: Tree, job: Build, node: int, slot: int, mode: int) -> bool:
 def _pass_node(
     tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, slot: int, mode: int
 ) -> bool:
-    """Go on below the node on top, or enter, leave or stay in it; return false if there is no room."""
+    """Descend below the node on top, or change it if it is a leaf; return false if space is lacking."""
     kind = tree.nodes[node]["kind"]
     if kind == L.KEYWORDS:
         return _descend_by_keywords(tree, job, lists, order, node, slot, mode)
@@ -213,7 +213,7 @@ def _walk(
     found: Ints,
     left: Ints,
 ) -> bool:
-    """Work the stack off; return false, to be called again, if there is no room."""
+    """Process the stack; return false, to be called again, if space is lacking."""
     meta = tree.meta
     while meta[L.STACK_COUNT] > 0:
         top = int(tree.stack[meta[L.STACK_COUNT] - 1])
@@ -268,7 +268,7 @@ def _begin(tree: Tree, lists: Lists, slot: int, kind: int, boxes: Floats) -> Non
 def _change(
     tree: Tree, job: Build, lists: Lists, slot: int, kind: int, boxes: Floats, found: Ints, left: Ints
 ) -> bool:
-    """Bring one clause on its way; return false, to be called again, if there is no room."""
+    """Process one clause; return false, to be called again, if space is lacking."""
     meta = tree.meta
     if meta[L.STAGE] == _BEGIN:
         _begin(tree, lists, slot, kind, boxes)
@@ -302,11 +302,11 @@ def change_all(
     left_offsets: Ints,
     left: Ints,
 ) -> int:
-    """Have clauses enter, leave or move, and write as CSR what they begin and cease to match.
+    """Insert, remove or move clauses; write the matches that start and end as CSR.
 
-    Goes on at `state[DONE]`. Returns FINISHED, OUT_OF_ROOM when something is to be lengthened first, or
-    HAS_DUE when nodes wait to be built anew. A row of `boxes` has x1, y1, x2, y2 of the new box of a
-    clause, and of the one within which all is the same; it counts for moves.
+    Continues at `state[DONE]`. Returns FINISHED, OUT_OF_ROOM if an array must be lengthened first, or
+    HAS_DUE if nodes are waiting for a rebuild. A row of `boxes` has x1, y1, x2, y2 of the new box of a
+    clause, and of the box within which nothing changes; the latter is for moves.
     """
     meta, state = tree.meta, lists.state
     while state[DONE] < slots.shape[0]:

@@ -1,38 +1,40 @@
 """The AP+-Tree (ap-tree.txt section 4): clauses that move, and live objects, in the same tree.
 
-Operations: publish is the AP-Tree's match, and keeps the object in the nodes it comes by; insert goes
-down to the leaves of the clause and scans the lists there; move goes down once with both boxes, and
-touches only where they differ; remove is the AP-Tree's; retract matches again. What is gone, retracted
-or expired, is swept out of lists by and by, some items a call.
+Operations: publish is the AP-Tree's match, and stores the object in the visited nodes; insert descends to
+the leaves of the clause and scans the lists there; move descends once with both boxes, and visits only
+nodes where they differ; remove is the AP-Tree's; retract matches again. Retracted and expired objects are
+swept out of lists gradually, some items a call.
 
-Plan: a node has, beside what an AP-Tree's has, two lists of objects. The m-list of a leaf has the
-objects that come to it. A node with parts has the objects that *wait*: those that belong to a part
-which nobody has yet, a cut for keywords outside all cuts, an empty cell or a dummy; where a clause
-makes such a part, or extends a cut, they go there. So whatever comes later finds them. An object of
-which there are `copies_max` copies is *stopped*: it is kept in the m-list of the node it has come to,
-and not below. A clause scans the m-lists of all nodes on its way; it meets an object in one of them,
-or, if the object has an area, in several, of which one tells of it (`object_kernels`, `part_kernels`,
-`scan_kernels`, `clause_kernels`).
+Plan: a node has, in addition to an AP-Tree's data, two lists of objects. The m-list of a leaf has the
+objects that reach it. A node with parts has the *waiting* objects: those that belong to a part that no
+clause has yet, a cut for keywords outside all cuts, an empty cell or a dummy. When a clause creates such
+a part, or extends a cut, they move there, so every later clause finds them. An object with `copies_max`
+copies is *stopped*: it is stored in the m-list of the node that it has reached, and not below. A clause
+scans the m-lists of all nodes on its path. It meets an object in one of them or, if the object has an
+area, in several, of which one reports it (`object_kernels`, `part_kernels`, `scan_kernels`,
+`clause_kernels`).
 
-Nodes that are built anew at once have their objects taken off before and put back after. What is built
-beside gets them when it is ready, slice by slice; new ones go both ways meanwhile (`load_kernels`).
+Before a node is rebuilt at once, its objects are removed, and they are inserted again afterwards. A new
+subtree that is built in slices gets them when it is ready, slice by slice; meanwhile new objects are
+inserted into both subtrees (`load_kernels`).
 
-Decisions where the paper says nothing, and deviations from it:
-- differences of ranges are no rectangles: tested is "in the new range and not in the old". There is no
+Decisions where the paper specifies nothing, and deviations from it:
+- differences of ranges are not rectangles: the test is "in the new range and not in the old". There is no
   list of a clause's leaves: the walk finds them;
-- a subtree within whose region both ranges are the same is left out as a whole (case 1). Entries there
-  go on to have the old box, which is the same within their region;
-- what it costs that clauses move, where space is divided (section 4.3.1), is in
+- a subtree within whose region both ranges are equal is skipped as a whole (case 1). Entries there keep
+  the old box, which is equal within their region;
+- the cost of moving clauses in space divisions (section 4.3.1) is in
   `index.published.ap_tree.motion_kernels`: with the mean time between two moves of a clause as the
-  timestamp, time cancels out, and only how far clauses went, and how often they move for each object that
-  comes, are observed;
-- the AP+k- and the AP+s-Tree of section 5.2, which keep objects apart, are pairs (`index.paired`) of an
-  AP-Tree that follows motion and an inverted file with quadtrees, or a quadtree with inverted files;
+  timestamp, time cancels out, and only the distance of moves and their number per arriving object are
+  observed;
+- the AP+k- and the AP+s-Tree of section 5.2, which store objects separately, are pairs (`index.paired`)
+  of an AP-Tree that follows motion and an inverted file with quadtrees, or a quadtree with inverted
+  files;
 - lists are chains of chunks of eight items, each with the box in float32, rounded outwards, and the
-  signature of the object's keywords, as leaves have of clauses.
+  signature of the object's keywords, like the entries of clauses in leaves.
 
-Warnings: each keyword of an object that no cut has makes it wait, so nearly every object waits in
-nearly every k-node that it comes by.
+Warnings: an object waits at a node for each of its keywords that no cut has, so nearly every object waits
+in nearly every k-node that it reaches.
 """
 
 from __future__ import annotations
@@ -64,10 +66,10 @@ _FOUND_MIN = 64
 _EVERYWHERE = (-np.inf, -np.inf, np.inf, np.inf)
 _COPIES_MAX = 100
 _DEAD_SHARE = 0.2
-"""From this share of dead items on, they are looked for."""
+"""From this fraction of dead items on, lists are swept."""
 _SWEEP = 512
 _SWEEP_EACH = 64
-"""Items that are looked at in a call, and for each of its rows."""
+"""Items examined per call, and for each of its rows."""
 
 
 class ApPlusTree:
@@ -76,19 +78,19 @@ class ApPlusTree:
     Parameters
     ----------
     square
-        Where most clauses and objects are; by default about the boxes there are.
+        The square that contains most clauses and objects; by default about the existing boxes.
     fanout
-        Parts of a node, at most (f).
+        Maximum number of parts of a node (f).
     leaf_max
-        Clauses of a leaf before it is parted (theta_p).
+        Clauses of a leaf before it is divided (theta_p).
     drift_max
-        Divergence from which a node is built anew (theta_KL).
+        Divergence from which a node is rebuilt (theta_KL).
     change_share
-        Share of a node's entries that must have come or gone before that.
+        Fraction of a node's entries that must have been inserted or removed before that.
     copies_max
-        Copies of an object, those that wait included, before it is pushed no further down.
+        Copies of an object, waiting ones included, before it is pushed no further down.
     workload
-        Objects like those to come.
+        Objects that represent the expected ones.
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class ApPlusTree:
 
     @property
     def object_count(self) -> int:
-        """How many objects are alive. O(objects)."""
+        """Return the number of live objects. O(objects)."""
         return len(self._objects)
 
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> Matches:
@@ -140,7 +142,7 @@ class ApPlusTree:
         return found
 
     def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
-        """Give clauses new boxes; return what each matches before or after, and not both."""
+        """Change the boxes of clauses; return the matches of each before or after, and not both."""
         validate_boxes(ids, boxes)
         slots = self._table.distinct_slots(ids)
         self._arrays.motions.move(slots, self._table.rows, boxes, len(self))
@@ -193,32 +195,32 @@ class ApPlusTree:
         return found
 
     def pass_time(self, now_ms: int) -> None:
-        """Say what time it is, and forget some of what has expired."""
+        """Set the time, and remove some of the expired objects."""
         self._objects.pass_time(now_ms)
         self._lists.state[L.NOW_MS] = now_ms
         self._forget(self._objects.due())
         self._sweep(0)
 
     def maintain(self) -> bool:
-        """Do one slice of what is being rebuilt, a few milliseconds; return whether more waits."""
+        """Do one slice of a rebuild, a few milliseconds; return whether more is pending."""
         return self._rebuilds.advance()
 
     def rebuild(self) -> None:
-        """Build the whole tree anew, at once, for the clauses and the objects there are."""
+        """Rebuild the whole tree at once, for the present clauses and objects."""
         self._rebuilds.plant()
 
     def begin_rebuild(self) -> None:
-        """Begin to build the whole tree anew beside the old one, as `maintain` and all calls go on."""
+        """Start a rebuild of the whole tree, in the slices of `maintain` and of all calls."""
         self._rebuilds.begin_all()
 
     @property
     def rebuild_count(self) -> int:
-        """How many nodes with parts were built anew so far, because they had drifted."""
+        """Return the number of nodes with parts that were rebuilt so far for drift."""
         return self._rebuilds.count
 
     @property
     def rebuild_s(self) -> float:
-        """Seconds that this took so far, slices that rode along with calls included."""
+        """Return the seconds spent on these rebuilds so far, including slices within other calls."""
         return self._rebuilds.spent_s
 
     def check(self) -> None:
@@ -230,7 +232,7 @@ class ApPlusTree:
         check_lists(tree, self._cargo.now(), self._objects.table.used())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         found = self._found.nbytes + self._left.nbytes
         return (
             self._arrays.memory_bytes()
@@ -239,14 +241,14 @@ class ApPlusTree:
             + found
         )
 
-    # -- what kernels are called with ------------------------------------------------------------------
+    # -- arguments of kernels -------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._arrays.meta[[STACK_COUNT, CANDIDATES]] = 0
         self._lists.state[[L.DONE, L.FOUND, L.LEFT]] = 0
 
     def _grow(self) -> None:
-        """Lengthen what a kernel said it lacks."""
+        """Lengthen the arrays that a kernel reported as full."""
         self._arrays.grow(self._rebuilds.job_arrays)
         self._lists.grow()
         state = self._lists.state
@@ -261,7 +263,7 @@ class ApPlusTree:
         return Matches(offsets, self._found[: self._lists.state[L.FOUND]].copy())
 
     def _change(self, slots: Numbers, kind: int, boxes: Floats) -> Moves:
-        """Have clauses enter, leave or move."""
+        """Insert, remove or move clauses."""
         arrays, rebuilds = self._arrays, self._rebuilds
         entered: Ints = np.zeros(len(slots) + 1, dtype=np.int64)
         left: Ints = np.zeros(len(slots) + 1, dtype=np.int64)
@@ -306,7 +308,7 @@ class ApPlusTree:
             self._objects.table.discard(slots)
 
     def _sweep(self, row_count: int) -> None:
-        """Look for dead items, if there are many."""
+        """Search for dead items, if there are many."""
         if self._lists.dead_share > _DEAD_SHARE:
             budget = _SWEEP + _SWEEP_EACH * row_count + int(self._lists.state[L.ITEM_TOTAL]) // 64
             load_kernels.sweep(self._arrays.tree(), self._cargo.now(), budget)

@@ -1,4 +1,4 @@
-"""What must always hold of the lists of an AP+-Tree, from the definitions. For tests; slow."""
+"""The invariants of the lists of an AP+-Tree, from the definitions. For tests; slow."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from index.tables.signature_kernels import signature_of
 _BOX = ("x1_m", "y1_m", "x2_m", "y2_m")
 
 Held = dict[int, dict[int, int]]
-"""By list: by slot of a live object where it goes on in its codes."""
+"""By list: by slot of a live object the position in its codes."""
 
 
 def check_lists(tree: Tree, lists: Lists, used: Numbers) -> None:
-    """Verify that every live object is in just the lists that it belongs to, and that nothing is lost.
+    """Verify that every live object is in exactly its lists, and that no item or chunk is lost.
 
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     state = lists.state
     if state[L.USED]:
@@ -50,7 +50,7 @@ def check_lists(tree: Tree, lists: Lists, used: Numbers) -> None:
     begins = _expect(tree, lists, held, used, expected)
     if new != NOTHING:
         beside = set(_below(tree, new))
-        if state[L.CARRY_AGAIN]:  # whatever is there is to be taken off
+        if state[L.CARRY_AGAIN]:  # all present items are to be removed
             held = {one: slots for one, slots in held.items() if one // L.LISTS not in beside}
         elif state[L.CARRIES]:
             _expect_beside(tree, lists, held, begins, expected)
@@ -64,7 +64,7 @@ def check_lists(tree: Tree, lists: Lists, used: Numbers) -> None:
 
 
 def _expect(tree: Tree, lists: Lists, held: Held, used: Numbers, expected: Held) -> dict[int, int]:
-    """Say what lists should have; return the objects of what is being rebuilt, and where they go on."""
+    """Compute the expected lists; return the objects in the rebuilt subtree, with positions in codes."""
     begins: dict[int, int] = {}
     old = int(tree.meta[JOB_OLD])
     for slot in used.tolist():
@@ -79,7 +79,7 @@ def _expect(tree: Tree, lists: Lists, held: Held, used: Numbers, expected: Held)
 
 
 def _expect_beside(tree: Tree, lists: Lists, held: Held, begins: dict[int, int], expected: Held) -> None:
-    """Say what lists should have in what was built beside."""
+    """Compute the expected lists of the new subtree."""
     new = int(tree.meta[JOB_NEW])
     is_whole = tree.meta[JOB_OLD] == tree.meta[ROOT]
     for slot, begin in begins.items():
@@ -92,7 +92,7 @@ def _expect_beside(tree: Tree, lists: Lists, held: Held, begins: dict[int, int],
 
 
 def _check_strays(lists: Lists, held: Held, nodes: set[int]) -> None:
-    """Verify that live objects are in no lists of other nodes, but those that are being given back."""
+    """Verify that live objects are in no lists of other nodes, except those that are being freed."""
     if lists.state[L.WALK_COUNT] == 0 and any(
         slots for one, slots in held.items() if one // L.LISTS not in nodes
     ):
@@ -126,7 +126,7 @@ def _codes(lists: Lists, order: Numbers, slot: int) -> list[int]:
 def _places(
     tree: Tree, lists: Lists, order: Numbers, held: Held, top: int, slot: int, first: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield nodes that an object comes to, the list there that should have it, and where it goes on."""
+    """Yield nodes that an object reaches, its list there, and its position in the codes."""
     codes = _codes(lists, order, slot)
     has_strange = len(codes) < len(_words(lists, slot))
     stack = [(top, first)]
@@ -150,7 +150,7 @@ def _places(
 
 
 def _parts_of(tree: Tree, row: Row, one: Row, codes: list[int], begin: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a node that an object belongs to, and where it goes on there."""
+    """Yield the parts of a node that an object belongs to, and its position in the codes there."""
     yield DUMMY, begin
     start, count = int(row["start"]), int(row["count"])
     parts = tree.parts[start : start + count]
@@ -179,7 +179,7 @@ def _parts_of(tree: Tree, row: Row, one: Row, codes: list[int], begin: int) -> I
 
 
 def _held(tree: Tree, lists: Lists) -> Held:
-    """Return what lists have; verify items, chunks and counts."""
+    """Return the content of lists; verify items, chunks and counts."""
     state, rows = lists.state, lists.objects
     chunks: list[int] = []
     held: Held = {}
@@ -214,7 +214,7 @@ def _held(tree: Tree, lists: Lists) -> Held:
 
 
 def _item_places(lists: Lists, one: int, chunks: list[int]) -> Iterator[int]:
-    """Yield the places of the items of a list; note its chunks."""
+    """Yield the places of the items of a list; record its chunks."""
     count = int(lists.counts[one])
     chunk = int(lists.heads[one]) - 1
     size = (count - 1) % L.CHUNK_LENGTH + 1
@@ -242,7 +242,7 @@ def _check_item(lists: Lists, item: Row) -> None:
 
 
 def _check_chunks(lists: Lists, used: list[int]) -> None:
-    """Verify that chunks, used and free, are all there are, none of them twice."""
+    """Verify that used and free chunks together are all chunks, none of them twice."""
     free = []
     chunk = int(lists.state[L.FREE_CHUNK]) - 1
     while chunk != NOTHING:

@@ -1,4 +1,4 @@
-"""Rows of the m-lists of an AP+-Tree, and the numbers that stand for nothing."""
+"""Row layouts and sentinels of the m-lists of an AP+-Tree."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from index.tables.live_objects import LIVE_OBJECT_FIELDS
 OBJECT_DTYPE = np.dtype(
     [
         *LIVE_OBJECT_FIELDS,
-        ("generation", np.int32),  # goes up when the object, or the slot's next one, is gone
-        ("copies", np.int32),  # items of it in lists
-        ("stops", np.int32),  # of these, in nodes with parts, below which it is not kept
-        ("mark", np.int32),  # number of the load that has it already
-        ("carried", np.int32),  # number of the rebuild beside that has it already
+        ("generation", np.int32),  # incremented when the object, or the next one in the slot, is removed
+        ("copies", np.int32),  # its items in lists
+        ("stops", np.int32),  # of these, in nodes with parts, below which it is not stored
+        ("mark", np.int32),  # number of the last load that includes it
+        ("carried", np.int32),  # number of the last sliced rebuild that includes it
     ],
     align=True,
 )
@@ -38,81 +38,82 @@ ITEM_DTYPE = np.dtype(
 """An object in a list."""
 
 CHUNK_LENGTH = 8
-"""Items of a chunk. Only the first chunk of a list may have less."""
+"""Items of a chunk. Only the first chunk of a list may have fewer."""
 
 KEPT = 0
-"""An m-list: what is kept in a leaf, or in a node with parts and not below."""
+"""An m-list: the objects stored in a leaf, or in a node with parts and not below."""
 WAITING = 1
-"""What a part that nobody has yet would be for: a cut for other keywords, a cell, a dummy."""
+"""The objects of parts that no clause has yet: a cut for other keywords, a cell, a dummy."""
 LISTS = 2
-"""Lists of a node: that at `LISTS * node + KEPT`, and that at `LISTS * node + WAITING`."""
+"""Lists of a node: `LISTS * node + KEPT` and `LISTS * node + WAITING`."""
 
-# How a clause comes by a node: with its old box, with its new one, or both.
+# The boxes with which a clause reaches a node: its old box, its new one, or both.
 OLD = 1
 NEW = 2
 BOTH = 3
 
-# What is done with clauses.
+# The operations on clauses.
 ENTER = 0
 LEAVE = 1
 MOVE = 2
 
 # Named positions of `state`.
 CHUNK_END = 0
-FREE_CHUNK = 1  # one more than the first free chunk, 0 for none
+FREE_CHUNK = 1  # the first free chunk plus 1, 0 for none
 FREE_CHUNK_COUNT = 2
 CHUNKS_WANTED = 3
 NOW_MS = 4
 COPIES_MAX = 5
 ITEM_TOTAL = 6
-DEAD_TOTAL = 7  # items of objects that are gone
+DEAD_TOTAL = 7  # items of removed objects
 USED = 8  # entries of `stack`
-STARTED = 9  # whether the object at hand was begun
+STARTED = 9  # whether the current object was started
 DONE = 10  # rows of a batch
 FOUND = 11
 FOUND_WANTED = 12
 LEFT = 13
 LEFT_WANTED = 14
-JOB_BEGIN = 15  # where the object at hand goes on in what is being rebuilt; NOTHING if not
-CARRIES = 16  # whether objects are being carried into what was built beside
-CARRY_AT = 17  # slot from which on they were not yet
+JOB_BEGIN = 15  # position in the codes of the current object in the rebuilt subtree; or NOTHING
+CARRIES = 16  # whether objects are being inserted into the new subtree
+CARRY_AT = 17  # the first slot that is not done
 CARRY_MARK = 18
-CARRY_AGAIN = 19  # whether the way there has changed, so that it has to be begun anew
+CARRY_AGAIN = 19  # whether the path there has changed, which requires a restart
 MARK = 20  # number of the last load
 LOADED = 21  # objects in `load`
 PATH_COUNT = 22
 WALK_COUNT = 23
-SWEEP_AT = 24  # list from which on dead items are to be looked for
+SWEEP_AT = 24  # list at which the search for dead items continues
 PUT_AT = 25  # place in `load`
 STATE_SIZE = 26
 
 
 class Lists(NamedTuple):
-    """All that an AP+-Tree has beside an AP-Tree."""
+    """All arrays that an AP+-Tree has in addition to an AP-Tree."""
 
     objects: Rows
     pool: KeywordIds
     heads: Numbers
-    """By list: one more than its first chunk, 0 for none."""
+    """By list: its first chunk plus 1, 0 for none."""
     counts: Numbers
     """By list."""
     items: Rows
     links: Numbers
-    """By chunk: one more than the next in its list, or in the chain of free ones."""
+    """By chunk: the next one in its list, or in the chain of free ones, plus 1."""
     codes: Numbers
-    """Codes of the object at hand, increasing."""
+    """Codes of the current object, increasing."""
     stack: Numbers
-    """Nodes to be visited and where the object goes on in its codes, by turns."""
+    """Pairs of a node to visit and the position in the codes of the object."""
     flags: Numbers
-    """Whether the object is kept there."""
+    """Whether the object is stored there."""
     load: Numbers
-    """Slots of objects that were taken off and are to be put back."""
+    """Slots of removed objects to be inserted again."""
     path: Numbers
-    """Nodes and parts from a node up, by turns."""
+    """Pairs of nodes and parts from a node upwards."""
     walk: Numbers
-    """Nodes whose lists are to be given back, and parts, by turns."""
+    """Pairs of nodes whose lists are to be freed, and parts."""
     old: Floats
-    """The old box of the clause at hand."""
+    """The old box of the current clause."""
     same: Floats
-    """A box: what lies within it, and meets both boxes of the clause at hand, does not change."""
+    """A box: objects that lie within it, and intersect both boxes of the current clause, do not change.
+"""
     state: Ints

@@ -1,4 +1,4 @@
-"""Lists of objects: chains of chunks, items added, found and taken out."""
+"""Lists of objects: chains of chunks, with insertion, search and removal of items."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _UP = np.float32(np.inf)
 
 @leaf
 def free_chunks(lists: Lists) -> int:
-    """How many chunks can be taken."""
+    """Return the number of free chunks."""
     return int(lists.links.shape[0] - lists.state[L.CHUNK_END] + lists.state[L.FREE_CHUNK_COUNT])
 
 
 @leaf
 def lacks_chunks(lists: Lists, count: int) -> bool:
-    """Whether there are fewer chunks to be taken."""
+    """Return whether fewer chunks are free."""
     if free_chunks(lists) >= count:
         return False
     lists.state[L.CHUNKS_WANTED] = count
@@ -31,19 +31,19 @@ def lacks_chunks(lists: Lists, count: int) -> bool:
 
 @leaf
 def chunks_for(count: int) -> int:
-    """So many chunks suffice to add as many items to one list."""
+    """Return the number of chunks that suffice to add this many items to one list."""
     return count // L.CHUNK_LENGTH + 2
 
 
 @leaf
 def first_size(lists: Lists, one: int) -> int:
-    """Items in the first chunk of a list."""
+    """Return the number of items in the first chunk of a list."""
     return (int(lists.counts[one]) - 1) % L.CHUNK_LENGTH + 1
 
 
 @leaf
 def is_alive(lists: Lists, item: Row) -> bool:
-    """Whether the object of an item is there and has not expired."""
+    """Return whether the object of an item is present and has not expired."""
     row = lists.objects[item["slot"]]
     return bool(row["generation"] == item["generation"] and row["expiry_ms"] > lists.state[L.NOW_MS])
 
@@ -72,7 +72,7 @@ def _write_item(lists: Lists, item: Row, slot: int, begin: int) -> None:
 
 @leaf
 def add_item(lists: Lists, one: int, slot: int, begin: int) -> None:
-    """Add an object to a list. There is a chunk."""
+    """Add an object to a list. A chunk must be free."""
     count = int(lists.counts[one])
     if count % L.CHUNK_LENGTH == 0:
         state = lists.state
@@ -103,14 +103,14 @@ def _give_back_first(lists: Lists, one: int) -> None:
 
 @leaf
 def is_stop(tree: Tree, one: int) -> bool:
-    """Whether what is in a list is kept nowhere below, though there is something below."""
+    """Return whether the items of a list are stored nowhere below, although the node has parts."""
     kind = tree.nodes[one // L.LISTS]["kind"]
     return bool(one % L.LISTS == L.KEPT and kind in (KEYWORDS, SPACE))
 
 
 @leaf
 def drop_item(tree: Tree, lists: Lists, one: int, place: int) -> None:
-    """Take an item out of a list; the last one of the first chunk comes to its place.
+    """Remove an item from a list; the last one of the first chunk moves to its place.
 
     So a walk through a list, chunks in their order and each from its last item, misses none.
     """
@@ -134,7 +134,7 @@ def drop_item(tree: Tree, lists: Lists, one: int, place: int) -> None:
 
 @leaf
 def find_item(lists: Lists, one: int, slot: int) -> int:
-    """Return the place of an object in a list, NOTHING if it is not there. O(items)."""
+    """Return the place of an object in a list, NOTHING if it is absent. O(items)."""
     generation = lists.objects[slot]["generation"]
     chunk = int(lists.heads[one]) - 1
     size = first_size(lists, one)

@@ -1,4 +1,4 @@
-"""The arrays of the m-lists: how they begin and grow."""
+"""The arrays of the m-lists: their creation and growth."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from index.tables.live_objects import LiveObjects
 
 _ROOM_MIN = 64
 _SURE = 64
-"""Entries of stacks beyond what is reckoned."""
+"""Entries of stacks beyond the computed number."""
 
 
 class ListArrays:
-    """What `Lists` is made of.
+    """The arrays of `Lists`.
 
     Parameters
     ----------
     copies_max
-        Nodes in which an object is kept, before it is pushed no further down.
+        The number of nodes that store an object before it is pushed no further down.
     fanout
-        Parts of a node, at most.
+        Maximum number of parts of a node.
     """
 
     def __init__(self, copies_max: int, fanout: int) -> None:
@@ -46,10 +46,10 @@ class ListArrays:
         self.know_keywords(0, 0)
 
     def know_keywords(self, object_keywords_max: int, clause_keywords_max: int) -> None:
-        """Make room for objects and clauses with so many keywords.
+        """Size the arrays for objects and clauses with this many keywords.
 
-        A walk's stack has, for each node on the way down, no more than its children: those of a k-node
-        are one more than the codes that are left, and there are as many s-nodes as space is divided.
+        A walk's stack has, for each node on the path, no more than its children: a k-node has one more
+        than the remaining codes, and there are at most as many s-nodes as divisions of space.
         """
         count = max(object_keywords_max, clause_keywords_max)
         if count >= len(self._codes):
@@ -63,7 +63,7 @@ class ListArrays:
             self._walk = as_long(self._walk, 2 * depth)
 
     def lists(self, node_count: int) -> Lists:
-        """Return what kernels take, for so many nodes."""
+        """Return the arguments of kernels, for this many nodes."""
         self._heads = longer(self._heads, L.LISTS * node_count)
         self._counts = longer(self._counts, len(self._heads))
         table = self.objects.table
@@ -86,11 +86,11 @@ class ListArrays:
         )
 
     def reserve_load(self) -> None:
-        """Make room for all objects to be loaded."""
+        """Make space for loading all objects."""
         self.load = longer(self.load, self.objects.table.end)
 
     def grow(self) -> None:
-        """Lengthen what a kernel said it lacks."""
+        """Lengthen the arrays that a kernel reported as full."""
         wanted = int(self.state[L.CHUNKS_WANTED])
         if wanted:
             self._links = longer(self._links, len(self._links) + wanted)
@@ -98,7 +98,7 @@ class ListArrays:
             self.state[L.CHUNKS_WANTED] = 0
 
     def clear(self) -> None:
-        """Forget all items."""
+        """Clear all lists."""
         kept = self.state[[L.COPIES_MAX, L.NOW_MS]].copy()
         self.state[:] = 0
         self.state[[L.COPIES_MAX, L.NOW_MS]] = kept
@@ -110,11 +110,11 @@ class ListArrays:
 
     @property
     def dead_share(self) -> float:
-        """Share of items whose objects are gone."""
+        """Return the fraction of items whose objects were removed."""
         return float(self.state[L.DEAD_TOTAL] / max(1, self.state[L.ITEM_TOTAL]))
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         arrays = [
             self._heads,
             self._counts,

@@ -1,6 +1,6 @@
-"""Objects go along where nodes are built anew: taken off before and put back after.
+"""Objects during rebuilds of nodes: removed before and inserted again afterwards.
 
-They are carried to what was built beside; and those that are gone are swept out of lists.
+They are also inserted into new subtrees, and dead ones are swept out of lists.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from safe_region.jit import kernel, leaf
 
 @leaf
 def _empty(tree: Tree, lists: Lists, one: int, gathers: bool) -> int:  # noqa: FBT001
-    """Give all items of a list back, gathering objects that are alive; return how many there were."""
+    """Free all items of a list, gathering live objects; return the number of items."""
     count = int(lists.counts[one])
     while lists.counts[one] > 0:
         place = (int(lists.heads[one]) - 1) * L.CHUNK_LENGTH + first_size(lists, one) - 1
@@ -57,7 +57,7 @@ def _empty_below(
     budget: int,
     gathers: bool,  # noqa: FBT001
 ) -> int:
-    """Give back the lists of what is on a stack of nodes and parts, and below; return what is left."""
+    """Free the lists of a stack of nodes and parts, and below; return the remaining budget."""
     while used > 0 and budget > 0:
         node, part = int(stack[2 * used - 2]), int(stack[2 * used - 1])
         row = tree.nodes[node]
@@ -90,9 +90,9 @@ def take_off(tree: Tree, lists: Lists, node: int) -> None:
 
 @leaf
 def _write_path(tree: Tree, lists: Lists, node: int) -> None:
-    """Write the nodes above one, and the parts that lead to it, from below.
+    """Write the ancestors of a node, and the parts that lead to it, from below.
 
-    What is built beside hangs where that which it is built for does.
+    A new subtree hangs at the position of the one that it replaces.
     """
     count = 0
     here = node
@@ -116,7 +116,7 @@ def _write_path(tree: Tree, lists: Lists, node: int) -> None:
 
 @leaf
 def _follow_path(tree: Tree, lists: Lists, order: Numbers, slot: int) -> int:
-    """Return where an object goes on in its codes at the end of the path; NOTHING if not kept there."""
+    """Return an object's position in its codes at the end of the path; NOTHING if not stored there."""
     code_count = codes_of(lists, order, slot)
     one = lists.objects[slot]
     box = box_of(one)
@@ -133,9 +133,9 @@ def _follow_path(tree: Tree, lists: Lists, order: Numbers, slot: int) -> int:
 
 @kernel
 def put_back(tree: Tree, lists: Lists, order: Numbers, node: int) -> int:
-    """Keep the objects of `lists.load` in a node and below; go on at `state[PUT_AT]`.
+    """Store the objects of `lists.load` in a node and below; continue at `state[PUT_AT]`.
 
-    Returns FINISHED or OUT_OF_ROOM. Those that do not belong there are left out.
+    Returns FINISHED or OUT_OF_ROOM. Objects that do not belong there are skipped.
     """
     state = lists.state
     _write_path(tree, lists, node)
@@ -150,7 +150,7 @@ def put_back(tree: Tree, lists: Lists, order: Numbers, node: int) -> int:
 
 @kernel
 def carry(tree: Tree, lists: Lists, end: int, budget: int) -> int:
-    """Keep objects, from slot `state[CARRY_AT]` on, in what was built beside, about so many.
+    """Store about `budget` objects, from slot `state[CARRY_AT]` on, in the new subtree.
 
     Returns FINISHED, MORE, or OUT_OF_ROOM.
     """
@@ -176,7 +176,7 @@ def carry(tree: Tree, lists: Lists, end: int, budget: int) -> int:
 
 @kernel
 def let_go(tree: Tree, lists: Lists, budget: int) -> int:
-    """Empty the lists of what was replaced, about so many items; return FINISHED or MORE."""
+    """Empty the lists of the replaced subtree, about `budget` items; return FINISHED or MORE."""
     used = int(lists.state[L.WALK_COUNT])
     used = _empty_below(tree, lists, lists.walk, used, budget, False)
     lists.state[L.WALK_COUNT] = used
@@ -185,7 +185,7 @@ def let_go(tree: Tree, lists: Lists, budget: int) -> int:
 
 @kernel
 def end_objects(lists: Lists, slots: Numbers) -> None:
-    """Have objects be gone; their items are swept later."""
+    """Mark objects as removed; their items are swept later."""
     for i in range(slots.shape[0]):
         row = lists.objects[slots[i]]
         row["generation"] += 1
@@ -196,7 +196,7 @@ def end_objects(lists: Lists, slots: Numbers) -> None:
 
 @kernel
 def sweep(tree: Tree, lists: Lists, budget: int) -> None:
-    """Look for items of objects that are gone, about so many, from list `state[SWEEP_AT]` on."""
+    """Search about `budget` items for those of removed objects, from list `state[SWEEP_AT]` on."""
     state = lists.state
     end = L.LISTS * int(tree.meta[NODE_END])
     while budget > 0:

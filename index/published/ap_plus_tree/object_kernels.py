@@ -1,7 +1,7 @@
-"""Objects come: matched, and kept in the nodes that they come by, in one walk (Algorithm 5).
+"""Arriving objects: matched, and stored in the visited nodes, in one walk (Algorithm 5).
 
-Where an object comes to in a tree is what `_keep_at` and `push_parts` say, and nothing else: to take it
-out is the same walk.
+`_keep_at` and `push_parts` alone define the nodes that an object reaches in a tree: its removal is the
+same walk.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from index.tables.signature_kernels import signature_of
 from safe_region.jit import kernel, leaf
 
 _MORE_CHUNKS = 256
-"""Asked for when an object did not find room for all its items."""
+"""Requested when there was no space for all items of an object."""
 
 
 @leaf
@@ -48,7 +48,7 @@ def box_of(row: Row) -> tuple[float, float, float, float]:
 
 @leaf
 def codes_of(lists: Lists, order: Numbers, slot: int) -> int:
-    """Write the codes of an object's keywords to `lists.codes`; return how many have one."""
+    """Write the codes of an object's keywords to `lists.codes`; return their number."""
     row = lists.objects[slot]
     start = int(row["keyword_start"])
     words: KeywordIds = lists.pool[start : start + int(row["keyword_count"])]
@@ -65,7 +65,7 @@ def place_in_part(
     code_count: int,
     box: tuple[float, float, float, float],
 ) -> int:
-    """Return where an object goes on in its codes below a part; NOTHING if it does not go there."""
+    """Return an object's position in its codes below a part; NOTHING if it does not go there."""
     if number == DUMMY:
         return begin
     if row["kind"] == KEYWORDS:
@@ -83,7 +83,7 @@ def place_in_part(
 
 @leaf
 def waits_at(tree: Tree, lists: Lists, row: Row, slot: int, begin: int, code_count: int) -> bool:
-    """Whether an object belongs to a part of a node that nobody has yet."""
+    """Return whether an object belongs to a part of a node that no clause has yet."""
     start = int(row["start"])
     one = lists.objects[slot]
     if tree.parts[start + DUMMY]["child"] == NOTHING:
@@ -109,7 +109,7 @@ def waits_at(tree: Tree, lists: Lists, row: Row, slot: int, begin: int, code_cou
 
 @leaf
 def _keep_at(tree: Tree, lists: Lists, node: int, slot: int, begin: int, code_count: int) -> bool:
-    """Keep an object in a node; return whether it is to be kept below. There is a chunk."""
+    """Store an object in a node; return whether it is to be stored below. A chunk must be free."""
     row = tree.nodes[node]
     one = lists.objects[slot]
     if row["kind"] == LEAF:
@@ -125,7 +125,7 @@ def _keep_at(tree: Tree, lists: Lists, node: int, slot: int, begin: int, code_co
 
 @leaf
 def stop_at(tree: Tree, lists: Lists, node: int, slot: int, begin: int) -> None:
-    """Keep an object in a node, and not below. There is a chunk."""
+    """Store an object in a node, and not below. A chunk must be free."""
     add_item(lists, L.LISTS * node + L.KEPT, slot, begin)
     if tree.nodes[node]["kind"] != LEAF:
         lists.objects[slot]["stops"] += 1
@@ -144,7 +144,7 @@ def _push(lists: Lists, node: int, begin: int, flag: int) -> None:
 def _push_parts(
     tree: Tree, lists: Lists, row: Row, slot: int, begin: int, code_count: int, flag: int
 ) -> None:
-    """Go on with the parts that an object belongs to. The stack is long enough for every tree."""
+    """Push the parts that an object belongs to. The stack is long enough for every tree."""
     used = int(lists.state[L.USED])
     if row["kind"] == KEYWORDS:
         end = push_cuts(tree, row, begin, lists.codes, code_count, lists.stack, used)
@@ -159,9 +159,9 @@ def _push_parts(
 def place_object(
     tree: Tree, lists: Lists, order: Numbers, slot: int, node: int, begin: int, reserve: int
 ) -> bool:
-    """Keep an object in a node and below, leaving so many chunks.
+    """Store an object in a node and below, leaving `reserve` chunks free.
 
-    Returns false if there are not enough; then it is kept nowhere there.
+    Returns false if there are not enough; then it is stored nowhere there.
     """
     code_count = codes_of(lists, order, slot)
     _push(lists, node, begin, 1)
@@ -181,7 +181,7 @@ def place_object(
 
 @leaf
 def withdraw_object(tree: Tree, lists: Lists, order: Numbers, slot: int, node: int, begin: int) -> None:
-    """Take an object out of the lists of a node and below."""
+    """Remove an object from the lists of a node and below."""
     code_count = codes_of(lists, order, slot)
     _push(lists, node, begin, 1)
     while lists.state[L.USED] > 0:
@@ -203,9 +203,9 @@ def withdraw_object(tree: Tree, lists: Lists, order: Numbers, slot: int, node: i
 
 @leaf
 def place_beside(tree: Tree, lists: Lists, slot: int, begin: int) -> bool:
-    """Keep an object also in what was built beside; return false, having done nothing, for want of room.
+    """Store an object also in the new subtree; return false, with no change, if space is lacking.
 
-    Copies in what is to be replaced do not count.
+    Copies in the subtree to be replaced do not count.
     """
     state, copies = lists.state, int(lists.objects[slot]["copies"])
     state[L.COPIES_MAX] += copies
@@ -229,7 +229,7 @@ def _begin(tree: Tree, lists: Lists, slot: int) -> None:
 
 @leaf
 def _match_and_keep(tree: Tree, lists: Lists, slot: int, found: Ints) -> bool:
-    """Work the stack off; return false, to be called again, if there is no room."""
+    """Process the stack; return false, to be called again, if space is lacking."""
     state = lists.state
     one = lists.objects[slot]
     start = int(one["keyword_start"])
@@ -265,7 +265,7 @@ def _match_and_keep(tree: Tree, lists: Lists, slot: int, found: Ints) -> bool:
 
 @leaf
 def _carry_along(tree: Tree, lists: Lists, slot: int) -> bool:
-    """Keep a new object also in what was built beside, if it belongs there."""
+    """Store a new object also in the new subtree, if it belongs there."""
     state = lists.state
     if not state[L.CARRIES] or state[L.JOB_BEGIN] == NOTHING:
         return True
@@ -278,9 +278,9 @@ def _carry_along(tree: Tree, lists: Lists, slot: int) -> bool:
 
 @kernel
 def publish(tree: Tree, lists: Lists, slots: Numbers, offsets: Ints, found: Ints) -> int:
-    """Write the clauses that match new objects as CSR, and keep the objects; go on at `state[DONE]`.
+    """Write the clauses that match new objects as CSR, and store the objects; continue at `state[DONE]`.
 
-    Returns FINISHED, or OUT_OF_ROOM when something is to be lengthened first.
+    Returns FINISHED, or OUT_OF_ROOM if an array must be lengthened first.
     """
     state = lists.state
     while state[L.DONE] < slots.shape[0]:

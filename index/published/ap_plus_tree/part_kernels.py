@@ -1,4 +1,4 @@
-"""Parts that come into being under clauses, cuts that are extended: what waited goes there."""
+"""Parts that clauses create, and cuts that they extend: waiting objects move there."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def lacks_chunks_below(lists: Lists, node: int, part_count: int) -> bool:
 
 @leaf
 def give_child(tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, number: int) -> int:
-    """Give a part its child, with the objects that waited for it; return it."""
+    """Give a part its child, with the objects that waited for it; return the child."""
     part = int(tree.nodes[node]["start"]) + number
     is_filled = job.state[L.PHASE] == L.DISTRIBUTE and job.state[L.NODE] == node
     child = make_child(tree, node, part, L.PENDING if is_filled else L.LEAF)
@@ -74,13 +74,13 @@ def give_child(tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, 
 
 @leaf
 def lacks_open_cut(tree: Tree, lists: Lists, node: int, code: int) -> bool:
-    """Whether `open_cut` would want for room."""
+    """Return whether `open_cut` would lack space."""
     return lacks_cut(tree, node, code) or lacks_chunks_below(lists, node, 1)
 
 
 @leaf
 def open_cut(tree: Tree, lists: Lists, order: Numbers, node: int, code: int) -> int:
-    """Return the part whose cut a code lies in: an old one, a new one, or one that is extended to it."""
+    """Return the part whose cut contains a code: an existing, a new, or an extended one."""
     row = tree.nodes[node]
     number = find_cut(tree, row, code, 1)
     if number != L.DUMMY:
@@ -105,7 +105,7 @@ def open_cut(tree: Tree, lists: Lists, order: Numbers, node: int, code: int) -> 
 
 @leaf
 def _hit(lists: Lists, begin: int, code_count: int, low: float, high: float) -> int:
-    """Return the place behind the first code in an interval, NOTHING if there is none."""
+    """Return the position after the first code in an interval, NOTHING if there is none."""
     for i in range(begin, code_count):
         if low <= lists.codes[i] <= high:
             return i + 1
@@ -116,10 +116,10 @@ def _hit(lists: Lists, begin: int, code_count: int, low: float, high: float) -> 
 def _place_again(
     tree: Tree, lists: Lists, order: Numbers, node: int, number: int, low: float, high: float
 ) -> None:
-    """Keep below a cut what belongs there since it was extended.
+    """Store the objects below a cut that belong there since its extension.
 
-    What was there already, by a later code than the one that hits the cut now, is taken out and put in
-    again. All of them waited at the node: a code of theirs lay outside all cuts.
+    An object that was there already, by a later code than the one that hits the cut now, is removed and
+    inserted again. All of them waited at the node: one of their codes lay outside all cuts.
     """
     row = tree.nodes[node]
     part = tree.parts[int(row["start"]) + number]
@@ -154,7 +154,7 @@ def _place_again(
 
 @leaf
 def _note_way(tree: Tree, lists: Lists, child: int) -> None:
-    """Have objects carried anew into what was built beside, if their way there may have changed."""
+    """Restart the insertion into the new subtree, if the path of objects there may have changed."""
     if not lists.state[CARRIES]:
         return
     above = int(tree.meta[L.JOB_OLD])

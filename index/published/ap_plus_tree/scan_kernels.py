@@ -1,4 +1,4 @@
-"""What of an m-list a clause begins or ceases to match: in its new range and not in its old, and back."""
+"""Matches of an m-list that start or end for a clause: in its new range and not in its old, and back."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ def _meet(first: _Box, second: _Box) -> bool:
 
 @leaf
 def old_box(lists: Lists) -> _Box:
-    """Return the old box of the clause at hand."""
+    """Return the old box of the current clause."""
     return lists.old[0], lists.old[1], lists.old[2], lists.old[3]
 
 
 @leaf
 def changes_in_both(lists: Lists) -> bool:
-    """Whether something that both boxes of the clause at hand meet may change."""
+    """Return whether an object that both boxes of the current clause intersect may change."""
     return bool(lists.same[0] != -np.inf)
 
 
 @leaf
 def _is_same(lists: Lists, box: _Box) -> bool:
-    """Whether what has this box, and meets both of the clause at hand, does not change."""
+    """Return whether an object with this box, which both boxes intersect, does not change."""
     same = lists.same
     return bool(box[0] >= same[0] and box[1] >= same[1] and box[2] <= same[2] and box[3] <= same[3])
 
 
 @leaf
 def is_same_within(root: Row, row: Row, first: _Box, second: _Box) -> bool:
-    """Whether two boxes are the same within the region of a node (case 1 of Algorithm 6).
+    """Return whether two boxes are equal within the region of a node (case 1 of Algorithm 6).
 
-    Regions at the border of the root go on for ever.
+    Regions at the border of the root are unbounded.
     """
     x1_m = row["x1_m"] if row["x1_m"] > root["x1_m"] else -np.inf
     y1_m = row["y1_m"] if row["y1_m"] > root["y1_m"] else -np.inf
@@ -88,7 +88,7 @@ def is_same_within(root: Row, row: Row, first: _Box, second: _Box) -> bool:
 
 @leaf
 def lacks_results(lists: Lists, node: int, found: Ints, left: Ints) -> bool:
-    """Whether there may be no room for what the m-list of a node has."""
+    """Return whether space for the results of the m-list of a node may be lacking."""
     state = lists.state
     count = int(lists.counts[L.LISTS * node + L.KEPT])
     state[L.FOUND_WANTED] = count if count > found.shape[0] - state[L.FOUND] else 0
@@ -98,9 +98,9 @@ def lacks_results(lists: Lists, node: int, found: Ints, left: Ints) -> bool:
 
 @leaf
 def _is_reported_here(tree: Tree, node: int, mine: _Box, theirs: _Box) -> bool:
-    """Whether the lower left corner of what a range and an area share is in the region of a node.
+    """Return whether the lower left corner of the intersection of a range and an area is in a region.
 
-    What is told of a point is told where it is kept: there is one such place.
+    A point is reported where it is stored, at a single place.
     """
     if theirs[0] == theirs[2] and theirs[1] == theirs[3]:
         return True
@@ -119,10 +119,10 @@ def scan_list(
     found: Ints,
     left: Ints,
 ) -> None:
-    """Write what the clause matches now and not before to `found`, and the reverse to `left`.
+    """Write the matches of the clause now and not before to `found`, and the reverse to `left`.
 
-    What it matches now and before is in `found`, too, unless it is the same. `mode` says which of its
-    boxes came by the node. There is room (`lacks_results`).
+    Matches both now and before are in `found` as well, unless they are unchanged. `mode` has the boxes
+    that reached the node. The space must suffice (`lacks_results`).
     """
     one = L.LISTS * node + L.KEPT
     state = lists.state
@@ -175,7 +175,7 @@ def _push_child(tree: Tree, part: int) -> None:
 
 @leaf
 def _push_below(tree: Tree, row: Row, slot: int) -> bool:
-    """Go on with the parts that a clause is in, instead of the node on top; false if there is no room."""
+    """Replace the node on top by the parts that a clause is in; return false if space is lacking."""
     used, start = int(tree.meta[STACK_COUNT]), int(row["start"])
     clause = tree.clauses[slot]
     if row["kind"] == KEYWORDS:
@@ -202,9 +202,9 @@ def _push_below(tree: Tree, row: Row, slot: int) -> bool:
 
 @kernel
 def find_objects(tree: Tree, lists: Lists, slots: Numbers, offsets: Ints, found: Ints) -> int:
-    """Write the live objects that clauses match as CSR; go on at `state[DONE]`.
+    """Write the live objects that clauses match as CSR; continue at `state[DONE]`.
 
-    Returns FINISHED, or OUT_OF_ROOM when something is to be lengthened first.
+    Returns FINISHED, or OUT_OF_ROOM if an array must be lengthened first.
     """
     state, meta = lists.state, tree.meta
     while state[L.DONE] < slots.shape[0]:

@@ -1,4 +1,4 @@
-"""The AP-Tree: clauses parted by keywords or by place, whichever costs less, node by node."""
+"""The AP-Tree: clauses divided by keywords or by place, whichever costs less, node by node."""
 
 from index.published.ap_tree.index import ApTree
 

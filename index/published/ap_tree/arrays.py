@@ -1,4 +1,4 @@
-"""The arrays of an AP-Tree, and of what is being built: how they begin and grow."""
+"""The arrays of an AP-Tree and of a build in progress: their creation and growth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEEDS = (L.NODES_NEEDED, L.PARTS_NEEDED, L.ENTRIES_NEEDED, L.CHUNKS_NEEDED, L.S
 
 
 class TreeArrays:
-    """What `Tree` is made of."""
+    """The arrays of `Tree`."""
 
     def __init__(self, limits: dict[int, int], shares: tuple[float, float]) -> None:
         self.table = SlotTable(L.CLAUSE_DTYPE)
@@ -50,7 +50,7 @@ class TreeArrays:
     def of(
         cls, fanout: int, leaf_max: int, drift_max: float, change_share: float, variant: int = L.HEURISTIC
     ) -> TreeArrays:
-        """Return those of an empty tree with such parameters."""
+        """Return the arrays of an empty tree with these parameters."""
         limits = {
             L.FANOUT: fanout,
             L.LEAF_MAX: leaf_max,
@@ -60,12 +60,12 @@ class TreeArrays:
         return cls(limits, (drift_max, change_share))
 
     def clear(self) -> None:
-        """Forget all nodes."""
+        """Remove all nodes."""
         lasting = [
             L.SEEN_NUMBER,
             L.POSITION_COUNT,
             L.JOB_NUMBER,
-        ]  # marks of clauses are of earlier rebuilds
+        ]  # marks of clauses are from earlier rebuilds
         kept = self.meta[lasting].copy()
         self.meta[:] = 0
         self.meta[lasting] = kept
@@ -76,7 +76,7 @@ class TreeArrays:
         self.runs = new_runs(L.ENTRY_DTYPE, _ROOM_MIN)
 
     def tree(self) -> Tree:
-        """Return what kernels take."""
+        """Return the arguments of kernels."""
         return Tree(
             self.table.rows,
             self.table.pool,
@@ -97,7 +97,7 @@ class TreeArrays:
         )
 
     def know_keywords(self, keyword_count: int, clause_keywords_max: int) -> None:
-        """Make room for keywords with ids below `keyword_count`, and for clauses of so many."""
+        """Size the arrays for keywords with ids below `keyword_count`, and for clauses of this many."""
         is_same = self.job_order is self.order
         self.order = longer(self.order, keyword_count + 1)
         self.job_order = self.order if is_same else longer(self.job_order, keyword_count + 1)
@@ -116,7 +116,7 @@ class TreeArrays:
         return order
 
     def grow(self, build: BuildArrays) -> None:
-        """Lengthen what a kernel said it lacks."""
+        """Lengthen the arrays that a kernel reported as full."""
         nodes, parts, entries, _, stack = (int(self.meta[place]) for place in _NEEDS)
         self.nodes = longer(self.nodes, int(self.meta[L.NODE_END]) + nodes)
         self.parts = longer(self.parts, int(self.meta[L.PART_END]) + parts)
@@ -127,7 +127,7 @@ class TreeArrays:
         self.meta[list(_NEEDS)] = 0
 
     def match(self, objects: ObjectBatch) -> tuple[Matches, int]:
-        """Return the clauses that match, and how many were looked at."""
+        """Return the clauses that match, and the number of tested ones."""
         tree = self.tree()
         boxes = np.empty((4, 0))
         if objects.boxes is not None:
@@ -157,9 +157,9 @@ class TreeArrays:
                 return Matches(offsets, found[:total]), int(self.meta[L.CANDIDATES])
 
     def sample(self, objects: ObjectBatch, stride: int) -> None:
-        """Take note of every so many-th object: where it is, and its keywords.
+        """Sample every `stride`-th object: its position, and its keywords.
 
-        With a stride of 1 also keywords count that no clause has had.
+        With a stride of 1, keywords that no clause has had are counted as well.
         """
         if stride == 1:
             self.know_keywords(1 + int(objects.keywords.ids.max(initial=-1)), 1)
@@ -173,7 +173,7 @@ class TreeArrays:
         )
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         own: list[npt.NDArray[Any]] = [
             self.nodes,
             self.parts,
@@ -191,7 +191,7 @@ class TreeArrays:
 
 
 class BuildArrays:
-    """What `Build` is made of."""
+    """The arrays of `Build`."""
 
     def __init__(self, limits: Ints, motions: Motions) -> None:
         self._motions = motions
@@ -221,7 +221,7 @@ class BuildArrays:
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was being built."""
+        """Discard the build in progress."""
         self.state[:] = 0
         self._tally[:] = 0
         self._chunks = Chunks(
@@ -233,7 +233,7 @@ class BuildArrays:
         )
 
     def build(self, order: Numbers) -> Build:
-        """Return what kernels take."""
+        """Return the arguments of kernels."""
         return Build(
             self.state,
             order,
@@ -261,7 +261,7 @@ class BuildArrays:
         )
 
     def know_codes(self, code_count: int) -> None:
-        """Make room for so many codes."""
+        """Size the arrays for this many codes."""
         self._tally = longer(self._tally, code_count)
         self._words = longer(self._words, code_count)
         self._touched = longer(self._touched, code_count)
@@ -272,7 +272,7 @@ class BuildArrays:
             self._cut_ends = longer(self._cut_ends, code_count + 2)
 
     def grow(self, chunks: int, stack: int) -> None:
-        """Make room for so many chunks more, and for stacks of a length."""
+        """Make space for this many more chunks, and for stacks of a length."""
         self._tasks = longer(self._tasks, stack)
         self._walk_nodes = longer(self._walk_nodes, stack)
         self._walk_places = as_long(self._walk_places, len(self._walk_nodes))
@@ -287,7 +287,7 @@ class BuildArrays:
         )
 
     def let_go(self) -> None:
-        """Give room for chunks back, when nothing is being built."""
+        """Free the chunks when no build is in progress."""
         if self._chunks.ends[L.FREE_CHUNK] != L.NOTHING or self._chunks.ends[L.CHUNK_END] == 0:
             self._chunks = self._chunks._replace(
                 slots=np.zeros(0, dtype=np.int32),
@@ -298,7 +298,7 @@ class BuildArrays:
             )
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         flat: list[npt.NDArray[Any]] = [*self._units, *self._chunks]
         flat += [one for one in self.build(self.state) if isinstance(one, np.ndarray)]  # type: ignore[arg-type]
         return sum(one.nbytes for one in flat) - self.state.nbytes

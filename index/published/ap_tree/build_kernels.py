@@ -1,7 +1,7 @@
-"""What is built: pending nodes become leaves or are parted, until none is left (Algorithm 4).
+"""Building: pending nodes become leaves or are divided, until none is left (Algorithm 4).
 
-The work is done in steps that can be interrupted after each few clauses; what arrives meanwhile is added
-to nodes as they are. A step that wants for room has changed nothing.
+The work is done in steps that can be interrupted after every few clauses; clauses that arrive meanwhile
+are added to the nodes in their current state. A step that lacks space has changed nothing.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _begin_tally(tree: Tree, build: Build) -> None:
 
 @leaf
 def _tally(tree: Tree, build: Build, budget: int) -> int:
-    """Count keywords at the offset, chunk by chunk; when all is counted, go on."""
+    """Count keywords at the offset, chunk by chunk; when all are counted, enter the next phase."""
     state, chunks = build.state, build.chunks
     offset = state[L.OFFSET]
     chunk, spent = int(state[L.CHUNK]), 0
@@ -140,7 +140,7 @@ def _clear_tally(build: Build) -> None:
 
 @leaf
 def _decide(tree: Tree, build: Build) -> int:
-    """Make the node at hand a leaf, or part it by keywords or by place."""
+    """Make the current node a leaf, or divide it by keywords or by place."""
     state = build.state
     row = tree.nodes[state[L.NODE]]
     alive = int(state[L.ALIVE])
@@ -158,7 +158,7 @@ def _decide(tree: Tree, build: Build) -> int:
     if kind == L.LEAF:
         has_more = state[L.TOUCHED_COUNT] > 0
         _clear_tally(build)
-        if has_more:  # nothing is gained by this keyword: perhaps by the next
+        if has_more:  # this keyword gains nothing: the next one may
             state[L.OFFSET] += 1
             _begin_tally(tree, build)
         else:
@@ -177,7 +177,7 @@ def _decide(tree: Tree, build: Build) -> int:
 
 @leaf
 def _begin_fill(tree: Tree, build: Build) -> None:
-    """Make the node at hand a leaf without entries."""
+    """Make the current node a leaf without entries."""
     state = build.state
     row = tree.nodes[state[L.NODE]]
     state[L.PHASE] = L.FILL
@@ -191,7 +191,7 @@ def _begin_fill(tree: Tree, build: Build) -> None:
 
 @leaf
 def _fill(tree: Tree, build: Build, budget: int) -> int:
-    """Write the entries of the leaf at hand."""
+    """Write the entries of the current leaf."""
     state, chunks = build.state, build.chunks
     node = int(state[L.NODE])
     row = tree.nodes[node]

@@ -1,7 +1,7 @@
-"""Clauses come, go and move: each goes down to the leaves of its keywords and its box.
+"""Insertion, removal and moves of clauses: each descends to the leaves of its keywords and its box.
 
-Where a part of the tree is being rebuilt beside, what belongs to it goes both ways. A kernel that wants
-for room, or has nodes to be built anew, says so and goes on from there when it is called again.
+While a part of the tree is being rebuilt in slices, changes to it are applied to both subtrees. A kernel
+that lacks space, or has nodes to be rebuilt, returns a status and continues when it is called again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _push(tree: Tree, node: int) -> None:
 
 @leaf
 def _push_part(tree: Tree, job: Build, node: int, part: int, makes: bool) -> None:  # noqa: FBT001
-    """Go on with the child of a part, made if it is wanted and not there."""
+    """Push the child of a part, created if it is required and missing."""
     child = int(tree.parts[part]["child"])
     if child == L.NOTHING:
         if not makes:
@@ -124,7 +124,7 @@ def _descend(
 ) -> bool:
     """Replace the top of the stack, a node with parts, by its children that a clause belongs to.
 
-    Returns false, and has changed nothing, if there is no room.
+    Returns false, with no change, if space is lacking.
     """
     if tree.nodes[node]["kind"] == L.KEYWORDS:
         return _descend_by_keywords(tree, job, order, node, slot, makes)
@@ -133,7 +133,7 @@ def _descend(
 
 @leaf
 def note_due(tree: Tree, node: int) -> None:
-    """Have a node built anew when the clause at hand is done; if many wait, some other time."""
+    """Schedule a rebuild of a node after the current clause; if many are pending, do nothing."""
     if node == L.NOTHING or tree.meta[L.DUE_COUNT] == L.DUE_MAX:
         return
     for i in range(tree.meta[L.DUE_COUNT]):
@@ -145,7 +145,7 @@ def note_due(tree: Tree, node: int) -> None:
 
 @leaf
 def enter_leaf(tree: Tree, node: int, slot: int) -> bool:
-    """Write an entry of a clause to a leaf; return false, having changed nothing, if there is no room."""
+    """Write an entry of a clause to a leaf; return false, with no change, if space is lacking."""
     row = tree.nodes[node]
     count = int(row["count"]) + 1
     if lacks_entries(tree, node, count):
@@ -167,7 +167,7 @@ def _walk(
     slot: int,
     makes: bool,  # noqa: FBT001
 ) -> bool:
-    """Work the stack off: enter or leave all leaves below; return false if there is no room."""
+    """Process the stack: change all leaves below; return false if space is lacking."""
     while tree.meta[L.STACK_COUNT] > 0:
         node = int(tree.stack[tree.meta[L.STACK_COUNT] - 1])
         kind = tree.nodes[node]["kind"]
@@ -283,10 +283,10 @@ def change_all(
     x2_m: Floats,
     y2_m: Floats,
 ) -> int:
-    """Take clauses out of the tree, put them in, or both, with new boxes; go on at `meta[DONE]`.
+    """Remove clauses from the tree, insert them, or both, with new boxes; continue at `meta[DONE]`.
 
-    Returns FINISHED, OUT_OF_ROOM, or HAS_DUE when nodes wait to be built anew. Boxes count only if
-    clauses leave and enter.
+    Returns FINISHED, OUT_OF_ROOM, or HAS_DUE if nodes are waiting for a rebuild. Boxes are used only if
+    clauses are both removed and inserted.
     """
     meta = tree.meta
     while meta[L.DONE] < slots.shape[0]:

@@ -1,6 +1,6 @@
-"""Chains of chunks: the clauses of what is to be built.
+"""Chains of chunks: the clauses of nodes to be built.
 
-A clause that has left its place since is found out by its generation, and left out when its turn comes.
+A clause that has left its place meanwhile is recognised by its generation, and skipped in its turn.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from safe_region.jit import leaf
 
 @leaf
 def lacks_chunks(tree: Tree, chunks: Chunks, count: int) -> bool:
-    """Whether there are fewer chunks to be taken."""
+    """Return whether fewer chunks are free."""
     free = chunks.links.shape[0] - chunks.ends[L.CHUNK_END] + chunks.ends[L.FREE_CHUNK_COUNT]
     if free >= count:
         return False
@@ -22,7 +22,7 @@ def lacks_chunks(tree: Tree, chunks: Chunks, count: int) -> bool:
 
 @leaf
 def add_to_chain(chunks: Chunks, head: int, slot: int, generation: int) -> int:
-    """Add a clause to a chain; return its first chunk. There is room for one."""
+    """Add a clause to a chain; return its first chunk. The caller has verified the capacity."""
     if head == L.NOTHING or chunks.sizes[head] == L.CHUNK_LENGTH:
         added = int(chunks.ends[L.FREE_CHUNK])
         if added == L.NOTHING:
@@ -43,7 +43,7 @@ def add_to_chain(chunks: Chunks, head: int, slot: int, generation: int) -> int:
 
 @leaf
 def drop_chunk(chunks: Chunks, chunk: int) -> int:
-    """Give the first chunk of a chain back; return the next."""
+    """Free the first chunk of a chain; return the next."""
     following = int(chunks.links[chunk])
     chunks.links[chunk] = chunks.ends[L.FREE_CHUNK]
     chunks.ends[L.FREE_CHUNK] = chunk

@@ -14,13 +14,13 @@ from safe_region.jit import kernel, leaf
 
 @leaf
 def part_cost(units: Units, begin: int, end: int) -> float:
-    """Weight times hit probability of the part from one boundary to another (Equations 1 and 3)."""
+    """Return weight times hit probability of the part between two boundaries (Equations 1 and 3)."""
     return float((units.low[end] - units.high[begin]) * min(1.0, units.hit[end] - units.hit[begin]))
 
 
 @leaf
 def total_cost(units: Units, bounds: Numbers, count: int) -> float:
-    """Cost of a partition (Equation 1)."""
+    """Return the cost of a partition (Equation 1)."""
     cost = 0.0
     for i in range(count):
         cost += part_cost(units, bounds[i], bounds[i + 1])
@@ -29,7 +29,7 @@ def total_cost(units: Units, bounds: Numbers, count: int) -> float:
 
 @leaf
 def cut_evenly(units: Units, unit_count: int, count: int, bounds: Numbers) -> None:
-    """Cut into parts of about the same weight, by the middles of what lies across several units."""
+    """Cut into parts of about the same weight, by the centres of clauses that cover several units."""
     whole = units.low[unit_count] + units.high[unit_count]
     bounds[0] = 0
     place = 0
@@ -45,7 +45,7 @@ def cut_evenly(units: Units, unit_count: int, count: int, bounds: Numbers) -> No
 
 @leaf
 def cut_heuristically(units: Units, unit_count: int, count: int, bounds: Numbers) -> None:
-    """Cut evenly, then move each boundary where the cost of its two parts is least. O(units)."""
+    """Cut evenly, then move each boundary to the least cost of its two parts. O(units)."""
     cut_evenly(units, unit_count, count, bounds)
     for i in range(1, count):
         left, right = int(bounds[i - 1]), int(bounds[i + 1])
@@ -63,7 +63,7 @@ def cut_heuristically(units: Units, unit_count: int, count: int, bounds: Numbers
 def add_layer(units: Units, unit_count: int, layer: int, costs: Floats, choices: Numbers) -> None:
     """Find the least costs of the first units in `layer` parts from those in one less. O(units^2).
 
-    `costs` has two rows, for odd and even layers; `choices[layer, k]` is where the last part begins.
+    `costs` has two rows, for odd and even layers; `choices[layer, k]` is the start of the last part.
     """
     if layer == 1:
         for end in range(1, unit_count + 1):

@@ -1,7 +1,7 @@
-"""Whether a node is parted by keywords or by place, and how: the cost model (section 3.3.1).
+"""The division of a node by keywords or by place: the cost model (section 3.3.1).
 
 Without a partition a node costs as many verifications as it has clauses. A partition costs those of its
-dummy, and of each part times the probability that an object looks into it.
+dummy, and of each part times the probability that an object visits it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from index.published.ap_tree.space_kernels import divide_axis, sample_boxes, sam
 from safe_region.jit import leaf
 
 _SEEN_LEAST = 64
-"""From so many sampled objects on, they say how often keywords are met; before, clauses do."""
+"""From this many sampled objects on, they determine keyword frequencies; before, clauses do."""
 _SCAN_SHARE = 16
-"""Where more than one code in so many was tallied, all are looked at instead of sorting those."""
+"""If more than one in this many codes was tallied, all codes are scanned instead of sorting those."""
 _PSEUDO = 0.5
 
 
 @leaf
 def sort_touched(build: Build) -> None:
-    """Bring the tallied codes into their order."""
+    """Sort the tallied codes."""
     count, known = int(build.state[L.TOUCHED_COUNT]), int(build.order[0])
     touched = build.touched
     if count * _SCAN_SHARE > known:
@@ -64,7 +64,7 @@ def _hit_probability(tree: Tree, build: Build, code: int, whole: float) -> float
 
 @leaf
 def write_keyword_units(tree: Tree, build: Build) -> None:
-    """Make units of the tallied keywords, and say how many cuts there shall be. O(keywords)."""
+    """Make units of the tallied keywords, and set the number of cuts. O(keywords)."""
     state, units = build.state, build.units
     count = int(state[L.TOUCHED_COUNT])
     whole = float(state[L.ALIVE] - state[L.BARE])
@@ -97,7 +97,7 @@ def write_keyword_units(tree: Tree, build: Build) -> None:
 
 @leaf
 def add_next_layer(build: Build) -> int:
-    """Take one step of the dynamic program; return what it costs, in clauses looked at."""
+    """Do one step of the dynamic program; return its cost, in accesses to clauses."""
     state = build.state
     unit_count, layer = int(state[L.UNIT_COUNT]), int(state[L.LAYER])
     add_layer(build.units, unit_count, layer, build.costs, build.choices)
@@ -107,7 +107,7 @@ def add_next_layer(build: Build) -> int:
 
 @leaf
 def keywords_cost(tree: Tree, build: Build) -> float:
-    """Choose the cuts; return the cost, infinite if there is nothing to part."""
+    """Choose the cuts; return the cost, infinite if there is nothing to divide."""
     state = build.state
     unit_count, count = int(state[L.UNIT_COUNT]), int(state[L.CUT_COUNT])
     if state[L.TOUCHED_COUNT] == 0:
@@ -129,7 +129,7 @@ def keywords_cost(tree: Tree, build: Build) -> float:
 
 @leaf
 def space_cost(tree: Tree, build: Build, head: int, count: int) -> tuple[float, int, int, float]:
-    """Choose the cells; return the cost, columns, rows, and how many cells a clause lies in."""
+    """Choose the cells; return the cost, columns, rows, and the number of cells of a clause."""
     row = tree.nodes[build.state[L.NODE]]
     if not row["has_space"] or row["depth"] >= L.DEPTH_MAX:
         return np.inf, 0, 0, 1.0
@@ -155,7 +155,7 @@ def space_cost(tree: Tree, build: Build, head: int, count: int) -> tuple[float, 
 
 @leaf
 def choice(tree: Tree, alive: float, by_keywords: float, by_space: float) -> int:
-    """Return what a node becomes, by the costs of both partitions; LEAF if nothing is gained."""
+    """Return the kind of a node, by the costs of both partitions; LEAF if nothing is gained."""
     variant = tree.limits[L.VARIANT]
     has_cuts, has_gain = by_keywords < np.inf, by_space < alive
     if variant in (L.KEYWORDS_FIRST, L.TRIE_QUADTREE):

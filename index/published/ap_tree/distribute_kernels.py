@@ -1,4 +1,4 @@
-"""How the clauses of a node that is parted come to its parts, which are pending then."""
+"""Distribution of a node's clauses among its new parts, which are pending then."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from index.published.ap_tree.order_kernels import clause_codes
 from safe_region.jit import leaf
 
 LACKING = -1
-"""What a step returns that wants for room, in place of what it cost."""
+"""The return value of a step that lacks space, instead of its cost."""
 
 
 @leaf
 def begin_distribution(tree: Tree, build: Build, kind: int, part_count: int) -> None:
-    """Give the node at hand its parts, without children, and what it held to be distributed."""
+    """Give the current node its parts, without children, and make its clauses the ones to distribute."""
     state = build.state
     row = tree.nodes[state[L.NODE]]
     state[L.PHASE] = L.DISTRIBUTE
@@ -46,7 +46,7 @@ def begin_distribution(tree: Tree, build: Build, kind: int, part_count: int) -> 
 
 @leaf
 def write_cuts(tree: Tree, build: Build) -> None:
-    """Write the cuts that were chosen to the parts of the node at hand."""
+    """Write the chosen cuts to the parts of the current node."""
     row = tree.nodes[build.state[L.NODE]]
     row["offset"] = build.state[L.OFFSET]
     first = int(row["start"]) + 1
@@ -60,7 +60,7 @@ def write_cuts(tree: Tree, build: Build) -> None:
 
 @leaf
 def write_cells(tree: Tree, build: Build, x_count: int, y_count: int) -> None:
-    """Write the cells that were chosen to the parts of the node at hand."""
+    """Write the chosen cells to the parts of the current node."""
     row = tree.nodes[build.state[L.NODE]]
     row["x_count"] = x_count
     first = int(row["start"]) + 1
@@ -72,7 +72,7 @@ def write_cells(tree: Tree, build: Build, x_count: int, y_count: int) -> None:
 
 @leaf
 def distribute(tree: Tree, build: Build, budget: int) -> int:
-    """Give clauses to the parts of the node at hand; when all are there, make tasks of the parts."""
+    """Distribute clauses to the parts of the current node; at the end, make tasks of the parts."""
     state, chunks = build.state, build.chunks
     node = int(state[L.NODE])
     spent = 1

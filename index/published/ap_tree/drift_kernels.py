@@ -1,4 +1,4 @@
-"""Whether a node no longer suits its clauses: the divergence of its parts' weights (section 3.3.5)."""
+"""Detecting nodes that no longer suit their clauses: the divergence of part weights (section 3.3.5)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from safe_region.jit import kernel, leaf
 
 _LOOK_LEAST = 16
 _LOOK_SHARE = 32
-"""Drift is looked at after so many updates, or one for so many entries."""
+"""Drift is tested after this many updates, or after one for every this many entries."""
 _POPULATION_SHARE = 0.001
-"""Smaller nodes are left alone (section 5.1.3)."""
+"""Smaller nodes are not rebuilt (section 5.1.3)."""
 _SMOOTHING = 1.0
 """Added to the weight of every part, so that none is 0."""
 
@@ -41,7 +41,7 @@ def divergence(tree: Tree, row: Row) -> float:
 
 @leaf
 def _take_over(tree: Tree, row: Row) -> None:
-    """Note what the parts of a node weigh."""
+    """Record the weights of the parts of a node."""
     start = int(row["start"])
     for part in range(start, start + int(row["count"])):
         tree.parts[part]["built"] = _weight_of(tree, part)
@@ -50,7 +50,7 @@ def _take_over(tree: Tree, row: Row) -> None:
 
 @leaf
 def _has_drifted(tree: Tree, row: Row) -> bool:
-    """Count an update; return whether a node is to be built anew."""
+    """Count an update; return whether a node is to be rebuilt."""
     row["updates"] += 1
     row["changes"] += 1
     if row["updates"] < max(_LOOK_LEAST, row["weight"] // _LOOK_SHARE):
@@ -70,10 +70,10 @@ def _has_drifted(tree: Tree, row: Row) -> bool:
 
 @leaf
 def update_above(tree: Tree, node: int, delta: int) -> int:
-    """Add to the weights above a leaf; return the highest node that is to be built anew, or NOTHING.
+    """Add to the weights above a leaf; return the highest node that is to be rebuilt, or NOTHING.
 
-    That has drifted, or has so few entries that it is to become a leaf; it belongs neither to what is
-    being rebuilt nor to what it is rebuilt into.
+    This is a node that has drifted, or has so few entries that it should become a leaf. It belongs to
+    neither side of a rebuild in progress.
     """
     found = L.NOTHING
     is_barred = node == tree.meta[L.JOB_OLD]
@@ -95,7 +95,7 @@ def update_above(tree: Tree, node: int, delta: int) -> int:
 
 @leaf
 def is_barred(tree: Tree, node: int) -> bool:
-    """Whether a node must stay as it is: part of what is being rebuilt, or above it."""
+    """Return whether a node must stay as it is: part of a rebuild in progress, or above it."""
     old = int(tree.meta[L.JOB_OLD])
     if old == L.NOTHING:
         return False
@@ -114,7 +114,7 @@ def is_barred(tree: Tree, node: int) -> bool:
 
 @leaf
 def is_in_job(tree: Tree, node: int) -> bool:
-    """Whether a node belongs to what something is being rebuilt into."""
+    """Return whether a node belongs to the new subtree of a rebuild in progress."""
     new = int(tree.meta[L.JOB_NEW])
     while node not in (L.NOTHING, new):
         node = int(tree.nodes[node]["parent"])

@@ -1,44 +1,44 @@
-"""The AP-Tree (ap-tree.txt section 3): a clause index that parts clauses by keywords or by place.
+"""The AP-Tree (ap-tree.txt section 3): a clause index that divides clauses by keywords or by place.
 
 Operations: match visits, in every k-node, the cuts that keywords of the object hit, in every s-node one
-cell (all that it meets, if it has an area), and verifies the clauses of the leaves it comes to; insert,
-move and remove go down the same way, O(depth * log fanout) for each leaf that a clause lies in. A subtree
-of n clauses is built in O(n * depth).
+cell (all intersecting cells, if the object has an area), and verifies the clauses of the leaves it
+reaches; insert, move and remove descend the same way, O(depth * log fanout) for each leaf that a clause
+lies in. A subtree of n clauses is built in O(n * depth).
 
-Plan: a node is a leaf, or parts its clauses: a k-node by the N_l-th of their keywords, in a frozen
+Plan: a node is a leaf, or divides its clauses: a k-node by the N_l-th of their keywords, in a frozen
 order, into cuts (intervals of the order); an s-node by their boxes, into the cells of a grid. Clauses
-that have no such keyword, or whose box contains the region, go to a dummy. Which it is, and where cuts
-and cells begin, is what makes the expected number of verifications least (`decide_kernels`,
-`cut_kernels`, `space_kernels`); a leaf stays one where neither costs less. `build_kernels` does the work,
-in steps that can be interrupted. A leaf that gets too large is built anew, so is a node that gets too
-small or whose weights have drifted from those it was built with (`drift_kernels`): small ones at once,
-large ones in slices beside the old one, which goes on serving (`rebuild_kernels`, `rebuilds`).
+that have no such keyword, or whose box contains the region, go to a dummy. The kind of a node, and the
+boundaries of cuts and cells, minimise the expected number of verifications (`decide_kernels`,
+`cut_kernels`, `space_kernels`); a leaf stays a leaf if neither kind costs less. `build_kernels` does the
+work, in steps that can be interrupted. A leaf that gets too large is rebuilt, and so is a node that gets
+too small or whose weights have drifted from those at its construction (`drift_kernels`): small ones at
+once, large ones in slices beside the old subtree, which stays in use (`rebuild_kernels`, `rebuilds`).
 
-Verification: a leaf has beside each clause its box in float32, rounded outwards, and a signature of its
-keywords, in contiguous memory; what passes is tested in float64, and by its keywords.
+Verification: a leaf has for each clause its box in float32, rounded outwards, and a signature of its
+keywords, in contiguous memory; entries that pass are tested in float64, and by their keywords.
 
-Decisions where the paper says nothing, and deviations from it, none of which changes what is found:
-- hit probabilities of keywords and places are those of a sample of objects, from the workload that was
-  given and of what was matched since, together with a few pseudo objects that are spread evenly. Without
-  them they are those of the paper: frequencies among clauses, and areas. A cut is hit with the sum of its
-  keywords' probabilities, at most 1;
+Decisions where the paper specifies nothing, and deviations from it, none of which changes the results:
+- hit probabilities of keywords and places are those of a sample of objects, from the given workload and
+  from objects matched since, plus a few evenly distributed pseudo objects. Without them they are those of
+  the paper: frequencies among clauses, and areas. A cut is hit with the sum of its keywords'
+  probabilities, at most 1;
 - a node of n clauses gets a part for each leaf_max / 4 of them, and fanout at most: 200 parts for 41
-  clauses would be memory for nothing;
-- where neither partition is cheaper than none, the next keyword is tried before the node becomes a leaf;
-- cells are chosen by a sample of up to 1,024 clauses. Space is not divided where a clause would come to
-  lie in more than six leaves on the average, nor at 24 levels: that bounds memory;
-- the dynamic program takes up to 1,000 units: rarer keywords beside each other are one;
-- a keyword outside all cuts opens one while the node has less than its share of parts, else the lighter
-  neighbour is extended to it. One that is new has its place behind all in the order, which is renewed
-  with the whole tree;
-- weights are entries below, not clauses; the divergence is smoothed by one entry a part, and looked at
-  once in as many updates as a 32nd of the node. Beside theta_KL and the 0.1 % rule a fifth of the node
+  clauses would waste memory;
+- if neither partition is cheaper than none, the next keyword is tried before the node becomes a leaf;
+- cells are chosen by a sample of up to 1,024 clauses. Space is not divided if a clause would lie in more
+  than six leaves on average, nor at 24 levels: that bounds memory;
+- the dynamic program takes up to 1,000 units: adjacent rarer keywords are one unit;
+- a keyword outside all cuts opens one while the node has less than its number of parts, else the lighter
+  neighbour is extended to it. A new keyword is appended to the order, which is renewed with the whole
+  tree;
+- weights are entries below, not clauses; the divergence is smoothed by one entry a part, and tested once
+  in as many updates as a 32nd of the node. In addition to theta_KL and the 0.1 % rule a fifth of the node
   must have changed (`change_share`): random numbers alone drift by more than 0.001 in small nodes;
-- a node becomes a leaf at half of leaf_max, so that it does not do so and split by turns;
-- variants: KPriority parts by keywords while there are any, SPriority by place while there is something
-  to part, whatever it costs; Trie-Qd gives each keyword its cut, however many, then quarters space. All
-  stop at leaf_max, and where the bounds on leaves and levels say;
-- where it follows motion, s-nodes cost more the farther and the more often clauses move (section 4.3.1,
+- a node becomes a leaf at half of leaf_max, so that it does not merge and split alternately;
+- variants: KPriority divides by keywords while there are any, SPriority by place while there is something
+  to divide, at any cost; Trie-Qd gives each keyword its own cut, without a limit, then quarters space.
+  All stop at leaf_max, and at the bounds on leaves and levels;
+- if it follows motion, the cost of s-nodes grows with the distance and frequency of moves (section 4.3.1,
   `motion_kernels`).
 
 Warnings: arrays by keyword are as long as the largest keyword id. A large insert into a much smaller tree
@@ -76,24 +76,24 @@ class ApTree:
     Parameters
     ----------
     square
-        Where most clauses and objects are; by default about the boxes there are.
+        The square that contains most clauses and objects; by default about the existing boxes.
     variant
-        How partitions are chosen: HR, DP, KPriority, SPriority, Trie-Qd, or NR, which is HR without
+        The choice of partitions: HR, DP, KPriority, SPriority, Trie-Qd, or NR, which is HR without
         rebuilds for drift.
     fanout
-        Parts of a node, at most (f).
+        Maximum number of parts of a node (f).
     leaf_max
-        Clauses of a leaf before it is parted (theta_p).
+        Clauses of a leaf before it is divided (theta_p).
     drift_max
-        Divergence from which a node is built anew (theta_KL).
+        Divergence from which a node is rebuilt (theta_KL).
     change_share
-        Share of a node's entries that must have come or gone before that.
+        Fraction of a node's entries that must have been inserted or removed before that.
     is_rarest_first
         Whether the order of keywords begins with the rarest; by default, with the most frequent.
     follows_motion
-        Whether it costs something where space is divided that clauses move (section 4.3.1).
+        Whether moves of clauses add to the cost of dividing space (section 4.3.1).
     workload
-        Objects like those to be matched.
+        Objects that represent those to be matched.
 
     Raises
     ------
@@ -146,7 +146,7 @@ class ApTree:
         self._rebuilds.ride(len(ids))
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Change the boxes of clauses."""
         validate_boxes(ids, boxes)
         slots = self._table.distinct_slots(ids)
         if not len(ids):
@@ -176,25 +176,25 @@ class ApTree:
         return found
 
     def maintain(self) -> bool:
-        """Do one slice of what is being rebuilt, a few milliseconds; return whether more waits."""
+        """Do one slice of a rebuild, a few milliseconds; return whether more is pending."""
         return self._rebuilds.advance()
 
     def rebuild(self) -> None:
-        """Build the whole tree anew, at once, for the clauses there are and the objects seen so far."""
+        """Rebuild the whole tree at once, for the present clauses and the objects so far."""
         self._rebuilds.plant()
 
     def begin_rebuild(self) -> None:
-        """Begin to build the whole tree anew beside the old one, as `maintain` and all calls go on."""
+        """Start a rebuild of the whole tree, in the slices of `maintain` and of all calls."""
         self._rebuilds.begin_all()
 
     @property
     def rebuild_count(self) -> int:
-        """How many nodes with parts were built anew so far, because they had drifted."""
+        """Return the number of nodes with parts that were rebuilt so far for drift."""
         return self._rebuilds.count
 
     @property
     def rebuild_s(self) -> float:
-        """Seconds that this took so far, slices that rode along with calls included."""
+        """Return the seconds spent on these rebuilds so far, including slices within other calls."""
         return self._rebuilds.spent_s
 
     def check(self) -> None:
@@ -203,11 +203,11 @@ class ApTree:
         check_tree(self._arrays.tree(), self._rebuilds.job(), self._table.used())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._arrays.memory_bytes() + self._rebuilds.memory_bytes()
 
     def _change(self, slots: Numbers, boxes: Boxes | None, *, leaves: bool) -> None:
-        """Have clauses leave, and enter with the boxes that are given, or enter for the first time."""
+        """Remove clauses, insert them with the given boxes, or insert them for the first time."""
         arrays, rebuilds = self._arrays, self._rebuilds
         enters = boxes is not None or not leaves
         columns = list(columns_of(boxes).values()) if boxes is not None else [self._none] * 4

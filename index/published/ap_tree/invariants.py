@@ -1,4 +1,4 @@
-"""What must always hold in an AP-Tree, from the definitions. For tests; slow."""
+"""The invariants of an AP-Tree, from the definitions. For tests; slow."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _EVERYWHERE = np.full(2, np.inf)
 
 
 def check_tree(tree: Tree, job: Build, used: Numbers, *, is_moving: bool = False) -> None:
-    """Verify every invariant of a tree, of what is being built beside it, and of its arrays.
+    """Verify every invariant of a tree, of a build in progress, and of its arrays.
 
-    Where clauses move, an entry may have an older box, which is the same within the region of its leaf.
+    If clauses move, an entry may have an older box, which is equal within the region of its leaf.
 
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     meta = tree.meta
     if meta[L.STACK_COUNT] or meta[L.DUE_COUNT] or tree.limits[L.POPULATION] != len(used):
@@ -89,7 +89,7 @@ def _below(tree: Tree, top: int) -> Iterator[int]:
 def _check_nodes(tree: Tree, job: Build, nodes: list[int], *, is_served: bool) -> None:
     filled = int(job.state[L.NODE]) if job.state[L.PHASE] == L.FILL and not is_served else L.NOTHING
     unweighed = set()
-    while filled != L.NOTHING:  # what was filled in is told to the nodes above in the end
+    while filled != L.NOTHING:  # the weights of ancestors are updated at the end of filling
         unweighed.add(filled)
         filled = int(tree.nodes[filled]["parent"])
     for node in nodes:
@@ -108,7 +108,7 @@ def _check_nodes(tree: Tree, job: Build, nodes: list[int], *, is_served: bool) -
 
 
 def _check_parts(tree: Tree, node: int) -> None:
-    """Verify that cuts are apart and in order, and that cells fill the region."""
+    """Verify that cuts are disjoint and in order, and that cells fill the region."""
     row = tree.nodes[node]
     first, count = int(row["start"]) + 1, int(row["count"]) - 1
     parts = tree.parts[first : first + count]
@@ -129,7 +129,7 @@ def _check_parts(tree: Tree, node: int) -> None:
 
 
 def _places_of(tree: Tree, order: Numbers, top: int, slot: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield the nodes without parts that a clause belongs to, with the way there."""
+    """Yield the nodes without parts that a clause belongs to, with the path there."""
     clause = tree.clauses[slot]
     codes = np.sort(order[_words(tree, slot) + 1]) - 1
     stack = [(top, [top])]
@@ -176,7 +176,7 @@ def _cells_of(row: Row, cells: Row, clause: Row) -> list[int]:
 
 
 def _entries(tree: Tree, leaf: int, *, is_moving: bool = False) -> list[int]:
-    """Return the slots in a leaf; verify what entries say of them."""
+    """Return the slots in a leaf; verify that entries agree with their clauses."""
     row = tree.nodes[leaf]
     slots = []
     for entry in range(int(row["start"]), int(row["start"] + row["count"])):
@@ -196,7 +196,7 @@ def _entries(tree: Tree, leaf: int, *, is_moving: bool = False) -> list[int]:
 
 
 def _region(tree: Tree, row: Row) -> tuple[Corner, Corner]:
-    """Return the corners of a leaf's region; those at the border of the root go on for ever."""
+    """Return the corners of a leaf's region; those at the border of the root are unbounded."""
     root = tree.nodes[tree.meta[L.ROOT]]
     low = [row[name] if row[name] > root[name] else -np.inf for name in _BOX[:2]]
     high = [row[name] if row[name] < root[name] else np.inf for name in _BOX[2:]]
@@ -204,13 +204,13 @@ def _region(tree: Tree, row: Row) -> tuple[Corner, Corner]:
 
 
 def _clipped(box: Row, low: Corner, high: Corner) -> Corner:
-    """Return what of a box is in a region."""
+    """Return the intersection of a box and a region."""
     corners = np.array([box[name] for name in _BOX], dtype=np.float64)
     return np.concatenate([np.maximum(corners[:2], low), np.minimum(corners[2:], high)])
 
 
 def _check_places(tree: Tree, order: Numbers, root: int, used: Numbers, *, is_moving: bool) -> None:
-    """Verify that every clause is in just the leaves that it belongs to."""
+    """Verify that every clause is in exactly its leaves."""
     expected: dict[int, list[int]] = {}
     for slot in used.tolist():
         for node, _ in _places_of(tree, order, root, slot):
@@ -237,7 +237,7 @@ def _chain(tree: Tree, job: Build, chunk: int, place: int = 0) -> set[int]:
 
 
 def _held(tree: Tree, job: Build, new: int) -> dict[int, set[int]]:
-    """Return the clauses of the leaves and pending nodes of what is being built."""
+    """Return the clauses of the leaves and pending nodes of a build in progress."""
     held: dict[int, set[int]] = {}
     for node in _below(tree, new):
         kind = tree.nodes[node]["kind"]
@@ -249,7 +249,7 @@ def _held(tree: Tree, job: Build, new: int) -> dict[int, set[int]]:
 
 
 def _collected(tree: Tree, job: Build, old: int, used: Numbers) -> list[int]:
-    """Return the clauses that what is being built has; verify that they are those of the old."""
+    """Return the clauses of a build in progress; verify that they are those of the old subtree."""
     found = []
     for slot in used.tolist():
         ways = [way for _, way in _places_of(tree, tree.order, int(tree.meta[L.ROOT]), slot)]
@@ -263,7 +263,7 @@ def _collected(tree: Tree, job: Build, old: int, used: Numbers) -> list[int]:
 
 
 def _check_job(tree: Tree, job: Build, old: int, new: int, used: Numbers) -> None:
-    """Verify that what is being built has all that was collected, and nothing that has left."""
+    """Verify that a build in progress has all collected clauses, and none that has left."""
     state = job.state
     left: set[int] = set()
     if state[L.PHASE] in (L.DISTRIBUTE, L.FILL):
@@ -282,7 +282,7 @@ def _check_job(tree: Tree, job: Build, old: int, new: int, used: Numbers) -> Non
 
 
 def _check_room(tree: Tree, nodes: list[int]) -> None:
-    """Verify that nodes, parts and entries, used and free, are all there are, none of them twice."""
+    """Verify that used and free nodes, parts and entries together are all of them, none twice."""
     free = []
     one = int(tree.meta[L.FREE_NODE])
     while one != L.NOTHING:

@@ -1,4 +1,4 @@
-"""Rows of the AP-Tree, and the numbers that stand for nothing."""
+"""Row layouts and sentinels of the AP-Tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = Any
 Numbers = npt.NDArray[np.int32]
 
 NOTHING = -1
-"""Ends chains; no node, no code."""
+"""The end of a chain; no node, no code."""
 
 LEAF = 0
 KEYWORDS = 1
@@ -25,23 +25,23 @@ KEYWORDS = 1
 SPACE = 2
 """An s-node: its parts are cells, `x_count` columns of them."""
 PENDING = 3
-"""What is to be built: its clauses are a chain of chunks."""
+"""A node to be built: its clauses are a chain of chunks."""
 FREE = 4
 
 DUMMY = 0
 """The part of a node that is its dummy cut or cell."""
 
 DEPTH_MAX = 24
-"""Levels of s-nodes: where a region was divided so often, nothing is gained any more."""
+"""Levels of s-nodes: after this many divisions of a region there is no further gain."""
 
 SPREAD_MAX = 6.0
-"""Space is not divided where a clause would come to lie in more leaves than that, on the average."""
+"""Space is not divided if a clause would lie in more leaves than this on average."""
 
 CLAUSE_DTYPE = np.dtype(
     [
         *CLAUSE_FIELDS,
         ("generation", np.int32),  # goes up when the clause, or the slot's next one, leaves its place
-        ("mark", np.int32),  # number of the rebuild that has it already
+        ("mark", np.int32),  # number of the last rebuild that includes it
     ],
     align=True,
 )
@@ -53,16 +53,16 @@ ENTRY_DTYPE = np.dtype(
         ("y1_m", np.float32),
         ("x2_m", np.float32),
         ("y2_m", np.float32),
-        ("slot", np.int32),  # of the clause; the next free run, in the first entry of one
+        ("slot", np.int32),  # of the clause; in the first entry of a free run: the next free run
         ("generation", np.int32),
     ],
     align=True,
 )
-"""A clause in a leaf: what rules most clauses out without a look at them."""
+"""A clause in a leaf: the data that excludes most clauses without access to them."""
 
 NODE_DTYPE = np.dtype(
     [
-        ("x1_m", np.float64),  # its region, half-open; that of the root stands for the whole plane
+        ("x1_m", np.float64),  # its region, half-open; that of the root represents the whole plane
         ("y1_m", np.float64),
         ("x2_m", np.float64),
         ("y2_m", np.float64),
@@ -70,18 +70,18 @@ NODE_DTYPE = np.dtype(
         ("start", np.int32),  # first entry, first part, or first chunk
         ("count", np.int32),  # entries of a leaf, parts of a node, clauses in chunks
         ("weight", np.int32),  # entries in it and below
-        ("updates", np.int32),  # entries that came and went since drift was looked at
-        ("changes", np.int32),  # and since it was built
-        ("patience", np.int32),  # a leaf is not split before it has more entries than that
+        ("updates", np.int32),  # entries inserted and removed since the last test for drift
+        ("changes", np.int32),  # the same since it was built
+        ("patience", np.int32),  # a leaf is not split before it has more entries
         ("x_count", np.int16),
-        ("offset", np.int16),  # place of the keyword that parts clauses here (N_l), or may do so next
-        ("spread", np.float32),  # how often clauses lie here and beside, by all divisions of space above
+        ("offset", np.int16),  # index of the keyword that divides clauses here (N_l), or may do so next
+        ("spread", np.float32),  # mean number of leaves of a clause, by all divisions of space above
         ("kind", np.int8),
-        ("room", np.int8),  # size class of the stretch at `start`
-        ("has_keywords", np.int8),  # may be parted by keywords
+        ("room", np.int8),  # size class of the span at `start`
+        ("has_keywords", np.int8),  # may be divided by keywords
         ("has_space", np.int8),  # and by place
         ("depth", np.int8),  # s-nodes above
-        ("is_based", np.int8),  # whether parts say what they weighed when it was built
+        ("is_based", np.int8),  # whether parts have the weights of its construction
     ],
     align=True,
 )
@@ -90,8 +90,8 @@ PART_DTYPE = np.dtype(
     [
         ("low", np.float64),  # first code of a cut; part 1 + i of an s-node: left edge of column i
         ("high", np.float64),  # last code of a cut; part 1 + i of an s-node: lower edge of row i
-        ("child", np.int32),  # the next free stretch in a free chain
-        ("built", np.int32),  # what it weighed when the node was built
+        ("child", np.int32),  # the next free span in a free chain
+        ("built", np.int32),  # its weight when the node was built
     ],
     align=True,
 )
@@ -107,14 +107,14 @@ DONE = 5  # rows of a batch
 STAGE = 6
 STACK_COUNT = 7
 DUE_COUNT = 8
-JOB_OLD = 9  # root of what is being rebuilt beside
-JOB_NEW = 10  # root of what it is rebuilt into
+JOB_OLD = 9  # root of the subtree to be replaced
+JOB_NEW = 10  # root of the new subtree
 JOB_NUMBER = 11
-MEETS_JOB = 12  # whether the clause at hand belongs to what is being rebuilt
-SEEN_NUMBER = 13  # objects that were matched
-POSITION_COUNT = 14  # objects that were sampled
+MEETS_JOB = 12  # whether the current clause belongs to the subtree to be replaced
+SEEN_NUMBER = 13  # objects matched
+POSITION_COUNT = 14  # objects sampled
 CANDIDATES = 15
-# What a kernel that stopped for want of room needs at the end of arrays.
+# The additional capacity that a kernel needs after it stopped for lack of space.
 NODES_NEEDED = 17
 PARTS_NEEDED = 18
 ENTRIES_NEEDED = 19
@@ -143,39 +143,40 @@ TRIE_QUADTREE = 4
 POSITIONS_MAX = 2048
 """Sampled objects whose positions are kept."""
 SEEN_STRIDE = 16
-"""Each so many-th object that is matched is sampled."""
+"""One in this many matched objects is sampled."""
 
 
 class Tree(NamedTuple):
-    """All arrays of an AP-Tree but those of what is being built."""
+    """All arrays of an AP-Tree except those of a build in progress."""
 
     clauses: Rows
     pool: KeywordIds
     nodes: Rows
     parts: Rows
     part_heads: Ints
-    """First free stretch of parts, by size class."""
+    """First free span of parts, by size class."""
     runs: Runs
     order: Numbers
-    """The frozen order: `order[1 + keyword]` is its code plus one, 0 for none; [0] how many there are."""
+    """The frozen order: `order[1 + keyword]` is its code plus one, 0 for none; [0] is the number of
+    codes."""
     job_order: Numbers
-    """The order of what is being rebuilt: another if that is the whole tree."""
+    """The order in the new subtree: another one if that is the whole tree."""
     codes: Numbers
-    """Codes of the clause at hand, increasing."""
+    """Codes of the current clause, increasing."""
     stack: Numbers
     due: Numbers
-    """Nodes to be built anew when the clause at hand is done."""
+    """Nodes to be rebuilt after the current clause."""
     seen: Ints
-    """Sampled objects with each keyword, at 1 + keyword; [0] how many objects."""
+    """Sampled objects with each keyword, at 1 + keyword; [0] is the number of objects."""
     positions: Floats
-    """x and y of sampled objects, by turns."""
+    """x and y of sampled objects, alternating."""
     meta: Ints
     limits: Ints
     shares: Floats
 
 
 class Chunks(NamedTuple):
-    """Stretches of clauses, chained."""
+    """Spans of clauses, chained."""
 
     slots: Numbers
     generations: Numbers
@@ -192,7 +193,7 @@ CHUNK_LENGTH = 64
 
 
 class Units(NamedTuple):
-    """What a partition divides: keywords in their order, or places between edges, as prefix sums.
+    """The input of a partition: keywords in order, or places between edges, as prefix sums.
 
     A part from boundary j to boundary k has the weight `low[k] - high[j]`, and is hit with the
     probability `hit[k] - hit[j]`.
@@ -204,11 +205,11 @@ class Units(NamedTuple):
 
 
 class Build(NamedTuple):
-    """What is being built: its tasks, and room to work."""
+    """A build in progress: its tasks, and scratch."""
 
     state: Ints
     order: Numbers
-    """The order of keywords in what is being built."""
+    """The order of keywords in the build."""
     chunks: Chunks
     tasks: Numbers
     """Pending nodes."""
@@ -217,40 +218,40 @@ class Build(NamedTuple):
     tally: Numbers
     """Clauses by the code of the keyword at the offset."""
     words: KeywordIds
-    """Keyword of each code that was tallied."""
+    """Keyword of each tallied code."""
     touched: Numbers
-    """Codes that were tallied."""
+    """The tallied codes."""
     units: Units
     unit_ends: Numbers
-    """Where the keywords of each unit end, in `touched`."""
+    """The ends of the keywords of each unit, in `touched`."""
     bounds: Numbers
-    """Where parts begin, in units, and where the last ends."""
+    """The starts of parts, in units, and the end of the last."""
     cut_ends: Numbers
-    """Where the keywords of each cut that was chosen end, in `touched`."""
+    """The ends of the keywords of each chosen cut, in `touched`."""
     edges: Floats
     """Candidate edges of one axis."""
     columns: Floats
-    """Left edges of the columns chosen."""
+    """Left edges of the chosen columns."""
     lines: Floats
-    """Lower edges of the rows chosen."""
+    """Lower edges of the chosen rows."""
     boxes: Floats
-    """x1, y1, x2, y2 of sampled clauses, a row each; two rows more are room to sort."""
+    """x1, y1, x2, y2 of sampled clauses, a row each; two more rows are scratch for sorting."""
     positions: Floats
-    """x and y of objects in the region, a row each; a row more is room to sort."""
+    """x and y of objects in the region, a row each; one more row is scratch for sorting."""
     cells: Floats
     costs: Floats
     """Least cost of the first units by cuts; two rows."""
     choices: Numbers
-    """Where the last cut begins, by cuts and units."""
+    """The start of the last cut, by cuts and units."""
     displacements: Floats
-    """How far each clause went when it moved last, by slot: x and y."""
+    """The displacement of each clause in its last move, by slot: x and y."""
     pace: Floats
-    """How often a clause is moved for each object that comes."""
+    """The number of moves of a clause per arriving object."""
 
 
 # Named positions of `shares`.
 DRIFT_MAX = 0  # theta_KL
-CHANGE_SHARE = 1  # of a node that must have changed before it is built anew
+CHANGE_SHARE = 1  # of a node that must have changed before it is rebuilt
 
 # Named positions of `Build.state`.
 PHASE = 0
@@ -279,13 +280,13 @@ FILL = 5
 COLLECT = 6
 RELEASE = 7
 
-# What kernels return.
+# Return values of kernels.
 FINISHED = 0
 MORE = 1
 OUT_OF_ROOM = 2
 HAS_DUE = 3
 
 SAMPLE_MAX = 1024
-"""Clauses that stand for all when space is divided."""
+"""Clauses that represent all when space is divided."""
 OPTIMAL_UNITS_MAX = 1000
-"""Keywords that the dynamic program tells apart: rarer ones beside each other are one unit."""
+"""The maximum number of units of the dynamic program: adjacent rarer keywords are one unit."""

@@ -1,4 +1,4 @@
-"""Leaves: entries written, found and taken out; and the weights of the nodes above."""
+"""Leaves: writing, finding and removing entries; and the weights of the nodes above."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UP = np.float32(np.inf)
 
 @leaf
 def write_entry(tree: Tree, entry: int, slot: int) -> None:
-    """Write what a leaf says of a clause."""
+    """Write the fields of a clause's entry."""
     row = tree.runs.records[entry]
     clause = tree.clauses[slot]
     start = int(clause["keyword_start"])
@@ -49,7 +49,7 @@ def write_entry(tree: Tree, entry: int, slot: int) -> None:
 
 @leaf
 def lacks_entries(tree: Tree, node: int, count: int) -> bool:
-    """Whether a leaf cannot get a run for so many entries."""
+    """Return whether no run for this many entries can be allocated to a leaf."""
     size_class = class_of(count)
     if size_class <= tree.nodes[node]["room"] or has_run(tree.runs, size_class):
         return False
@@ -72,7 +72,7 @@ def make_room(tree: Tree, node: int, count: int) -> None:
 
 @leaf
 def add_entry(tree: Tree, node: int, slot: int) -> None:
-    """Write an entry of a clause to a leaf, which has room. Weights above are the caller's."""
+    """Write an entry of a clause to a leaf, which has space. The caller updates the weights above."""
     row = tree.nodes[node]
     write_entry(tree, int(row["start"]) + int(row["count"]), slot)
     row["count"] += 1
@@ -92,7 +92,7 @@ def find_entry(tree: Tree, node: int, slot: int) -> int:
 
 @leaf
 def remove_entry(tree: Tree, node: int, slot: int) -> bool:
-    """Take the entry of a clause out of a leaf; return whether there was one. O(entries)."""
+    """Remove the entry of a clause from a leaf; return whether there was one. O(entries)."""
     row = tree.nodes[node]
     start, count = int(row["start"]), int(row["count"])
     place = find_entry(tree, node, slot)
@@ -114,7 +114,7 @@ def remove_entry(tree: Tree, node: int, slot: int) -> bool:
 
 @leaf
 def release_run(tree: Tree, row: Row) -> None:
-    """Give the run of a leaf back."""
+    """Free the run of a leaf."""
     if row["room"] != NO_RUN:
         free_run(tree.runs, int(row["start"]), int(row["room"]))
         row["start"] = NO_RUN
@@ -123,7 +123,7 @@ def release_run(tree: Tree, row: Row) -> None:
 
 @leaf
 def weigh(tree: Tree, node: int, delta: int) -> None:
-    """Add to the weight of all nodes above one."""
+    """Add to the weight of all ancestors of a node."""
     above = int(tree.nodes[node]["parent"])
     while above != NOTHING:
         tree.nodes[above]["weight"] += delta

@@ -1,7 +1,7 @@
-"""Which clauses an object matches: Algorithm 1.
+"""Finding the clauses that an object matches: Algorithm 1.
 
-An object with an area looks into every cell that it meets. A clause counts in the one in which the lower
-left corner of what both share lies.
+An object with an area visits every cell that it intersects. A match counts in the cell that contains the
+lower left corner of the intersection of both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LACKS_STACK = -1
 
 @leaf
 def sample_object(tree: Tree, x_m: float, y_m: float, words: KeywordIds) -> None:
-    """Note where an object is, and its keywords."""
+    """Record the position and the keywords of an object."""
     place = 2 * (tree.meta[L.POSITION_COUNT] % L.POSITIONS_MAX)
     tree.meta[L.POSITION_COUNT] += 1
     tree.positions[place] = x_m
@@ -89,7 +89,7 @@ def _push(stack: Numbers, used: int, node: int, begin: int) -> int:
 def push_cuts(
     tree: Tree, row: Row, begin: int, codes: Numbers, code_count: int, stack: Numbers, used: int
 ) -> int:
-    """Go on with the dummy cut and the cuts that keywords hit, each with those behind its first."""
+    """Push the dummy cut and the cuts that keywords hit, each with the keywords after its first."""
     start, last = int(row["start"]), L.DUMMY
     used = _push(stack, used, int(tree.parts[start + L.DUMMY]["child"]), begin)
     for i in range(begin, code_count):
@@ -109,7 +109,7 @@ def push_cells(
     stack: Numbers,
     used: int,
 ) -> int:
-    """Go on with the dummy cell and the cells that a box meets; NOTHING if there is no room."""
+    """Push the dummy cell and the cells that a box intersects; return NOTHING if space is lacking."""
     x1_m, y1_m, x2_m, y2_m = box
     start = int(row["start"])
     first, low = column_at(tree, row, x1_m), line_at(tree, row, y1_m)
@@ -135,7 +135,7 @@ def _match_one(
     found: Ints,
     total: int,
 ) -> int:
-    """Write what an object matches from `found[total]` on; return the new total, or LACKS_STACK."""
+    """Write the matches of an object from `found[total]` on; return the new total, or LACKS_STACK."""
     code_count = write_codes(tree.order, words, codes)
     signature = signature_of(words)
     used = _push(stack, 0, int(tree.meta[L.ROOT]), 0)
@@ -170,9 +170,9 @@ def match(
     offsets: Ints,
     found: Ints,
 ) -> int:
-    """Write the clauses that match each object as CSR; return how many there are.
+    """Write the clauses that match each object as CSR; return their number.
 
-    Fills `offsets` (objects + 1) always and `found` as far as it goes; the caller retries with a larger
+    Fills `offsets` (objects + 1) always and `found` up to its length; the caller retries with a larger
     `found` when the return value exceeds its length, and with a longer stack when it is LACKS_STACK.
     `boxes` has the rows x1, y1, x2, y2, or no column if all objects are points.
     """
@@ -199,7 +199,7 @@ def sample_all(
     keyword_ids: KeywordIds,
     stride: int,
 ) -> None:
-    """Sample every so many-th object."""
+    """Sample every `stride`-th object."""
     for i in range(x_m.shape[0]):
         if tree.meta[L.SEEN_NUMBER] % stride == 0:
             words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]

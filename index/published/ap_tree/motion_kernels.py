@@ -1,8 +1,8 @@
-"""What it costs that clauses move, where space is divided: section 4.3.1.
+"""The cost of moving clauses in divisions of space: section 4.3.1.
 
-A timestamp is the time in which a clause is moved once, on the average (T_upd). So all that the costs
-need of time is how often a clause is moved for each object that comes, and they are in verifications an
-object, as the other costs are. Where no clause ever moved they are 0.
+A timestamp is the mean time between two moves of a clause (T_upd). So the only quantity in the costs that
+depends on time is the number of moves of a clause per arriving object, and they are in verifications an
+object, like the other costs. If no clause has ever moved they are 0.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from index.published.ap_tree.layout import Build, Row, Tree
 from safe_region.jit import leaf
 
 _SAMPLE_MAX = 256
-"""Clauses that stand for all."""
+"""Clauses that represent all."""
 _TIME_MAX = 64
-"""T_max: timestamps that are looked ahead."""
+"""T_max: the number of timestamps of the prediction."""
 _SMOOTHING = 1.0
 _FAR = 1e9
-"""Regions away: beyond, a place in them means nothing."""
+"""In regions: beyond this distance a position within them has no meaning."""
 
 
 @leaf
 def _sample(tree: Tree, build: Build, head: int, count: int) -> int:
-    """Write centres and displacements of clauses of a chain to rows of `boxes`; return how many."""
+    """Write centres and displacements of clauses of a chain to rows of `boxes`; return their number."""
     chunks, boxes = build.chunks, build.boxes
     stride = 1 + (count - 1) // _SAMPLE_MAX
     taken, place = 0, 0
@@ -60,7 +60,7 @@ def _span_of(offset_m: float, length_m: float, side: int) -> int:
 
 @leaf
 def _cell_of(build: Build, row: Row, i: int, time: float, side: int) -> int:
-    """Return the cell of an even grid in which a clause will be."""
+    """Return the cell of an even grid that will contain a clause."""
     x_m = build.boxes[0, i] + time * build.boxes[2, i] - row["x1_m"]
     y_m = build.boxes[1, i] + time * build.boxes[3, i] - row["y1_m"]
     line = _span_of(y_m, row["y2_m"] - row["y1_m"], side)
@@ -69,9 +69,9 @@ def _cell_of(build: Build, row: Row, i: int, time: float, side: int) -> int:
 
 @leaf
 def _time_until_rebuilt(tree: Tree, build: Build, row: Row, taken: int, side: int) -> int:
-    """Return T_Delta (Algorithm 8), to a power of two: when a node will be built anew for drift.
+    """Return T_Delta (Algorithm 8), to a power of two: the time until a node is rebuilt for drift.
 
-    As in `drift_kernels`, a share of its clauses must have gone elsewhere, too.
+    As in `drift_kernels`, a fraction of its clauses must have gone elsewhere as well.
     """
     old, new = build.cells[0], build.cells[1]
     count = side * side
@@ -98,7 +98,7 @@ def _time_until_rebuilt(tree: Tree, build: Build, row: Row, taken: int, side: in
 
 @leaf
 def motion_cost(tree: Tree, build: Build, head: int, count: int, cell_count: int) -> float:
-    """Return C_slu + C_irc of a node that is divided into so many cells, in verifications an object."""
+    """Return C_slu + C_irc of a node with this many cells, in verifications an object."""
     if build.pace[0] == 0.0:
         return 0.0
     node = int(build.state[L.NODE])

@@ -1,4 +1,4 @@
-"""How clauses move: what the costs of section 4.3.1 are reckoned with.
+"""The motion of clauses: the input of the costs of section 4.3.1.
 
 Operations: O(1) a row, without a kernel.
 """
@@ -12,14 +12,14 @@ from index.batches import Boxes, Floats
 from index.tables.growth import longer
 
 _MEMORY = 100_000
-"""After so many objects, or moves of each clause, what was before counts half."""
+"""After this many objects, or moves of each clause, earlier ones have half the weight."""
 
 
 class Motions:
-    """How far each clause went when it moved last, and how often one moves for each object that comes.
+    """The last displacement of each clause, and the number of moves of a clause per arriving object.
 
-    Objects count from the first move on: those of before were there, however long ago they came. Moves
-    count when the next objects come, so that both are of the same time.
+    Objects count from the first move on: earlier ones were present, however long ago they arrived. Moves
+    count when the next objects arrive, so that both are of the same time.
     """
 
     def __init__(self) -> None:
@@ -30,15 +30,15 @@ class Motions:
         self._moves = 0.0
         self._objects = 0.0
         self._moves_since = 0.0
-        """Moves since objects came last."""
+        """Moves since objects last arrived."""
 
     def reserve(self, slot_count: int) -> None:
-        """Make room for so many slots."""
+        """Make space for this many slots."""
         if len(self.displacements) < slot_count:
             self.displacements = longer(self.displacements, slot_count)
 
     def stand(self, slots: npt.NDArray[np.int32]) -> None:
-        """Take note of clauses that come."""
+        """Record new clauses."""
         if len(slots):
             self.reserve(int(slots.max()) + 1)
             self.displacements[slots] = 0.0
@@ -46,7 +46,7 @@ class Motions:
     def move(
         self, slots: npt.NDArray[np.int32], rows: npt.NDArray[np.void], boxes: Boxes, count: int
     ) -> None:
-        """Take note of clauses that get new boxes; `rows` has the old ones, of `count` clauses."""
+        """Record clauses that get new boxes; `rows` has the old ones, of `count` clauses."""
         if len(slots):
             self.reserve(len(rows))
             x_m, y_m = (
@@ -58,7 +58,7 @@ class Motions:
             self._moves_since += len(slots) / count
 
     def come(self, object_count: int) -> None:
-        """Take note of objects that come."""
+        """Record arriving objects."""
         self._moves += self._moves_since
         self._moves_since = 0.0
         if self._moves == 0.0 or not object_count:
@@ -70,5 +70,5 @@ class Motions:
         self.pace[0] = self._moves / self._objects
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self.displacements.nbytes

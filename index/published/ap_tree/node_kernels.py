@@ -1,4 +1,4 @@
-"""Nodes and their parts: taken and given back, found by code or place, extended by new keywords."""
+"""Nodes and their parts: allocation, release, search by code or place, extension by new keywords."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from safe_region.jit import leaf
 
 @leaf
 def lacks_nodes(tree: Tree, count: int) -> bool:
-    """Whether there are fewer nodes to be taken."""
+    """Return whether fewer nodes are free."""
     free = tree.nodes.shape[0] - tree.meta[L.NODE_END] + tree.meta[L.FREE_COUNT]
     if free >= count:
         return False
@@ -23,7 +23,7 @@ def lacks_nodes(tree: Tree, count: int) -> bool:
 
 @leaf
 def lacks_stack(tree: Tree, stack: Numbers, used: int, count: int) -> bool:
-    """Whether a stack has room for fewer."""
+    """Return whether a stack has space for fewer entries."""
     if used + count <= stack.shape[0]:
         return False
     tree.meta[L.STACK_NEEDED] = used + count
@@ -32,7 +32,7 @@ def lacks_stack(tree: Tree, stack: Numbers, used: int, count: int) -> bool:
 
 @leaf
 def part_class(count: int) -> int:
-    """Size class of the smallest stretch for so many parts."""
+    """Return the size class of the smallest span for this many parts."""
     found = 1
     while 1 << found < count:
         found += 1
@@ -41,7 +41,7 @@ def part_class(count: int) -> int:
 
 @leaf
 def lacks_parts(tree: Tree, size_class: int) -> bool:
-    """Whether there is no stretch of parts to be taken."""
+    """Return whether no span of parts can be allocated."""
     end = tree.meta[L.PART_END] + (1 << size_class)
     if tree.part_heads[size_class] != L.NOTHING or end <= tree.parts.shape[0]:
         return False
@@ -51,7 +51,7 @@ def lacks_parts(tree: Tree, size_class: int) -> bool:
 
 @leaf
 def lacks_new_parts(tree: Tree, size_class: int) -> bool:
-    """Whether a stretch of parts of this size, or of a smaller one, may be wanting."""
+    """Return whether a span of parts of this size, or of a smaller one, may be lacking."""
     if tree.meta[L.PART_END] + (1 << size_class) <= tree.parts.shape[0]:
         return False
     tree.meta[L.PARTS_NEEDED] = 1 << size_class
@@ -60,7 +60,7 @@ def lacks_new_parts(tree: Tree, size_class: int) -> bool:
 
 @leaf
 def take_parts(tree: Tree, size_class: int) -> int:
-    """Take a stretch of parts; return the first."""
+    """Allocate a span of parts; return the first."""
     return take_rows(
         tree.parts["child"], tree.part_heads, size_class, tree.meta, L.PART_END, 1 << size_class
     )
@@ -68,14 +68,14 @@ def take_parts(tree: Tree, size_class: int) -> int:
 
 @leaf
 def free_parts(tree: Tree, node: int) -> None:
-    """Give the parts of a node back."""
+    """Free the parts of a node."""
     row = tree.nodes[node]
     give_back_rows(tree.parts["child"], tree.part_heads, int(row["room"]), int(row["start"]))
 
 
 @leaf
 def clear_part(tree: Tree, part: int) -> None:
-    """Make a part one of nobody."""
+    """Reset a part to an unused one."""
     row = tree.parts[part]
     row["low"] = 0.0
     row["high"] = 0.0
@@ -85,7 +85,7 @@ def clear_part(tree: Tree, part: int) -> None:
 
 @leaf
 def take_node(tree: Tree, kind: int) -> int:
-    """Take an empty leaf or pending node; the caller says where it is and of what."""
+    """Allocate an empty leaf or pending node; the caller sets its place and purpose."""
     if tree.meta[L.FREE_NODE] != L.NOTHING:
         tree.meta[L.FREE_COUNT] -= 1
     node = take_rows(tree.nodes["parent"], tree.meta, L.FREE_NODE, tree.meta, L.NODE_END, 1)
@@ -98,7 +98,7 @@ def take_node(tree: Tree, kind: int) -> int:
 
 @leaf
 def clear_node(row: Row) -> None:
-    """Forget what a node holds."""
+    """Reset the content of a node."""
     row["start"] = NO_RUN
     row["count"] = 0
     row["weight"] = 0
@@ -112,7 +112,7 @@ def clear_node(row: Row) -> None:
 
 @leaf
 def free_node(tree: Tree, node: int) -> None:
-    """Give a node back."""
+    """Free a node."""
     tree.nodes[node]["kind"] = L.FREE
     give_back_rows(tree.nodes["parent"], tree.meta, L.FREE_NODE, node)
     tree.meta[L.FREE_COUNT] += 1
@@ -120,7 +120,7 @@ def free_node(tree: Tree, node: int) -> None:
 
 @leaf
 def copy_terms(source: Row, target: Row) -> None:
-    """Give a node the place of another: region, and what it may be parted by."""
+    """Copy the place of a node from another: its region, and its possible divisions."""
     target["x1_m"] = source["x1_m"]
     target["y1_m"] = source["y1_m"]
     target["x2_m"] = source["x2_m"]
@@ -134,7 +134,7 @@ def copy_terms(source: Row, target: Row) -> None:
 
 @leaf
 def make_child(tree: Tree, node: int, part: int, kind: int) -> int:
-    """Give a part a child; return it. There is room for a node."""
+    """Create a child of a part; return it. The caller has verified that a node is free."""
     child = take_node(tree, kind)
     row = tree.nodes[node]
     mine = tree.nodes[child]
@@ -172,7 +172,7 @@ def _set_cell(tree: Tree, row: Row, mine: Row, cell: int) -> None:
 
 @leaf
 def column_at(tree: Tree, row: Row, x_m: float) -> int:
-    """Return the column of cells that a coordinate lies in; those at the border go on for ever."""
+    """Return the column of cells that contains a coordinate; those at the border are unbounded."""
     first = int(row["start"]) + 1
     low, high = 0, int(row["x_count"]) - 1
     while low < high:
@@ -186,7 +186,7 @@ def column_at(tree: Tree, row: Row, x_m: float) -> int:
 
 @leaf
 def line_at(tree: Tree, row: Row, y_m: float) -> int:
-    """Return the row of cells that a coordinate lies in."""
+    """Return the row of cells that contains a coordinate."""
     first = int(row["start"]) + 1
     low, high = 0, (int(row["count"]) - 1) // int(row["x_count"]) - 1
     while low < high:
@@ -200,7 +200,7 @@ def line_at(tree: Tree, row: Row, y_m: float) -> int:
 
 @leaf
 def has_within(row: Row, clause: Row) -> bool:
-    """Whether a clause contains the region of a node."""
+    """Return whether a clause contains the region of a node."""
     return bool(
         clause["x1_m"] <= row["x1_m"]
         and clause["y1_m"] <= row["y1_m"]
@@ -244,7 +244,7 @@ def _weight_of(tree: Tree, part: int) -> int:
 
 @leaf
 def _may_open(tree: Tree, row: Row) -> bool:
-    """Whether a node may have one cut more."""
+    """Return whether a node may have one more cut."""
     if tree.limits[L.VARIANT] == L.TRIE_QUADTREE:
         return True
     most = min(tree.limits[L.FANOUT], max(2, row["weight"] // tree.limits[L.PER_PART]))
@@ -253,7 +253,7 @@ def _may_open(tree: Tree, row: Row) -> bool:
 
 @leaf
 def lacks_cut(tree: Tree, node: int, code: int) -> bool:
-    """Whether `place_in_cut` would want for room."""
+    """Return whether `place_in_cut` would lack space."""
     row = tree.nodes[node]
     if find_cut(tree, row, code, 1) != L.DUMMY or int(row["count"]) < 1 << int(row["room"]):
         return False
@@ -262,7 +262,7 @@ def lacks_cut(tree: Tree, node: int, code: int) -> bool:
 
 @leaf
 def place_in_cut(tree: Tree, node: int, code: int) -> int:
-    """Return the part whose cut a code lies in: an old one, a new one, or one that is extended to it."""
+    """Return the part whose cut contains a code: an existing, a new, or an extended one."""
     row = tree.nodes[node]
     before = cut_before(tree, row, code, 1)
     start, count = int(row["start"]), int(row["count"])

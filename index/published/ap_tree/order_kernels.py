@@ -1,6 +1,6 @@
-"""The frozen order of keywords: codes, by which cuts are intervals.
+"""The frozen order of keywords: codes, of which cuts are intervals.
 
-Codes are 0, 1, ... in the order. A keyword that comes later has its place behind all that are known.
+Codes are 0, 1, ... in the order. A later keyword is appended after all known ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def code_of(order: Numbers, keyword: int) -> int:
 
 @leaf
 def enrol(order: Numbers, keyword: int) -> None:
-    """Give a keyword its place in the order, if it has none."""
+    """Append a keyword to the order, if it is not in it."""
     if order[keyword + 1] == 0:
         order[0] += 1
         order[keyword + 1] = order[0]
@@ -29,7 +29,7 @@ def enrol(order: Numbers, keyword: int) -> None:
 
 @leaf
 def write_codes(order: Numbers, words: KeywordIds, codes: Numbers) -> int:
-    """Write the codes of keywords that have one, increasing; return how many. O(keywords^2)."""
+    """Write the codes of keywords that have one, increasing; return their number. O(keywords^2)."""
     count = 0
     for i in range(words.shape[0]):
         code = code_of(order, words[i])
@@ -46,7 +46,7 @@ def write_codes(order: Numbers, words: KeywordIds, codes: Numbers) -> int:
 
 @leaf
 def clause_codes(tree: Tree, order: Numbers, slot: int) -> int:
-    """Write the codes of a clause to `tree.codes`; return how many."""
+    """Write the codes of a clause to `tree.codes`; return their number."""
     start = int(tree.clauses[slot]["keyword_start"])
     end = start + int(tree.clauses[slot]["keyword_count"])
     return write_codes(order, tree.pool[start:end], tree.codes)

@@ -1,8 +1,8 @@
-"""Subtrees taken apart to be built anew: small ones at once, large ones beside, in slices.
+"""Rebuilding subtrees: small ones at once, large ones beside the old subtree, in slices.
 
-What is rebuilt beside goes on serving. It keeps its shape meanwhile: leaves grow, parts are added. Its
-clauses are collected leaf by leaf; those that enter or leave it meanwhile go both ways
-(`change_kernels`). Marks say which clauses the other side has, generations which have left.
+The old subtree stays in use. It keeps its shape meanwhile: leaves grow, parts are added. Its clauses are
+collected leaf by leaf; insertions and removals meanwhile are applied to both subtrees (`change_kernels`).
+Marks identify the clauses that the new subtree has, generations those that have left.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STAYS = 2
 
 @kernel
 def whereabouts(tree: Tree, job: Build, node: int) -> int:
-    """Say to what a node belongs that is to be built anew; STAYS if it must stay as it is."""
+    """Return the subtree that a node to be rebuilt belongs to; STAYS if it must stay as it is."""
     if tree.nodes[node]["kind"] > L.PENDING or is_barred(tree, node):
         return STAYS
     if not is_in_job(tree, node):
@@ -42,9 +42,9 @@ def whereabouts(tree: Tree, job: Build, node: int) -> int:
 
 @leaf
 def _begins_here(tree: Tree, root: Row, top: Row, row: Row, slot: int) -> bool:
-    """Whether the lower left corner of a clause, as far as it lies in `top`, is in a leaf's region.
+    """Return whether the lower left corner of a clause, clipped to `top`, is in a leaf's region.
 
-    So it is for one of the leaves that have the clause.
+    This is true for exactly one of the leaves that have the clause.
     """
     clause = tree.clauses[slot]
     return is_in_region(root, row, max(clause["x1_m"], top["x1_m"]), max(clause["y1_m"], top["y1_m"]))
@@ -59,7 +59,7 @@ def _push(build: Build, node: int) -> None:
 
 @leaf
 def _push_children(tree: Tree, build: Build, node: int) -> bool:
-    """Push what is below a node; return false, having pushed nothing, if there is no room."""
+    """Push the children of a node; return false, with nothing pushed, if space is lacking."""
     row = tree.nodes[node]
     start, count = int(row["start"]), int(row["count"])
     if lacks_stack(tree, build.walk_nodes, int(build.state[L.WALK_COUNT]), count):
@@ -72,7 +72,7 @@ def _push_children(tree: Tree, build: Build, node: int) -> bool:
 
 @leaf
 def _gather(tree: Tree, build: Build, root: int, node: int) -> tuple[int, int]:
-    """Chain the clauses of a subtree, each once; return the first chunk, and how many they are."""
+    """Chain the clauses of a subtree, each once; return the first chunk, and their number."""
     head, found = L.NOTHING, 0
     _push(build, node)
     while build.state[L.WALK_COUNT] > 0:
@@ -94,7 +94,7 @@ def _gather(tree: Tree, build: Build, root: int, node: int) -> tuple[int, int]:
 
 @leaf
 def _count_below(tree: Tree, build: Build, node: int) -> int:
-    """Count the nodes of a subtree; NOTHING if there is no room to."""
+    """Count the nodes of a subtree; return NOTHING if space is lacking."""
     count = 0
     _push(build, node)
     while build.state[L.WALK_COUNT] > 0:
@@ -109,7 +109,7 @@ def _count_below(tree: Tree, build: Build, node: int) -> int:
 
 @leaf
 def _release_below(tree: Tree, build: Build, budget: int) -> int:
-    """Give back nodes that are pushed and all below, about so many; return what is left to be spent."""
+    """Free about `budget` pushed nodes and their descendants; return the remaining budget."""
     while build.state[L.WALK_COUNT] > 0 and budget > 0:
         here = int(build.walk_nodes[build.state[L.WALK_COUNT] - 1])
         row = tree.nodes[here]
@@ -133,13 +133,13 @@ def _release_below(tree: Tree, build: Build, budget: int) -> int:
 
 @leaf
 def _reset_terms(tree: Tree, row: Row) -> None:
-    """Give a node the terms with which it was built first."""
+    """Reset a node to the terms of its first construction."""
     parent = int(row["parent"])
     row["spread"] = tree.nodes[parent]["spread"] if parent != L.NOTHING else 1.0
     if parent == L.NOTHING:
         row["offset"] = 0
         return
-    # The offset of a k-node may be some places further than where it began.
+    # The offset of a k-node may be some places after the first one.
     above = tree.nodes[parent]
     row["offset"] = above["offset"]
     if above["kind"] == L.KEYWORDS and row["has_keywords"]:
@@ -178,7 +178,7 @@ def take_apart(tree: Tree, build: Build, root: int, node: int) -> int:
 
 @kernel
 def plant(tree: Tree) -> int:
-    """Make the root of an empty tree, a pending node; return it."""
+    """Create the root of an empty tree, a pending node; return it."""
     root = take_node(tree, L.PENDING)
     row = tree.nodes[root]
     row["offset"] = 0
@@ -204,7 +204,7 @@ def chain_all(tree: Tree, build: Build, node: int, slots: Numbers) -> int:
 
 @kernel
 def begin_beside(tree: Tree, build: Build, node: int) -> int:
-    """Begin to build a subtree anew beside the old one; return FINISHED or OUT_OF_ROOM."""
+    """Start a rebuild of a subtree beside the old one; return FINISHED or OUT_OF_ROOM."""
     if lacks_nodes(tree, 1):
         return L.OUT_OF_ROOM
     new_node = take_node(tree, L.PENDING)
@@ -222,9 +222,9 @@ def begin_beside(tree: Tree, build: Build, node: int) -> int:
 
 @leaf
 def _collect_leaf(tree: Tree, build: Build, row: Row, budget: int) -> int:
-    """Collect entries of the leaf on top of the walk, from the last one; return what is left to be spent.
+    """Collect entries of the leaf on top of the walk, last one first; return the remaining budget.
 
-    What leaves meanwhile moves the last entry to a lower place, so none is missed.
+    A removal meanwhile moves the last entry to a lower place, so none is missed.
     """
     top = int(build.state[L.WALK_COUNT]) - 1
     if build.walk_places[top] == L.NOTHING:
@@ -248,7 +248,7 @@ def _collect_leaf(tree: Tree, build: Build, row: Row, budget: int) -> int:
 
 @kernel
 def collect(tree: Tree, build: Build, budget: int) -> int:
-    """Collect clauses of what is being rebuilt; return FINISHED, MORE, or OUT_OF_ROOM."""
+    """Collect clauses of the subtree to be replaced; return FINISHED, MORE, or OUT_OF_ROOM."""
     state = build.state
     while state[L.WALK_COUNT] > 0:
         if budget <= 0:
@@ -279,7 +279,7 @@ def collect(tree: Tree, build: Build, budget: int) -> int:
 
 @kernel
 def switch_over(tree: Tree, build: Build) -> None:
-    """Put what was built in the place of the old, which is to be released."""
+    """Replace the old subtree, which is to be released, by the new one."""
     old, new = int(tree.meta[L.JOB_OLD]), int(tree.meta[L.JOB_NEW])
     parent = int(tree.nodes[old]["parent"])
     tree.nodes[new]["parent"] = parent
@@ -299,7 +299,7 @@ def switch_over(tree: Tree, build: Build) -> None:
 
 @kernel
 def release(tree: Tree, build: Build, budget: int) -> int:
-    """Give back what was replaced; return FINISHED, MORE, or OUT_OF_ROOM."""
+    """Free the replaced subtree; return FINISHED, MORE, or OUT_OF_ROOM."""
     if _release_below(tree, build, budget) == L.NOTHING:
         return L.OUT_OF_ROOM
     return L.FINISHED if build.state[L.WALK_COUNT] == 0 else L.MORE

@@ -1,4 +1,4 @@
-"""What is built anew: small subtrees at once, large ones beside the old, a slice at a time."""
+"""Rebuilds: small subtrees at once, large ones beside the old, a slice at a time."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from index.published.ap_tree.layout import Build, Numbers
 from index.square import Square
 
 _QUICK_MAX = 2_000
-"""Subtrees of so many entries are built anew at once: it takes about a millisecond."""
+"""Subtrees of up to this many entries are rebuilt at once: it takes about a millisecond."""
 _SLICE = 10_000
-"""Looks at clauses in a slice: 2 ms on the average at a million clauses, where looks miss the caches."""
+"""Accesses to clauses in a slice: 2 ms on average at a million clauses, where they miss the caches."""
 _RIDE = 4_000
 _RIDE_EACH = 16
-"""Looks that ride along with a call, and with each of its rows."""
+"""Accesses that a call does for a rebuild, and for each of its rows."""
 _ALL = 1 << 40
 _BULK_LEAST = 1_000
-"""So many clauses, more than there are in the tree already, are built into a tree at once."""
+"""This many new clauses, if more than the tree has already, are built into a tree at once."""
 
 
 class _Stage(Enum):
@@ -40,46 +40,46 @@ class _Stage(Enum):
 
 
 class Cargo(Protocol):
-    """What lies in nodes beside clauses, and goes along where they are built anew."""
+    """Items in nodes other than clauses, which move with rebuilds."""
 
     def clear(self) -> None:
-        """Forget all: there are no nodes any more."""
+        """Delete all items: there are no nodes any more."""
 
     def load_all(self) -> None:
-        """Put everything into the tree, the whole of which was built anew."""
+        """Insert all items into the tree, which was rebuilt as a whole."""
 
     def take_off(self, node: int) -> None:
-        """Take off what lies in a node and below, which is to be taken apart."""
+        """Remove the items of a node and below, which is to be rebuilt."""
 
     def put_back(self, node: int, order: Numbers) -> None:
-        """Put that back: the node was built anew, by this order."""
+        """Insert these again: the node was rebuilt, with this order."""
 
     def begin_carrying(self) -> None:
-        """Begin to carry into what was built beside."""
+        """Start to insert items into the new subtree."""
 
     def carry(self, budget: int) -> bool:
-        """Carry some of what belongs there into it; return whether all is there."""
+        """Insert some of the items that belong there; return whether all are done."""
 
     def end_carrying(self, old: int) -> None:
-        """Take note that it has taken the place of the old one."""
+        """Record that the new subtree has replaced the old one."""
 
     def let_go(self, budget: int) -> bool:
-        """Give some of what lay in the old one back; return whether that is all."""
+        """Free some of the items of the old subtree; return whether all are done."""
 
 
 class Rebuilds:
-    """Builds.
+    """Builds and rebuilds of a tree.
 
     Parameters
     ----------
     arrays
-        Those of the tree.
+        The arrays of the tree.
     square
-        Where most clauses are; by default as far as there are any.
+        The square that contains most clauses; by default about the existing ones.
     is_rarest_first
         Whether the order of keywords begins with the rarest, otherwise with the most frequent.
     cargo
-        What goes along.
+        The items that move with rebuilds.
     """
 
     def __init__(
@@ -100,13 +100,13 @@ class Rebuilds:
         self._extent: Floats = np.array([np.inf, np.inf, -np.inf, -np.inf])
         self.count = 0
         self.spent_s = 0.0
-        """How long it took to build nodes anew that had parts, and whatever was built beside."""
+        """The time spent on rebuilding nodes that had parts, and on builds in slices."""
         self.plant()
 
-    # -- what the tree is told ---------------------------------------------------------------------
+    # -- changes reported by the tree -------------------------------------------------------------
 
     def know(self, boxes: Boxes, required: KeywordLists) -> None:
-        """Take note of clauses that come."""
+        """Record new clauses."""
         self.know_boxes(boxes)
         arrays = self._arrays
         arrays.know_keywords(
@@ -117,14 +117,14 @@ class Rebuilds:
             self._know_codes(len(required.ids))
 
     def know_boxes(self, boxes: Boxes) -> None:
-        """Take note of boxes that come."""
+        """Record new boxes."""
         if len(boxes):
             mine = (boxes.x1_m.min(), boxes.y1_m.min(), -boxes.x2_m.max(), -boxes.y2_m.max())
             signs = np.array([1.0, 1.0, -1.0, -1.0])
             self._extent = signs * np.minimum(signs * self._extent, mine)
 
     def forget(self, required: KeywordLists) -> None:
-        """Take note of clauses that go."""
+        """Record removed clauses."""
         np.subtract.at(self._arrays.frequency, required.ids, 1)
 
     # -- all at once -------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class Rebuilds:
         return count >= _BULK_LEAST and 2 * count > len(self._arrays.table)
 
     def plant(self) -> None:
-        """Build the whole tree anew at once. O(clauses log clauses)."""
+        """Build the whole tree at once. O(clauses log clauses)."""
         arrays = self._arrays
         arrays.clear()
         if self._cargo:
@@ -155,7 +155,7 @@ class Rebuilds:
             self._cargo.load_all()
 
     def settle(self, nodes: list[int]) -> None:
-        """Build nodes anew: at once, or beside, or, if something else is being built, later."""
+        """Rebuild nodes: at once, or in slices, or, if another build is in progress, later."""
         arrays = self._arrays
         for node in nodes:
             where = rebuild_kernels.whereabouts(arrays.tree(), self.job(), node)
@@ -207,22 +207,22 @@ class Rebuilds:
     # -- slice by slice ----------------------------------------------------------------------------
 
     def job(self) -> Build:
-        """Return what is being built beside."""
+        """Return the build in progress."""
         return self.job_arrays.build(self._arrays.job_order)
 
     def begin_all(self) -> None:
-        """Begin to build the whole tree anew, if nothing is being built."""
+        """Start a rebuild of the whole tree, unless a build is in progress."""
         if self._stage == _Stage.NONE:
             self._begin(int(self._arrays.meta[L.ROOT]))
 
     def ride(self, row_count: int) -> None:
-        """Go on with what is being built, by as much as a call may take on."""
+        """Continue the build in progress, with the budget of one call."""
         if self._stage != _Stage.NONE:
             with self._timed():
                 self._step(_RIDE + _RIDE_EACH * row_count)
 
     def advance(self) -> bool:
-        """Do a slice; return whether there is more to do."""
+        """Do a slice; return whether more is pending."""
         if self._stage != _Stage.NONE:
             with self._timed():
                 self._step(_SLICE)
@@ -250,7 +250,7 @@ class Rebuilds:
         self._stage = _Stage.COLLECT
 
     def _step(self, budget: int) -> None:
-        """Do some of what is to be done next."""
+        """Do a part of the next phase."""
         arrays = self._arrays
         if self._stage in (_Stage.CARRY, _Stage.LET_GO):
             self._step_cargo(budget)
@@ -288,7 +288,7 @@ class Rebuilds:
             self._stage = _Stage.NONE
 
     def _switch_over(self) -> None:
-        """Have what was built serve in the place of the old."""
+        """Replace the old subtree by the new one."""
         arrays = self._arrays
         old = int(arrays.meta[L.JOB_OLD])
         rebuild_kernels.switch_over(arrays.tree(), self.job())
@@ -301,17 +301,17 @@ class Rebuilds:
     # -- the rest ----------------------------------------------------------------------------------
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._quick.memory_bytes() + self.job_arrays.memory_bytes()
 
     def _know_codes(self, new: int) -> None:
-        """Make room for codes of so many keywords that may be new."""
+        """Make space for the codes of this many keywords that may be new."""
         known = max(int(self._arrays.order[0]), int(self._arrays.job_order[0]))
         for mine in (self._quick, self.job_arrays):
             mine.know_codes(known + new + 1)
 
     def _set_region(self, root: int) -> None:
-        """Give a root its region: the square, or a box about all boxes so far."""
+        """Set the region of a root: the square, or a box about all boxes so far."""
         row = self._arrays.nodes[root]
         x1_m, y1_m, x2_m, y2_m = self._extent.tolist()
         if self._square is not None:

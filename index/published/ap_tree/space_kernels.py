@@ -1,7 +1,7 @@
-"""How the region of a node is divided into cells (section 3.3.3): each axis for itself, by a sample.
+"""Dividing the region of a node into cells (section 3.3.3): each axis separately, by a sample.
 
-Candidates for edges are where clauses begin and end. Hit probabilities are those of sampled objects in
-the region, together with a few that are spread evenly: all that count where none were sampled.
+Candidate edges are the edges of clauses. Hit probabilities are those of sampled objects in the region,
+plus a few that are evenly distributed, and the latter alone if none were sampled.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from index.published.ap_tree.node_kernels import has_within
 from safe_region.jit import leaf
 
 _SPREAD = 8.0
-"""So many objects, spread evenly over a region, are added to those that were seen in it."""
+"""This many evenly distributed objects are added to the sampled ones of a region."""
 _SORT = 4
-"""Row of `boxes` in which coordinates are sorted, and the next."""
+"""The first of two rows of `boxes` in which coordinates are sorted."""
 
 
 @leaf
@@ -40,7 +40,7 @@ def _sort(numbers: Floats, count: int) -> None:
 
 @leaf
 def sample_boxes(tree: Tree, build: Build, head: int, count: int) -> tuple[int, int]:
-    """Sample the boxes of a chain; return how many, and how many more contain the region."""
+    """Sample the boxes of a chain; return their number, and that of boxes that contain the region."""
     row = tree.nodes[build.state[L.NODE]]
     stride = 1 + (count - 1) // L.SAMPLE_MAX
     chunks = build.chunks
@@ -73,7 +73,7 @@ def sample_boxes(tree: Tree, build: Build, head: int, count: int) -> tuple[int, 
 
 @leaf
 def sample_positions(tree: Tree, build: Build, row: Row) -> int:
-    """Take the positions of sampled objects that lie in a region; return how many."""
+    """Copy the positions of sampled objects that lie in a region; return their number."""
     count = 0
     for i in range(min(tree.meta[L.POSITION_COUNT], L.POSITIONS_MAX)):
         x_m, y_m = tree.positions[2 * i], tree.positions[2 * i + 1]
@@ -86,7 +86,7 @@ def sample_positions(tree: Tree, build: Build, row: Row) -> int:
 
 @leaf
 def _write_units(build: Build, axis: int, taken: int, seen: int, begin_m: float, end_m: float) -> int:
-    """Write candidate edges of an axis, weights and probabilities between them; return how many."""
+    """Write candidate edges of an axis, weights and probabilities between them; return their number."""
     edges, units = build.edges, build.units
     lows, highs = build.boxes[_SORT], build.boxes[_SORT + 1]
     count = 0
@@ -127,7 +127,7 @@ def _write_units(build: Build, axis: int, taken: int, seen: int, begin_m: float,
         units.high[found] = i_high
         evenly = _SPREAD * (edge - begin_m) / (end_m - begin_m)
         units.hit[found] = (i_seen + evenly) / (seen + _SPREAD)
-    units.low[found] = taken  # what lies beyond the border belongs to the cells there
+    units.low[found] = taken  # clauses beyond the border belong to the cells there
     return found
 
 
@@ -135,7 +135,7 @@ def _write_units(build: Build, axis: int, taken: int, seen: int, begin_m: float,
 def divide_axis(
     tree: Tree, build: Build, axis: int, taken: int, seen: int, most: int, chosen: Floats
 ) -> int:
-    """Divide an axis into at most so many stretches; write where they begin, return how many."""
+    """Divide an axis into at most `most` intervals; write their starts, return their number."""
     row = tree.nodes[build.state[L.NODE]]
     begin_m = row["x1_m"] if axis == 0 else row["y1_m"]
     end_m = row["x2_m"] if axis == 0 else row["y2_m"]
@@ -165,7 +165,7 @@ def _span_of(begins: Floats, count: int, coordinate: float) -> int:
 
 @leaf
 def weigh_cells(tree: Tree, build: Build, taken: int, seen: int, x_count: int, y_count: int) -> float:
-    """Write how likely each cell is to be hit, and its sampled clauses; return in how many these lie."""
+    """Write the hit probability of each cell and its sampled clauses; return the sum of the latter."""
     row = tree.nodes[build.state[L.NODE]]
     cells, columns, lines = build.cells, build.columns, build.lines
     width, height = row["x2_m"] - row["x1_m"], row["y2_m"] - row["y1_m"]

@@ -223,7 +223,10 @@ def _summarize_inner(trees: Trees, node: int) -> None:
 
 @leaf
 def take_out(trees: Trees, objects: Objects, place: int) -> int:
-    """Take an entry out of its leaf, count one less up to the root; return the leaf. Merges nothing."""
+    """Remove an entry from its leaf and decrement the counts up to the root; return the leaf.
+
+    Merges nothing.
+    """
     nodes = trees.nodes
     node = int(trees.blocks[place // BLOCK_CAPACITY]["node"])
     row = nodes[node]

@@ -84,7 +84,7 @@ class Question(NamedTuple):
     norm: float  # of all of them, as `text_distance` takes it
     ranks: Ints  # by word, the rank at which its postings are scanned
     bits: Ints  # of the words that the index has, by rank
-    least_m: npt.NDArray[np.float64]  # `least_share` by common keywords and the object's, up to the last
+    least_m: npt.NDArray[np.float64]  # `least_share` by common keywords and the object's, up to a limit
 
 
 class Kept(NamedTuple):

@@ -37,7 +37,7 @@ def square_of(x_m: Floats, y_m: Floats) -> Square:
         away = np.maximum(np.abs(x_m - middle_x), np.abs(y_m - middle_y))
     half_m = _MARGIN * float(np.quantile(away, _QUANTILE, method="lower"))
     largest = float(np.finfo(np.float64).max) / 4
-    smallest = max(1.0, abs(middle_x), abs(middle_y)) * 1e-9  # below this halves would round away
+    smallest = max(1.0, abs(middle_x), abs(middle_y)) * 1e-9  # below this, halves vanish in rounding
     return Square(middle_x, middle_y, min(max(half_m, smallest), largest))
 
 
