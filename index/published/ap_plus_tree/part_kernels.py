@@ -36,7 +36,7 @@ from safe_region.jit import leaf
 
 @leaf
 def lacks_chunks_below(lists: Lists, node: int, part_count: int) -> bool:
-    """Whether chunks may be wanting when so many parts of a node come into being, or one is extended."""
+    """Return whether chunks may be lacking to create this many parts of a node, or to extend one."""
     waiting = int(lists.counts[LISTS * node + WAITING])
     return waiting > 0 and lacks_chunks(lists, 2 * part_count * chunks_for(waiting))
 

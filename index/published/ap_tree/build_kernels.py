@@ -32,7 +32,7 @@ from safe_region.jit import kernel, leaf
 
 @kernel
 def advance(tree: Tree, build: Build, budget: int) -> int:
-    """Build on, for about so many looks at clauses; return FINISHED, MORE, or OUT_OF_ROOM."""
+    """Build on, for about `budget` accesses to clauses; return FINISHED, MORE, or OUT_OF_ROOM."""
     state = build.state
     while budget > 0:
         phase = state[L.PHASE]

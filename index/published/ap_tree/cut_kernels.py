@@ -1,4 +1,4 @@
-"""How units in a row are cut into parts: Algorithm 2 (optimal) and Algorithm 3 (heuristic) of the paper.
+"""Dividing a sequence of units into parts: Algorithms 2 (optimal) and 3 (heuristic) of the paper.
 
 Units are keywords in their order, or places between the edges of clauses along an axis.
 """

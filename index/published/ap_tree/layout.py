@@ -40,7 +40,7 @@ SPREAD_MAX = 6.0
 CLAUSE_DTYPE = np.dtype(
     [
         *CLAUSE_FIELDS,
-        ("generation", np.int32),  # goes up when the clause, or the slot's next one, leaves its place
+        ("generation", np.int32),  # incremented when the clause, or the slot's next one, leaves its place
         ("mark", np.int32),  # number of the last rebuild that includes it
     ],
     align=True,

@@ -60,7 +60,7 @@ def lacks_entries(tree: Tree, node: int, count: int) -> bool:
 
 @leaf
 def make_room(tree: Tree, node: int, count: int) -> None:
-    """Give a leaf a run for so many entries, if it has none. There is one."""
+    """Allocate a run for this many entries to a leaf, if it has none. Such a run must be free."""
     row = tree.nodes[node]
     room = int(row["room"])
     size_class = class_of(count)

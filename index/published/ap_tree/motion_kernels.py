@@ -51,7 +51,7 @@ def _sample(tree: Tree, build: Build, head: int, count: int) -> int:
 
 @leaf
 def _span_of(offset_m: float, length_m: float, side: int) -> int:
-    """Return which of so many stretches an offset lies in; lengths go on behind each other (Fig. 9)."""
+    """Return the interval that contains an offset; intervals repeat beyond the end (Fig. 9)."""
     if abs(offset_m) > _FAR * length_m:
         return 0
     share = offset_m / length_m

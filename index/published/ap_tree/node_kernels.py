@@ -225,7 +225,7 @@ def cut_before(tree: Tree, row: Row, code: int, begin: int) -> int:
 
 @leaf
 def find_cut(tree: Tree, row: Row, code: int, begin: int) -> int:
-    """Return the part whose cut a code lies in, DUMMY if in none. Cuts before `begin` are passed over."""
+    """Return the part whose cut contains a code, DUMMY if none. Cuts before `begin` are skipped."""
     number = cut_before(tree, row, code, begin)
     if number >= begin and code <= tree.parts[int(row["start"]) + number]["high"]:
         return number
@@ -312,7 +312,7 @@ def _lies_in(root_low: float, root_high: float, low: float, high: float, coordin
 
 @leaf
 def is_in_region(root: Row, row: Row, x_m: float, y_m: float) -> bool:
-    """Whether a position is in the region of a node; regions at the border of the root go on for ever."""
+    """Return whether a position is in the region of a node; regions at the root's border are endless."""
     return _lies_in(root["x1_m"], root["x2_m"], row["x1_m"], row["x2_m"], x_m) and _lies_in(
         root["y1_m"], root["y2_m"], row["y1_m"], row["y2_m"], y_m
     )

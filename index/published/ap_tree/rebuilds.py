@@ -130,7 +130,7 @@ class Rebuilds:
     # -- all at once -------------------------------------------------------------------------------
 
     def is_bulk(self, count: int) -> bool:
-        """Whether so many clauses that came are to be built into a tree with those there were."""
+        """Return whether this many new clauses should be built into a tree with the present ones."""
         return count >= _BULK_LEAST and 2 * count > len(self._arrays.table)
 
     def plant(self) -> None:

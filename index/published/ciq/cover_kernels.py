@@ -1,4 +1,4 @@
-"""Covering cells: which a subscription has, what must be shared in each, and its postings there."""
+"""Covering cells: those of a subscription, the required similarity in each, and its postings there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plant(cover: Cover, x_m: float, y_m: float, half_m: float) -> None:
 
 @leaf
 def cell_at(cover: Cover, x_m: float, y_m: float) -> int:
-    """Return the smallest cell in which a point lies."""
+    """Return the smallest cell that contains a point."""
     cell = L.ROOT
     while cover.cells[cell]["first_child"] != L.NO_CELL:
         cell = child_of(cover.cells, cell, x_m, y_m)
@@ -42,10 +42,10 @@ def cell_at(cover: Cover, x_m: float, y_m: float) -> int:
 
 @leaf
 def text_bound(row: Row, away_m: float) -> float:
-    """MinT: the least similarity of an object that matters, so many metres away or more.
+    """Return MinT: the least similarity of an object that matters at this distance or more.
 
-    That is lambda_T of Skype's equation 2. It is not above 0 where any similarity will do, and above 1
-    where none does.
+    That is lambda_T of Skype's equation 2. It is not above 0 if any similarity suffices, and above 1 if
+    none does.
     """
     away = max(0.0, away_m - row["radius_m"])
     reach = row["reach_m"]
@@ -75,7 +75,7 @@ def write_bounds(cover: Cover, slot: int) -> None:
 
 @leaf
 def covering_cell(cover: Cover, cell: int, number: int) -> int:
-    """Return one of the 1 + 3 * levels cells that cover the plane for whoever lies in the smallest."""
+    """Return one of the 1 + 3 * levels cells that cover the plane for the items of a smallest cell."""
     if number == 0:
         return cell
     up = (number - 1) // (L.CHILDREN - 1)
@@ -93,7 +93,7 @@ def _cell_count(cover: Cover) -> int:
 
 @leaf
 def _enter(cover: Cover, slot: int) -> bool:
-    """Enter a subscription into its cells, from the step on at which there was no room."""
+    """Insert a subscription into its cells, from the step at which space was lacking."""
     row = cover.subscriptions[slot]
     start, count = int(row["keyword_start"]), int(row["keyword_count"])
     step = int(cover.meta[L.DONE_STEPS])
@@ -111,7 +111,7 @@ def _enter(cover: Cover, slot: int) -> bool:
 
 @kernel
 def enter_all(cover: Cover, slots: Slots) -> bool:
-    """Enter subscriptions that have no cell; return whether all are done, or else wants more room."""
+    """Insert subscriptions that have no cell; return whether all are done, else space is lacking."""
     for i in range(int(cover.meta[L.DONE_ROWS]), slots.shape[0]):
         row = cover.subscriptions[slots[i]]
         if cover.meta[L.DONE_STEPS] == 0:
@@ -140,7 +140,7 @@ def _leave(cover: Cover, slot: int) -> None:
 
 @kernel
 def leave_all(cover: Cover, slots: Slots) -> None:
-    """Take subscriptions out of their cells."""
+    """Remove subscriptions from their cells."""
     for slot in slots:
         _leave(cover, slot)
 
@@ -155,7 +155,7 @@ def move_all(
     reach_m: Floats,
     reach_id: Ints,
 ) -> None:
-    """Give subscriptions new places and reaches; those that leave their cell have none afterwards."""
+    """Change positions and reaches of subscriptions; those that leave their cell have none afterwards."""
     for i in range(slots.shape[0]):
         row = cover.subscriptions[slots[i]]
         row["x_m"] = x_m[i]

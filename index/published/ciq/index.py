@@ -3,28 +3,29 @@
 Operations: insert and remove O(keywords * cells * list) a subscription; move O(cells) within the smallest
 cell, else the same; match the lists of an object's keywords in one cell of each level, merged.
 
-Plan: the plane is a quadtree of some levels. The cells that cover a subscription are those of the
-partition of the plane that is finest where it lies: at each level the three quarters in which it does not
-lie, and at the last the one in which it does. In each of them it has a textual bound MinT: how similar an
-object there must be at least, were it as near as the cell. Each cell has an inverted file, ordered by
+Plan: the plane is a quadtree of some levels. The cells that cover a subscription form the partition of
+the plane that is finest at its position: at each level the three quarters that do not contain it, and at
+the last level the one that does. In each of them it has a textual bound MinT: the least similarity that
+an object there must have if it were as near as the cell. Each cell has an inverted file, ordered by
 subscription. An object lies in one cell of each level. In each the lists of its keywords are merged,
-subscription by subscription; where the cosine is not below MinT, the subscription is verified.
+subscription by subscription; if the cosine is not below MinT, the subscription is verified.
 
 Source: section 2.2 and figure 2 of skype.txt, which describes the CIQ of its reference 12. That paper is
 not among ours. Without its time decay, as in Skype's evaluation.
 
 Our choices:
 - three levels, so ten covering cells (figure 2 has seven, which are two levels), see LEVELS;
-- subscriptions are in the order of their slots, which are reused, in place of their ids;
+- subscriptions are in the order of their slots, which are reused, instead of their ids;
 - the lists of keywords are merged by a heap;
-- MinT of a cell belongs to all of its distance: what is verified is tested in float64, by the definition.
+- MinT of a cell is for its nearest point, so every candidate is tested in float64, by the definition.
   With Jaccard and Dice MinT bounds the set-cosine, which is never less;
-- with weight 0 or an infinite reach MinT is infinite: it tells cells that are too far from others;
-- MinT is kept as float32, rounded down.
+- with weight 0 or an infinite reach MinT is infinite, with a sign that excludes only cells that are too
+  far away;
+- MinT is stored as float32, rounded down.
 
-Warnings: a keyword's list in a cell of the first level has three quarters of all that have the keyword,
-so that to insert elsewhere than at its end is slow. Cells are divided by place alone, not by how many
-subscriptions there are.
+Warnings: a keyword's list in a cell of the first level has three quarters of all subscriptions with the
+keyword, so that an insertion before its end is slow. Cells are divided by place alone, not by the number
+of subscriptions.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ LEVELS = 3
 and 426, 719, 1,156, 1,410 and 2,090 bytes a subscription."""
 _ROOM_MIN = 64
 _CHANGE = 2.0
-"""Without a square, one is looked for anew when there are so many times more subscriptions."""
+"""Without a square, the index chooses a new one when the number of subscriptions grows by this factor."""
 
 
 class Ciq:
@@ -65,7 +66,7 @@ class Ciq:
     square
         The root; by default the index finds its own.
     levels
-        How often it is divided: a subscription has 1 + 3 * levels covering cells.
+        The number of divisions: a subscription has 1 + 3 * levels covering cells.
     """
 
     def __init__(self, square: Square | None = None, levels: int = LEVELS) -> None:
@@ -98,7 +99,7 @@ class Ciq:
         self._enter(slots)
 
     def move(self, reaches: ReachBatch) -> None:
-        """Give subscriptions a new place and reach."""
+        """Change the positions and reaches of subscriptions."""
         slots = self._table.slots(reaches.ids)
         cover_kernels.move_all(
             self._cover(),
@@ -118,7 +119,7 @@ class Ciq:
         self._table.discard(slots)
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find who is affected."""
+        """Find the affected subscriptions."""
         cover, arrivals = self._cover(), self._table.arrivals(objects)
         most = int(np.diff(objects.keywords.offsets).max(initial=0))
         heap = Heap(np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32))
@@ -133,11 +134,11 @@ class Ciq:
         )
 
     def observe(self, objects: ObjectBatch) -> None:
-        """Do nothing: there is nothing to learn."""
+        """Do nothing: this index does not adapt to objects."""
 
     @property
     def candidate_count(self) -> int:
-        """How many subscriptions were verified so far."""
+        """Return the number of subscriptions verified so far."""
         return int(self._seen[0])
 
     def check(self) -> None:
@@ -146,13 +147,13 @@ class Ciq:
         check_cover(self._cover(), self._table.used())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         arrays = (self._cells, self._bounds, self._lists, self._list_keys, self._list_values)
         runs = sum(array.nbytes for array in self._postings)
         return runs + sum(array.nbytes for array in arrays) + self._table.memory_bytes()
 
     def _plant(self) -> None:
-        """Begin without entries."""
+        """Create the arrays without entries."""
         self._meta: Ints = np.zeros(L.META_SIZE, dtype=np.int64)
         self._meta[[GROUP_FREE, L.FREE_LIST]] = L.NO_LIST
         cells = L.CHILDREN * sum(L.CHILDREN**level for level in range(self._levels)) + L.CHILDREN
@@ -185,7 +186,7 @@ class Ciq:
         )
 
     def _grow(self) -> None:
-        """Lengthen what a kernel said it lacks."""
+        """Lengthen the arrays that a kernel reported as full."""
         lists, keys, postings = self._meta[[L.LISTS_WANTED, L.KEYS_WANTED, L.POSTINGS_WANTED]].tolist()
         self._meta[[L.LISTS_WANTED, L.KEYS_WANTED, L.POSTINGS_WANTED]] = 0
         if lists:

@@ -1,4 +1,4 @@
-"""What must always hold in a CIQ index, from the definitions. For tests; slow."""
+"""The invariants of a CIQ index, from the definitions. For tests; slow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_cover(cover: Cover, used: Slots) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     if cover.meta[DONE_ROWS] or cover.meta[DONE_STEPS]:
         raise InconsistentIndexError("subscriptions are waiting to be entered")
@@ -43,7 +43,7 @@ def check_cover(cover: Cover, used: Slots) -> None:
 
 
 def _covering(cover: Cover, cell: int) -> list[tuple[int, int]]:
-    """Return the cells that cover a subscription in a smallest cell, with their columns in `bounds`."""
+    """Return the cells that cover the items of a smallest cell, with their columns in `bounds`."""
     found = []
     for level in range(cover.levels - 1, -1, -1):
         first = int(cover.cells[int(cover.cells[cell]["parent"])]["first_child"])

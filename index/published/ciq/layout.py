@@ -1,4 +1,4 @@
-"""Rows of CIQ, and the numbers that stand for nothing."""
+"""Row layouts and sentinels of CIQ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_CELL = -1
 SUBSCRIPTION_DTYPE = np.dtype(
     [
         *SUBSCRIPTION_FIELDS,
-        ("cell", np.int32),  # of the smallest size, in which it lies; NO_CELL while it is not entered
+        ("cell", np.int32),  # the smallest cell that contains it; NO_CELL before its insertion
     ],
     align=True,
 )
@@ -46,7 +46,7 @@ LIST_DTYPE = np.dtype(
 
 POSTING_DTYPE = np.dtype(
     [
-        ("slot", np.int32),  # of the subscription; lists are in increasing order of it
+        ("slot", np.int32),  # of the subscription; the order of lists is increasing by slot
         ("weight", np.float32),  # of the keyword in the subscription's vector, rounded up
     ],
 )
@@ -55,7 +55,7 @@ POSTING_DTYPE = np.dtype(
 LIST_END = 3  # every row from here on is unused
 FREE_LIST = 4
 LIST_COUNT = 5
-DONE_ROWS = 6  # how far a kernel came that stopped for want of room
+DONE_ROWS = 6  # progress of a kernel that stopped for lack of space
 DONE_STEPS = 7
 LISTS_WANTED = 8
 KEYS_WANTED = 9
@@ -72,7 +72,8 @@ class Cover(NamedTuple):
     uses: Slots
     cells: Rows
     bounds: Singles
-    """MinT: by slot, then level and quarter. The own quarter counts on the last level only."""
+    """MinT: by slot, then level and quarter. The quarter of the subscription itself counts on the last
+    level only."""
     lists: Rows
     list_keys: Ints
     list_values: Values

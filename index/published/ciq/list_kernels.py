@@ -1,6 +1,6 @@
 """Inverted files: a list of each keyword in each cell, in increasing order of slots.
 
-Operations: find O(1); insert and remove O(list), for what lies behind moves.
+Operations: find O(1); insert and remove O(list), since the later postings move.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOW = 0xFFFFFFFF
 
 @leaf
 def key_of(cell: int, word: int) -> int:
-    """Return where a keyword in a cell is hashed."""
+    """Return the hash key of a keyword in a cell."""
     return (int(cell) << 32) | (int(word) & _LOW)
 
 
@@ -31,7 +31,7 @@ def list_of(cover: Cover, cell: int, word: int) -> int:
 
 @leaf
 def place_in(cover: Cover, number: int, slot: int) -> int:
-    """Return where in a list the first posting is that is not before a slot's."""
+    """Return the place in a list of the first posting that is not before a slot's."""
     low = int(cover.lists[number]["start"])
     high = low + int(cover.lists[number]["count"])
     while low < high:
@@ -45,7 +45,7 @@ def place_in(cover: Cover, number: int, slot: int) -> int:
 
 @leaf
 def _made(cover: Cover, cell: int, word: int) -> int:
-    """Begin a list; return NO_LIST if there is no room."""
+    """Create a list; return NO_LIST if space is lacking."""
     meta = cover.meta
     if meta[L.FREE_LIST] == L.NO_LIST and meta[L.LIST_END] >= cover.lists.shape[0]:
         meta[L.LISTS_WANTED] = 1
@@ -69,7 +69,7 @@ def _made(cover: Cover, cell: int, word: int) -> int:
 
 @leaf
 def insert_posting(cover: Cover, cell: int, word: int, slot: int, weight: float) -> bool:
-    """Enter a subscription into the list of a keyword in a cell; return whether there was room."""
+    """Insert a subscription into the list of a keyword in a cell; return whether there was space."""
     number = list_of(cover, cell, word)
     if number == L.NO_LIST:
         number = _made(cover, cell, word)
@@ -95,7 +95,7 @@ def insert_posting(cover: Cover, cell: int, word: int, slot: int, weight: float)
 
 @leaf
 def remove_posting(cover: Cover, cell: int, word: int, slot: int) -> None:
-    """Take a subscription out of the list of a keyword in a cell."""
+    """Remove a subscription from the list of a keyword in a cell."""
     number = list_of(cover, cell, word)
     row = cover.lists[number]
     row["count"] -= 1

@@ -1,4 +1,4 @@
-"""Who is affected by a new object: document at a time, in each cell in which it lies."""
+"""Finding the subscriptions that a new object affects: document at a time, in each cell of the object."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from safe_region.jit import kernel, leaf
 
 
 class Scratch(NamedTuple):
-    """Room for the lists of an object's keywords in a cell."""
+    """Scratch for the lists of an object's keywords in a cell."""
 
     vector: Vector
-    heap: Heap  # the list of each keyword, by the slot that is next in it
-    places: Slots  # of each keyword: its next posting
+    heap: Heap  # the list of each keyword, by its next slot
+    places: Slots  # by keyword: its next posting
     ends: Slots
 
 
 @leaf
 def _open_lists(cover: Cover, cell: int, scratch: Scratch, count: int) -> int:
-    """Begin with the lists of an object's keywords in a cell; return how many there are."""
+    """Start the lists of an object's keywords in a cell; return their number."""
     size = 0
     for j in range(count):
         number = list_of(cover, cell, scratch.vector.words[j])
@@ -56,7 +56,7 @@ def _match_cell(
     total: int,
     seen: Ints,
 ) -> int:
-    """Find who is affected of those that a cell covers; `bound` is its column in `bounds`."""
+    """Find the affected subscriptions that a cell covers; `bound` is its column in `bounds`."""
     records = cover.postings.records
     heap = scratch.heap
     size = _open_lists(cover, cell, scratch, count)
@@ -88,7 +88,7 @@ def match(
 ) -> int:
     """Write the matches of objects from a row on, as CSR; return the first that is not done.
 
-    `seen[0]` counts what was verified for those that are.
+    `seen[0]` counts the verified subscriptions of the objects that are done.
     """
     for i in range(row, arrivals.ids.shape[0]):
         arrival = arrival_at(arrivals, i)

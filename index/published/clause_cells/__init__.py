@@ -1,4 +1,4 @@
-"""Clauses in cells of quadtrees, where a cost model says: what the IQ-Tree and the RQ-Tree share."""
+"""Clauses in cells of quadtrees, chosen by a cost model: the common part of IQ-Tree and RQ-Tree."""
 
 from index.published.clause_cells.trees import CellTrees
 

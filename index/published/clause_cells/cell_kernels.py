@@ -1,6 +1,6 @@
-"""Cells that hold clauses: how they begin, multiply, count what is entered, and go.
+"""Cells with clauses: creation, division, counts of entries, and release.
 
-Operations: each O(1), but for `count_entry` and `discount_entry`, O(depth).
+Operations: each O(1), except `count_entry` and `discount_entry`, O(depth).
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ KEYWORD_FIRST = 11
 ROOT = 12
 """In meta: the root of the one tree; NO_NODE if each key has its own."""
 CANDIDATES = 13
-"""In meta: clauses that were verified one by one, and that the caller has not counted yet."""
+"""In meta: clauses verified one by one that the caller has not counted yet."""
 META_SIZE = 14
 
 DEPTH_MAX = 12
 """A cell at this depth is 4,096 times smaller than the root's square."""
 
 STACK_MAX = 3 * DEPTH_MAX + 4
-"""Cells that a walk keeps in mind."""
+"""The maximum number of cells on a walk's stack."""
 
 CELLS_FULL = -3
 
 
 @leaf
 def _set_empty(cells: Cells, cell: int) -> None:
-    """Make a new cell one without entries."""
+    """Reset a new cell to one without entries."""
     cells.cells[cell]["count"] = 0
     cells.cells[cell]["own_count"] = 0
     if cells.meta[KEYWORD_FIRST]:
@@ -60,13 +60,13 @@ def _set_empty(cells: Cells, cell: int) -> None:
 
 @leaf
 def has_root(cells: Cells) -> bool:
-    """Whether a root can be taken."""
+    """Return whether a root can be allocated."""
     return bool(cells.meta[ROOT_FREE] != NO_NODE or cells.meta[GROUP_END] < cells.cells.shape[0])
 
 
 @leaf
 def plant(cells: Cells) -> int:
-    """Begin a tree; return its root. The caller has made sure of room."""
+    """Create a tree; return its root. The caller has verified the capacity."""
     meta = cells.meta
     root = take_rows(cells.cells["parent"], meta, ROOT_FREE, meta, GROUP_END, 1)
     set_root(cells.cells, root, cells.square[0], cells.square[1], cells.square[2])
@@ -84,7 +84,7 @@ def root_of(cells: Cells, keyword: int) -> int:
 
 @leaf
 def divide(cells: Cells, cell: int) -> bool:
-    """Make sure that a cell has children; return whether there was room."""
+    """Ensure that a cell has children; return whether there was space."""
     if cells.cells[cell]["first_child"] != NO_NODE:
         return True
     if group_room(cells.cells, cells.meta) == 0:
@@ -98,7 +98,7 @@ def divide(cells: Cells, cell: int) -> bool:
 
 @leaf
 def count_entry(cells: Cells, cell: int) -> None:
-    """Count an entry at a cell, and below all above."""
+    """Count an entry at a cell, and as below each of its ancestors."""
     cells.cells[cell]["own_count"] += 1
     while cell != NO_NODE:
         cells.cells[cell]["count"] += 1
@@ -107,7 +107,7 @@ def count_entry(cells: Cells, cell: int) -> None:
 
 @leaf
 def discount_entry(cells: Cells, cell: int) -> None:
-    """Count an entry at a cell no more, and give back children that have none."""
+    """Discount an entry at a cell, and free children that have none."""
     cells.cells[cell]["own_count"] -= 1
     while cell != NO_NODE:
         row = cells.cells[cell]
@@ -120,7 +120,7 @@ def discount_entry(cells: Cells, cell: int) -> None:
 
 @leaf
 def fell(cells: Cells, keyword: int) -> None:
-    """Give back the root of a key's tree without entries."""
+    """Free the root of a key's tree without entries."""
     word = cells.words[word_of(cells, keyword)]
     give_back_rows(cells.cells["parent"], cells.meta, ROOT_FREE, int(word["root"]))
     word["root"] = NO_NODE
@@ -128,7 +128,7 @@ def fell(cells: Cells, keyword: int) -> None:
 
 @leaf
 def meets(cells: Cells, cell: int, x1_m: float, y1_m: float, x2_m: float, y2_m: float) -> bool:
-    """Whether a closed box meets a cell, which is half-open."""
+    """Return whether a closed box intersects a cell, which is half-open."""
     row = cells.cells[cell]
     return bool(
         x1_m < row["x_max"] and x2_m >= row["x_min"] and y1_m < row["y_max"] and y2_m >= row["y_min"]
@@ -146,7 +146,7 @@ def push_children(
     stack: npt.NDArray[np.int32],
     depth: int,
 ) -> int:
-    """Put the children of a cell that have entries and meet a box on a stack; return its new depth."""
+    """Push the children of a cell that have entries and intersect a box; return the new depth."""
     first = int(cells.cells[cell]["first_child"])
     if first == NO_NODE:
         return depth

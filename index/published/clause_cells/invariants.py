@@ -1,4 +1,4 @@
-"""What must always hold of clauses in cells, from the definitions. For tests; slow."""
+"""The invariants of clauses in cells, from the definitions. For tests; slow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check(cells: Cells, table: SlotTable) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     used = table.used().tolist()
     _check_words(cells, table, used)
@@ -55,7 +55,7 @@ def _check_words(cells: Cells, table: SlotTable, used: list[int]) -> None:
 
 
 def _check_clauses(cells: Cells, table: SlotTable, used: list[int]) -> dict[tuple[int, int], list[int]]:
-    """Verify where clauses are entered; return who is to be in which list."""
+    """Verify the cells of clauses; return the expected clauses of each list."""
     lists: dict[tuple[int, int], list[int]] = {}
     for slot in used:
         row = table.rows[slot]
@@ -80,7 +80,7 @@ def _check_clauses(cells: Cells, table: SlotTable, used: list[int]) -> dict[tupl
 
 
 def _reached(cells: Cells, root: int, slot: int, homes: set[int]) -> list[int]:
-    """Cells that meet a clause's box, down to its homes, or to leaves where there is none."""
+    """Return the cells that intersect a clause's box, down to its homes, or to leaves without one."""
     box = [float(cells.clauses[slot][name]) for name in ("x1_m", "y1_m", "x2_m", "y2_m")]
     found = []
     stack = [root]
@@ -120,7 +120,7 @@ def _check_lists(cells: Cells, lists: dict[tuple[int, int], list[int]]) -> None:
 
 
 def _check_cells(cells: Cells, own: Counter[int], keys: set[int]) -> None:
-    """Verify the trees, what they count, and the pool that cells come from."""
+    """Verify the trees, their counts, and the pool of cells."""
     if cells.meta[cell_kernels.KEYWORD_FIRST]:
         roots = [cell_kernels.root_of(cells, keyword) for keyword in sorted(keys)]
     else:
@@ -143,7 +143,7 @@ def _check_cells(cells: Cells, own: Counter[int], keys: set[int]) -> None:
 
 
 def _check_tree(cells: Cells, root: int, own: Counter[int]) -> int:
-    """Verify one tree; return how many cells it has."""
+    """Verify one tree; return the number of its cells."""
     order = [root]
     for cell in order:
         first = int(cells.cells[cell]["first_child"])
@@ -179,7 +179,7 @@ def _check_quarter(cells: Cells, cell: int, child: int, quarter: int) -> None:
 
 
 def _check_seen(cells: Cells) -> None:
-    """Verify that each grid has counted all objects, and each cell what its quarters have."""
+    """Verify that each grid has counted all objects, and each cell the sum of its quarters."""
     end = 0
     grids = []
     for level in range(workload_kernels.LEVELS):

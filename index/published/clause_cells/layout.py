@@ -18,13 +18,13 @@ Rows = npt.NDArray[Any]
 CLAUSE_DTYPE = np.dtype(
     [
         *CLAUSE_FIELDS,
-        ("word", np.int32),  # its key: the required keyword under which it is entered
-        ("home", np.int32),  # the cell where it is entered; of several, the first record of their run
-        ("home_count", np.int32),  # cells where it is entered; 0 before it is
+        ("word", np.int32),  # its key: the required keyword under which it is inserted
+        ("home", np.int32),  # the cell with its entry; of several, the first record of their run
+        ("home_count", np.int32),  # cells with its entries; 0 before insertion
     ],
     align=True,
 )
-"""64 bytes: a line of a cache."""
+"""64 bytes: a cache line."""
 
 CELL_DTYPE = np.dtype(
     [
@@ -55,7 +55,7 @@ ENTRY_DTYPE = np.dtype(
 )
 
 HOME_DTYPE = np.dtype([("slot", np.int32)])
-"""A cell where a clause is entered; runs want the name."""
+"""A cell with an entry of a clause; runs need the field's name."""
 
 WORD_DTYPE = np.dtype(
     [
@@ -71,29 +71,29 @@ WORD_DTYPE = np.dtype(
 DRAFT_DTYPE = np.dtype(
     [
         *QUAD_FIELDS,
-        ("here", np.float64),  # what it costs to enter the clause here
-        ("below", np.float64),  # what it costs to enter it in the children instead
-        ("column", np.int32),  # which cell of its depth it is
+        ("here", np.float64),  # cost of inserting the clause here
+        ("below", np.float64),  # cost of inserting it in the children instead
+        ("column", np.int32),  # position of the cell in the grid of its depth
         ("row", np.int32),
-        ("cell", np.int32),  # the cell that it stands for, if the clause is entered there or below
-        ("is_met", np.int8),  # whether the clause's box meets it
+        ("cell", np.int32),  # the cell that it represents, if the clause is inserted there or below
+        ("is_met", np.int8),  # whether the clause's box intersects it
     ],
     align=True,
 )
-"""A cell that there may be, weighed for one clause."""
+"""A possible cell, evaluated for one clause."""
 
 
 class Cells(NamedTuple):
-    """Arrays of clauses, the cells where they are entered, and what was seen of the workload."""
+    """Arrays of clauses, the cells with their entries, and the statistics of the workload."""
 
     clauses: Rows
     pool: KeywordIds
     cells: Rows  # of one tree for all clauses, or of one for each key
-    lists: Rows  # of a cell and a key; with a tree for each key, that of a cell is in the cell's row
+    lists: Rows  # of a cell and a key; with a tree for each key, the cell's list has the cell's row
     list_keys: Ints  # (cell, key) to row of `lists`: an id map, empty with a tree for each key
     list_values: Values
     entries: Runs  # of lists
-    homes: Runs  # of clauses that are entered in several cells
+    homes: Runs  # of clauses with entries in several cells
     words: Rows  # keywords that a clause requires
     word_keys: Ints  # keyword to row of `words`: an id map
     word_values: Values

@@ -37,7 +37,7 @@ ENTRIES_FULL = -6
 
 @leaf
 def list_key(cell: int, keyword: int) -> int:
-    """Where a key at a cell is hashed."""
+    """Return the hash key of a key at a cell."""
     return (int(cell) << 32) | int(keyword)
 
 
@@ -52,7 +52,7 @@ def list_of(cells: Cells, cell: int, keyword: int) -> int:
 
 @leaf
 def _make_list(cells: Cells, cell: int, keyword: int) -> int:
-    """Begin a list; return its number, or a negative status."""
+    """Create a list; return its number, or a negative status."""
     meta = cells.meta
     if meta[LIST_COUNT] + 1 > cells.list_keys.shape[0] * LOAD_MAX:
         return LIST_KEYS_FULL
@@ -68,7 +68,7 @@ def _make_list(cells: Cells, cell: int, keyword: int) -> int:
 
 @leaf
 def enter(cells: Cells, cell: int, keyword: int, slot: int) -> int:
-    """Enter a clause under its key at a cell; return a status."""
+    """Insert a clause under its key at a cell; return a status."""
     number = list_of(cells, cell, keyword)
     if number == NO_LIST:
         number = _make_list(cells, cell, keyword)
@@ -96,7 +96,7 @@ def enter(cells: Cells, cell: int, keyword: int, slot: int) -> int:
 
 @leaf
 def _free_list(cells: Cells, number: int, cell: int, keyword: int) -> None:
-    """Give back what a list without entries has."""
+    """Free the run and the row of a list without entries."""
     row = cells.lists[number]
     free_run(cells.entries, int(row["start"]), int(row["size_class"]))
     row["size_class"] = NO_RUN
@@ -108,7 +108,7 @@ def _free_list(cells: Cells, number: int, cell: int, keyword: int) -> None:
 
 @leaf
 def leave(cells: Cells, cell: int, keyword: int, slot: int) -> None:
-    """Take a clause out of the list of its key at a cell, which has it."""
+    """Remove a clause from the list of its key at a cell, which has it."""
     number = list_of(cells, cell, keyword)
     row = cells.lists[number]
     records = cells.entries.records

@@ -1,15 +1,15 @@
-"""The cost model: in which cells of its tree a clause is entered.
+"""The cost model: choosing the cells of its tree in which a clause is inserted.
 
-A clause that is entered in a cell is verified for every object there that has its key. So a cell costs
+A clause in a cell is verified for every object there that has its key. So a cell costs
 
     lifetime * frequency(key) * share(cell) * VERIFY + ENTER,
 
-`lifetime` being how many objects come between two updates of a clause, `frequency` and `share` what was
-seen of the workload (`workload_kernels`), and each cell that is passed on the way down costs PASS: an
-update goes there, and so does every object. The clause is entered in those cells that cover its box for
-the least sum. A cell is weighed against its children, from the smallest up; cells are drafted, and made
-only if something is entered there or below. No cell is drafted below one whose cost the children cannot
-undercut: each that the box meets costs ENTER + PASS, and a cell within the box is as good as its parts.
+where `lifetime` is the number of objects between two updates of a clause, and `frequency` and `share` are
+observed in the workload (`workload_kernels`). Each cell on the path down costs PASS: updates and objects
+alike visit it. The clause is inserted in the cells that cover its box for the least sum. A cell is
+compared with its children, from the smallest up. Cells are drafted, and created only if an entry is made
+there or below. No cell is drafted below one whose cost the children cannot undercut: each child that the
+box intersects costs ENTER + PASS, and a cell within the box is as good as its parts.
 
 Operations: O(cells drafted), at most DRAFTS_MAX.
 """
@@ -25,15 +25,15 @@ from safe_region.jit import leaf
 LIFETIME = 0
 """In prices: objects between two updates of a clause."""
 VERIFY = 1
-"""In prices: of looking at one clause."""
+"""In prices: testing one clause."""
 ENTER = 2
-"""In prices: of entering a clause in one cell, and taking it out again."""
+"""In prices: inserting a clause in one cell, and removing it again."""
 PASS = 3
-"""In prices: of one more cell on the way."""
+"""In prices: one more cell on the path."""
 PRICES = 4
 
 DRAFTS_MAX = 1 + 4 * 512
-"""Cells that are weighed for one clause: beyond that larger ones must do."""
+"""Cells evaluated for one clause: beyond that, larger ones are used."""
 
 UPPER_LEFT = 2
 """Of four children: the first in the upper half."""
@@ -41,7 +41,7 @@ UPPER_LEFT = 2
 
 @leaf
 def _weigh(cells: Cells, slot: int, draft: int, rate: float) -> None:
-    """Find what entering a clause in a cell costs, and whether its box meets the cell at all."""
+    """Compute the cost of a clause in a cell, and whether its box intersects the cell at all."""
     row = cells.drafts[draft]
     clause = cells.clauses[slot]
     row["is_met"] = (
@@ -57,7 +57,7 @@ def _weigh(cells: Cells, slot: int, draft: int, rate: float) -> None:
 
 @leaf
 def _is_worth(cells: Cells, slot: int, draft: int) -> bool:
-    """Whether the children of a cell might cost less."""
+    """Return whether the children of a cell might cost less."""
     row = cells.drafts[draft]
     clause = cells.clauses[slot]
     if row["depth"] >= DEPTH_MAX:
@@ -77,7 +77,7 @@ def _is_worth(cells: Cells, slot: int, draft: int) -> bool:
 
 @leaf
 def _set_places(cells: Cells, draft: int) -> None:
-    """Tell the children of a drafted cell which they are."""
+    """Set the positions of the children of a drafted cell."""
     row = cells.drafts[draft]
     for i in range(4):
         child = cells.drafts[row["first_child"] + i]
@@ -87,7 +87,7 @@ def _set_places(cells: Cells, draft: int) -> None:
 
 @leaf
 def _draft(cells: Cells, slot: int, rate: float) -> int:
-    """Draft all cells that may be worth it, parents before children; return how many there are."""
+    """Draft all cells that may pay, parents before children; return their number."""
     drafts = cells.drafts
     set_root(drafts, 0, cells.square[0], cells.square[1], cells.square[2])
     drafts[0]["column"] = 0
@@ -108,7 +108,7 @@ def _draft(cells: Cells, slot: int, rate: float) -> int:
 
 @leaf
 def _use(cells: Cells, end: int) -> int:
-    """Let only those drafts be met that are used; return in how many the clause is entered."""
+    """Keep `is_met` only for drafts in use; return the number of cells with an entry."""
     drafts = cells.drafts
     count = 0
     for draft in range(end):
@@ -122,9 +122,9 @@ def _use(cells: Cells, end: int) -> int:
 
 @leaf
 def choose(cells: Cells, slot: int, keyword: int) -> tuple[int, int]:
-    """Draft the cells of a clause; return how many drafts there are, and in how many it is entered.
+    """Draft the cells of a clause; return the number of drafts, and of cells with an entry.
 
-    It is entered in those that are met and have no children.
+    The clause is inserted in the intersecting cells that have no children.
     """
     rate = cells.prices[LIFETIME] * cells.prices[VERIFY] * frequency_of(cells, keyword)
     drafts = cells.drafts

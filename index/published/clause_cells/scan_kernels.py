@@ -1,9 +1,10 @@
-"""Looking through entries for an object: their boxes first, then the clauses with their keywords.
+"""Scanning entries for an object: their boxes first, then the clauses with their keywords.
 
-A clause that is entered in several cells, which an object with an area meets, is found in the one that
-has the lower left corner of what the two boxes share. Cells of one clause are disjoint and cover its box.
+A clause with entries in several cells that an object with an area intersects is found in the cell that
+contains the lower left corner of the intersection of the two boxes. Cells of one clause are disjoint and
+cover its box.
 
-Operations: scan O(entries), and O(keywords) for each whose box meets the object.
+Operations: scan O(entries), and O(keywords) for each whose box intersects the object.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def item_of(published: Published, i: int) -> Item:
 
 @leaf
 def most_keywords(published: Published) -> int:
-    """How many keywords an object of a batch has at most."""
+    """Return the maximum number of keywords of an object of a batch."""
     most = 0
     for i in range(published.x_m.shape[0]):
         most = max(most, int(published.keyword_offsets[i + 1] - published.keyword_offsets[i]))
@@ -69,7 +70,7 @@ def most_keywords(published: Published) -> int:
 
 @leaf
 def known_words(cells: Cells, item: Item, known: Ints) -> int:
-    """Write the rows of an object's keywords that clauses require; return how many there are."""
+    """Write the rows of an object's keywords that clauses require; return their number."""
     count = 0
     for keyword in item.words:
         number = word_of(cells, int(keyword))
@@ -90,7 +91,7 @@ def close(cells: Cells, item: Item, known: Ints, known_count: int, candidates: i
 
 @leaf
 def scan(cells: Cells, number: int, cell: int, item: Item, found: Ints, total: int) -> int:
-    """Keep the clauses of a cell's list that match an object; return how many there are now."""
+    """Keep the clauses of a cell's list that match an object; return the new number of results."""
     is_area = item.x1_m < item.x2_m or item.y1_m < item.y2_m
     start = int(cells.lists[number]["start"])
     for place in range(start, start + int(cells.lists[number]["count"])):

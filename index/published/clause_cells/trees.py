@@ -1,7 +1,7 @@
-"""The arrays of clauses in cells: how they begin and grow; what both structures do with them.
+"""The arrays of clauses in cells: their creation and growth, and the operations of both structures.
 
-See `index.published.quad_inverted` and `index.published.inverted_quad`, which differ in where lists are,
-and in how they are looked for.
+See `index.published.quad_inverted` and `index.published.inverted_quad`, which differ in the location of
+lists and in the search for them.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from index.tables.slots import Slots
 
 _ROOM_MIN = 16
 _LOOK_MIN = 64
-"""So many clauses at least are placed before it is looked again whether the root suits them."""
+"""Clauses that are placed at least before the fit of the root is tested again."""
 
 LIFETIME = 100_000.0
 """Objects between two updates of a clause, if nothing else is known. With 100,000 clauses of boxes up to
-a tenth of the space's side, an object is checked against 72 of them for 10,000, 31 for this, 18 for a
+a tenth of the space's side, an object is tested against 72 of them for 10,000, 31 for this, 18 for a
 million; a clause takes 204, 257 and 419 bytes in the IQ-Tree, 229, 414 and 1,041 in the RQ-Tree."""
 
 VERIFY, ENTER, PASS = 1.0, 8.0, 2.0
-"""What a clause looked at costs, an entry made and taken out, and a cell on the way there: roughly the
-times that they take, in units of some 50 ns."""
+"""The costs of testing a clause, of inserting and removing an entry, and of a cell on the path there:
+roughly their times, in units of some 50 ns."""
 
 Match = Callable[[Cells, Published, int, Ints, Ints], int]
 
@@ -76,7 +76,7 @@ class CellTrees:
         self._table = SlotTable(L.CLAUSE_DTYPE)
         self._placed_count = 0
         self.candidate_count = 0
-        """How many clauses `match` has looked at one by one, since the beginning."""
+        """The number of clauses that `match` has tested one by one so far."""
         self._plant(square or Square(0.0, 0.0, 1.0))
 
     def __len__(self) -> int:
@@ -92,7 +92,7 @@ class CellTrees:
             self._enter(slots)
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes. O(cells drafted, and entries of the lists they leave) each."""
+        """Change the boxes of clauses. O(cells drafted, and entries of the lists they leave) each."""
         validate_boxes(ids, boxes)
         slots = self._table.distinct_slots(ids)
         update_kernels.take_out(self._arrays(), slots)
@@ -130,7 +130,7 @@ class CellTrees:
         return found
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         cells = self._cells
         own = (cells.cells, cells.lists, cells.list_keys, cells.list_values, *cells.entries, *cells.homes)
         rest = (cells.words, cells.word_keys, cells.word_values, cells.seen, cells.drafts, cells.meta)
@@ -142,7 +142,7 @@ class CellTrees:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
         self._table.check()
         check(self._arrays(), self._table)
@@ -152,7 +152,7 @@ class CellTrees:
         return self._cells._replace(clauses=self._table.rows, pool=self._table.pool)
 
     def _plant(self, square: Square) -> None:
-        """Begin without entries."""
+        """Create the arrays without entries."""
         meta = np.zeros(cell_kernels.META_SIZE, dtype=np.int64)
         meta[GROUP_FREE] = NO_NODE
         meta[cell_kernels.ROOT_FREE] = NO_NODE
@@ -194,7 +194,7 @@ class CellTrees:
             self._grow(status)
 
     def _fit_root(self, placed_count: int) -> bool:
-        """Look now and then whether the root suits the clauses; return whether all were placed anew."""
+        """Test from time to time if the root suits the clauses; return whether all were placed again."""
         self._placed_count += placed_count
         if self._is_fixed or self._placed_count < max(_LOOK_MIN, len(self)):
             return False
@@ -210,7 +210,7 @@ class CellTrees:
         return True
 
     def _grow(self, status: int) -> None:
-        """Lengthen what a kernel ran out of."""
+        """Lengthen the arrays that a kernel has filled."""
         cells = self._cells
         if status == cell_kernels.CELLS_FULL:
             rows = longer(cells.cells, len(cells.cells) + 4)

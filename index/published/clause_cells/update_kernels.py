@@ -1,7 +1,7 @@
-"""Entering clauses in their cells, and taking them out: the batch operations of both structures.
+"""Inserting clauses into their cells, and removing them: the batch operations of both structures.
 
-What can run out of room returns a negative status, and is called again with the same arguments when there
-is more; a cursor says how far it is.
+A function that runs out of space returns a negative status, and is called again with the same arguments
+and more space; a cursor has the progress.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CURSOR_SIZE = 2
 
 @kernel
 def see_clauses(cells: Cells, slots: Slots) -> None:
-    """Count clauses as objects in the middle of their boxes."""
+    """Count clauses as objects in the centre of their boxes."""
     for slot in slots:
         clause = cells.clauses[slot]
         x_m = clause["x1_m"] / 2 + clause["x2_m"] / 2
@@ -70,7 +70,7 @@ def require(cells: Cells, slots: Slots, cursor: Ints) -> int:
 
 @kernel
 def release(cells: Cells, slots: Slots) -> None:
-    """Count the keywords of clauses no more."""
+    """Subtract the keywords of clauses from the counts."""
     for slot in slots:
         clause = cells.clauses[slot]
         start = int(clause["keyword_start"])
@@ -80,7 +80,7 @@ def release(cells: Cells, slots: Slots) -> None:
 
 @leaf
 def _settle(cells: Cells, slot: int, keyword: int, count: int) -> int:
-    """Make room for the cells of a clause, and a tree for its key, if need be; return a status."""
+    """Ensure space for the cells of a clause, and a tree for its key, if necessary; return a status."""
     clause = cells.clauses[slot]
     if clause["home_count"] > 0:
         return DONE
@@ -100,7 +100,7 @@ def _settle(cells: Cells, slot: int, keyword: int, count: int) -> int:
 
 @leaf
 def _enter_at(cells: Cells, slot: int, cell: int, step: int, cursor: Ints) -> int:
-    """Enter a clause in the cell that is its home number `step`, unless it is; return a status."""
+    """Insert a clause into the cell that is its home number `step`, unless done; return a status."""
     clause = cells.clauses[slot]
     if step < cursor[CURSOR_STEP]:
         return DONE
@@ -117,7 +117,7 @@ def _enter_at(cells: Cells, slot: int, cell: int, step: int, cursor: Ints) -> in
 
 @leaf
 def _place(cells: Cells, slot: int, cursor: Ints) -> int:
-    """Enter a clause in the cells that are best for it; return a status."""
+    """Insert a clause into the best cells for it; return a status."""
     keyword = least_frequent(cells, slot)
     end, count = choose(cells, slot, keyword)
     status = _settle(cells, slot, keyword, count)
@@ -148,7 +148,7 @@ def _place(cells: Cells, slot: int, cursor: Ints) -> int:
 
 @kernel
 def place(cells: Cells, slots: Slots, cursor: Ints) -> int:
-    """Enter clauses in cells; return a status."""
+    """Insert clauses into cells; return a status."""
     for i in range(cursor[CURSOR_ROW], slots.shape[0]):
         status = _place(cells, slots[i], cursor)
         if status != DONE:
@@ -160,7 +160,7 @@ def place(cells: Cells, slots: Slots, cursor: Ints) -> int:
 
 @leaf
 def home_of(cells: Cells, slot: int, step: int) -> int:
-    """Return one of the cells where a clause is entered."""
+    """Return one of the cells with an entry of a clause."""
     clause = cells.clauses[slot]
     if clause["home_count"] == 1:
         return int(clause["home"])
@@ -169,7 +169,7 @@ def home_of(cells: Cells, slot: int, step: int) -> int:
 
 @kernel
 def take_out(cells: Cells, slots: Slots) -> None:
-    """Take clauses out of their cells."""
+    """Remove clauses from their cells."""
     for slot in slots:
         clause = cells.clauses[slot]
         keyword = int(clause["word"])
@@ -187,5 +187,5 @@ def take_out(cells: Cells, slots: Slots) -> None:
 
 @kernel
 def plant_one(cells: Cells) -> None:
-    """Begin the one tree of all clauses."""
+    """Create the one tree of all clauses."""
     cells.meta[ROOT] = plant(cells)

@@ -1,11 +1,11 @@
-"""What was seen of the workload: how often objects have a keyword, and where they are.
+"""Statistics of the workload: the frequencies of keywords among objects, and the positions of objects.
 
-Until objects have been seen, clauses stand for them: each counts as an object in the middle of its box
-with its keywords. Places are counted in a pyramid of grids, 1, 2 * 2, ... up to 64 * 64 cells over the
-root's square; smaller cells have their share of a cell of the last. What lies outside counts at the
-border, as it does in the trees.
+Until objects arrive, clauses represent them: each counts as an object in the centre of its box with its
+keywords. Positions are counted in a pyramid of grids, 1, 2 * 2, ... up to 64 * 64 cells over the root's
+square; a smaller cell has the fraction of a cell of the last grid that its area is. Positions outside
+count at the border, as in the trees.
 
-Operations: each O(1), but for `least_frequent`, O(keywords).
+Operations: each O(1), except `least_frequent`, O(keywords).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def require_word(cells: Cells, keyword: int) -> int:
 
 @leaf
 def release_word(cells: Cells, keyword: int) -> None:
-    """Count a clause that requires a keyword no more; forget the keyword with the last."""
+    """Discount a clause that requires a keyword; delete the keyword with the last clause."""
     number = word_of(cells, keyword)
     row = cells.words[number]
     row["clause_count"] -= 1
@@ -86,7 +86,7 @@ def release_word(cells: Cells, keyword: int) -> None:
 
 @leaf
 def least_frequent(cells: Cells, slot: int) -> int:
-    """Return the keyword of a clause that the fewest clauses require, of several the first."""
+    """Return the keyword of a clause that the fewest clauses require, the first of several."""
     clause = cells.clauses[slot]
     start = int(clause["keyword_start"])
     best = int(cells.pool[start])
@@ -101,14 +101,14 @@ def least_frequent(cells: Cells, slot: int) -> int:
 
 @leaf
 def _along(place_m: float, middle_m: float, half_m: float) -> int:
-    """Which of SIDE stripes a coordinate is in."""
+    """Return the stripe, of SIDE ones, that contains a coordinate."""
     share = (place_m - middle_m) / half_m + 1.0
     return int(min(max(math.floor(min(max(share, 0.0), 2.0) * (SIDE / 2)), 0), SIDE - 1))
 
 
 @leaf
 def see_place(cells: Cells, x_m: float, y_m: float) -> None:
-    """Count an object at a place."""
+    """Count an object at a position."""
     column = _along(x_m, cells.square[0], cells.square[2])
     row = _along(y_m, cells.square[1], cells.square[2])
     for level in range(LEVELS):
@@ -119,7 +119,7 @@ def see_place(cells: Cells, x_m: float, y_m: float) -> None:
 
 @leaf
 def share_at(cells: Cells, level: int, column: int, row: int) -> float:
-    """Share of the objects that are in a cell, by its depth and its place in the grid of that depth."""
+    """Return the fraction of the objects that are in a cell, by its depth and its place in that grid."""
     off = max(0, level - (LEVELS - 1))
     level -= off
     count = cells.seen[((1 << (2 * level)) - 1) // 3 + ((row >> off) << level) + (column >> off)]
@@ -128,6 +128,6 @@ def share_at(cells: Cells, level: int, column: int, row: int) -> float:
 
 @leaf
 def frequency_of(cells: Cells, keyword: int) -> float:
-    """Share of the objects that have a keyword, which a clause requires."""
+    """Return the fraction of the objects that have a keyword, which a clause requires."""
     seen = cells.words[word_of(cells, keyword)]["seen_count"]
     return float(min(1.0, seen / max(1, cells.meta[SEEN_TOTAL])))

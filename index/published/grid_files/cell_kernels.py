@@ -1,4 +1,4 @@
-"""Cells of grids: which of them a box meets; a keyword without a grid has one, which is everywhere.
+"""Cells of grids that a box intersects; a keyword without a grid has a single, unbounded cell.
 
 Operations: each O(1).
 """
@@ -13,14 +13,14 @@ from safe_region.jit import leaf
 
 @leaf
 def has_grid(files: Files, word: int) -> bool:
-    """Whether a keyword's entries are parted by place."""
+    """Return whether a keyword's entries are divided by place."""
     is_list = files.meta[L.SHAPE] == L.LISTS_OF_GRIDS and files.words[word]["directory"] == L.NO_DIRECTORY
     return bool(not is_list)
 
 
 @leaf
 def is_long(files: Files, word: int) -> bool:
-    """Whether a keyword is to get a grid, before one more is entered."""
+    """Return whether a keyword should get a grid before one more entry."""
     if has_grid(files, word):
         return False
     number = int(files.words[word]["list"])
@@ -29,7 +29,7 @@ def is_long(files: Files, word: int) -> bool:
 
 @leaf
 def span_in(files: Files, word: int, x1_m: float, y1_m: float, x2_m: float, y2_m: float) -> Span:
-    """Return the cells of a keyword's grid that a box meets."""
+    """Return the cells of a keyword's grid that a box intersects."""
     if has_grid(files, word):
         return span_of(files, x1_m, y1_m, x2_m, y2_m)
     return Span(0, 0, 0, 0)
@@ -37,7 +37,7 @@ def span_in(files: Files, word: int, x1_m: float, y1_m: float, x2_m: float, y2_m
 
 @leaf
 def cell_count(span: Span) -> int:
-    """How many cells a span has."""
+    """Return the number of cells of a span."""
     return (span.column_2 - span.column_1 + 1) * (span.row_2 - span.row_1 + 1)
 
 

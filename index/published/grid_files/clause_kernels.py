@@ -1,7 +1,7 @@
-"""Clauses in grid files: each is in all cells that its box meets, in the list of one keyword there.
+"""Clauses in grid files: each is in all cells that its box intersects, in the list of one keyword there.
 
-What can run out of room is called again with the same arguments when there is more; a cursor says how
-far it is.
+A function that runs out of space is called again with the same arguments and more space; a cursor has the
+progress.
 
 Operations: place O(cells) a clause, take out and move O(entries of the lists it is in).
 """
@@ -32,19 +32,20 @@ from index.tables.slots import Slots
 from safe_region.jit import kernel, leaf
 
 _BEGINS, _STAYS, _CHANGES = 0, 1, 2
-"""In a cursor, as the level of a clause that moves: it has left no cell; its key stays, or changes."""
+"""In a cursor, as the level of a clause that moves: it has left no cell; its key is kept; its key
+changes."""
 
 
 @leaf
 def cells_of(files: Files, word: int, slot: int) -> Span:
-    """Return the cells of a keyword's grid that a clause's box meets."""
+    """Return the cells of a keyword's grid that a clause's box intersects."""
     row = files.rows[slot]
     return span_in(files, word, row["x1_m"], row["y1_m"], row["x2_m"], row["y2_m"])
 
 
 @leaf
 def _entries_spread(files: Files, number: int) -> int:
-    """How many entries those of a list become when it is parted by place."""
+    """Return the number of entries of a list after its division by place."""
     count = 0
     start = int(files.lists[number]["start"])
     for place in range(start, start + int(files.lists[number]["count"])):
@@ -55,7 +56,7 @@ def _entries_spread(files: Files, number: int) -> int:
 
 @leaf
 def _spread(files: Files, word: int) -> bool:
-    """Part a keyword's list by place; return whether there was room."""
+    """Divide a keyword's list by place; return whether there was space."""
     number = int(files.words[word]["list"])
     start, count = int(files.lists[number]["start"]), int(files.lists[number]["count"])
     new_count = _entries_spread(files, number)
@@ -84,7 +85,7 @@ def _write(files: Files, place: int, slot: int) -> None:
 
 @leaf
 def _enter(files: Files, slot: int, word: int, cell: int) -> bool:
-    """Enter a clause in a cell; return whether there was room."""
+    """Insert a clause into a cell; return whether there was space."""
     number = found_or_made(files, word, cell)
     if number == L.NO_LIST:
         return False
@@ -105,7 +106,7 @@ def _key_for(files: Files, slot: int) -> int:
 
 @leaf
 def _place(files: Files, slot: int, cursor: Ints) -> bool:
-    """Enter a clause under its least frequent keyword; return whether there was room."""
+    """Insert a clause under its least frequent keyword; return whether there was space."""
     word = _key_for(files, slot)
     if is_long(files, word) and not _spread(files, word):
         return False
@@ -121,7 +122,7 @@ def _place(files: Files, slot: int, cursor: Ints) -> bool:
 
 @kernel
 def place(files: Files, slots: Slots, cursor: Ints) -> bool:
-    """Enter clauses whose keywords have been counted; return whether all are done."""
+    """Insert clauses whose keywords have been counted; return whether all are done."""
     for i in range(cursor[L.ROW], slots.shape[0]):
         if not _place(files, slots[i], cursor):
             cursor[L.ROW] = i
@@ -142,7 +143,7 @@ def _find(files: Files, number: int, slot: int) -> int:
 
 @leaf
 def _leave(files: Files, word: int, cell: int, slot: int) -> None:
-    """Take a clause out of a cell, which has it."""
+    """Remove a clause from a cell, which has it."""
     number = list_at(files, word, cell)
     row = files.lists[number]
     records = files.entries.records
@@ -152,7 +153,7 @@ def _leave(files: Files, word: int, cell: int, slot: int) -> None:
 
 @leaf
 def _release_key(files: Files, word: int) -> None:
-    """Count a clause less whose key a keyword is; without any it needs no grid."""
+    """Decrement the number of clauses with a key; the last one frees its grid."""
     files.words[word]["key_count"] -= 1
     if files.words[word]["key_count"] == 0:
         end_directory(files, word)
@@ -160,7 +161,7 @@ def _release_key(files: Files, word: int) -> None:
 
 @kernel
 def take_out(files: Files, slots: Slots) -> None:
-    """Take clauses out of their lists."""
+    """Remove clauses from their lists."""
     for slot in slots:
         word = int(files.rows[slot]["word"])
         span = cells_of(files, word, slot)
@@ -171,7 +172,7 @@ def take_out(files: Files, slots: Slots) -> None:
 
 @leaf
 def _has(files: Files, span: Span, cell: int) -> bool:
-    """Whether a cell is one of a span."""
+    """Return whether a cell is in a span."""
     row, column = cell // files.meta[L.SIDE], cell % files.meta[L.SIDE]
     return bool(span.row_1 <= row <= span.row_2 and span.column_1 <= column <= span.column_2)
 
@@ -183,7 +184,7 @@ def _span_of_row(files: Files, word: int, boxes: Floats, i: int) -> Span:
 
 @leaf
 def _swap_box(files: Files, slot: int, boxes: Floats, i: int) -> None:
-    """Give a clause a box of a batch, and the batch the box that it had."""
+    """Swap the box of a clause and a box of a batch."""
     row = files.rows[slot]
     x1_m, y1_m, x2_m, y2_m = row["x1_m"], row["y1_m"], row["x2_m"], row["y2_m"]
     row["x1_m"] = boxes[i, 0]
@@ -198,7 +199,7 @@ def _swap_box(files: Files, slot: int, boxes: Floats, i: int) -> None:
 
 @leaf
 def _set_off(files: Files, slot: int, best: int, boxes: Floats, i: int) -> int:
-    """Leave the cells of the old box, but for those that the new one has; return how it goes on."""
+    """Leave the cells of the old box that the new one does not have; return the next level."""
     word = int(files.rows[slot]["word"])
     span = cells_of(files, word, slot)
     new_span = _span_of_row(files, word, boxes, i)
@@ -218,7 +219,7 @@ def _set_off(files: Files, slot: int, best: int, boxes: Floats, i: int) -> int:
 
 @leaf
 def _arrive(files: Files, slot: int, word: int, boxes: Floats, i: int, cursor: Ints) -> bool:
-    """Enter the cells that only the new box has; return whether there was room."""
+    """Insert into the cells that only the new box has; return whether there was space."""
     old_span = _span_of_row(files, word, boxes, i)
     span = cells_of(files, word, slot)
     while cursor[L.STEP] < cell_count(span):
@@ -231,10 +232,10 @@ def _arrive(files: Files, slot: int, word: int, boxes: Floats, i: int, cursor: I
 
 @kernel
 def move(files: Files, slots: Slots, boxes: Floats, cursor: Ints) -> bool:
-    """Give clauses the boxes of a batch, which gets their old ones; return whether all are done.
+    """Swap the boxes of clauses and those of a batch; return whether all are done.
 
-    What stays in a cell is written anew there. A clause gets another key if another is less frequent by
-    now.
+    An entry that stays in a cell is rewritten there. A clause gets another key if that is less frequent
+    by now.
     """
     for i in range(cursor[L.ROW], slots.shape[0]):
         cursor[L.ROW] = i

@@ -1,7 +1,7 @@
 """Clauses in grid files: the SubIndexes of the SS-Index and the KK-Index.
 
-Operations: insert O(cells that a box meets) a clause; remove O(entries of the lists it is in), move
-both; match O(keywords * cells that an object meets) look-ups an object, and the clauses in the lists
+Operations: insert O(cells that a box intersects) a clause; remove O(entries of the lists it is in), move
+both; match O(keywords * cells that an object intersects) look-ups an object, and the clauses in the lists
 found. See `index.published.grid_files` for the plan.
 """
 
@@ -24,7 +24,7 @@ from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 from index.tables.matches import collected
 
 _LOOK_MIN = 64
-"""So many clauses at least are placed before it is looked again whether the square suits them."""
+"""Clauses that are placed at least before the fit of the square is tested again."""
 
 
 class _GridClauses:
@@ -43,7 +43,7 @@ class _GridClauses:
         self._is_fixed = square is not None
         self._placed_count = 0
         self.candidate_count = 0
-        """How many clauses `match` has looked at one by one, since the beginning."""
+        """The number of clauses that `match` has tested one by one so far."""
 
     def __len__(self) -> int:
         return len(self._table)
@@ -57,7 +57,7 @@ class _GridClauses:
             self._arrays.run(clause_kernels.place, slots)
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Change the boxes of clauses."""
         validate_boxes(ids, boxes)
         slots = self._table.distinct_slots(ids)
         new = np.stack(list(columns_of(boxes).values()), axis=1)
@@ -93,7 +93,7 @@ class _GridClauses:
         return found
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._arrays.memory_bytes()
 
     def check(self) -> None:
@@ -102,7 +102,7 @@ class _GridClauses:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
         self._table.check()
         check_clauses(self._arrays.now(), self._table)
@@ -130,7 +130,7 @@ class SsClauses(_GridClauses):
     Parameters
     ----------
     square
-        Of the grid; by default it is laid about the clauses.
+        The square of the grid; by default it is laid about the clauses.
     side
         Cells of a row.
     """
@@ -140,12 +140,12 @@ class SsClauses(_GridClauses):
 
 
 class KkClauses(_GridClauses):
-    """The SubIndex of the KK-Index: a list by ranked keyword, a long one parted by a grid.
+    """The SubIndex of the KK-Index: a list by ranked keyword, a long one divided by a grid.
 
     Parameters
     ----------
     square
-        Of the grids; by default it is laid about the clauses.
+        The square of the grids; by default it is laid about the clauses.
     side
         Cells of a row.
     """

@@ -1,4 +1,4 @@
-"""What must always hold of clauses in grid files, from the definitions. For tests; slow."""
+"""The invariants of clauses in grid files, from the definitions. For tests; slow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_clauses(files: Files, table: SlotTable) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     used = table.used()
     check_words(files, table, used)

@@ -1,9 +1,10 @@
-"""Matching: in each cell that an object meets, through the lists of its keywords.
+"""Matching: in each cell that an object intersects, through the lists of its keywords.
 
-A clause that is entered in several cells, which an object with an area meets, is found in the one that
-has the lower left corner of what the two boxes share.
+A clause with entries in several cells that an object with an area intersects is found in the cell that
+contains the lower left corner of the intersection of the two boxes.
 
-Operations: O(keywords * cells) look-ups an object, O(1) an entry, O(keywords) a clause whose box meets.
+Operations: O(keywords * cells) look-ups an object, O(1) an entry, O(keywords) a clause whose box
+intersects.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from safe_region.jit import kernel, leaf
 
 @leaf
 def _scan(files: Files, word: int, cell: int, span: Span, item: Item, found: Ints, total: int) -> int:
-    """Keep the clauses of a cell, one of a span that an object meets; return how many there are now."""
+    """Keep the clauses of a cell, one of a span that an object intersects; return the new number."""
     is_apart = cell_count(span) > 1
     number = list_at(files, word, cell)
     if number == NO_LIST:
@@ -60,7 +61,7 @@ def _scan(files: Files, word: int, cell: int, span: Span, item: Item, found: Int
 
 @leaf
 def _keys_of(files: Files, item: Item, keys: Ints) -> int:
-    """Write the keywords of an object that are keys of clauses, as words; return how many there are."""
+    """Write the keywords of an object that are keys of clauses, as words; return their number."""
     count = 0
     for keyword in item.words:
         word = word_of(files, int(keyword))
@@ -72,7 +73,7 @@ def _keys_of(files: Files, item: Item, keys: Ints) -> int:
 
 @kernel
 def match(files: Files, published: Published, first_row: int, offsets: Ints, found: Ints) -> int:
-    """Match objects from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Match objects, from one on; return the first without space (see `index.tables.matches`)."""
     keys = np.empty(most_keywords(published), dtype=np.int64)
     for i in range(first_row, published.x_m.shape[0]):
         item = item_of(published, i)

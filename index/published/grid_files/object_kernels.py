@@ -38,7 +38,7 @@ def _cell_of(files: Files, word: int, slot: int) -> int:
 
 @leaf
 def _spread(files: Files, word: int) -> bool:
-    """Part a keyword's list by place; return whether there was room."""
+    """Divide a keyword's list by place; return whether there was space."""
     number = int(files.words[word]["list"])
     start, count = int(files.lists[number]["start"]), int(files.lists[number]["count"])
     if not (has_directory(files) and has_lists(files, count) and has_new_entries(files, count)):
@@ -54,7 +54,7 @@ def _spread(files: Files, word: int) -> bool:
 
 @leaf
 def _enter(files: Files, slot: int, word: int, signature: int) -> bool:
-    """Enter an object under a keyword; return whether there was room."""
+    """Insert an object under a keyword; return whether there was space."""
     if is_long(files, word) and not _spread(files, word):
         return False
     number = found_or_made(files, word, _cell_of(files, word, slot))
@@ -69,7 +69,7 @@ def _enter(files: Files, slot: int, word: int, signature: int) -> bool:
 
 @kernel
 def enter(files: Files, slots: Slots, cursor: Ints) -> bool:
-    """Enter objects whose keywords have been counted; return whether all are done."""
+    """Insert objects whose keywords have been counted; return whether all are done."""
     for i in range(cursor[ROW], slots.shape[0]):
         row = files.rows[slots[i]]
         signature = signature_in(files, slots[i])
@@ -85,7 +85,7 @@ def enter(files: Files, slots: Slots, cursor: Ints) -> bool:
 
 @leaf
 def _look(files: Files, word: int, wanted: Wanted, frame: Frame, found: Ints, total: int) -> int:
-    """Keep what is wanted of the lists of a keyword; return how many there are now."""
+    """Keep the matching entries of the lists of a keyword; return the new number of results."""
     span = span_in(files, word, wanted.x1_m, wanted.y1_m, wanted.x2_m, wanted.y2_m)
     for step in range(cell_count(span)):
         number = list_at(files, word, cell_in(files, span, step))
@@ -96,7 +96,7 @@ def _look(files: Files, word: int, wanted: Wanted, frame: Frame, found: Ints, to
 
 @kernel
 def within(files: Files, queries: BoxQueries, first_row: int, offsets: Ints, found: Ints) -> int:
-    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Process rows, starting from one; return the first without space (see `index.tables.matches`)."""
     for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
         wanted = wanted_of(queries, i)

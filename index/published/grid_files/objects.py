@@ -1,7 +1,7 @@
 """Objects in grid files: the MsgIndexes of the SS-Index and the KK-Index.
 
 Operations: insert O(keywords) an object, remove see `index.published.postings.objects`; within O(cells
-that the box meets) look-ups a row, and the entries of the lists found.
+that the box intersects) look-ups a row, and the entries of the lists found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class SsObjects(PostedObjects):
     Parameters
     ----------
     square
-        Of the grid; by default it is laid about the objects.
+        The square of the grid; by default it is laid about the objects.
     side
         Cells of a row.
     """
@@ -29,12 +29,12 @@ class SsObjects(PostedObjects):
 
 
 class KkObjects(PostedObjects):
-    """The MsgIndex of the KK-Index: a list of each keyword, a long one parted by a grid.
+    """The MsgIndex of the KK-Index: a list of each keyword, a long one divided by a grid.
 
     Parameters
     ----------
     square
-        Of the grids; by default it is laid about the objects.
+        The square of the grids; by default it is laid about the objects.
     side
         Cells of a row.
     """

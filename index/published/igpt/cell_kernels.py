@@ -1,6 +1,7 @@
-"""Cells: whose leaf is where, and the largest reach in each cell (section 5.2.3).
+"""Cells: the leaf of a position, and the largest reach in each cell (section 5.2.3).
 
-The largest reach is exact at any time: a leaf counts who has it, and looks for another when nobody does.
+The largest reach is exact at any time: a leaf counts the subscriptions that have it, and searches for
+another when none has it any more.
 
 Operations: find O(depth); a change of a reach O(depth), and O(leaf) if it was the only largest one.
 """
@@ -17,7 +18,7 @@ from safe_region.jit import leaf
 
 @leaf
 def leaf_at(tree: Tree, x_m: float, y_m: float) -> int:
-    """Return the leaf in which a point lies."""
+    """Return the leaf that contains a point."""
     cell = ROOT
     while tree.cells[cell]["first_child"] != NOTHING:
         cell = child_of(tree.cells, cell, x_m, y_m)
@@ -36,7 +37,7 @@ def clear_leaf(tree: Tree, cell: int) -> None:
 
 @leaf
 def spread_reach(tree: Tree, cell: int) -> None:
-    """Set the largest reaches above a cell, whose own is right."""
+    """Set the largest reaches above a cell, whose own is correct."""
     cell = int(tree.cells[cell]["parent"])
     while cell != NOTHING:
         first = int(tree.cells[cell]["first_child"])
@@ -51,7 +52,7 @@ def spread_reach(tree: Tree, cell: int) -> None:
 
 @leaf
 def _look_for_reach(tree: Tree, cell: int) -> None:
-    """Compute the largest reach of a leaf, and how many have it."""
+    """Compute the largest reach of a leaf, and the number of subscriptions with it."""
     row = tree.cells[cell]
     row["reach_m"] = -math.inf
     row["top_count"] = 0
@@ -68,7 +69,7 @@ def _look_for_reach(tree: Tree, cell: int) -> None:
 
 @leaf
 def change_reach(tree: Tree, cell: int, before: float, after: float) -> None:
-    """Say that one reach in a leaf is another now; minus infinity for who was not, or is not, in it."""
+    """Update a leaf for a changed reach; minus infinity for a subscription outside before or after."""
     row = tree.cells[cell]
     if before == after:
         return
@@ -88,7 +89,7 @@ def change_reach(tree: Tree, cell: int, before: float, after: float) -> None:
 
 @leaf
 def add_member(tree: Tree, cell: int, slot: int) -> None:
-    """Chain a subscription in a leaf."""
+    """Add a subscription to the chain of a leaf."""
     leaf_row = tree.cells[cell]
     row = tree.subscriptions[slot]
     first = int(leaf_row["first"])
@@ -104,7 +105,7 @@ def add_member(tree: Tree, cell: int, slot: int) -> None:
 
 @leaf
 def remove_member(tree: Tree, slot: int) -> None:
-    """Unchain a subscription from its leaf."""
+    """Remove a subscription from the chain of its leaf."""
     row = tree.subscriptions[slot]
     cell = int(row["cell"])
     following, previous = int(row["next"]), int(row["previous"])

@@ -1,6 +1,6 @@
-"""Groups: sorted stretches of entries, each with what holds from it to the end (section 5.2.2).
+"""Groups: sorted spans of entries, each with bounds from it to the end (section 5.2.2).
 
-Operations: insert, remove and rewrite O(group), for entries in between move; find O(log group).
+Operations: insert, remove and rewrite O(group), since entries in between move; find O(log group).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from safe_region.jit import leaf
 
 @leaf
 def has_free_span(tree: Tree, room: int) -> bool:
-    """Whether a stretch of 2**room entries can be taken; if not, so many more are wanted."""
+    """Return whether a span of 2**room entries can be allocated; if not, record the missing number."""
     end = int(tree.meta[ENTRY_END]) + (1 << room)
     if tree.free_entries[room] != NOTHING or end <= tree.entries.shape[0]:
         return True
@@ -26,13 +26,13 @@ def has_free_span(tree: Tree, room: int) -> bool:
 
 @leaf
 def allocate_span(tree: Tree, room: int) -> int:
-    """Take 2**room entries, which there are; return the first."""
+    """Allocate 2**room entries, which must be available; return the first."""
     return take_rows(tree.entries["slot"], tree.free_entries, room, tree.meta, ENTRY_END, 1 << room)
 
 
 @leaf
 def free_span(tree: Tree, start: int, room: int) -> None:
-    """Give entries back."""
+    """Free entries."""
     give_back_rows(tree.entries["slot"], tree.free_entries, room, start)
 
 
@@ -53,9 +53,10 @@ def place_of(tree: Tree, group: int, kscore: float, slot: int) -> int:
 
 @leaf
 def write_later(tree: Tree, group: int, sure: int, last: int) -> None:
-    """Compute what holds to the end of a group for entries up to `last`, and what holds of the group.
+    """Compute the bounds to the end of a group for entries up to `last`, and those of the group.
 
-    What lies before `sure` has not changed; when an entry there need not change, none before it must.
+    Entries before `sure` have not changed; if the bounds of one there stay equal, so do those of all
+    before it.
     """
     row = tree.groups[group]
     start = int(row["start"])
@@ -80,7 +81,7 @@ def write_later(tree: Tree, group: int, sure: int, last: int) -> None:
 
 @leaf
 def widen(tree: Tree, group: int) -> bool:
-    """Make sure that a group has room for one entry more; return whether it has."""
+    """Ensure that a group has space for one more entry; return whether it has."""
     row = tree.groups[group]
     room = int(row["room"])
     if row["count"] < 1 << room:
@@ -99,7 +100,7 @@ def widen(tree: Tree, group: int) -> bool:
 
 @leaf
 def write_entry(tree: Tree, place: int, slot: int, number: int, inner_m: float, own: Statistics) -> None:
-    """Write the entry of a subscription, whose vector is in the scratch, for its keyword of a number."""
+    """Write the entry of a subscription, whose vector is in the scratch, for one of its keywords."""
     entry = tree.entries[place]
     entry["slot"] = slot
     entry["place"] = number
@@ -114,7 +115,7 @@ def write_entry(tree: Tree, place: int, slot: int, number: int, inner_m: float, 
 
 @leaf
 def open_gap(tree: Tree, group: int, kscore: float, slot: int) -> int:
-    """Return the place for one more entry of a group, which has room."""
+    """Return the place for one more entry of a group, which has space."""
     gap = place_of(tree, group, kscore, slot)
     row = tree.groups[group]
     for place in range(int(row["start"] + row["count"]), gap, -1):
@@ -125,7 +126,7 @@ def open_gap(tree: Tree, group: int, kscore: float, slot: int) -> int:
 
 @leaf
 def close_gap(tree: Tree, group: int, gap: int) -> None:
-    """Take an entry out of a group, which has others."""
+    """Remove an entry from a group, which has others."""
     row = tree.groups[group]
     row["count"] -= 1
     end = int(row["start"] + row["count"])
@@ -137,7 +138,7 @@ def close_gap(tree: Tree, group: int, gap: int) -> None:
 
 @leaf
 def narrow(tree: Tree, group: int) -> None:
-    """Move a group that is a quarter full into half its room, if there is such a stretch."""
+    """Move a group that is a quarter full into half its capacity, if such a span is available."""
     row = tree.groups[group]
     room = int(row["room"])
     if room == 0 or row["count"] > (1 << room) // 4:
@@ -157,7 +158,7 @@ def narrow(tree: Tree, group: int) -> None:
 def rewrite_entry(
     tree: Tree, group: int, slot: int, before: Statistics, after: Statistics, inner_m: float
 ) -> None:
-    """Give an entry another kScore*, and bring it to where it belongs."""
+    """Change the kScore* of an entry, and move it to its place in the order."""
     old = place_of(tree, group, before.kscore, slot)
     entry = tree.entries[old]
     entry["inner_m"] = inner_m
@@ -185,7 +186,7 @@ def rewrite_entry(
 
 @leaf
 def clear_group(tree: Tree, group: int, key: int, is_apart: int) -> None:
-    """Make a row an empty group with room for one entry, which there is."""
+    """Make a row an empty group with space for one entry, which must be available."""
     row = tree.groups[group]
     row["key"] = key
     row["next"] = NOTHING

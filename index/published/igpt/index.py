@@ -1,40 +1,42 @@
-"""IGPT: a quadtree with an inverted file in each leaf, whose lists are groups of like preference.
+"""IGPT: a quadtree with an inverted file in each leaf, whose lists are groups of similar preference.
 
 Operations: insert and remove O(keywords * (groups + group)) a subscription, amortised; move the same
-within its leaf; match the lists of an object's keywords in each leaf, as far as groups are not skipped.
+within its leaf; match the lists of an object's keywords in each leaf, except skipped groups.
 
 Plan: a subscription is in one leaf, and in its lists for all keywords. It matches an object only if their
 cosine is lambda_T or more, which depends on its reach, its preference and the distance (`bound_kernels`).
-Lists are partitioned by preference into groups, which are skipped whole if none in them can be matched;
-in a group entries are in the order of kScore*, and have what holds from them to the end, so that a scan
-stops early. What is left is met one by one: its keyword must be in the prefix that its distance asks for,
-and what it shares with the object, with the most that may follow, must do. The rest is verified.
+Lists are partitioned by preference into groups, which are skipped as a whole if none of their
+subscriptions can match. In a group entries are in the order of kScore*, with bounds from each to the end,
+so that a scan stops early. The remaining entries are tested one by one: the keyword must be in the prefix
+for the distance, and the common keywords so far, plus the maximum for the following ones, must reach
+lambda_T. The rest is verified.
 
-IPT is the same with groups, cells and stopping left out: each entry of each list is looked at.
+IPT is the same without groups, cells and stopping: each entry of each list is tested.
 
 Source: skype.txt sections 5.1 to 5.5: definitions 4 to 8, theorems 1 and 2 (individual), definition 9,
 lemma 5, theorems 3 and 4 (groups), lemma 6 (cells), algorithm 1.
 
 Deviations from the paper:
-- algorithm 1 as printed loses results. `match_kernels` says why, and what is done: theorem 2 is used only
-  where no shared keyword can have been skipped, and candidates are verified from scratch;
-- what is skipped at a keyword is not noted: if it is met again, the same bounds skip it again;
-- scores are lengths: lambda_T has the reach in it in place of kScore. A subscription for which text does
-  not count, or anything does, is apart, in a group of its own (`bound_kernels`). A radius is taken off
-  each distance. MaxDist is the diagonal of the root; distances beyond it count as it;
-- keywords are sets, so a keyword has one weight, and within a set weights fall along the order, which is
-  by decreasing weight (by decreasing id where all weigh alike: `index.tables.vector_kernels`). So maxwt
-  of a keyword is its own weight. With Jaccard and Dice the cosine bounds the similarity;
+- algorithm 1 as printed loses results. `match_kernels` has the reason and the correction: theorem 2 is
+  used only if no shared keyword can have been skipped, and candidates are verified from scratch;
+- skips at a keyword are not recorded: at the next one, the same bounds skip the subscription again;
+- scores are lengths: lambda_T contains the reach instead of kScore. A subscription for which text does
+  not count, or any object suffices, is apart, in a group of its own (`bound_kernels`). A radius is
+  subtracted from each distance. MaxDist is the diagonal of the root; greater distances count as MaxDist;
+- keywords are sets, so a keyword has one weight, and within a set weights decrease along the order, which
+  is by decreasing weight (by decreasing id if all weights are equal: `index.tables.vector_kernels`). So
+  maxwt of a keyword is its own weight. With Jaccard and Dice the cosine bounds the similarity;
 - the groups of a list are its own quantiles, as many as have GROUP_LEAST entries, up to 10; they are
-  taken anew when the list has doubled, or shrunk to a quarter;
-- the first entry that ends a scan is looked for along it, not by halves: those before it are all visited;
-- inner cells know the largest reach below them too, so that whole branches are skipped;
-- all lists of a leaf are looked up before the first is read, and groups are asked for ahead of their
-  scan: a third less time.
+  recomputed when the list has doubled, or shrunk to a quarter;
+- the first entry that ends a scan is found by the scan itself, not by binary search: all entries before
+  it are visited anyway;
+- inner cells have the largest reach below them too, so that whole branches are skipped;
+- all lists of a leaf are looked up before the first is read, and groups are prefetched: a third less
+  time.
 
-When a reach changes, in either direction, its entries move to where they belong, and what holds of
-entries before them and of the group is computed anew at once: bounds are never stale. So are largest
-reaches of cells. Statistics are float32, rounded outwards; what is verified is tested in float64.
+When a reach changes, in either direction, its entries move to their new places, and the bounds of earlier
+entries and of the group are recomputed at once: bounds are never stale. The same holds for the largest
+reaches of cells. Statistics are float32, rounded outwards; verification is in float64.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ GROUPS = 10
 """Both are the paper's."""
 _ROOM_MIN = 64
 _CHANGE = 2.0
-"""Without a square, one is looked for anew when there are so many times more subscriptions."""
+"""Without a square, the index chooses a new one when the number of subscriptions grows by this factor."""
 
 
 class Igpt:
@@ -72,9 +74,9 @@ class Igpt:
     square
         The root; by default the index finds its own. Its diagonal is MaxDist.
     capacity
-        How many subscriptions a leaf has before it is divided.
+        The number of subscriptions of a leaf before it is divided.
     groups
-        Into how many groups a long list is partitioned, at most.
+        The maximum number of groups of a long list.
     near
         Whether groups are bounded more tightly than in the paper, see `bound_kernels`.
     """
@@ -131,7 +133,7 @@ class Igpt:
         self._work_off()
 
     def move(self, reaches: ReachBatch) -> None:
-        """Give subscriptions a new place and reach."""
+        """Change the positions and reaches of subscriptions."""
         slots = self._table.slots(reaches.ids)
         place_kernels.move_all(
             self._tree(),
@@ -152,7 +154,7 @@ class Igpt:
         self._table.discard(slots)
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find who is affected."""
+        """Find the affected subscriptions."""
         arrivals = self._table.arrivals(objects)
         most = int(np.diff(objects.keywords.offsets).max(initial=0))
         scratch = Scratch(
@@ -172,16 +174,16 @@ class Igpt:
         )
 
     def observe(self, objects: ObjectBatch) -> None:
-        """Do nothing: there is nothing to learn."""
+        """Do nothing: this index does not adapt to objects."""
 
     @property
     def candidate_count(self) -> int:
-        """How many subscriptions were verified so far."""
+        """Return the number of subscriptions verified so far."""
         return int(self._seen[match_kernels.CANDIDATES])
 
     @property
     def visited_count(self) -> int:
-        """How many entries of lists were looked at so far, one by one."""
+        """Return the number of list entries tested so far, one by one."""
         return int(self._seen[match_kernels.VISITED])
 
     def check(self) -> None:
@@ -190,13 +192,13 @@ class Igpt:
         check_tree(self._tree(), self._table.used())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         own = (self._cells, self._groups, self._list_keys, self._list_values, self._entries)
         rest = (self._marks, self._stack, self._order)
         return sum(array.nbytes for array in (*own, *rest)) + self._table.memory_bytes()
 
     def _plant(self) -> None:
-        """Begin without entries. What is marked stays so: no number of an object comes twice."""
+        """Create the arrays without entries. Marks are kept: no number of an object occurs twice."""
         stamp = self._meta[L.STAMP]
         self._meta = np.zeros(L.META_SIZE, dtype=np.int64)
         self._meta[[GROUP_FREE, L.FREE_ROW]] = L.NOTHING
@@ -240,7 +242,7 @@ class Igpt:
         )
 
     def _grow(self) -> None:
-        """Lengthen what a kernel said it lacks."""
+        """Lengthen the arrays that a kernel reported as full."""
         places = [L.CELLS_WANTED, L.ROWS_WANTED, L.KEYS_WANTED, L.ENTRIES_WANTED]
         cells, rows, keys, entries = self._meta[places].tolist()
         self._meta[places] = 0

@@ -1,4 +1,4 @@
-"""What must always hold in an index of this kind, from the definitions. For tests; slow."""
+"""The invariants of an index of this kind, from the definitions. For tests; slow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_tree(tree: Tree, used: Slots) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     if tree.meta[L.STACK_SIZE] or tree.meta[L.DONE_STEPS]:
         raise InconsistentIndexError("subscriptions are waiting to be placed")
@@ -131,7 +131,7 @@ def _check_list(tree: Tree, key: int, head: int, slots: list[int]) -> list[int]:
 
 
 def _check_group(tree: Tree, group: Row, name: str) -> None:
-    """Require entries to say what follows from their subscriptions, and to be in order."""
+    """Verify that entries agree with their subscriptions, and are in order."""
     cell, word = int(group["key"]) >> _WORD_BITS, int(group["key"]) & (1 << _WORD_BITS) - 1
     entries = tree.entries[group["start"] : group["start"] + group["count"]]
     order = list(zip(entries["kscore"].tolist(), entries["slot"].tolist(), strict=True))

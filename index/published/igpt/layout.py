@@ -1,4 +1,4 @@
-"""Rows of IGPT, and the numbers that stand for nothing."""
+"""Row layouts and sentinels of IGPT."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Row = Any
 Slots = npt.NDArray[np.int32]
 
 NOTHING = -1
-"""Ends chains; no list, no cell."""
+"""The end of a chain; no list, no cell."""
 ROOT = 0
 CHILDREN = 4
 DEPTH_MAX = 20
 """A cell at this depth is not divided: thousands of subscriptions may lie at one point."""
 ROOMS_MAX = 32
-"""Sizes of stretches of entries: powers of two up to this one."""
+"""Sizes of spans of entries: powers of two up to this one."""
 
 SUBSCRIPTION_DTYPE = np.dtype(
     [
         *SUBSCRIPTION_FIELDS,
-        ("cell", np.int32),  # the leaf in which it is; NOTHING while it waits to be placed
+        ("cell", np.int32),  # the leaf with its entries; NOTHING while it is pending
         ("next", np.int32),  # chain of the leaf's subscriptions
         ("previous", np.int32),
     ],
@@ -42,8 +42,8 @@ CELL_DTYPE = np.dtype(
         *QUAD_FIELDS,
         ("reach_m", np.float64),  # largest reach + radius in the cell, minus infinity if it is empty
         ("first", np.int32),  # of a leaf: chain of its subscriptions
-        ("count", np.int32),  # of a leaf: how many
-        ("top_count", np.int32),  # of a leaf: how many have the largest reach
+        ("count", np.int32),  # of a leaf: their number
+        ("top_count", np.int32),  # of a leaf: number of those with the largest reach
     ],
     align=True,
 )
@@ -60,8 +60,8 @@ GROUP_DTYPE = np.dtype(
         ("alpha", np.float32),  # G.alpha*, the largest
         ("weight", np.float32),  # the largest maxwt
         ("border", np.float32),  # largest alpha* that belongs here; infinite in the last alpha group
-        ("room", np.int8),  # binary logarithm of the stretch at `start`
-        ("is_apart", np.int8),  # of those for whom text does not count, see `bound_kernels`
+        ("room", np.int8),  # binary logarithm of the span at `start`
+        ("is_apart", np.int8),  # of the subscriptions whose text does not count, see `bound_kernels`
     ],
     align=True,
 )
@@ -72,7 +72,7 @@ ENTRY_DTYPE = np.dtype(
         ("slot", np.int32),  # of the subscription
         ("place", np.int32),  # of the keyword in the subscription's order, from 0
         ("kscore", np.float32),  # kScore*, rounded down
-        ("alpha", np.float32),  # alpha*; this and what follows, but the distance, is rounded up
+        ("alpha", np.float32),  # alpha*; this and the following, except the distance, are rounded up
         ("inner_m", np.float32),  # distance to the border of the cell, rounded down
         ("weight", np.float32),  # of the keyword in the subscription's vector; so its maxwt
         ("next_weight", np.float32),  # of the next keyword, 0 if there is none
@@ -85,30 +85,30 @@ ENTRY_DTYPE = np.dtype(
 
 MARK_DTYPE = np.dtype(
     [
-        ("stamp", np.int64),  # number of the object for which the rest is true
-        ("similarity", np.float64),  # what its keywords so far add up to, if no shared one is missing
-        ("place", np.int32),  # last keyword of the subscription's that was seen
+        ("stamp", np.int64),  # number of the object for which the other fields are valid
+        ("similarity", np.float64),  # sum over its keywords so far, if no shared one is missing
+        ("place", np.int32),  # last visited keyword of the subscription
         ("number", np.int32),  # last keyword of the object's
         ("state", np.int8),
     ],
     align=True,
 )
-"""R of algorithm 1: what an object has come to with a subscription, by slot."""
+"""R of algorithm 1: the state of an object and a subscription, by slot."""
 
 OPEN = 0
 """A candidate: no shared keyword up to the last was skipped."""
 GAPPED = 1
 """A candidate, some of whose shared keywords may have been skipped."""
 SKIPPED = 2
-"""Ruled out."""
+"""Excluded."""
 
 # Named positions of `meta`; the first three belong to `index.tables.quad_kernels`.
 ROW_END = 3  # every group from here on is unused
 FREE_ROW = 4
 LIST_COUNT = 5
 ENTRY_END = 6
-STACK_SIZE = 7  # subscriptions that wait to be placed
-DONE_STEPS = 8  # keywords of the one on top that are entered
+STACK_SIZE = 7  # subscriptions that are pending
+DONE_STEPS = 8  # keywords of the one on top that are done
 STAMP = 9
 CELLS_WANTED = 10
 ROWS_WANTED = 11
@@ -118,13 +118,13 @@ META_SIZE = 14
 
 
 class Settings(NamedTuple):
-    """What does not change while an index lives."""
+    """The constant settings of an index."""
 
     distance_m: float  # MaxDist
     capacity: int
     group_max: int  # alpha groups of a list
     is_grouped: bool  # whether groups and cells are skipped: IGPT
-    is_near: bool  # whether distances count from the object on, see `bound_kernels`
+    is_near: bool  # whether distances are measured from the object, see `bound_kernels`
 
 
 class Tree(NamedTuple):

@@ -1,8 +1,8 @@
 """Posting lists: one of each keyword in each leaf, a chain of alpha groups.
 
-A list has one alpha group while it is short, and is partitioned anew whenever its alpha groups have twice
-as many entries as the last time, or a quarter as many (`partition_kernels`). Those for whom text does not
-count are in a group of their own.
+A list has one alpha group while it is short, and is partitioned again whenever its alpha groups have
+twice as many entries as the last time, or a quarter as many (`partition_kernels`). Subscriptions whose
+text does not count are in a group of their own.
 
 Operations: find O(1 + groups); insert and remove O(groups + group), amortised.
 """
@@ -35,7 +35,7 @@ _LOW = 0xFFFFFFFF
 
 @leaf
 def key_of(cell: int, word: int) -> int:
-    """Return where a keyword in a cell is hashed."""
+    """Return the hash key of a keyword in a cell."""
     return (int(cell) << 32) | (int(word) & _LOW)
 
 
@@ -48,7 +48,7 @@ def list_of(tree: Tree, cell: int, word: int) -> int:
 
 @leaf
 def group_in(tree: Tree, head: int, own: Statistics) -> int:
-    """Return the group of a list to which a subscription belongs, NOTHING if there is none."""
+    """Return the group of a list that a subscription belongs to, NOTHING if there is none."""
     group = head
     while group != L.NOTHING:
         row = tree.groups[group]
@@ -60,7 +60,7 @@ def group_in(tree: Tree, head: int, own: Statistics) -> int:
 
 @leaf
 def _has_rows(tree: Tree, head: int) -> bool:
-    """Whether a list can have one group more, and a new list a key."""
+    """Return whether a list can have one more group, and a new list a key."""
     meta = tree.meta
     if meta[L.FREE_ROW] == L.NOTHING and meta[L.ROW_END] >= tree.groups.shape[0]:
         meta[L.ROWS_WANTED] = 1
@@ -73,7 +73,7 @@ def _has_rows(tree: Tree, head: int) -> bool:
 
 @leaf
 def _made_group(tree: Tree, head: int, key: int, own: Statistics) -> int:
-    """Add a group to a list, or begin one; there is room. Return it."""
+    """Add a group to a list, or create the list; space must be available. Return the group."""
     group = take_rows(tree.groups["next"], tree.meta, L.FREE_ROW, tree.meta, L.ROW_END, 1)
     clear_group(tree, group, key, 1 if own.is_apart else 0)
     if head == L.NOTHING:
@@ -91,9 +91,9 @@ def _made_group(tree: Tree, head: int, key: int, own: Statistics) -> int:
 def insert_in_list(
     tree: Tree, cell: int, word: int, slot: int, number: int, inner_m: float, own: Statistics
 ) -> bool:
-    """Enter a subscription, whose vector is in the scratch, for a keyword; return whether there was room.
+    """Insert a subscription, whose vector is in the scratch, for a keyword; return if there was space.
 
-    `number` is the keyword's in the vector.
+    `number` is the position of the keyword in the vector.
     """
     key = key_of(cell, word)
     head = list_of(tree, cell, word)
@@ -117,7 +117,7 @@ def insert_in_list(
 
 @leaf
 def _drop_group(tree: Tree, head: int, group: int) -> int:
-    """Give an empty group back; return the first group of the list, NOTHING if there is none."""
+    """Free an empty group; return the first group of the list, NOTHING if there is none."""
     row = tree.groups[group]
     following = int(row["next"])
     previous = L.NOTHING
@@ -144,7 +144,7 @@ def _drop_group(tree: Tree, head: int, group: int) -> int:
 
 @leaf
 def _open_border(tree: Tree, head: int) -> None:
-    """Let the last alpha group of a list have all that is beyond, if there is one."""
+    """Let the last alpha group of a list, if there is one, include all larger values."""
     group = head
     last = L.NOTHING
     while group != L.NOTHING:
@@ -159,7 +159,7 @@ def _open_border(tree: Tree, head: int) -> None:
 
 @leaf
 def remove_from_list(tree: Tree, cell: int, word: int, slot: int, own: Statistics) -> None:
-    """Take a subscription out of the list of a keyword."""
+    """Remove a subscription from the list of a keyword."""
     head = list_of(tree, cell, word)
     group = group_in(tree, head, own)
     if not own.is_apart:
@@ -168,14 +168,14 @@ def remove_from_list(tree: Tree, cell: int, word: int, slot: int, own: Statistic
         close_gap(tree, group, place_of(tree, group, own.kscore, slot))
     else:
         head = _drop_group(tree, head, group)
-    # Where there is no room, the groups stay as they are for a while.
+    # If space is lacking, the groups stay as they are for a while.
     if head != L.NOTHING and should_partition(tree, head) and has_partition(tree, head, 0):
         partition(tree, head)
 
 
 @leaf
 def drop_list(tree: Tree, cell: int, word: int) -> None:
-    """Give a list back with all its groups, if there is one."""
+    """Free a list with all its groups, if it exists."""
     group = list_of(tree, cell, word)
     if group == L.NOTHING:
         return

@@ -1,16 +1,17 @@
-"""Who is affected by a new object: algorithm 1, term at a time in each leaf.
+"""Finding the subscriptions that a new object affects: algorithm 1, term at a time in each leaf.
 
 As printed the algorithm loses results: a subscription that was met at one keyword and is skipped at the
-next that they share, as that alone would be too little, is skipped for good. What is sound:
+next common one, since that alone would be too little, is skipped for good. The following is sound:
 
-* If a subscription matches, then at the first keyword that they share no bound of what is left in either
-  falls short: what groups, prefixes and theorem 2 say there is about all that they share.
-* So a subscription that falls short the first time that it is met, at whichever keyword, cannot match. If
-  an earlier keyword was skipped, that had ruled it out already.
-* Once it is a candidate, what is left alone says nothing. Theorem 2 does, with all that they share so
-  far: while each keyword at which it was met is next to the one before, in the subscription or in the
-  object, so that there can be none in between. Those that are skipped come last, but for rounding: what
-  is left becomes less from keyword to keyword. At the end it is verified, by the definition.
+* If a subscription matches, then at the first common keyword no bound on the remaining keywords of either
+  falls short: the bounds of groups, prefixes and theorem 2 apply to all common keywords.
+* So a subscription that falls short at the first keyword where it is met, whichever that is, cannot
+  match. If an earlier keyword was skipped, that had excluded it already.
+* Once it is a candidate, the remaining keywords alone prove nothing. Theorem 2 does, with all common
+  keywords so far, as long as each keyword at which it was met is adjacent to the one before, in the
+  subscription or in the object, so that there can be none in between. Skipped keywords come last, except
+  for rounding, since the remainder decreases from keyword to keyword. At the end it is verified, by the
+  definition.
 """
 
 from __future__ import annotations
@@ -43,21 +44,21 @@ from safe_region.jit import kernel, leaf
 CANDIDATES = 0
 """In `seen`: subscriptions that were verified."""
 VISITED = 1
-"""In `seen`: entries that were looked at."""
+"""In `seen`: entries that were tested."""
 SEEN_SIZE = 2
 
 _AHEAD = 64 // 40 + 1
-"""Entries from one that is asked for to the next: a line of the cache has fewer."""
+"""Entries from one prefetched entry to the next: a cache line has fewer."""
 
 
 class Scratch(NamedTuple):
-    """Room for what belongs to one object."""
+    """Scratch for one object."""
 
     vector: Vector
     stack: Slots
     heads: Slots  # the list of each keyword in a leaf
-    groups: Slots  # what has to be looked at in a leaf
-    numbers: Slots  # for which keyword
+    groups: Slots  # the groups to scan in a leaf
+    numbers: Slots  # their keywords
     candidates: Slots
 
 
@@ -73,7 +74,7 @@ class Visit(NamedTuple):
 
 @leaf
 def _is_skipped(tree: Tree, entry: Row, vector: Vector, visit: Visit, so_far: float) -> bool:
-    """Whether a subscription cannot match an object, if what they share before adds up to so much."""
+    """Return whether a subscription cannot match an object, given the sum of earlier common keywords."""
     weight = float(entry["weight"])
     rest = float(entry["rest"])
     here = vector.weights[visit.number]
@@ -93,7 +94,7 @@ def _is_skipped(tree: Tree, entry: Row, vector: Vector, visit: Visit, so_far: fl
 
 @leaf
 def _mark(tree: Tree, entry: Row, vector: Vector, visit: Visit) -> bool:
-    """Note that a subscription was not skipped; return whether it is a candidate only now."""
+    """Record that a subscription was not skipped; return whether it became a candidate by this."""
     mark = tree.marks[entry["slot"]]
     here = float(entry["weight"]) * vector.weights[visit.number]
     if mark["stamp"] != visit.stamp:
@@ -118,7 +119,7 @@ def _mark(tree: Tree, entry: Row, vector: Vector, visit: Visit) -> bool:
 
 @leaf
 def _scan_group(tree: Tree, group: int, scratch: Scratch, visit: Visit, count: int, seen: Ints) -> int:
-    """Look at a group; return how many candidates there are now."""
+    """Scan a group; return the new number of candidates."""
     row = tree.groups[group]
     start = int(row["start"])
     end = start + int(row["count"])
@@ -126,7 +127,7 @@ def _scan_group(tree: Tree, group: int, scratch: Scratch, visit: Visit, count: i
     for place in range(start, end):
         entry = tree.entries[place]
         if tree.settings.is_grouped:
-            # Theorem 4: the same holds of all that follow.
+            # Theorem 4: the same holds for all following entries.
             alpha = float(entry["later_alpha"])
             needed = needed_similarity(float(entry["kscore"]), alpha, visit.factor)
             if float(entry["later_weight"]) * left < needed:
@@ -143,7 +144,7 @@ def _scan_group(tree: Tree, group: int, scratch: Scratch, visit: Visit, count: i
 
 @leaf
 def _is_group_skipped(row: Row, left: float, factor: float) -> bool:
-    """Whether nobody in a group can be affected (theorem 3)."""
+    """Return whether no subscription in a group can be affected (theorem 3)."""
     needed = needed_similarity(float(row["kscore"]), float(row["alpha"]), factor)
     return bool(float(row["weight"]) * left < needed)
 
@@ -166,7 +167,7 @@ def _open_lists(tree: Tree, cell: int, scratch: Scratch, count: int) -> None:
 
 @leaf
 def _choose_groups(tree: Tree, scratch: Scratch, count: int, factor: float) -> int:
-    """Choose what has to be looked at of the lists in a leaf; return how many groups."""
+    """Choose the groups to scan of the lists in a leaf; return their number."""
     size = 0
     for number in range(count):
         left = scratch.vector.sums[number]
@@ -188,7 +189,7 @@ def _choose_groups(tree: Tree, scratch: Scratch, count: int, factor: float) -> i
 def _scan_leaf(
     tree: Tree, cell: int, arrival: Arrival, scratch: Scratch, count: int, stamp: int, seen: Ints
 ) -> int:
-    """Look at the lists of an object's keywords in a leaf; return how many candidates there are."""
+    """Scan the lists of an object's keywords in a leaf; return the new number of candidates."""
     is_inside = is_in_cell(tree, cell, arrival.x_m, arrival.y_m)
     away = node_distance(tree.cells, cell, arrival.x_m, arrival.y_m)
     factor = spatial_factor(tree, away)
@@ -204,7 +205,7 @@ def _scan_leaf(
 def _verify(
     tree: Tree, arrival: Arrival, candidates: Slots, count: int, found: Ints, total: int, seen: Ints
 ) -> int:
-    """Test candidates that were not ruled out; return how many have been found."""
+    """Test candidates that were not excluded; return the new number of matches."""
     for i in range(count):
         slot = candidates[i]
         if tree.marks[slot]["state"] == L.SKIPPED:
@@ -221,7 +222,7 @@ def _verify(
 def _match_one(
     tree: Tree, arrival: Arrival, scratch: Scratch, found: Ints, total: int, seen: Ints
 ) -> int:
-    """Find who is affected by an object; return how many have been found."""
+    """Find the subscriptions that an object affects; return the new number of matches."""
     count = write_vector(scratch.vector, arrival.words, tree.squares, tree.uses, arrival.norm2)
     tree.meta[L.STAMP] += 1
     stamp = int(tree.meta[L.STAMP])
@@ -249,7 +250,7 @@ def match(
 ) -> int:
     """Write the matches of objects from a row on, as CSR; return the first that is not done.
 
-    `seen` counts what was looked at for those that are.
+    `seen` counts the tests for the objects that are done.
     """
     for i in range(row, arrivals.ids.shape[0]):
         arrival = arrival_at(arrivals, i)

@@ -1,7 +1,7 @@
-"""Alpha partition: a list's subscriptions, dealt out to groups of like alpha* (section 5.2.1).
+"""Alpha partition: a list's subscriptions, distributed to groups of similar alpha* (section 5.2.1).
 
-The quantiles are those of the list itself, so that its groups are of one size however its subscribers
-differ from others. They are taken anew when the list has doubled, or shrunk to a quarter.
+The quantiles are those of the list itself, so that its groups have equal sizes however its subscriptions
+differ from others. They are recomputed when the list has doubled, or shrunk to a quarter.
 
 Operations: O(list log list), amortised O(log list) an insert or removal.
 """
@@ -23,7 +23,7 @@ GROUP_LEAST = 8
 
 @leaf
 def _group_count(tree: Tree, count: int) -> int:
-    """Into how many groups so many entries are dealt out."""
+    """Return the number of groups for this many entries."""
     return min(tree.settings.group_max, max(1, count // GROUP_LEAST))
 
 
@@ -37,7 +37,7 @@ def _is_due(tree: Tree, count: int, planned: int) -> bool:
 
 @leaf
 def should_partition(tree: Tree, head: int) -> bool:
-    """Whether a list has outgrown its groups, or the groups their list."""
+    """Return whether a list has become too long or too short for its groups."""
     row = tree.groups[head]
     return bool(row["list_count"] > 0 and _is_due(tree, row["list_count"], row["planned_count"]))
 
@@ -53,7 +53,7 @@ def has_partition(tree: Tree, head: int, more: int) -> bool:
     if meta[L.ROW_END] + groups > tree.groups.shape[0]:
         meta[L.ROWS_WANTED] = groups
         return False
-    # Stretches are less than twice as long as what is in them.
+    # Spans are less than twice as long as their content.
     if meta[L.ENTRY_END] + 2 * count > tree.entries.shape[0]:
         meta[L.ENTRIES_WANTED] = 2 * count
         return False
@@ -62,7 +62,7 @@ def has_partition(tree: Tree, head: int, more: int) -> bool:
 
 @leaf
 def _is_before(tree: Tree, one: int, other: int, is_by_alpha: int) -> bool:
-    """Whether an entry comes before another: by alpha*, or as in a group."""
+    """Return whether an entry comes before another: by alpha*, or as in a group."""
     left = tree.entries[one]
     right = tree.entries[other]
     if is_by_alpha:
@@ -75,7 +75,7 @@ def _is_before(tree: Tree, one: int, other: int, is_by_alpha: int) -> bool:
 
 @leaf
 def _sift(tree: Tree, first: int, hole: int, end: int, is_by_alpha: int) -> None:
-    """Let an item of a heap, the last entry on top, sink to its place; positions count from `first`."""
+    """Sift an item of a heap, the last entry on top, down to its place; positions count from `first`."""
     order = tree.order
     item = int(order[first + hole])
     while 2 * hole + 1 < end:
@@ -93,7 +93,7 @@ def _sift(tree: Tree, first: int, hole: int, end: int, is_by_alpha: int) -> None
 
 @leaf
 def _sort(tree: Tree, first: int, count: int, is_by_alpha: int) -> None:
-    """Sort a part of `order`, by the entries that it names."""
+    """Sort a part of `order` by the entries that it refers to."""
     for hole in range(count // 2 - 1, -1, -1):
         _sift(tree, first, hole, count, is_by_alpha)
     for end in range(count - 1, 0, -1):
@@ -105,7 +105,7 @@ def _sort(tree: Tree, first: int, count: int, is_by_alpha: int) -> None:
 
 @leaf
 def _collect(tree: Tree, head: int) -> int:
-    """Write the places of the entries of all alpha groups to `order`; return how many."""
+    """Write the places of the entries of all alpha groups to `order`; return their number."""
     count = 0
     group = head
     while group != L.NOTHING:
@@ -128,7 +128,7 @@ def _room_for(count: int) -> int:
 
 @leaf
 def _filled_group(tree: Tree, key: int, first: int, count: int) -> int:
-    """Return a group of entries whose places are in `order`, the largest alpha* last."""
+    """Return a group of the entries at the places in `order`, the largest alpha* last."""
     group = take_rows(tree.groups["next"], tree.meta, L.FREE_ROW, tree.meta, L.ROW_END, 1)
     row = tree.groups[group]
     row["key"] = key
@@ -150,7 +150,7 @@ def _filled_group(tree: Tree, key: int, first: int, count: int) -> int:
 
 @leaf
 def _free_alpha_groups(tree: Tree, head: int) -> int:
-    """Give the alpha groups of a list back; return what is left, the one that is apart or NOTHING."""
+    """Free the alpha groups of a list; return the remaining one, which is apart, or NOTHING."""
     apart = L.NOTHING
     group = head
     while group != L.NOTHING:
@@ -168,7 +168,7 @@ def _free_alpha_groups(tree: Tree, head: int) -> int:
 
 @leaf
 def partition(tree: Tree, head: int) -> None:
-    """Deal the entries of a list out to alpha groups. There is room."""
+    """Distribute the entries of a list to alpha groups. The caller has verified the capacity."""
     key = int(tree.groups[head]["key"])
     count = _collect(tree, head)
     groups = _group_count(tree, count)

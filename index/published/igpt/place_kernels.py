@@ -1,8 +1,9 @@
-"""Subscriptions in, out, and elsewhere (section 5.5).
+"""Insertion, removal and moves of subscriptions (section 5.5).
 
-Who has no leaf waits on a stack; `work_off` places those on it one by one, keyword by keyword, and stops
-where there is no room, to go on there. A leaf beyond its capacity is divided: its lists are given up, and
-all of it waits. So does what four leaves have together, if that is half a capacity or less.
+Subscriptions without a leaf are pending on a stack. `work_off` places them one by one, keyword by
+keyword, and stops if space is lacking, to continue there. A leaf beyond its capacity is divided: its
+lists are freed, and all its subscriptions become pending. The same happens to four leaves that have half
+a capacity or less together.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from safe_region.jit import kernel, leaf
 
 @kernel
 def plant(tree: Tree, x_m: float, y_m: float, half_m: float) -> None:
-    """Make a root, which is an empty leaf."""
+    """Create a root, which is an empty leaf."""
     set_root(tree.cells, take_group(tree.cells, tree.meta), x_m, y_m, half_m)
     clear_leaf(tree, L.ROOT)
 
@@ -52,7 +53,7 @@ def _push(tree: Tree, slot: int) -> None:
 
 @leaf
 def _write_vector(tree: Tree, slot: int) -> int:
-    """Write the vector of a subscription to the scratch; return how many keywords it has."""
+    """Write the vector of a subscription to the scratch; return the number of its keywords."""
     row = tree.subscriptions[slot]
     start = int(row["keyword_start"])
     words = tree.pool[start : start + int(row["keyword_count"])]
@@ -61,7 +62,7 @@ def _write_vector(tree: Tree, slot: int) -> int:
 
 @leaf
 def _give_up(tree: Tree, cell: int) -> None:
-    """Let all subscriptions of a leaf wait, and give its lists back."""
+    """Make all subscriptions of a leaf pending, and free its lists."""
     slot = int(tree.cells[cell]["first"])
     while slot != L.NOTHING:
         row = tree.subscriptions[slot]
@@ -76,7 +77,7 @@ def _give_up(tree: Tree, cell: int) -> None:
 
 @leaf
 def _split(tree: Tree, cell: int) -> None:
-    """Divide a leaf; there is room for its children."""
+    """Divide a leaf; the caller has verified the capacity for its children."""
     _give_up(tree, cell)
     first = take_group(tree.cells, tree.meta)
     set_children(tree.cells, cell, first)
@@ -87,7 +88,7 @@ def _split(tree: Tree, cell: int) -> None:
 
 @leaf
 def _merge(tree: Tree, cell: int) -> None:
-    """Make a cell a leaf again if its children are leaves with little in them."""
+    """Turn a cell into a leaf if its children are leaves with few subscriptions."""
     if cell == L.NOTHING:
         return
     first = int(tree.cells[cell]["first_child"])
@@ -108,7 +109,7 @@ def _merge(tree: Tree, cell: int) -> None:
 
 @leaf
 def _place(tree: Tree, slot: int) -> bool:
-    """Enter a subscription into its leaf, from the keyword on at which there was no room."""
+    """Insert a subscription into its leaf, from the keyword at which space was lacking."""
     row = tree.subscriptions[slot]
     cell = leaf_at(tree, row["x_m"], row["y_m"])
     own = statistics_of(tree, row)
@@ -124,7 +125,7 @@ def _place(tree: Tree, slot: int) -> bool:
 
 @kernel
 def work_off(tree: Tree) -> bool:
-    """Place all that wait; return whether they are, or else more room is wanted."""
+    """Place all pending subscriptions; return whether all are done, else more space is needed."""
     while tree.meta[L.STACK_SIZE] > 0:
         if group_room(tree.cells, tree.meta) == 0:
             tree.meta[L.CELLS_WANTED] = 1
@@ -143,7 +144,7 @@ def work_off(tree: Tree) -> bool:
 
 @kernel
 def push_all(tree: Tree, slots: Slots) -> None:
-    """Let subscriptions wait."""
+    """Make subscriptions pending."""
     for slot in slots:
         tree.subscriptions[slot]["cell"] = L.NOTHING
         _push(tree, slot)
@@ -151,7 +152,7 @@ def push_all(tree: Tree, slots: Slots) -> None:
 
 @leaf
 def _take_out(tree: Tree, slot: int) -> None:
-    """Take a subscription out of its leaf."""
+    """Remove a subscription from its leaf."""
     row = tree.subscriptions[slot]
     cell = int(row["cell"])
     own = statistics_of(tree, row)
@@ -164,7 +165,7 @@ def _take_out(tree: Tree, slot: int) -> None:
 
 @kernel
 def take_out_all(tree: Tree, slots: Slots) -> None:
-    """Take subscriptions out. What their neighbours had may wait afterwards."""
+    """Remove subscriptions. Their neighbours may be pending afterwards."""
     for i in range(slots.shape[0]):
         if tree.subscriptions[slots[i]]["cell"] == L.NOTHING:
             _take_from_stack(tree, slots[i])
@@ -174,7 +175,7 @@ def take_out_all(tree: Tree, slots: Slots) -> None:
 
 @leaf
 def _take_from_stack(tree: Tree, slot: int) -> None:
-    """Let a subscription wait no longer."""
+    """Remove a subscription from the pending ones."""
     size = int(tree.meta[L.STACK_SIZE]) - 1
     place = size
     while tree.stack[place] != slot:
@@ -205,7 +206,7 @@ def move_all(
     reach_m: Floats,
     reach_id: Ints,
 ) -> None:
-    """Give subscriptions new places and reaches; those that leave their leaf, or become apart, wait."""
+    """Change positions and reaches; those that leave their leaf, or become apart, are pending."""
     for i in range(slots.shape[0]):
         slot = slots[i]
         row = tree.subscriptions[slot]

@@ -2,12 +2,12 @@
 
 The keyword-prioritised baseline of ap-tree.txt, as described there in section 5.1.1: clauses are divided
 among posting lists by their least frequent keywords, and a quadtree is built for each posting list with
-the cost model of the IQ-Tree. Objects look through the cells they are in of the trees of their keywords.
+the cost model of the IQ-Tree. Objects visit their cells in the trees of their keywords.
 
 Operations: insert O(cells drafted) a clause, at most `DRAFTS_MAX`; remove O(entries of the cells it is
 in), move both; match O(keywords * depth) an object, and the clauses verified.
 
-Our choices are those of `index.published.quad_inverted.index`, 1 to 3, 5 and 6. The cost model weighs an
+Our choices are those of `index.published.quad_inverted.index`, 1 to 3, 5 and 6. The cost model weights an
 entry in a cell of a key's tree by the same rate, that of objects in the cell with the key, so that a
 clause has the same cells in both structures if their workloads were the same. Here a cell has one list;
 it is in the row beside the cell's. A keyword that is no clause's key has no tree; all trees have the same

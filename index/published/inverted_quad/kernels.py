@@ -30,7 +30,7 @@ def _walk(
     found: Ints,
     total: int,
 ) -> tuple[int, int]:
-    """Keep what matches in one tree; return how many there are now, and how many were verified."""
+    """Keep the matches in one tree; return their new number, and the number of verified clauses."""
     candidates = 0
     stack[0] = root
     depth = 1
@@ -47,7 +47,7 @@ def _walk(
 
 @kernel
 def match(cells: Cells, published: Published, first_row: int, offsets: Ints, found: Ints) -> int:
-    """Match objects from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Match objects, from one on; return the first without space (see `index.tables.matches`)."""
     known = np.empty(most_keywords(published), dtype=np.int64)
     stack = np.empty(STACK_MAX, dtype=np.int32)
     for i in range(first_row, published.x_m.shape[0]):

@@ -1,4 +1,4 @@
-"""IQ-tree: one quadtree whose nodes know which keywords occur below them."""
+"""IQ-tree: one quadtree whose nodes record the keywords that occur below them."""
 
 from index.published.iq_tree.index import IqTreeObjectIndex
 

@@ -1,18 +1,18 @@
-"""IQ-tree: one quadtree of objects whose nodes know which keywords occur below them.
+"""IQ-tree: one quadtree of objects whose nodes record the keywords that occur below them.
 
 The baseline of lamps.txt section 7.1 ("Lamps w/o IQF"): "a hybrid structure of inverted file and
-Quad-tree, like IR-tree". The paper that defines it is not among ours: what follows is our reading.
+Quad-tree, like IR-tree". The paper that defines it is not among ours: this is our reading.
 
 Operations: insert and remove O(keywords * depth) an object; best O(objects) at worst.
 
-Plan of `best`: best-first from the root by dist(node, p) plus the least text share of an object that has
-as many keywords in common with the subscription as occur below the node; none prunes the node. Stop when
-the least bound is above the n-th length.
+Plan of `best`: best-first from the root by dist(node, p) plus the least text part of an object that has
+as many keywords in common with the subscription as occur below the node; none prunes the node. The search
+ends when the least bound is above the n-th length.
 
 Our choices:
 1. The inverted files of all nodes, leaves included, are one hash of counts keyed by (node, keyword):
    deletion needs counts, and one hash needs no allocation for each node.
-2. A node knows the least number of keywords of an object below it, as in IQF, which makes the text share
+2. A node has the least number of keywords of an object below it, as in IQF, which makes the text part
    tighter; tree, cells and root square are IQF's too: the two differ only in what the paper compares.
 """
 
@@ -41,7 +41,7 @@ from index.tables.slots import Slots
 _KEYS_MIN = 64
 
 _CHANGE = 2.0
-"""The root square is looked at anew when there are this many times more objects."""
+"""The root square is tested again when the number of objects has grown by this factor."""
 
 
 class IqTreeObjectIndex(ObjectTable):
@@ -54,7 +54,7 @@ class IqTreeObjectIndex(ObjectTable):
         self._plant()
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         own = sum(array.nbytes for array in self._occurrences)
         return own + self._table.memory_bytes() + self._trees.memory_bytes()
 
@@ -64,7 +64,7 @@ class IqTreeObjectIndex(ObjectTable):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
         self._table.check()
         nodes, _, entries, _ = self._trees.arrays
@@ -96,7 +96,7 @@ class IqTreeObjectIndex(ObjectTable):
         return objects_of(self._table)
 
     def _plant(self) -> None:
-        """Begin an empty tree about the root square."""
+        """Create an empty tree about the root square."""
         self._trees = BucketTrees()
         self._root = plant(self._trees.arrays, *self._square)
         self._occurrences = Occurrences(

@@ -50,7 +50,7 @@ TREES_FULL = -2
 
 @leaf
 def key_of(node: int, keyword: int) -> int:
-    """Key of a node and a keyword."""
+    """Return the key of a node and a keyword."""
     return (int(node) << 32) | int(keyword)
 
 
@@ -70,7 +70,7 @@ def _add_keywords(occurrences: Occurrences, objects: Objects, node: int, slot: i
 
 @leaf
 def _drop_keywords(occurrences: Occurrences, objects: Objects, node: int, slot: int) -> None:
-    """Count an object's keywords at a node no more."""
+    """Discount an object's keywords at a node."""
     row = objects.rows[slot]
     for i in range(row["keyword_start"], row["keyword_start"] + row["keyword_count"]):
         key = key_of(node, objects.pool[i])
@@ -83,7 +83,7 @@ def _drop_keywords(occurrences: Occurrences, objects: Objects, node: int, slot: 
 
 @leaf
 def _key_need(trees: Trees, objects: Objects, root: int, slot: int) -> int:
-    """How many new keys an object can bring at most."""
+    """Return the maximum number of new keys for an object."""
     row = objects.rows[slot]
     node = root
     while trees.nodes[node]["first_child"] != NO_NODE:
@@ -111,7 +111,7 @@ def _add_below(trees: Trees, occurrences: Occurrences, objects: Objects, node: i
 
 @leaf
 def _drop_below(trees: Trees, occurrences: Occurrences, objects: Objects, node: int) -> None:
-    """Take out the keywords of the children of a node that is about to collapse."""
+    """Remove the keywords of the children of a node that is about to collapse."""
     first_child = trees.nodes[node]["first_child"]
     for child in range(first_child, first_child + 4):
         first = trees.nodes[child]["block"] * BLOCK_CAPACITY
@@ -128,7 +128,7 @@ def insert(
     slots: npt.NDArray[np.int32],
     done: int,
 ) -> tuple[int, int]:
-    """Insert objects from `done` on; return how many are done and a status, 0 if that is all."""
+    """Insert objects, from `done` on; return the number done and a status, 0 if all are."""
     for i in range(done, slots.shape[0]):
         slot = slots[i]
         row = objects.rows[slot]
@@ -175,7 +175,7 @@ def remove(
 
 @leaf
 def _common_below(question: Question, occurrences: Occurrences, node: int) -> int:
-    """How many of the subscription's keywords occur below a node."""
+    """Return the number of the subscription's keywords that occur below a node."""
     common = 0
     for i in range(question.words.shape[0]):
         key = key_of(node, question.words[i])
@@ -194,7 +194,7 @@ def _search(
     frontier: Heap,
     kept: Kept,
 ) -> int:
-    """Offer objects of the nodes of least bound first; return how many were kept."""
+    """Offer objects of the nodes of least bound first; return the number kept."""
     nodes = trees.nodes
     word_count = question.words.shape[0]
     size = 0
@@ -243,7 +243,7 @@ def best(
     answered: Answered,
     frontier: Heap,
 ) -> None:
-    """Answer a batch of questions."""
+    """Process a batch of queries."""
     scratch = scratch_for(queries)
     for i in range(answered.sizes.shape[0]):
         words = words_of(queries, i)

@@ -1,4 +1,4 @@
-"""Arrays of the IQ-tree beside those of its quadtree."""
+"""Arrays of the IQ-tree in addition to those of its quadtree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from index.batches import Ints
 
 
 class Occurrences(NamedTuple):
-    """In how many objects below a node a keyword occurs: an id map; absent means none."""
+    """The number of objects below a node with a keyword: an id map; absent means none."""
 
     keys: Ints  # node << 32 | keyword
     values: npt.NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""What lies in boxes: the IQ-tree enters cells that meet the box and have all required keywords below."""
+"""Objects in boxes: the IQ-tree visits cells that intersect the box and have all required keywords."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from safe_region.jit import kernel, leaf
 
 @leaf
 def _occur_below(occurrences: Occurrences, node: int, wanted: Wanted) -> bool:
-    """Whether each required keyword occurs below a node."""
+    """Return whether each required keyword occurs below a node."""
     for word in wanted.words:
         if find(occurrences.keys, occurrences.values, key_of(node, word)) == NO_VALUE:
             return False
@@ -38,7 +38,7 @@ def _walk(
     found: Ints,
     total: int,
 ) -> int:
-    """Keep what is wanted; return how many there are now."""
+    """Keep the matching objects; return their new number."""
     signature = signature_of(wanted.words)
     stack[0] = root
     depth = 1
@@ -67,7 +67,7 @@ def within(
     offsets: Ints,
     found: Ints,
 ) -> int:
-    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Process rows, starting from one; return the first without space (see `index.tables.matches`)."""
     stack = np.empty(3 * DEPTH_MAX + 4, dtype=np.int32)
     for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])

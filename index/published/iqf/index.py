@@ -5,30 +5,30 @@ subscription's keywords) at worst, as in Theorem 9, but far from it: see below.
 
 Plan of `best` (RetrieveObject, Algorithm 4, for the n best instead of o_k). A subscription's keywords are
 sorted by the number of objects that have them, w_1 the rarest of m. An object with i of them has one
-among the m - i + 1 rarest. So Algorithm 4's loop over descending i looks at w_1 for i = m, at w_2 for
-i = m - 1, ..., and at the most frequent one only for i = 1: after step i, every object with i or more
-common keywords has been offered. Before each step Theorem 8 decides whether to stop: what was not offered
-shares i keywords at most. A frequent keyword is searched with Search-QF, best-first by dist(node, p) plus
-the text share of i common keywords; the list of another one is scanned.
+among the m - i + 1 rarest. So Algorithm 4's loop over descending i processes w_1 for i = m, w_2 for i = m
+- 1, ..., and the most frequent one only for i = 1: after step i, every object with i or more common
+keywords has been offered. Before each step Theorem 8 decides whether to stop: the remaining objects share
+i keywords at most. A frequent keyword is searched with Search-QF, best-first by dist(node, p) plus the
+text part of i common keywords; the list of any other is scanned.
 
-What the paper leaves open, and deviations:
+Gaps in the paper, and deviations:
 
-1. Line 3, "compute |s.t and o.t| by using the inverted file", would touch every list in full. Here the
-   number is counted when an entry is met first, from the object's keywords, after a bound by the entry's
-   signature has failed to rule it out; an object is passed over if it has a rarer keyword of
-   the subscription, so nothing is offered twice and no marks are kept.
-2. Step i offers whatever has w_(m-i+1) as its rarest common keyword, whether it shares i keywords or
-   fewer: counting costs more than offering. So Search-QF serves every i, with text_lb(i); with
-   i = 1 it is the paper's.
-3. "O minus s.A" is for expiry alone; a caller that knows an upper bound says so by `bound_m`.
+1. Line 3, "compute |s.t and o.t| by using the inverted file", would read every list in full. Here the
+   number is counted from the object's keywords when an entry is met first, after a bound by the entry's
+   signature has failed to exclude it. An object is skipped if it has a rarer keyword of the subscription,
+   so no object is offered twice and no marks are kept.
+2. Step i offers every object whose rarest common keyword is w_(m-i+1), whether it shares i keywords or
+   fewer: counting costs more than offering. So Search-QF serves every i, with text_lb(i); with i = 1 it
+   is the paper's.
+3. "O minus s.A" is for expiry alone; a caller that knows an upper bound passes it as `bound_m`.
 4. Comparisons are strict: of equal lengths the smaller id is better.
-5. Frequent keywords are decided between batches, when the number of objects has doubled or halved since
+5. Frequent keywords are chosen between batches, when the number of objects has doubled or halved since
    the last time: a keyword becomes frequent if it is among the top x percent by number of objects, and
    ceases to be if it is not among the top 2x percent. The entries of a frequent keyword are only in its
    tree.
-6. Quadtrees are bucket quadtrees with one root square, laid about the objects at the same occasions;
-   points outside of it are in the cells at its border. Nodes know the least number of keywords below
-   them, which makes text_lb tighter.
+6. Quadtrees are bucket quadtrees with one root square, laid about the objects at the same times; points
+   outside of it are in the cells at its border. Nodes have the least number of keywords below them, which
+   makes text_lb tighter.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ _KEYS_MIN = 32
 _RUNS_MIN = 256
 
 _CHANGE = 2.0
-"""Frequent keywords are decided anew when there are this many times more or fewer objects."""
+"""Frequent keywords are chosen again when the number of objects has changed by this factor."""
 
 _DECISION_MIN = 16
-"""Below this many objects nothing is worth a tree, and nothing is decided."""
+"""Below this many objects no tree pays, and no keyword is chosen."""
 
 
 class IqfObjectIndex(ObjectTable):
@@ -72,9 +72,9 @@ class IqfObjectIndex(ObjectTable):
     Parameters
     ----------
     frequent_percent
-        x: how many percent of the keywords in the index, those that most objects have, get a quadtree.
-        With a million objects and 50,000 keywords (Zipf), `best` takes 154 us on average for 0, and 64
-        to 74 for anything from 0.1 to 10; 0.5 takes 1.8 times the memory of 0, and 10 takes 2.6 times.
+        x: the percentage of the keywords in the index, those with most objects, that get a quadtree. With
+        a million objects and 50,000 keywords (Zipf), `best` takes 154 us on average for 0, and 64 to 74
+        for anything from 0.1 to 10; 0.5 takes 1.8 times the memory of 0, and 10 takes 2.6 times.
     """
 
     def __init__(self, frequent_percent: float = 0.5) -> None:
@@ -95,12 +95,12 @@ class IqfObjectIndex(ObjectTable):
         )
 
     def frequent_keywords(self) -> list[int]:
-        """Keywords that have a quadtree, increasing."""
+        """Return the keywords that have a quadtree, increasing."""
         lists = self._files.lists[self._live()]
         return sorted(lists["keyword"][lists["root"] != NO_NODE].tolist())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         files = self._files
         own = sum(array.nbytes for array in (*files[:3], *files.runs, files.meta))
         return own + self._table.memory_bytes() + self._trees.memory_bytes()
@@ -111,7 +111,7 @@ class IqfObjectIndex(ObjectTable):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
         self._table.check()
         check(self._files, self._trees, self._table, self._square)
@@ -144,12 +144,12 @@ class IqfObjectIndex(ObjectTable):
         return objects_of(self._table)
 
     def _live(self) -> Ints:
-        """Numbers of all lists in use."""
+        """Return the numbers of all lists in use."""
         lists = self._files.lists[: self._files.meta[list_kernels.LIST_END]]
         return np.flatnonzero(lists["keyword"] != list_kernels.NO_KEYWORD)
 
     def _settle(self) -> None:
-        """Decide anew which keywords are frequent, and where the root is, if it is time."""
+        """Choose the frequent keywords and the root again, if that is due."""
         count = max(len(self), _DECISION_MIN)
         if self._decided_count / _CHANGE < count < self._decided_count * _CHANGE:
             return
@@ -189,7 +189,7 @@ class IqfObjectIndex(ObjectTable):
             self._grow(status)
 
     def _grow(self, status: int) -> None:
-        """Lengthen what a kernel ran out of."""
+        """Lengthen the arrays that a kernel has filled."""
         files = self._files
         if status == list_kernels.TREES_FULL:
             self._trees.grow()

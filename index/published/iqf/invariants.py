@@ -27,7 +27,7 @@ def check(files: Files, trees: BucketTrees, table: SlotTable, square: Square) ->
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     lists = files.lists[: files.meta[list_kernels.LIST_END]]
     live = [number for number, row in enumerate(lists) if row["keyword"] != list_kernels.NO_KEYWORD]
@@ -63,7 +63,7 @@ def check(files: Files, trees: BucketTrees, table: SlotTable, square: Square) ->
 
 
 def _check_keyword(row: Any, parts: list[Rows], table: SlotTable) -> int:  # noqa: ANN401
-    """Verify that all entries of a list have its keyword, no object twice; return how many there are."""
+    """Verify that all entries of a list have its keyword, no object twice; return their number."""
     slots: list[int] = []
     for part in parts:
         for entry in part:
@@ -76,7 +76,7 @@ def _check_keyword(row: Any, parts: list[Rows], table: SlotTable) -> int:  # noq
 
 
 def _check_numbers(files: Files, live: list[int]) -> None:
-    """Verify that keywords find their lists, and that the other rows are free."""
+    """Verify that keywords map to their lists, and that the other rows are free."""
     for number in live:
         if find(files.keys, files.values, int(files.lists[number]["keyword"])) != number:
             raise InconsistentIndexError(f"keyword {files.lists[number]['keyword']} has lost its list")

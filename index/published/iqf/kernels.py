@@ -45,7 +45,7 @@ def insert(
     slots: npt.NDArray[np.int32],
     cursor: Ints,
 ) -> int:
-    """Enter objects under their keywords, from `cursor` on, which says how far it is; return a status."""
+    """Insert objects under their keywords, starting at `cursor`, which is updated; return a status."""
     for i in range(cursor[CURSOR_ROW], slots.shape[0]):
         slot = slots[i]
         row = objects.rows[slot]
@@ -63,7 +63,7 @@ def insert(
 
 @kernel
 def remove(files: Files, trees: Trees, objects: Objects, slots: npt.NDArray[np.int32]) -> None:
-    """Take objects out from under their keywords."""
+    """Remove objects from the lists of their keywords."""
     for slot in slots:
         for ordinal in range(objects.rows[slot]["keyword_count"]):
             drop_posting(files, trees, objects, slot, ordinal)
@@ -71,9 +71,9 @@ def remove(files: Files, trees: Trees, objects: Objects, slots: npt.NDArray[np.i
 
 @leaf
 def _plan(files: Files, trees: Trees, words: KeywordIds, plan: Ints, scratch: Scratch) -> int:
-    """Sort the lists of a subscription's keywords, shortest first; return how many there are.
+    """Sort the lists of a subscription's keywords, shortest first; return their number.
 
-    Writes their numbers to `plan`, which keyword each belongs to, and the ranks and bits of these.
+    Writes their numbers to `plan`, the keyword of each, and the ranks and bits of these.
     """
     counts = scratch.counts
     order = scratch.order
@@ -152,7 +152,7 @@ def _retrieve(
     frontier: Heap,
     kept: Kept,
 ) -> int:
-    """RetrieveObject, Algorithm 4, for the best of a subscription; return how many there are."""
+    """RetrieveObject, Algorithm 4, for the best objects of a subscription; return their number."""
     size = 0
     if kept.ids.shape[0] == 0:
         return size
@@ -178,7 +178,7 @@ def best(
     answered: Answered,
     frontier: Heap,
 ) -> None:
-    """Answer a batch of questions."""
+    """Process a batch of queries."""
     scratch = scratch_for(queries)
     plan = np.empty_like(scratch.order)
     for i in range(answered.sizes.shape[0]):

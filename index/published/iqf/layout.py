@@ -16,7 +16,7 @@ LIST_DTYPE = np.dtype(
     [
         ("start", np.int64),  # of its run; in a free row: the next free row
         ("count", np.int32),  # entries in the run
-        ("size_class", np.int32),  # of the run, which has room for RUN_LEAST << size_class; NO_RUN
+        ("size_class", np.int32),  # of the run, whose capacity is RUN_LEAST << size_class; NO_RUN
         ("keyword", np.int32),  # NO_KEYWORD in a free row
         (
             "root",

@@ -1,10 +1,11 @@
 """The inverted file: contiguous posting lists that grow, shrink and turn into quadtrees.
 
 A list of an infrequent keyword is a run of entries. The place of an entry in a run is its offset, so that
-moving a run changes no place. The entries of a frequent keyword lie in its quadtree instead, not twice.
+moving a run changes no place. The entries of a frequent keyword are stored in its quadtree instead, not
+twice.
 
-Operations: add and drop O(1) amortised in a run, O(depth) in a tree; promote and demote O(entries).
-Whatever can run out of room returns a negative status having committed nothing.
+Operations: add and drop O(1) amortised in a run, O(depth) in a tree; promote and demote O(entries). A
+function that runs out of space returns a negative status with no change.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ TREES_FULL = -4
 
 @leaf
 def _move_run(files: Files, number: int, size_class: int) -> None:
-    """Give a list a run of another size; there is one."""
+    """Move a list to a run of another size; the caller has verified that one is free."""
     row = files.lists[number]
     old_class = int(row["size_class"])
     row["start"] = moved_run(files.runs, int(row["start"]), int(row["count"]), old_class, size_class)
@@ -81,7 +82,7 @@ def _take_list(files: Files, keyword: int) -> int:
 
 @leaf
 def _free_list(files: Files, trees: Trees, number: int) -> None:
-    """Forget a keyword that no object has any more."""
+    """Delete a keyword that no object has any more."""
     row = files.lists[number]
     pop(files.keys, files.values, int(row["keyword"]))
     if row["size_class"] != NO_RUN:
@@ -95,7 +96,7 @@ def _free_list(files: Files, trees: Trees, number: int) -> None:
 
 @leaf
 def list_count(files: Files, trees: Trees, number: int) -> int:
-    """How many objects have a keyword."""
+    """Return the number of objects that have a keyword."""
     row = files.lists[number]
     if row["root"] != NO_NODE:
         return int(row["count"] + trees.nodes[row["root"]]["count"])
@@ -104,7 +105,7 @@ def list_count(files: Files, trees: Trees, number: int) -> int:
 
 @leaf
 def _room_for(files: Files, trees: Trees, number: int) -> int:
-    """Whether a posting fits into a list, or into a new one (NO_LIST)."""
+    """Return whether a posting fits into a list, or into a new one (NO_LIST)."""
     if number == NO_LIST:
         meta = files.meta
         if meta[LIST_COUNT] + 1 > files.keys.shape[0] * LOAD_MAX:
@@ -124,7 +125,7 @@ def _room_for(files: Files, trees: Trees, number: int) -> int:
 def add_posting(
     files: Files, trees: Trees, objects: Objects, slot: int, signature: int, ordinal: int
 ) -> int:
-    """Enter an object under one of its keywords; return a status."""
+    """Insert an object under one of its keywords; return a status."""
     start = objects.rows[slot]["keyword_start"]
     keyword = int(objects.pool[start + ordinal])
     number = find(files.keys, files.values, keyword)
@@ -155,7 +156,7 @@ def add_posting(
 
 @leaf
 def drop_posting(files: Files, trees: Trees, objects: Objects, slot: int, ordinal: int) -> None:
-    """Take an object out from under one of its keywords."""
+    """Remove an object from the list of one of its keywords."""
     start = objects.rows[slot]["keyword_start"]
     number = find(files.keys, files.values, int(objects.pool[start + ordinal]))
     place = objects.places[start + ordinal]
@@ -199,7 +200,7 @@ def promote(
 ) -> int:
     """Turn lists into quadtrees with a root square about (x, y); return a status.
 
-    Refused half-way, it goes on where it was when it is called again with the same numbers.
+    After a status for lack of space, a call with the same numbers continues at the same point.
     """
     for i in range(numbers.shape[0]):
         row = files.lists[numbers[i]]
@@ -221,7 +222,7 @@ def promote(
 
 @kernel
 def demote(files: Files, trees: Trees, objects: Objects, numbers: Ints) -> int:
-    """Turn quadtrees into lists; return a status. Refused half-way, it may be called again."""
+    """Turn quadtrees into lists; return a status. After lack of space, it may be called again."""
     stack = np.empty(3 * DEPTH_MAX + 4, dtype=np.int32)
     for i in range(numbers.shape[0]):
         row = files.lists[numbers[i]]

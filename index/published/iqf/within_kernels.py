@@ -1,4 +1,4 @@
-"""What lies in boxes: IQF looks through the shortest list of the required keywords, or walks its tree."""
+"""Objects in boxes: IQF scans the shortest list of the required keywords, or walks its tree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def within(
     offsets: Ints,
     found: Ints,
 ) -> int:
-    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Process rows, starting from one; return the first without space (see `index.tables.matches`)."""
     stack = np.empty(3 * DEPTH_MAX + 4, dtype=np.int32)
     for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])

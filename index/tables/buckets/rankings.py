@@ -33,7 +33,7 @@ def validate(objects: ObjectBatch) -> None:
 def queries_of(
     interests: InterestBatch, x_m: Floats, y_m: Floats, bound_m: Floats, first_id: Ints | None
 ) -> Queries:
-    """Arrays of a batch of questions, contiguous: kernels are compiled for each layout that they get."""
+    """Return the contiguous arrays of a batch of queries: kernels are compiled for each layout."""
     keywords = interests.keywords
     columns = (interests.weight_m, interests.similarity, keywords.offsets, keywords.ids)
     first_ids = all_first_ids(first_id, len(interests))
