@@ -158,7 +158,7 @@ class ApPlusTree:
         """Remove clauses."""
         slots = self._table.take(ids)
         self._change(slots, L.LEAVE, self._no_boxes)
-        self._rebuilds.forget(self._table.keyword_lists(slots))  # what leaves is in the order until then
+        self._rebuilds.forget(self._table.keyword_lists(slots))  # they are in the order until here
         self._table.discard(slots)
         self._rebuilds.ride(len(ids))
 

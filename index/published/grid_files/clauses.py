@@ -108,7 +108,7 @@ class _GridClauses:
         check_clauses(self._arrays.now(), self._table)
 
     def _fit_square(self, placed_count: int) -> bool:
-        """Look now and then whether the square suits the clauses; return whether all were placed anew."""
+        """Test from time to time if the square suits the clauses; return whether all were placed anew."""
         self._placed_count += placed_count
         if self._is_fixed or self._placed_count < max(_LOOK_MIN, len(self)):
             return False

@@ -44,7 +44,7 @@ def should_partition(tree: Tree, head: int) -> bool:
 
 @leaf
 def has_partition(tree: Tree, head: int, more: int) -> bool:
-    """Whether a list can be partitioned, if that is due with so many more entries in its alpha groups."""
+    """Return whether a list can be partitioned, if that is due after `more` entries are added."""
     meta = tree.meta
     count = int(tree.groups[head]["list_count"]) + more
     if not _is_due(tree, count, int(tree.groups[head]["planned_count"])):

@@ -105,7 +105,7 @@ def list_count(files: Files, trees: Trees, number: int) -> int:
 
 @leaf
 def _room_for(files: Files, trees: Trees, number: int) -> int:
-    """Return whether a posting fits into a list, or into a new one (NO_LIST)."""
+    """Return DONE if a posting fits into a list, or into a new one (NO_LIST), else a negative status."""
     if number == NO_LIST:
         meta = files.meta
         if meta[LIST_COUNT] + 1 > files.keys.shape[0] * LOAD_MAX:

@@ -1,4 +1,4 @@
-"""The IR-tree, which skype.txt keeps messages in: see `index.published.ir_tree.index`."""
+"""The IR-tree, the message index of skype.txt: see `index.published.ir_tree.index`."""
 
 from index.published.ir_tree.index import IrTreeObjectIndex
 

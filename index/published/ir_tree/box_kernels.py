@@ -1,4 +1,4 @@
-"""Boxes of nodes that are made anew. Operations: tighten O(children)."""
+"""Boxes of nodes, computed again. Operations: tighten O(children)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from safe_region.jit import leaf
 
 @leaf
 def tighten(tree: Tree, node: int, objects: Objects) -> None:
-    """Let the box of a node have no more than what is below."""
+    """Shrink the box of a node to its children."""
     row = tree.nodes[node]
     empty(row)
     for i in range(row["count"]):

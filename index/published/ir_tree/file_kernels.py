@@ -1,11 +1,11 @@
-"""Inverted files: what a node knows of the texts below it.
+"""Inverted files: the summary in a node of the texts below it.
 
-All files are one hash, keyed by the number of the file and the keyword. A posting says how few keywords,
-and how little norm, an object below has that has this keyword: so how much of a unit vector the keyword
-can be at most, whatever the similarity.
+All files are one hash, keyed by the number of the file and the keyword. A posting has the least number of
+keywords, and the least norm, of the objects below that have its keyword. They bound the keyword's
+component of a unit vector, for any similarity.
 
-Operations: note O(keywords), make O(keywords of all objects below). `make_pending` stops when there is no
-room and may be called again.
+Operations: note O(keywords), make O(keywords of all objects below). `make_pending` stops when space is
+lacking and may be called again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COUNT_BITS = 8
 
 @leaf
 def key_of(file: int, keyword: int) -> int:
-    """Key of a posting."""
+    """Return the key of a posting."""
     return (int(file) << KEYWORD_BITS) | int(keyword)
 
 
@@ -48,25 +48,25 @@ def posting(count: int, code: int) -> int:
 
 @leaf
 def count_of(value: int) -> int:
-    """Least number of keywords, COUNT_MAX for more."""
+    """Return the least number of keywords, COUNT_MAX for more."""
     return int(value) & COUNT_MAX
 
 
 @leaf
 def code_of(value: int) -> int:
-    """Least code of a norm."""
+    """Return the least code of a norm."""
     return int(value) >> _COUNT_BITS
 
 
 @leaf
 def has_room(tree: Tree, count: int) -> bool:
-    """Whether there is room for so many postings more."""
+    """Return whether there is space for this many more postings."""
     return bool(tree.meta[KEY_COUNT] + count <= LOAD_MAX * tree.keys.shape[0])
 
 
 @leaf
 def note(tree: Tree, file: int, objects: Objects, slot: int) -> None:
-    """Let a file know of an object. There is room."""
+    """Add an object to a file. The caller has verified the capacity."""
     row = objects.rows[slot]
     code = code_of_norm(float(row["norm2"]))
     start = int(row["keyword_start"])
@@ -85,7 +85,7 @@ def note(tree: Tree, file: int, objects: Objects, slot: int) -> None:
 
 @leaf
 def _note_all(tree: Tree, node: int, objects: Objects) -> int:
-    """Let the file of a node know of all objects below; return a status."""
+    """Add all objects below a node to its file; return a status."""
     file = int(tree.nodes[node]["file"])
     tree.stack[0] = node
     size = 1
@@ -106,7 +106,7 @@ def _note_all(tree: Tree, node: int, objects: Objects) -> int:
 
 @leaf
 def retire(tree: Tree, node: int) -> None:
-    """Take the file of a node out of use."""
+    """Mark the file of a node as unused."""
     file = tree.nodes[node]["file"]
     if file != NOTHING:
         tree.owners[file] = NOTHING
@@ -115,7 +115,7 @@ def retire(tree: Tree, node: int) -> None:
 
 @leaf
 def make_pending(tree: Tree, objects: Objects) -> int:
-    """Make the files that have to be made, of nodes that are there still; return a status."""
+    """Build the pending files of nodes that still exist; return a status."""
     while tree.meta[PENDING_COUNT] > 0:
         node = int(tree.pending[tree.meta[PENDING_COUNT] - 1])
         if tree.meta[FILE_END] >= tree.owners.shape[0]:
@@ -136,6 +136,6 @@ def make_pending(tree: Tree, objects: Objects) -> int:
 
 @leaf
 def expect(tree: Tree, node: int) -> None:
-    """Remember that a file has to be made."""
+    """Record a file as pending."""
     tree.pending[tree.meta[PENDING_COUNT]] = node
     tree.meta[PENDING_COUNT] += 1

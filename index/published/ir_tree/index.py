@@ -1,28 +1,28 @@
-"""IR-tree: an R-tree of objects whose nodes have an inverted file of what is below them.
+"""IR-tree: an R-tree of objects whose nodes have an inverted file of the objects below them.
 
-Skype's message index (skype.txt sections 4 and 8.1.1). Its own paper is not among ours; what follows is
-how Skype and others describe it.
+Skype's message index (skype.txt sections 4 and 8.1.1). Its own paper is not among ours; this follows the
+descriptions of Skype and others.
 
 Operations: insert and remove O(fanout * depth + keywords * depth) an object, amortised; best and within
 O(objects) at worst.
 
-Plan of `best`: best-first from the root by the distance to a node's box plus the least text share of
-anything below, which follows from the postings of the subscription's keywords in the node's file; a node
-with none of them is left out. It ends where the least bound is above the n-th length.
+Plan of `best`: best-first from the root by the distance to a node's box plus the least text part of any
+object below, which follows from the postings of the subscription's keywords in the node's file; a node
+with none of them is skipped. The search ends when the least bound is above the n-th length.
 
 Our choices:
-1. A node has 32 children at most. An object goes down to the child whose box grows least; a full node is
-   parted on the way, at the middle of its children along the longer side of its box, so that its parent
-   always has room.
+1. A node has 32 children at most. An object descends to the child whose box grows least. A full node is
+   split on the path, at the centre of its children along the longer side of its box, so that its parent
+   always has space.
 2. The files of all nodes, leaves included, are one hash. A posting has the least norm and the least
    number of keywords of the objects with its keyword: hence the largest weight in a unit vector, and a
    bound for sets too. Norms are in eight bits, rounded down.
-3. Parting a node gives both halves new files, made from the objects below: some 40 postings a level and
-   object, in the long run. Postings of files of no use stay in the hash until it would have to grow.
-4. A removal takes the object out of its leaf and leaves boxes and files above too loose, until more
-   objects are gone below a node than are left: then its box and its file are made anew. A node that
-   nothing is left of goes at once. Leaves are not merged.
-5. Objects are inserted one by one, always.
+3. A split gives both halves of a node new files, made from the objects below: some 40 postings a level
+   and object, in the long run. Postings of unused files stay in the hash until it would have to grow.
+4. A removal deletes the object from its leaf and leaves boxes and files above too loose, until more
+   objects have been removed below a node than remain: then its box and its file are rebuilt. A node
+   without objects is freed at once. Leaves are not merged.
+5. Objects are always inserted one by one.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class IrTreeObjectIndex(ObjectTable):
         root["x2_m"] = root["y2_m"] = -np.inf
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._table.memory_bytes() + sum(array.nbytes for array in self._tree)
 
     def check(self) -> None:
@@ -85,7 +85,7 @@ class IrTreeObjectIndex(ObjectTable):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
         self._table.check()
         check_tree(self._tree, self._table)
@@ -120,7 +120,7 @@ class IrTreeObjectIndex(ObjectTable):
         return objects_of(self._table)
 
     def _grow(self, status: int) -> None:
-        """Make room for what there was none for."""
+        """Lengthen the arrays that a kernel has filled."""
         if status == NODES_FULL:
             nodes = longer(self._tree.nodes, len(self._tree.nodes) + L.DEPTH_MAX)
             children = as_long(self._tree.children, len(nodes))
@@ -151,7 +151,7 @@ class IrTreeObjectIndex(ObjectTable):
 
 
 def _doubled(length: int, count: int) -> int:
-    """Length of a table that is doubled until it is at most half full."""
+    """Return the length of a table that is doubled until it is at most half full."""
     while 2 * count > LOAD_MAX * length:
         length *= 2
     return length

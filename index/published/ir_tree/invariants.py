@@ -1,4 +1,4 @@
-"""What must always hold of an IR-tree: O(objects * keywords * depth)."""
+"""The invariants of an IR-tree: O(objects * keywords * depth)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_tree(tree: Tree, table: SlotTable) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     slots: list[int] = []
     nodes = 0
@@ -64,7 +64,7 @@ def _walk(tree: Tree, node: int, parent: int, table: SlotTable) -> Iterator[tupl
 
 
 def _check_node(tree: Tree, node: int, below: list[int], table: SlotTable) -> None:
-    """Require that a node says nothing of what is below that is not true."""
+    """Verify that the bounds of a node are valid for all objects below."""
     row = tree.nodes[node]
     if row["live"] != len(below):
         raise InconsistentIndexError(f"node {node} has lost count of its objects")

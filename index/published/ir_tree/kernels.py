@@ -1,7 +1,7 @@
-"""Objects that come and go: see `index.published.ir_tree.index` for the plan.
+"""Insertion and removal of objects: see `index.published.ir_tree.index` for the plan.
 
-`insert` and `remove` stop with a status when there is no room, before anything is half done, and go on
-from the row that they return.
+If space is lacking, `insert` and `remove` return a status between two objects, and continue from the row
+that they return.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _take_node(tree: Tree, parent: int, is_leaf: int) -> int:
 
 @leaf
 def _add_child(tree: Tree, node: int, child: int, objects: Objects) -> None:
-    """Put a node, or the slot of an object, below a node that has room."""
+    """Add a node, or the slot of an object, to a node that has space."""
     row = tree.nodes[node]
     tree.children[node, row["count"]] = child
     row["count"] += 1
@@ -62,7 +62,7 @@ def _add_child(tree: Tree, node: int, child: int, objects: Objects) -> None:
 
 @leaf
 def _drop_child(tree: Tree, node: int, child: int) -> None:
-    """Take a child away; what is below is not counted anew."""
+    """Remove a child; the counts of objects are not updated."""
     row = tree.nodes[node]
     place = 0
     while tree.children[node, place] != child:
@@ -73,7 +73,7 @@ def _drop_child(tree: Tree, node: int, child: int) -> None:
 
 @leaf
 def _middle(tree: Tree, node: int, child: int, objects: Objects, axis: int) -> float:
-    """Middle of a child along an axis."""
+    """Return the centre of a child along an axis."""
     if tree.nodes[node]["is_leaf"]:
         row = objects.rows[child]
         return float(row["x_m"]) if axis == 0 else float(row["y_m"])
@@ -102,7 +102,7 @@ def _sort_children(tree: Tree, node: int, objects: Objects, middles: Floats) -> 
 
 @leaf
 def _split(tree: Tree, node: int, objects: Objects, middles: Floats) -> None:
-    """Part a full node in two halves; its parent has room."""
+    """Split a full node into two halves; its parent has space."""
     _sort_children(tree, node, objects, middles)
     row = tree.nodes[node]
     other = _take_node(tree, int(row["parent"]), int(row["is_leaf"]))
@@ -121,7 +121,7 @@ def _split(tree: Tree, node: int, objects: Objects, middles: Floats) -> None:
 
 @leaf
 def _raise_root(tree: Tree, objects: Objects) -> None:
-    """Put a new root above the old one."""
+    """Create a new root above the old one."""
     old = int(tree.meta[L.ROOT])
     root = _take_node(tree, L.NOTHING, 0)
     tree.meta[L.ROOT] = root
@@ -146,7 +146,7 @@ def _choose(tree: Tree, node: int, x_m: float, y_m: float) -> int:
 
 @leaf
 def _insert_one(tree: Tree, objects: Objects, slot: int, middles: Floats) -> None:
-    """Put an object into a leaf; nodes that are full are parted on the way down."""
+    """Insert an object into a leaf; full nodes on the path are split."""
     x_m, y_m = float(objects.rows[slot]["x_m"]), float(objects.rows[slot]["y_m"])
     if tree.nodes[tree.meta[L.ROOT]]["count"] == L.FANOUT:
         _raise_root(tree, objects)
@@ -173,7 +173,7 @@ def _insert_one(tree: Tree, objects: Objects, slot: int, middles: Floats) -> Non
 
 @kernel
 def insert(tree: Tree, objects: Objects, slots: Slots, done: int, middles: Floats) -> tuple[int, int]:
-    """Insert objects from row `done` on; return how far it came, and a status."""
+    """Insert objects, from row `done` on; return the next row, and a status."""
     while True:
         status = make_pending(tree, objects)
         if status != DONE or done == slots.shape[0]:
@@ -188,7 +188,7 @@ def insert(tree: Tree, objects: Objects, slots: Slots, done: int, middles: Float
 
 @leaf
 def _free(tree: Tree, node: int) -> None:
-    """Give back a node that nothing is below."""
+    """Free a node that has no objects below."""
     retire(tree, node)
     tree.nodes[node]["parent"] = tree.meta[L.FREE_NODE]
     tree.meta[L.FREE_NODE] = node
@@ -196,7 +196,7 @@ def _free(tree: Tree, node: int) -> None:
 
 @leaf
 def _remove_one(tree: Tree, objects: Objects, slot: int) -> None:
-    """Take an object out of its leaf, and nodes away that nothing is below."""
+    """Remove an object from its leaf, and nodes without objects."""
     node = int(objects.places[objects.rows[slot]["keyword_start"]])
     _drop_child(tree, node, slot)
     while node != L.NOTHING:
@@ -221,7 +221,7 @@ def _remove_one(tree: Tree, objects: Objects, slot: int) -> None:
 
 @kernel
 def remove(tree: Tree, objects: Objects, slots: Slots, done: int) -> tuple[int, int]:
-    """Remove objects from row `done` on; return how far it came, and a status."""
+    """Remove objects, from row `done` on; return the next row, and a status."""
     while True:
         status = make_pending(tree, objects)
         if status != DONE or done == slots.shape[0]:

@@ -1,4 +1,4 @@
-"""Arrays of the IR-tree, and where its counters are."""
+"""Arrays of the IR-tree, and the positions of its counters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Row = Any
 Slots = npt.NDArray[np.int32]
 
 FANOUT = 32
-"""Children of a node at most."""
+"""Maximum number of children of a node."""
 DEPTH_MAX = 24
 NOTHING = -1
 """No node, no file."""
 
 NODE_DTYPE = np.dtype(
     [
-        ("x1_m", np.float32),  # the box of what is below, rounded outwards
+        ("x1_m", np.float32),  # the box of the objects below, rounded outwards
         ("y1_m", np.float32),
         ("x2_m", np.float32),
         ("y2_m", np.float32),
@@ -54,13 +54,13 @@ class Tree(NamedTuple):
     children: Slots
     """FANOUT for each node: shape (nodes, FANOUT)."""
     owners: Slots
-    """Node of each file; NOTHING for files of no use any more."""
+    """Node of each file; NOTHING for unused files."""
     keys: Ints
     """Postings of all files, an id map: file << 32 | keyword ..."""
     values: Values
-    """... and of the objects below with it, the least norm code << 8 | the least number of keywords."""
+    """... and for the objects below with it, the least norm code << 8 | the least number of keywords."""
     pending: Slots
-    """Nodes whose files have to be made."""
+    """Nodes whose files are pending."""
     stack: Slots
-    """Room for walks."""
+    """Scratch for walks."""
     meta: Ints

@@ -1,4 +1,4 @@
-"""Searching an IR-tree: best first for `best`, all that may be wanted for `within`."""
+"""Searching an IR-tree: best first for `best`, all nodes that may have matches for `within`."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from safe_region.scoring_kernels import length
 
 _TFIDF = int(Similarity.TFIDF)
 _ROUNDING = 1e-12
-"""Of distances and of texts with weights, which are not rounded as lengths are."""
+"""Of distances and weighted texts, which are not rounded like lengths."""
 _NOTHING_COMMON = -1.0
 
 
 @leaf
 def _least_below(question: Question, tree: Tree, node: int) -> float:
-    """Least text share that an object below a node may have, or _NOTHING_COMMON.
+    """Return the least text part that an object below a node may have, or _NOTHING_COMMON.
 
-    With weights the cosine is at most the sum, over the keywords that occur below, of what each can add
-    to it: its square over the norms of the subscription and of an object with it.
+    With weights the cosine is at most the sum, over the keywords that occur below, of the maximum that
+    each can add to it: its square over the norms of the subscription and of an object with it.
     """
     file = int(tree.nodes[node]["file"])
     common = 0
@@ -69,7 +69,7 @@ def _least_below(question: Question, tree: Tree, node: int) -> float:
 
 @leaf
 def _offer_all(question: Question, tree: Tree, node: int, objects: Objects, kept: Kept, size: int) -> int:
-    """Offer the objects of a leaf; return how many are kept."""
+    """Offer the objects of a leaf; return the number kept."""
     for place in range(tree.nodes[node]["count"]):
         row = objects.rows[tree.children[node, place]]
         if row["id"] < question.first_id:
@@ -103,7 +103,7 @@ def _offer_all(question: Question, tree: Tree, node: int, objects: Objects, kept
 
 @leaf
 def _search(question: Question, tree: Tree, objects: Objects, frontier: Heap, kept: Kept) -> int:
-    """Offer objects of the nodes of least bound first; return how many are kept."""
+    """Offer objects of the nodes of least bound first; return the number kept."""
     size = 0
     waiting = 0
     root = int(tree.meta[ROOT])
@@ -131,7 +131,7 @@ def _search(question: Question, tree: Tree, objects: Objects, frontier: Heap, ke
 
 @kernel
 def best(tree: Tree, objects: Objects, queries: Queries, answered: Answered, frontier: Heap) -> None:
-    """Answer a batch of questions."""
+    """Process a batch of queries."""
     scratch = scratch_for(queries)
     for i in range(answered.sizes.shape[0]):
         question = question_of(queries, i, words_of(queries, i).shape[0], scratch)
@@ -144,7 +144,7 @@ def best(tree: Tree, objects: Objects, queries: Queries, answered: Answered, fro
 
 @leaf
 def _may_have(tree: Tree, node: int, wanted: Wanted) -> bool:
-    """Whether a node meets the box and all keywords occur below it."""
+    """Return whether a node intersects the box and all keywords occur below it."""
     row = tree.nodes[node]
     if (
         float(row["x1_m"]) > wanted.x2_m
@@ -161,7 +161,7 @@ def _may_have(tree: Tree, node: int, wanted: Wanted) -> bool:
 
 @leaf
 def _walk(tree: Tree, objects: Objects, wanted: Wanted, found: Ints, total: int) -> int:
-    """Keep what is wanted; return how many there are now."""
+    """Keep the matching objects; return their new number."""
     root = int(tree.meta[ROOT])
     size = 0
     if tree.nodes[root]["file"] != NOTHING and _may_have(tree, root, wanted):
@@ -185,7 +185,7 @@ def _walk(tree: Tree, objects: Objects, wanted: Wanted, found: Ints, total: int)
 def within(
     tree: Tree, objects: Objects, queries: Boxes, first_row: int, offsets: Ints, found: Ints
 ) -> int:
-    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Process rows, starting from one; return the first without space (see `index.tables.matches`)."""
     for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
         wanted = wanted_of(queries, i)

@@ -1,4 +1,4 @@
-"""Posting lists by keyword and by place: what the grid files and the quadtrees of objects share."""
+"""Posting lists by keyword and by place: the common part of grid files and quadtrees of objects."""
 
 from index.published.postings.objects import PostedObjects
 

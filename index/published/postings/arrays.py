@@ -1,4 +1,4 @@
-"""The arrays of posting lists: how they begin, and grow."""
+"""The arrays of posting lists: their creation and growth."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ROOM_MIN = 16
 _CELL_GROUP = 4
 
 Step = Callable[[Files, Slots, Ints], bool]
-"""Does something with rows of the table, from a cursor on; returns whether all are done, or else wants
-more room."""
+"""Processes rows of the table, from a cursor on; returns whether all are done, else more space is needed.
+"""
 
 
 class PostingArrays:
-    """A table, and the lists where its rows are entered.
+    """A table, and the lists that contain its rows.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class PostingArrays:
     side
         Cells of a row of the grid, or of a row of the smallest cells.
     long
-        Entries from which on a list, or objects from which on a cell, is parted.
+        The number of entries from which a list is divided, or that of objects from which a cell is.
     square
-        Of the grid, or of the roots.
+        The square of the grid, or of the roots.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class PostingArrays:
         self._files = self._planted()
 
     def plant(self, square: Square) -> None:
-        """Begin without entries and keywords."""
+        """Create the arrays without entries and keywords."""
         self.square = square
         self._files = self._planted()
 
@@ -73,13 +73,13 @@ class PostingArrays:
         return self._files
 
     def run(self, step: Step, slots: Slots) -> None:
-        """Have a kernel do something with rows of the table, with as much room as it wants."""
+        """Run a kernel on rows of the table, and lengthen arrays until it is done."""
         cursor = np.zeros(layout.CURSOR_SIZE, dtype=np.int64)
         while not step(self.now(), slots, cursor):
             self._grow()
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         files = self.now()
         own = (array for one in files[2:] for array in (one if isinstance(one, tuple) else (one,)))
         return sum(array.nbytes for array in own) + self.table.memory_bytes()
@@ -110,7 +110,7 @@ class PostingArrays:
         )
 
     def _grow(self) -> None:
-        """Lengthen what a kernel said it lacks."""
+        """Lengthen the arrays that a kernel reported as full."""
         files, (_, side, _) = self._files, self._shape
         wanted = files.meta[layout.LISTS_WANTED :].tolist()
         files.meta[layout.LISTS_WANTED :] = 0

@@ -1,10 +1,10 @@
-"""Entries of objects: how they are written, scanned for a box, and swept when objects are gone.
+"""Entries of objects: writing, scanning for a box, and sweeping after removals.
 
-An object that is removed stays in its lists, marked as gone, until they are swept: lists one after the
-other, some entries a call.
+A removed object stays in its lists, marked as removed, until they are swept: one list after the other,
+some entries a call.
 
-Operations: write O(keywords), scan and sweep O(entries), and O(keywords) for each that a scan does not
-rule out by its position and its signature.
+Operations: write O(keywords), scan and sweep O(entries), and O(keywords) for each entry that a scan does
+not exclude by its position and its signature.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from safe_region.jit import kernel, leaf
 
 
 class Frame(NamedTuple):
-    """What an entry must have so that its object may be wanted."""
+    """The conditions on an entry under which its object may match."""
 
     x1_m: float  # rounded as entries are
     y1_m: float
@@ -33,7 +33,7 @@ class Frame(NamedTuple):
 
 @leaf
 def frame_of(wanted: Wanted) -> Frame:
-    """Return what entries are looked through for. O(keywords)."""
+    """Return the conditions of a query on entries. O(keywords)."""
     return Frame(
         lower(wanted.x1_m),
         lower(wanted.y1_m),
@@ -64,7 +64,7 @@ def write_object(files: Files, place: int, slot: int, signature: int) -> None:
 
 @leaf
 def scan(files: Files, number: int, wanted: Wanted, frame: Frame, found: Ints, total: int) -> int:
-    """Keep what is wanted of a list; return how many there are now."""
+    """Keep the matching entries of a list; return the new number of results."""
     start = int(files.lists[number]["start"])
     for place in range(start, start + int(files.lists[number]["count"])):
         entry = files.entries.records[place]
@@ -80,7 +80,7 @@ def scan(files: Files, number: int, wanted: Wanted, frame: Frame, found: Ints, t
 
 @leaf
 def _sweep_list(files: Files, number: int) -> None:
-    """Take objects that are gone out of a list."""
+    """Remove the entries of removed objects from a list."""
     records = files.entries.records
     start = int(files.lists[number]["start"])
     kept = start
@@ -94,9 +94,9 @@ def _sweep_list(files: Files, number: int) -> None:
 
 @kernel
 def sweep(files: Files, budget: int) -> bool:
-    """Take objects that are gone out of some more lists; return whether that was the last of them.
+    """Remove the entries of removed objects from some more lists; return whether all lists are done.
 
-    `budget` is how many entries are looked at, the last list's to the end.
+    `budget` is the number of entries to examine; the last list is completed.
     """
     meta = files.meta
     number = int(meta[SWEPT])

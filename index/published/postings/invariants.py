@@ -1,4 +1,4 @@
-"""What must always hold of posting lists, from the definitions. For tests; slow."""
+"""The invariants of posting lists, from the definitions. For tests; slow."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from index.tables.runs import check_runs
 from index.tables.slots import Slots
 
 Expected = dict[int, list[int]]
-"""Slots that are to be entered in a list, by the list."""
+"""Expected slots of each list."""
 
 _CHILDREN = 4
 _UPPER = 2
 
 
 def check_objects(files: Files, table: SlotTable, gone: Slots) -> None:
-    """Verify every invariant of objects in lists; those that are gone may be entered still.
+    """Verify every invariant of objects in lists; removed ones may still have entries.
 
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     used = table.used()
     if sorted(np.flatnonzero(files.is_gone).tolist()) != sorted(gone.tolist()):
@@ -59,7 +59,7 @@ def check_objects(files: Files, table: SlotTable, gone: Slots) -> None:
 
 
 def check_words(files: Files, table: SlotTable, used: Slots) -> None:
-    """Verify which keywords there are, and how often."""
+    """Verify the keywords and their counts."""
     counts = Counter(word for slot in used.tolist() for word in table.keywords(slot).tolist())
     there = files.word_keys[files.word_keys != NO_KEY].tolist()
     if sorted(there) != sorted(counts) or len(there) != files.meta[layout.WORD_COUNT]:
@@ -71,7 +71,7 @@ def check_words(files: Files, table: SlotTable, used: Slots) -> None:
 
 
 def check_lists(files: Files, filled: set[int]) -> None:
-    """Verify that lists with entries are those, that runs cover the arena, and what is counted."""
+    """Verify the set of lists with entries, the cover of the arena by runs, and the counts."""
     meta, end = files.meta, int(files.meta[layout.LIST_END])
     rows = files.lists[:end]
     if set(np.flatnonzero(rows["size_class"] != NO_RUN).tolist()) != filled:
@@ -130,7 +130,7 @@ def _check_directories(files: Files) -> None:
 
 
 def _lists_of(files: Files, table: SlotTable, slot: int) -> list[int]:
-    """Return the lists where an object is to be entered, if it is not gone."""
+    """Return the lists that contain an object, if it is not removed."""
     row = table.rows[slot]
     column, line = stripe_of(files, row["x_m"], 0), stripe_of(files, row["y_m"], 1)
     words = [word_of(files, keyword) for keyword in table.keywords(slot).tolist()]
@@ -150,7 +150,7 @@ def _lists_of(files: Files, table: SlotTable, slot: int) -> list[int]:
 
 
 def _path(children: Slots, root: int, column: int, line: int, side: int) -> list[int]:
-    """Return the nodes of a quadtree that a place is in, from the root down."""
+    """Return the nodes of a quadtree that contain a place, from the root down."""
     if root == layout.NO_LIST:
         return [root]
     found = [root]
@@ -162,7 +162,7 @@ def _path(children: Slots, root: int, column: int, line: int, side: int) -> list
 
 
 def _check_entries(files: Files, filled: list[int]) -> None:
-    """Verify that entries are where their objects are, and have their signatures."""
+    """Verify that entries have the positions and signatures of their objects."""
     if not filled:
         return
     some = files.lists[filled]
@@ -184,7 +184,7 @@ def _check_entries(files: Files, filled: list[int]) -> None:
 
 
 def _check_cells(files: Files, used: Slots) -> None:
-    """Verify that cells are parted when they have many objects, if the objects can be parted."""
+    """Verify that cells with many objects are divided, if the objects can be divided."""
     deep = int(files.meta[layout.SIDE]).bit_length() - 1
     for slot in used.tolist():
         row = files.rows[slot]

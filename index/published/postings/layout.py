@@ -1,4 +1,4 @@
-"""Row layouts of posting lists by keyword and by place, and the shapes that they come in."""
+"""Row layouts of posting lists by keyword and by place, and their shapes."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ NO_DIRECTORY = -1
 NO_KEYWORD = -1
 
 ALL_WORDS = -1
-"""In place of a word: the list has all objects of a cell."""
+"""Instead of a word: the list has all objects of a cell."""
 
 SHAPE = 0
 """In meta: one of the above."""
 SIDE = 1
 """In meta: cells of a row of the grid; of a row of the smallest cells in a quadtree."""
 LONG = 2
-"""In meta: entries from which on a list is parted, or objects from which on a cell is."""
+"""In meta: entries from which a list is divided, or objects from which a cell is."""
 LIST_END = 3
 """In meta: every row of lists from here on is unused."""
 LIST_FREE = 4
@@ -45,7 +45,7 @@ LIST_FREE = 4
 GROUP_FREE = 5
 """In meta: the first of four free rows of lists that were the children of one."""
 LIST_COUNT = 6
-"""In meta: rows of lists in use, but for children in quadtrees."""
+"""In meta: rows of lists in use, except children in quadtrees."""
 WORD_END = 7
 WORD_FREE = 8
 WORD_COUNT = 9
@@ -59,9 +59,9 @@ ENTRY_COUNT = 13
 SWEPT = 14
 """In meta: the list before which all have been swept."""
 CANDIDATES = 15
-"""In meta: clauses that were verified one by one, and that the caller has not counted yet."""
+"""In meta: clauses verified one by one that the caller has not counted yet."""
 LISTS_WANTED = 16
-"""In meta: how many rows of lists a kernel lacks; so the others."""
+"""In meta: the number of rows of lists that a kernel lacks; the others likewise."""
 KEYS_WANTED = 17
 RECORDS_WANTED = 18
 WORDS_WANTED = 19
@@ -92,7 +92,7 @@ OBJECT_DTYPE = np.dtype(
 CLAUSE_DTYPE = np.dtype(
     [
         *CLAUSE_FIELDS,
-        ("word", np.int32),  # its key: the row of the required keyword under which it is entered
+        ("word", np.int32),  # its key: the row of the required keyword under which it is inserted
     ],
     align=True,
 )
@@ -118,7 +118,7 @@ CLAUSE_ENTRY_DTYPE = np.dtype(
 
 LIST_DTYPE = np.dtype(
     [
-        ("key", np.int64),  # by what it is found: see `list_kernels`
+        ("key", np.int64),  # the key of its look-up: see `list_kernels`
         ("start", np.int32),  # of its run; in a free row, or the first of a free group: the next free one
         ("count", np.int32),  # entries
         ("first_child", np.int32),  # of four in a quadtree of lists; NO_LIST if there are none
@@ -130,17 +130,17 @@ LIST_DTYPE = np.dtype(
 WORD_DTYPE = np.dtype(
     [
         ("keyword", np.int32),  # NO_KEYWORD in a free row
-        ("count", np.int32),  # rows of the table that have it, those that are gone included
+        ("count", np.int32),  # rows of the table that have it, including removed ones
         ("key_count", np.int32),  # clauses whose key it is
         ("list", np.int32),  # its list, or the root of its tree; NO_LIST; in a free row: the next one
-        ("directory", np.int32),  # where its grid begins in `directories`, or NO_DIRECTORY
+        ("directory", np.int32),  # the start of its grid in `directories`, or NO_DIRECTORY
     ],
     align=True,
 )
 
 
 class Files(NamedTuple):
-    """A table of objects or of clauses, and the posting lists where they are entered."""
+    """A table of objects or of clauses, and the posting lists that contain them."""
 
     rows: Rows
     pool: KeywordIds
@@ -153,6 +153,6 @@ class Files(NamedTuple):
     words: Rows
     word_keys: Ints  # keyword to row of `words`: an id map
     word_values: Values
-    is_gone: npt.NDArray[np.int8]  # of a row: entered, but removed
+    is_gone: npt.NDArray[np.int8]  # of a row: has entries, but is removed
     square: Floats  # of the grid or the roots: west, south, length of a side
     meta: Ints

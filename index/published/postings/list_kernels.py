@@ -1,12 +1,12 @@
-"""Lists: how they are found, begin, take entries, and go.
+"""Lists: look-up, creation, entries, and release.
 
-A list of a shape with cells first is found by (cell, keyword) in a hash; that of a keyword by the
-keyword's row, or, if the keyword has a grid, by the cell in its directory. Lists of a quadtree are four
-neighbours, the children of one.
+A list of a shape with cells first is found by (cell, keyword) in a hash. The list of a keyword is found
+by the keyword's row, or, if the keyword has a grid, by the cell in its directory. Lists of a quadtree are
+four adjacent rows, the children of one.
 
-What finds no room says in `meta` how much it lacks, and has changed nothing.
+A function that lacks space writes the missing number to `meta`, and has changed nothing.
 
-Operations: each O(1) amortised, but for `fell`, O(lists of the tree).
+Operations: each O(1) amortised, except `fell`, O(lists of the tree).
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from safe_region.jit import leaf
 NO_PLACE = -1
 
 _ROOM_EACH = RUN_LEAST
-"""Records that new lists take in all, at most, for each entry: their runs are the smallest, or more than
-half full, and those that a run grew out of are shorter together."""
+"""Records that new lists allocate in all, at most, for each entry: their runs are the smallest, or more
+than half full, and the runs from which a list has grown are shorter together."""
 
 _LOW = 0xFFFFFFFF
 
 
 @leaf
 def list_key(cell: int, keyword: int) -> int:
-    """Where a keyword in a cell is hashed."""
+    """Return the hash key of a keyword in a cell."""
     return (int(cell) << 32) | (int(keyword) & _LOW)
 
 
 @leaf
 def _is_by_word(files: Files) -> bool:
-    """Whether lists are found by their keywords."""
+    """Return whether lists are found by their keywords."""
     return bool(files.meta[L.SHAPE] == L.LISTS_OF_GRIDS or files.meta[L.SHAPE] == L.LISTS_OF_TREES)
 
 
@@ -66,7 +66,7 @@ def list_at(files: Files, word: int, cell: int) -> int:
 
 @leaf
 def has_lists(files: Files, count: int) -> bool:
-    """Whether so many lists can be made."""
+    """Return whether this many lists can be created."""
     meta = files.meta
     is_one_free = count == 1 and meta[L.LIST_FREE] != L.NO_LIST
     if not is_one_free and meta[L.LIST_END] + count > files.lists.shape[0]:
@@ -80,7 +80,7 @@ def has_lists(files: Files, count: int) -> bool:
 
 @leaf
 def has_new_entries(files: Files, count: int) -> bool:
-    """Whether so many entries find room in lists that are made for them."""
+    """Return whether there is space for this many entries in new lists."""
     if files.entries.ends[RUN_END] + _ROOM_EACH * count > files.entries.records.shape[0]:
         files.meta[L.RECORDS_WANTED] = _ROOM_EACH * count
         return False
@@ -98,7 +98,7 @@ def clear(files: Files, number: int) -> None:
 
 @leaf
 def make_list(files: Files, word: int, cell: int) -> int:
-    """Begin a list; return it, or NO_LIST if there is no room."""
+    """Create a list; return it, or NO_LIST if space is lacking."""
     meta = files.meta
     if not has_lists(files, 1):
         return L.NO_LIST
@@ -120,14 +120,14 @@ def make_list(files: Files, word: int, cell: int) -> int:
 
 @leaf
 def found_or_made(files: Files, word: int, cell: int) -> int:
-    """Return the list of a keyword in a cell; NO_LIST if there is none, and no room for one."""
+    """Return the list of a keyword in a cell, created if necessary; NO_LIST if space is lacking."""
     number = list_at(files, word, cell)
     return make_list(files, word, cell) if number == L.NO_LIST else number
 
 
 @leaf
 def add_entry(files: Files, number: int) -> int:
-    """Return the place for one more entry of a list, or NO_PLACE if there is no room."""
+    """Return the place for one more entry of a list, or NO_PLACE if space is lacking."""
     row = files.lists[number]
     size_class = int(row["size_class"])
     count = int(row["count"])
@@ -144,14 +144,14 @@ def add_entry(files: Files, number: int) -> int:
 
 @leaf
 def copy_entry(files: Files, place: int, number: int) -> None:
-    """Enter in a list what is at a place; the caller has made sure of room."""
+    """Copy the entry at a place into a list; the caller has verified the capacity."""
     target = add_entry(files, number)
     files.entries.records[target] = files.entries.records[place]
 
 
 @leaf
 def keep_entries(files: Files, number: int, count: int) -> None:
-    """Let a list have only its first entries; one that has none is given back."""
+    """Truncate a list to its first entries; an empty one is freed."""
     row = files.lists[number]
     files.meta[L.ENTRY_COUNT] -= row["count"] - count
     row["count"] = count
@@ -166,7 +166,7 @@ def keep_entries(files: Files, number: int, count: int) -> None:
 
 @leaf
 def _give_back(files: Files, number: int) -> None:
-    """Give back the run of a list without entries, and the list, unless it is of a quadtree."""
+    """Free the run of a list without entries, and the list, unless it is in a quadtree."""
     row = files.lists[number]
     if row["size_class"] != NO_RUN:
         free_run(files.entries, int(row["start"]), int(row["size_class"]))
@@ -190,7 +190,7 @@ def _free_list(files: Files, number: int) -> None:
 
 @leaf
 def has_directory(files: Files) -> bool:
-    """Whether a grid can be begun."""
+    """Return whether a grid can be created."""
     meta = files.meta
     if (
         meta[L.DIRECTORY_FREE] == L.NO_DIRECTORY
@@ -203,7 +203,7 @@ def has_directory(files: Files) -> bool:
 
 @leaf
 def begin_directory(files: Files, word: int) -> None:
-    """Give a keyword a grid without lists; the caller has made sure of room."""
+    """Create a grid without lists for a keyword; the caller has verified the capacity."""
     meta = files.meta
     size = int(meta[L.SIDE] * meta[L.SIDE])
     directory = take_rows(files.directories, meta, L.DIRECTORY_FREE, meta, L.DIRECTORY_END, size)
@@ -213,7 +213,7 @@ def begin_directory(files: Files, word: int) -> None:
 
 @leaf
 def end_directory(files: Files, word: int) -> None:
-    """Take a keyword's grid away, which has no lists any more, if it has one."""
+    """Free a keyword's grid, if it has one, which has no lists any more."""
     directory = int(files.words[word]["directory"])
     if directory != L.NO_DIRECTORY:
         give_back_rows(files.directories, files.meta, L.DIRECTORY_FREE, directory)
@@ -222,7 +222,7 @@ def end_directory(files: Files, word: int) -> None:
 
 @leaf
 def fell(files: Files, word: int) -> None:
-    """Give back the quadtree of a keyword, which has no entries any more."""
+    """Free the quadtree of a keyword, which has no entries any more."""
     meta = files.meta
     root = int(files.words[word]["list"])
     waiting = int(files.lists[root]["first_child"])

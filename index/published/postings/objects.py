@@ -1,10 +1,10 @@
-"""Objects in posting lists: what all shapes do with them.
+"""Objects in posting lists: the operations of all shapes.
 
-Operations: insert O(lists where an object is entered), amortised; remove O(1), and a sweep of some
-entries for each row that comes or goes, once a fifth of the objects in lists are gone.
+Operations: insert O(lists of an object), amortised; remove O(1), and a sweep of some entries for each
+inserted or removed row, once a fifth of the objects in lists are removed.
 
-Warnings: what is removed keeps its memory until it is swept. If no square is given, and the objects no
-longer suit the one that was laid about them, all are entered anew at once.
+Warnings: removed objects keep their memory until they are swept. If no square is given, and the objects
+no longer suit the one that was laid about them, all are inserted again at once.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from index.tables.within_kernels import BoxQueries
 Within = Callable[[Files, BoxQueries, int, Ints, Ints], int]
 
 _CHANGE = 2.0
-"""The square is looked at anew when there are so many times more objects."""
+"""The square is tested again when the number of objects has grown by this factor."""
 _GONE_SHARE = 0.2
-"""From this share of objects that are gone on, lists are swept."""
+"""From this fraction of removed objects on, lists are swept."""
 _SWEEP = 1_024
 _SWEEP_EACH = 8
-"""Entries that are looked at in a call; and for each of its rows, times what an object has. So a third of
-the objects in lists are gone at most."""
+"""Entries examined in a call; and for each of its rows, times the entries of an object. So at most a
+third of the objects in lists are removed ones."""
 
 
 class PostedObjects(PlaceTable):
@@ -48,13 +48,13 @@ class PostedObjects(PlaceTable):
     Parameters
     ----------
     enter
-        The kernel that enters objects in lists.
+        The kernel that inserts objects into lists.
     within
-        The kernel that answers what lies in boxes.
+        The kernel that finds the objects in boxes.
     shape, side, long
         See `PostingArrays`.
     square
-        Where most objects are; by default it is laid about them.
+        The square that contains most objects; by default it is laid about them.
     """
 
     def __init__(
@@ -75,17 +75,17 @@ class PostedObjects(PlaceTable):
         self._squared_count = 0
         self._gone: list[Slots] = []
         self._sweeping: list[Slots] = []
-        """Of what is gone: what is not in any list any more when all have been swept."""
+        """The removed objects that will be in no list any more after the current sweep."""
 
     def remove(self, ids: Ints) -> None:
-        """Remove objects; their entries are swept by and by."""
+        """Remove objects; their entries are swept gradually."""
         slots = self._table.take(ids)
         self._arrays.now().is_gone[slots] = 1
         self._gone.append(slots)
         self._sweep(len(slots))
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         gone = sum(slots.nbytes for slots in (*self._gone, *self._sweeping))
         return self._arrays.memory_bytes() + gone
 
@@ -95,7 +95,7 @@ class PostedObjects(PlaceTable):
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
         gone = _joined([*self._gone, *self._sweeping])
         self._table.check(gone)
@@ -113,7 +113,7 @@ class PostedObjects(PlaceTable):
         return self._run_within(self._arrays.now(), queries, row, offsets, found)
 
     def _is_misfit(self) -> bool:
-        """Look now and then whether objects have come to lie elsewhere; if so take another square."""
+        """Test from time to time whether the objects have moved away; if so, choose another square."""
         if self._is_fixed or len(self) <= self._squared_count * _CHANGE:
             return False
         self._squared_count = len(self)
@@ -125,13 +125,13 @@ class PostedObjects(PlaceTable):
         return True
 
     def _live(self) -> Slots:
-        """Return the slots of the objects that are there."""
+        """Return the slots of the present objects."""
         used = self._table.used()
         found: Slots = used[self._arrays.now().is_gone[used] == 0]
         return found
 
     def _plant(self) -> None:
-        """Enter all objects anew."""
+        """Insert all objects again."""
         for slots in (*self._gone, *self._sweeping):
             self._table.discard(slots)
         self._gone, self._sweeping = [], []
@@ -141,7 +141,7 @@ class PostedObjects(PlaceTable):
         self._arrays.run(self._run_enter, used)
 
     def _sweep(self, row_count: int) -> None:
-        """Look through some lists for objects that are gone, if there are many of those."""
+        """Sweep some lists, if many objects are removed."""
         gone_count = sum(map(len, self._gone))
         if not self._sweeping:
             if gone_count <= _GONE_SHARE * (len(self) + gone_count):

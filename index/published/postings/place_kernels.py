@@ -1,6 +1,6 @@
-"""Where things are: stripes of a square, of which those at its border reach to infinity.
+"""Positions: stripes of a square, of which those at its border are unbounded.
 
-Stripes are a monotone function of coordinates, so what is in a box is in its stripes, and nothing falls
+Stripes are a monotone function of coordinates, so points in a box are in its stripes, and no point falls
 between two. Operations: each O(1).
 """
 
@@ -14,7 +14,7 @@ from safe_region.jit import leaf
 
 
 class Span(NamedTuple):
-    """Cells of a grid that a box meets: columns and rows, both ends included."""
+    """Cells of a grid that a box intersects: columns and rows, both ends included."""
 
     column_1: int
     row_1: int
@@ -32,7 +32,7 @@ def stripe_of(files: Files, coordinate_m: float, axis: int) -> int:
 
 @leaf
 def span_of(files: Files, x1_m: float, y1_m: float, x2_m: float, y2_m: float) -> Span:
-    """Return the cells that a box meets."""
+    """Return the cells that a box intersects."""
     return Span(
         stripe_of(files, x1_m, 0),
         stripe_of(files, y1_m, 1),

@@ -1,4 +1,4 @@
-"""Keywords: how many rows of the table have them.
+"""Keywords, and the number of rows of the table that have them.
 
 Operations: each O(1) a keyword expected.
 """
@@ -24,7 +24,7 @@ def word_of(files: Files, keyword: int) -> int:
 
 @leaf
 def _count_word(files: Files, keyword: int) -> bool:
-    """Count a row of the table that has a keyword; return whether there was room."""
+    """Count a row of the table that has a keyword; return whether there was space."""
     meta = files.meta
     word = word_of(files, keyword)
     if word == L.NO_WORD:
@@ -63,7 +63,7 @@ def count_words(files: Files, slots: Slots, cursor: Ints) -> bool:
 
 @leaf
 def _forget_word(files: Files, word: int) -> None:
-    """Give back a keyword that no row of the table has, and that has no entries."""
+    """Free a keyword that no row of the table has, and that has no entries."""
     row = files.words[word]
     end_directory(files, word)
     if files.meta[L.SHAPE] == L.LISTS_OF_TREES and row["list"] != L.NO_LIST:
@@ -76,7 +76,7 @@ def _forget_word(files: Files, word: int) -> None:
 
 @kernel
 def release_words(files: Files, slots: Slots) -> None:
-    """Count the keywords of rows of the table no more, of which no entries are left."""
+    """Discount the keywords of rows of the table that have no entries left."""
     for slot in slots:
         row = files.rows[slot]
         start = int(row["keyword_start"])
@@ -89,9 +89,9 @@ def release_words(files: Files, slots: Slots) -> None:
 
 @leaf
 def least_frequent(files: Files, keywords: KeywordIds) -> int:
-    """Return the row of the keyword that the fewest rows have, of several the first.
+    """Return the row of the keyword that the fewest rows have, the first of several.
 
-    NO_WORD if some keyword is not there at all, or there are none.
+    NO_WORD if some keyword is absent, or there are none.
     """
     best = L.NO_WORD
     for keyword in keywords:

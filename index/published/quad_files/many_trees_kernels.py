@@ -44,7 +44,7 @@ _NO_CELL = 0
 
 @leaf
 def _part(files: Files, number: int, level: int) -> bool:
-    """Give a list children; return whether there was room. Objects that are gone stay behind."""
+    """Give a list children; return whether there was space. Removed objects are not copied."""
     meta = files.meta
     if meta[L.GROUP_FREE] == L.NO_LIST and meta[L.LIST_END] + 4 > files.lists.shape[0]:
         meta[L.LISTS_WANTED] = 4
@@ -69,7 +69,7 @@ def _part(files: Files, number: int, level: int) -> bool:
 def _enter_word(
     files: Files, slot: int, word: int, column: int, line: int, signature: int, cursor: Ints
 ) -> bool:
-    """Enter an object under a keyword in all cells from the root down; return whether there was room."""
+    """Insert an object under a keyword in all cells from the root down; return if there was space."""
     number = found_or_made(files, word, _NO_CELL)
     if number == L.NO_LIST:
         return False
@@ -94,7 +94,7 @@ def _enter_word(
 
 @kernel
 def enter(files: Files, slots: Slots, cursor: Ints) -> bool:
-    """Enter objects whose keywords have been counted; return whether all are done."""
+    """Insert objects whose keywords have been counted; return whether all are done."""
     for i in range(cursor[L.ROW], slots.shape[0]):
         row = files.rows[slots[i]]
         column, line = stripe_of(files, row["x_m"], 0), stripe_of(files, row["y_m"], 1)
@@ -121,7 +121,7 @@ def _walk(
     found: Ints,
     total: int,
 ) -> int:
-    """Keep what is wanted of the cells that cost least; return how many there are now."""
+    """Keep the matching objects of the cells that cost least; return the new number of results."""
     depth = start(stack, root)
     while depth > 0:
         depth -= 1
@@ -139,7 +139,7 @@ def _walk(
 
 @kernel
 def within(files: Files, queries: BoxQueries, first_row: int, offsets: Ints, found: Ints) -> int:
-    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Process rows, starting from one; return the first without space (see `index.tables.matches`)."""
     stack = np.empty((STACK_MAX, 4), dtype=np.int32)
     for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])

@@ -28,7 +28,7 @@ class IqObjects(PostedObjects):
     square
         The root; by default it is laid about the objects.
     long
-        Objects from which on a cell is parted.
+        The number of objects from which a cell is divided.
     """
 
     def __init__(self, square: Square | None = None, long: int = _LONG_CELL) -> None:
@@ -42,9 +42,9 @@ class RqObjects(PostedObjects):
     Parameters
     ----------
     square
-        The roots; by default it is laid about the objects.
+        The roots; by default they are laid about the objects.
     long
-        Entries from which on a list is parted.
+        The number of entries from which a list is divided.
     """
 
     def __init__(self, square: Square | None = None, long: int = _LONG_LIST) -> None:

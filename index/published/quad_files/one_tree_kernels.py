@@ -43,7 +43,7 @@ ROOT = 0
 
 @leaf
 def _word_at(files: Files, slot: int, step: int) -> int:
-    """Return one of an object's keywords; behind the last, that which all objects have."""
+    """Return one of an object's keywords; after the last, the word that all objects have."""
     row = files.rows[slot]
     if step == row["keyword_count"]:
         return L.ALL_WORDS
@@ -52,7 +52,7 @@ def _word_at(files: Files, slot: int, step: int) -> int:
 
 @leaf
 def _enter(files: Files, slot: int, word: int, cell: int, signature: int) -> bool:
-    """Enter an object in the list of a keyword in a cell; return whether there was room."""
+    """Insert an object into the list of a keyword in a cell; return whether there was space."""
     number = found_or_made(files, word, cell)
     if number == L.NO_LIST:
         return False
@@ -65,7 +65,7 @@ def _enter(files: Files, slot: int, word: int, cell: int, signature: int) -> boo
 
 @leaf
 def _has_parts(files: Files, number: int) -> bool:
-    """Whether there is room for children of a cell, and all entries of its objects in them."""
+    """Return whether there is space for the children of a cell, and all entries of its objects."""
     first = int(files.lists[number]["start"])
     count = 4
     for place in range(first, first + int(files.lists[number]["count"])):
@@ -78,7 +78,7 @@ def _has_parts(files: Files, number: int) -> bool:
 
 @leaf
 def _part(files: Files, cell: int, level: int) -> bool:
-    """Part a cell; return whether there was room. Objects that are gone stay behind."""
+    """Divide a cell; return whether there was space. Removed objects are not copied."""
     number = list_at(files, L.ALL_WORDS, cell)
     if not _has_parts(files, number):
         return False
@@ -103,7 +103,7 @@ def _part(files: Files, cell: int, level: int) -> bool:
 
 @leaf
 def _make_way(files: Files, column: int, line: int) -> bool:
-    """Part the cells where one more object would be too many; return whether there was room."""
+    """Divide the cells that one more object would overfill; return whether there was space."""
     cell = ROOT
     level = 0
     while True:
@@ -121,7 +121,7 @@ def _make_way(files: Files, column: int, line: int) -> bool:
 def _enter_word(
     files: Files, slot: int, word: int, column: int, line: int, signature: int, cursor: Ints
 ) -> bool:
-    """Enter an object under a keyword in all cells from the root down; return whether there was room."""
+    """Insert an object under a keyword in all cells from the root down; return if there was space."""
     cell = ROOT
     level = 0
     while True:
@@ -139,7 +139,7 @@ def _enter_word(
 
 @kernel
 def enter(files: Files, slots: Slots, cursor: Ints) -> bool:
-    """Enter objects whose keywords have been counted; return whether all are done."""
+    """Insert objects whose keywords have been counted; return whether all are done."""
     for i in range(cursor[L.ROW], slots.shape[0]):
         row = files.rows[slots[i]]
         column, line = stripe_of(files, row["x_m"], 0), stripe_of(files, row["y_m"], 1)
@@ -168,7 +168,7 @@ def _walk(
     found: Ints,
     total: int,
 ) -> int:
-    """Keep what is wanted of the cells that cost least; return how many there are now."""
+    """Keep the matching objects of the cells that cost least; return the new number of results."""
     depth = start(stack, ROOT)
     while depth > 0:
         depth -= 1
@@ -189,7 +189,7 @@ def _walk(
 
 @kernel
 def within(files: Files, queries: BoxQueries, first_row: int, offsets: Ints, found: Ints) -> int:
-    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Process rows, starting from one; return the first without space (see `index.tables.matches`)."""
     stack = np.empty((STACK_MAX, 4), dtype=np.int32)
     for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])

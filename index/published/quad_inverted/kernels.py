@@ -23,7 +23,7 @@ from safe_region.jit import kernel, leaf
 
 @leaf
 def _keys_of(cells: Cells, known: Ints, known_count: int, keys: Ints) -> int:
-    """Write the keywords of an object that are keys of clauses; return how many there are."""
+    """Write the keywords of an object that are keys of clauses; return their number."""
     count = 0
     for i in range(known_count):
         word = cells.words[known[i]]
@@ -43,7 +43,7 @@ def _walk(
     found: Ints,
     total: int,
 ) -> tuple[int, int]:
-    """Keep the clauses that match; return how many there are now, and how many were verified."""
+    """Keep the clauses that match; return their new number, and the number of verified ones."""
     candidates = 0
     stack[0] = cells.meta[ROOT]
     depth = 1
@@ -61,7 +61,7 @@ def _walk(
 
 @kernel
 def match(cells: Cells, published: Published, first_row: int, offsets: Ints, found: Ints) -> int:
-    """Match objects from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Match objects, from one on; return the first without space (see `index.tables.matches`)."""
     most = most_keywords(published)
     known = np.empty(most, dtype=np.int64)
     keys = np.empty(most, dtype=np.int64)

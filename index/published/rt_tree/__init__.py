@@ -1,4 +1,4 @@
-"""The R^t-trees for clauses, and what they are compared with: see `index.published.rt_tree.index`."""
+"""The R^t-trees for clauses, and the structures compared with them: see `rt_tree.index`."""
 
 from index.published.rt_tree.index import KINDS, RtTree
 

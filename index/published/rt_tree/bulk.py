@@ -1,4 +1,4 @@
-"""What is done to an R-tree as a whole: it is loaded at once, sorted into tiles, or gets a new root.
+"""Operations on an R-tree as a whole: loading it at once, sorted into tiles, and adding a root.
 
 Operations: load O(clauses log clauses), raise O(1), below O(clauses).
 """
@@ -15,7 +15,7 @@ from index.published.rt_tree import layout as L
 from index.published.rt_tree.layout import Slots, Tree
 
 FILL = 35
-"""Children of a node: as many as there are on average when clauses come one by one."""
+"""Children of a node: the average number when clauses are inserted one by one."""
 
 _AXES = (("x1_m", "x2_m"), ("y1_m", "y2_m"))
 
@@ -40,7 +40,7 @@ _SIDES = (
 
 
 def levels(count: int) -> list[int]:
-    """Return how many nodes each level has, leaves first."""
+    """Return the number of nodes of each level, leaves first."""
     found = [-(-count // FILL)]
     while found[-1] > L.FANOUT:
         found.append(-(-found[-1] // FILL))
@@ -48,7 +48,7 @@ def levels(count: int) -> list[int]:
 
 
 def load(tree: Tree, slots: Slots) -> None:
-    """Make the nodes of a tree that has none but an empty root, by STR. There is room for them."""
+    """Make the nodes of a tree that has only an empty root, by STR. Space must be available."""
     rows = tree.clauses[slots]
     members: Ints = slots.astype(np.int64)
     boxes = {name: rows[name] for name, _, _ in _SIDES}
@@ -83,7 +83,7 @@ def load(tree: Tree, slots: Slots) -> None:
 
 
 def _tiles(x_m: Floats, y_m: Floats, count: int) -> tuple[Ints, Ints]:
-    """Return an order of points, and for each in that order which of so many nodes it belongs to."""
+    """Return an order of points, and for each in that order the number of its node, of `count` nodes."""
     slices = math.ceil(math.sqrt(count))
     size = len(x_m)
     by_x = np.argsort(x_m, kind="stable")
@@ -94,7 +94,7 @@ def _tiles(x_m: Floats, y_m: Floats, count: int) -> tuple[Ints, Ints]:
 
 
 def raise_root(tree: Tree) -> int:
-    """Put a new root above the old one, and return it. All tokens have to be entered anew."""
+    """Create a new root above the old one, and return it. All tokens have to be inserted again."""
     meta, nodes = tree.meta, tree.nodes
     old, root = int(meta[L.ROOT]), int(meta[L.FREE_NODE])
     if root == L.NOTHING:

@@ -1,4 +1,4 @@
-"""R^t-trees: an R-tree of clauses whose nodes know tokens (keywords) of the clauses below.
+"""R^t-trees: an R-tree of clauses whose nodes have tokens (keywords) of the clauses below.
 
 The structures of rt-tree.txt, and the three that it compares them with (section 2.2):
 
@@ -6,10 +6,10 @@ rt-tree                 R^t: nodes have all tokens below; filter, then verify (s
 rt-plus-tree            R^t+: nodes have one token of each clause below, the first in its order (section
                         4)
 rt-plus-plus-tree       R^t++: nodes have a token of each clause, another at each level, with the list
-                        of the clauses; who has met a token at each level goes on (section 5). Texts are
-                        not verified.
-keyword-first           one inverted file of all clauses, tokens counted; then boxes are looked at
-spatial-first           the R-tree alone; what is in the leaves it comes to is verified
+                        of the clauses; the search descends for clauses with a token at each level
+                        (section 5). Texts are not verified.
+keyword-first           one inverted file of all clauses, tokens counted; then boxes are tested
+spatial-first           the R-tree alone; clauses in the visited leaves are verified
 ir-tree-subscriptions   IRTree: nodes have an inverted file of their children, leaves one of their
                         clauses
 
@@ -18,21 +18,20 @@ with lists; match O(clauses) an object at worst.
 
 Our choices, where the paper leaves one:
 
-1. Nodes have 50 children at most. A clause goes down to the child whose box grows least; a full node is
-   parted on the way, at the middle of its children along the longer side of its box. Clauses that come
-   at once into an empty tree are sorted into tiles (STR), 35 to a node.
-2. Nodes that nothing is left of go, others are not merged. Boxes are as small as they can be at all
-   times.
-3. The tokens of all nodes are one hash: with how many clauses below have them, or with a list. They
-   follow every insert, removal and split at once. Where the root is parted, all are entered anew: in an
-   R^t++-tree every token moves down by a level.
-4. The paper's levels begin below the root, whose own box is looked at by nobody: so the root knows no
-   tokens. While it is the only node, an R^t++-tree has the file of all tokens there.
-5. A clause's order of tokens is fixed when it comes (`orders`). Of df the paper selects greedily among
-   all clauses; ours is the order of frequencies at that moment.
-6. Figure 5 returns where an entry's box is apart (line 3), and does not reset its flag: with both, what
-   lies in later entries is lost, and what need not be is visited. Ours goes on to the next entry, and
-   each has its own flag. Boxes are compared by their sides: by vertices, as section 3.2 says, a cross
+1. Nodes have 50 children at most. A clause descends to the child whose box grows least; a full node is
+   split on the path, at the centre of its children along the longer side of its box. Clauses that are
+   inserted together into an empty tree are sorted into tiles (STR), 35 to a node.
+2. Nodes without clauses are freed, others are not merged. Boxes are as small as possible at all times.
+3. The tokens of all nodes are one hash: with the number of clauses below that have them, or with a list.
+   They are updated with every insert, removal and split at once. If the root is split, all are inserted
+   again: in an R^t++-tree every token moves down by a level.
+4. The paper's levels begin below the root, whose own box is never tested: so the root has no tokens.
+   While it is the only node, an R^t++-tree has the file of all tokens there.
+5. A clause's order of tokens is fixed at its insertion (`orders`). For df the paper selects greedily
+   among all clauses; ours is the order of frequencies at that moment.
+6. Figure 5 returns when an entry's box is apart (line 3), and does not reset its flag: the former loses
+   matches in later entries, the latter causes needless visits. Ours continues with the next entry, and
+   each has its own flag. Boxes are compared by their sides: by vertices, as section 3.2 has it, a cross
    of two is missed.
 """
 
@@ -65,7 +64,7 @@ KINDS = {
     "ir-tree-subscriptions": at.FILES,
     "keyword-first": at.FLAT,
 }
-"""By name: what nodes know."""
+"""The data at the nodes, by name."""
 
 _ROOM_MIN = 64
 
@@ -88,9 +87,9 @@ class RtTree:
         self._order = Order(order, square)
         self._table = SlotTable(at.CLAUSE_DTYPE, with_places=True)
         self.candidate_count = 0
-        """How many clauses `match` has looked at one by one, since the beginning."""
+        """The number of clauses that `match` has tested one by one so far."""
         self.visited_count = 0
-        """Nodes whose children it has looked at."""
+        """The number of nodes whose children it has visited."""
         meta = np.zeros(at.META_SIZE, dtype=np.int64)
         meta[at.KIND] = self._kind
         meta[at.NODE_END] = 1
@@ -135,7 +134,7 @@ class RtTree:
             self._place(slots)
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes: a removal and an insert each."""
+        """Change the boxes of clauses: a removal and an insert each."""
         validate_boxes(ids, boxes)
         slots = self._table.distinct_slots(ids)
         tree_kernels.remove(self._arrays(), slots)
@@ -180,12 +179,12 @@ class RtTree:
         return found
 
     def visited(self) -> Ints:
-        """Return the nodes whose children were looked at for the last object. Not of `keyword-first`."""
+        """Return the nodes whose children were visited for the last object. Not of `keyword-first`."""
         found: Ints = np.flatnonzero(self._node_marks == self._tree.meta[at.EPOCH])
         return found
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         tree = self._tree
         own = (tree.nodes, tree.children, tree.keys, tree.values, tree.lists, *tree.members, tree.marks)
         rest = (self._node_marks, tree.stack, tree.meta)
@@ -198,7 +197,7 @@ class RtTree:
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant is violated; the message names it.
         """
         self._table.check()
         check_tree(self._arrays(), self._table)
@@ -209,7 +208,7 @@ class RtTree:
         return self._tree._replace(clauses=table.rows, pool=table.pool, places=table.places)
 
     def _sort(self, ids: Ints, slots: Slots, boxes: Boxes, required: KeywordLists) -> None:
-        """Note the order of the tokens of new clauses."""
+        """Record the order of the tokens of new clauses."""
         starts = self._table.rows["keyword_start"][slots] - required.offsets[:-1]
         places = np.repeat(starts, np.diff(required.offsets)) + np.arange(len(required.ids))
         self._table.places[places] = self._order.sort(ids, boxes, required)
@@ -236,7 +235,7 @@ class RtTree:
             done, status = tree_kernels.insert(self._arrays(), slots, done, middles)
 
     def _raise_root(self) -> None:
-        """Put a root above the root, and enter all tokens anew: what they show is another level's."""
+        """Add a root, and insert all tokens again: each belongs to another level now."""
         keys, values = new_cells(len(self._tree.keys))
         meta = self._tree.meta
         meta[at.KEY_COUNT] = meta[at.LIST_END] = 0
@@ -257,7 +256,7 @@ class RtTree:
         self._tree = self._tree._replace(nodes=nodes, children=as_long(self._tree.children, len(nodes)))
 
     def _grow(self, status: int) -> None:
-        """Lengthen what a kernel ran out of."""
+        """Lengthen the arrays that a kernel has filled."""
         tree = self._tree
         if status == list_kernels.NODES_FULL:
             self._reserve_nodes(len(tree.nodes) + DEPTH_MAX)

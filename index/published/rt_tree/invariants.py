@@ -1,4 +1,4 @@
-"""What must always hold of an R-tree of clauses: O(clauses * tokens * depth), from the definitions."""
+"""The invariants of an R-tree of clauses: O(clauses * tokens * depth), from the definitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_tree(tree: Tree, table: SlotTable) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     expected: dict[tuple[int, int], Counter[int]] = {}
     used = table.used().tolist()
@@ -47,7 +47,7 @@ def _walk(
     table: SlotTable,
     expected: dict[tuple[int, int], Counter[int]],
 ) -> list[int]:
-    """Verify a node and what is below; return the clauses there, and what nodes have to know."""
+    """Verify a node and its descendants; return the clauses there, and the expected tokens of nodes."""
     row = tree.nodes[node]
     children = tree.children[node, : int(row["count"])].tolist()
     if row["parent"] != parent or len(children) > L.FANOUT or (not children and parent != L.NOTHING):
@@ -85,7 +85,7 @@ def _tokens(table: SlotTable, slot: int) -> list[int]:
 
 
 def _shown(tree: Tree, depth: int, tokens: list[int]) -> list[int]:
-    """Return what a clause shows of its tokens to the node at a depth above it."""
+    """Return the tokens of a clause that belong to its ancestor at a depth."""
     kind, leaf_depth = tree.meta[L.KIND], tree.meta[L.LEAF_DEPTH]
     if kind == L.FILES or (kind == L.TOKENS and depth > 0):
         return tokens
@@ -97,7 +97,7 @@ def _shown(tree: Tree, depth: int, tokens: list[int]) -> list[int]:
 
 
 def _check_box(tree: Tree, node: int, children: list[int]) -> None:
-    """Require that a box has all that is below, and is no larger than rounding makes it."""
+    """Verify that a box contains all children, and is no larger than rounding makes it."""
     row = tree.nodes[node]
     rows = (tree.clauses if row["is_leaf"] else tree.nodes)[children]
     for x, y, outside in _SIDES:
@@ -126,7 +126,7 @@ def _check_nodes(tree: Tree) -> None:
 
 
 def _check_tokens(tree: Tree, expected: dict[tuple[int, int], Counter[int]]) -> None:
-    """Require that nodes know exactly what they should."""
+    """Verify that nodes have exactly the expected tokens."""
     keys = tree.keys[tree.keys != NO_KEY].tolist()
     if len(keys) != tree.meta[L.KEY_COUNT] or len(keys) != len(expected):
         raise InconsistentIndexError("nodes know other tokens than there are below")

@@ -1,4 +1,4 @@
-"""Arrays of an R-tree of clauses with tokens at its nodes, and where its counters are."""
+"""Arrays of an R-tree of clauses with tokens at its nodes, and the positions of its counters."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Row = Any
 Slots = npt.NDArray[np.int32]
 
 FANOUT = 50
-"""Children of a node at most: B of the paper."""
+"""Maximum number of children of a node: B of the paper."""
 DEPTH_MAX = 24
 NOTHING = -1
 """No node, no list."""
 
-# What nodes know of the tokens below them.
+# The tokens that nodes have of the clauses below.
 PLAIN = 0  # nothing: the spatial-first method
 TOKENS = 1  # all: R^t
 REPRESENTATIVES = 2  # the first of each clause: R^t+
@@ -35,7 +35,7 @@ CLAUSE_DTYPE = np.dtype([*CLAUSE_FIELDS, ("leaf", np.int32)], align=True)
 
 NODE_DTYPE = np.dtype(
     [
-        ("x1_m", np.float32),  # the box of what is below, rounded outwards
+        ("x1_m", np.float32),  # the box of the clauses below, rounded outwards
         ("y1_m", np.float32),
         ("x2_m", np.float32),
         ("y2_m", np.float32),
@@ -58,7 +58,7 @@ LIST_DTYPE = np.dtype(
 )
 
 MEMBER_DTYPE = np.dtype([("slot", np.int32), ("tokens", np.int32)])
-"""A clause, with how many tokens it has, or a child, in a list; runs want the name `slot`."""
+"""A clause, with the number of its tokens, or a child, in a list; runs need the field `slot`."""
 
 # Named positions of `meta`.
 KIND = 0
@@ -69,9 +69,9 @@ FREE_NODE = 4
 KEY_COUNT = 5
 LIST_END = 6  # every list from here on is unused
 FREE_LIST = 7
-LONGEST = 8  # no list was ever longer
-CANDIDATES = 9  # clauses looked at one by one
-VISITED = 10  # nodes whose children were looked at
+LONGEST = 8  # the maximum length of a list so far
+CANDIDATES = 9  # clauses tested one by one
+VISITED = 10  # nodes whose children were visited
 EPOCH = 11  # of `marks`
 META_SIZE = 12
 
@@ -82,18 +82,18 @@ class Tree(NamedTuple):
     clauses: Rows
     pool: KeywordIds
     places: Slots
-    """Beside the keywords of a clause: which of them comes first, second, ... in its order."""
+    """Beside the keywords of a clause: their positions in its order."""
     nodes: Rows
     children: Slots
     """FANOUT for each node: shape (nodes, FANOUT)."""
     keys: Ints
     """Tokens at nodes, an id map: node << 32 | token ..."""
     values: Values
-    """... and how many clauses below have it, or the number of its list."""
+    """... and the number of clauses below that have it, or the number of its list."""
     lists: Rows
     members: Runs
     marks: Ints
-    """By clause, or by node: epoch << 16 | how many tokens were met."""
+    """By clause, or by node: epoch << 16 | the number of tokens met."""
     stack: Slots
-    """Room for walks."""
+    """Scratch for walks."""
     meta: Ints

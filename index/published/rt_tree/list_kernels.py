@@ -1,7 +1,7 @@
 """Lists of members of a token at a node: clauses, or children that have it below.
 
-Operations: enter O(1) amortised, leave O(members of the list). The caller has made sure that there is
-room (`has_room`).
+Operations: enter O(1) amortised, leave O(members of the list). The caller has verified the capacity
+(`room_status`).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ MEMBERS_FULL = 5
 
 @leaf
 def key_of(node: int, token: int) -> int:
-    """Where a token at a node is hashed."""
+    """Return the hash key of a token at a node."""
     return (int(node) << 32) | int(token)
 
 
 @leaf
 def room_status(tree: Tree, keys: int, members: int) -> int:
-    """Return DONE if there is room for so many tokens at nodes, and records of members, more."""
+    """Return DONE if there is space for this many more tokens at nodes, and records of members."""
     if tree.meta[L.KEY_COUNT] + keys > LOAD_MAX * tree.keys.shape[0]:
         return KEYS_FULL
     if tree.meta[L.LIST_END] + keys > tree.lists.shape[0]:
@@ -55,7 +55,7 @@ def list_of(tree: Tree, node: int, token: int) -> int:
 
 @leaf
 def enter(tree: Tree, node: int, token: int, member: int, tokens: int) -> bool:
-    """Enter a clause of so many tokens, or a child; return whether it is the first of its list."""
+    """Insert a clause with its number of tokens, or a child; return whether it is the first member."""
     number = list_of(tree, node, token)
     is_first = number == L.NOTHING
     if is_first:
@@ -79,7 +79,7 @@ def enter(tree: Tree, node: int, token: int, member: int, tokens: int) -> bool:
 
 @leaf
 def is_last(tree: Tree, node: int, token: int, member: int) -> bool:
-    """Whether a member was the last to be entered."""
+    """Return whether a member was the last one inserted."""
     number = list_of(tree, node, token)
     if number == L.NOTHING:
         return False
@@ -89,7 +89,7 @@ def is_last(tree: Tree, node: int, token: int, member: int) -> bool:
 
 @leaf
 def end_list(tree: Tree, node: int, token: int) -> bool:
-    """Give a list back, if there is one; return whether there was."""
+    """Free a list, if it exists; return whether it did."""
     number = pop(tree.keys, tree.values, key_of(node, token))
     if number == NO_VALUE:
         return False
@@ -103,7 +103,7 @@ def end_list(tree: Tree, node: int, token: int) -> bool:
 
 @leaf
 def leave(tree: Tree, node: int, token: int, member: int) -> bool:
-    """Take a member out of a list, which has it; return whether it was the only one."""
+    """Remove a member from a list, which has it; return whether it was the only one."""
     number = list_of(tree, node, token)
     row = tree.lists[number]
     records = tree.members.records
@@ -135,7 +135,7 @@ def count_up(tree: Tree, node: int, token: int) -> None:
 
 @leaf
 def count_down(tree: Tree, node: int, token: int) -> None:
-    """Count it no more."""
+    """Discount a clause that has a token, at a node."""
     cell = find_cell(tree.keys, key_of(node, token))
     tree.values[cell] -= 1
     if tree.values[cell] == 0:

@@ -1,12 +1,12 @@
-"""Orders of tokens: which of a clause's comes first (section 4.2).
+"""Orders of tokens, by which the first token of a clause is chosen (section 4.2).
 
-A clause keeps the order that it got when it was inserted, whatever comes later: what nodes show of it
-must be what they forget.
+A clause keeps the order of its insertion, whatever follows: the tokens that are removed from nodes must
+be those that were inserted.
 
-random          as a hash of the clause and the token says
-df              most frequent first, among the clauses that are there and come with it
+random          by a hash of the clause and the token
+df              most frequent first, among the present clauses and those of the batch
 idf             least frequent first
-local           least frequent first in the cell of a grid of 100 x 100 where the middle of its box lies
+local           least frequent first in the cell of a grid of 100 x 100 that contains the box's centre
 
 Operations: sort O(tokens log tokens) a batch.
 """
@@ -33,7 +33,7 @@ _MIX = 0x9E3779B97F4A7C15
 
 @kernel
 def _add(keys: Ints, values: Values, wanted: Ints, change: int) -> int:
-    """Count tokens in cells; return how many were not known."""
+    """Count tokens in cells; return the number of new ones."""
     new_count = 0
     for i in range(wanted.shape[0]):
         cell = find_cell(keys, wanted[i])
@@ -47,7 +47,7 @@ def _add(keys: Ints, values: Values, wanted: Ints, change: int) -> int:
 
 @kernel
 def _look_up(keys: Ints, values: Values, wanted: Ints, counts: Ints) -> None:
-    """Write how often tokens are in cells."""
+    """Write the counts of tokens in cells."""
     for i in range(wanted.shape[0]):
         found = find(keys, values, wanted[i])
         counts[i] = 0 if found == NO_VALUE else found
@@ -61,7 +61,7 @@ class Order:
     name
         One of ORDERS.
     square
-        Where the grid lies; by default about the first clauses. What lies outside counts at its border.
+        The square of the grid; by default about the first clauses. Clauses outside count at its border.
     """
 
     def __init__(self, name: str, square: Square | None) -> None:
@@ -74,7 +74,7 @@ class Order:
         self._count = 0
 
     def count(self, boxes: Boxes, required: KeywordLists, change: int) -> None:
-        """Count the tokens of clauses that come (1) or go (-1)."""
+        """Count the tokens of clauses that are inserted (1) or removed (-1)."""
         if self.name == "random" or not len(required.ids):
             return
         self._frequencies = longer(self._frequencies, int(required.ids.max()) + 1)
@@ -86,7 +86,7 @@ class Order:
             self._count += _add(self._keys, self._values, wanted, change)
 
     def sort(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> Ints:
-        """Return which token of each clause comes first, second, ...; they are counted already."""
+        """Return the order of the tokens of each clause; they are counted already."""
         if not len(ids):
             return np.empty(0, dtype=np.int64)
         rows = np.repeat(np.arange(len(required)), np.diff(required.offsets))
@@ -105,11 +105,11 @@ class Order:
         return order
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self._frequencies.nbytes + self._keys.nbytes + self._values.nbytes
 
     def _cells(self, boxes: Boxes, required: KeywordLists) -> Ints:
-        """Return where tokens are counted."""
+        """Return the cells in which tokens are counted."""
         x_m, y_m = boxes.x1_m / 2 + boxes.x2_m / 2, boxes.y1_m / 2 + boxes.y2_m / 2
         if self._square is None:
             self._square = square_of(x_m, y_m)
@@ -125,7 +125,7 @@ def _column(values_m: Floats, middle_m: float, half_m: float) -> Ints:
 
 
 def _mixed(ids: Ints, tokens: npt.NDArray[np.int32]) -> Ints:
-    """Return numbers that look random."""
+    """Return pseudorandom numbers."""
     with np.errstate(over="ignore"):
         mixed = (ids.astype(np.uint64) + np.uint64(1)) * np.uint64(_MIX) ^ tokens.astype(np.uint64)
         mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(_MIX)

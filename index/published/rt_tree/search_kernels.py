@@ -1,7 +1,7 @@
-"""Matching objects: what is looked at, by kind.
+"""Matching objects, by the kind of the tree.
 
-Operations: open a batch O(1), match O(clauses) an object at worst. Children are looked at one by one; a
-token of the object is sought at a child with one look-up.
+Operations: open a batch O(1), match O(clauses) an object at worst. Children are tested one by one; a
+token of the object is searched at a child with one look-up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COUNT_BITS = 16
 
 @leaf
 def _has(words: KeywordIds, token: int) -> bool:
-    """Whether an object has a keyword: a binary search, as section 3.2 has it."""
+    """Return whether an object has a keyword: a binary search, as in section 3.2."""
     low, high = 0, words.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -34,7 +34,7 @@ def _has(words: KeywordIds, token: int) -> bool:
 
 @leaf
 def _verify(tree: Tree, item: Item, slot: int) -> bool:
-    """Whether a clause matches an object."""
+    """Return whether a clause matches an object."""
     clause = tree.clauses[slot]
     if is_apart(clause, item.x1_m, item.y1_m, item.x2_m, item.y2_m):
         return False
@@ -47,7 +47,7 @@ def _verify(tree: Tree, item: Item, slot: int) -> bool:
 
 @leaf
 def _shares_token(tree: Tree, node: int, words: KeywordIds) -> bool:
-    """Whether an object has one of the tokens of a node."""
+    """Return whether an object has one of the tokens of a node."""
     if tree.meta[L.KIND] == L.PLAIN:
         return True
     for i in range(words.shape[0]):
@@ -58,14 +58,14 @@ def _shares_token(tree: Tree, node: int, words: KeywordIds) -> bool:
 
 @leaf
 def _visit(tree: Tree, node: int, marks: Ints) -> None:
-    """Note that the children of a node are looked at."""
+    """Record a visit to the children of a node."""
     tree.meta[L.VISITED] += 1
     marks[node] = tree.meta[L.EPOCH]
 
 
 @leaf
 def _filter_and_verify(tree: Tree, item: Item, marks: Ints, found: Ints, total: int) -> int:
-    """Visit the nodes that neither filter rules out, and verify what is in leaves (section 3.2)."""
+    """Visit the nodes that neither filter excludes, and verify the clauses in leaves (section 3.2)."""
     tree.stack[0] = tree.meta[L.ROOT]
     size = 1
     while size > 0:
@@ -91,7 +91,7 @@ def _filter_and_verify(tree: Tree, item: Item, marks: Ints, found: Ints, total: 
 
 @leaf
 def _count(tree: Tree, slot: int, epoch: int) -> int:
-    """Count a token of a clause that an object has; return how many they are now."""
+    """Count a token of a clause that an object has; return the new count."""
     mark = int(tree.marks[slot])
     if mark >> _COUNT_BITS != epoch:
         mark = epoch << _COUNT_BITS
@@ -103,9 +103,9 @@ def _count(tree: Tree, slot: int, epoch: int) -> int:
 def _count_lists(
     tree: Tree, item: Item, node: int, wanted: int, found: Ints, total: int
 ) -> tuple[int, bool]:
-    """Count the clauses in the lists of a node that an object meets, and keep those of which all is met.
+    """Count the clauses in the lists of a node for an object, and keep those with all tokens met.
 
-    Return how many are kept, and whether one of them has met `wanted` tokens, and not all.
+    Return the number kept, and whether a clause has met `wanted` tokens, and not all.
     """
     goes_on = False
     epoch = int(tree.meta[L.EPOCH])
@@ -130,7 +130,7 @@ def _count_lists(
 
 @leaf
 def _count_down(tree: Tree, item: Item, depths: Slots, marks: Ints, found: Ints, total: int) -> int:
-    """Visit the nodes where a clause has met a token at each level (section 5.2)."""
+    """Visit the nodes at which a clause has met a token at each level (section 5.2)."""
     root = int(tree.meta[L.ROOT])
     if tree.nodes[root]["is_leaf"]:
         return _count_lists(tree, item, root, 0, found, total)[0]
@@ -155,7 +155,7 @@ def _count_down(tree: Tree, item: Item, depths: Slots, marks: Ints, found: Ints,
 
 @leaf
 def _look_up_files(tree: Tree, item: Item, marks: Ints, found: Ints, total: int) -> int:
-    """Visit the children that the file of a node has under a token of the object (section 2.2)."""
+    """Visit the children in the file of a node under a token of the object (section 2.2)."""
     tree.stack[0] = tree.meta[L.ROOT]
     size = 1
     epoch = int(tree.meta[L.EPOCH])
@@ -192,7 +192,7 @@ def match(
     offsets: Ints,
     found: Ints,
 ) -> int:
-    """Match objects from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Match objects, from one on; return the first without space (see `index.tables.matches`)."""
     kind = tree.meta[L.KIND]
     for i in range(first_row, published.x_m.shape[0]):
         item = item_of(published, i)

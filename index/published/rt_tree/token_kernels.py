@@ -1,8 +1,8 @@
-"""What nodes know of the tokens below them, by kind.
+"""Tokens at nodes, by the kind of the tree.
 
-Which of its tokens a clause shows at which node, `first_token` and `end_token` say. The root shows
-none, as its box is looked at by nobody, but in an IRTree, whose nodes have the file of their children,
-and where it is the only node.
+`first_token` and `end_token` define the tokens of a clause that belong to each node. The root has none,
+since its box is never tested, except in an IRTree, whose nodes have the file of their children, and if it
+is the only node.
 
 Operations: enter and leave O(tokens * depth) a clause, clear and fill O(tokens of the clauses below).
 """
@@ -23,12 +23,13 @@ from index.published.rt_tree.list_kernels import (
 from safe_region.jit import leaf
 
 _MEMBERS_A_LIST = 12
-"""Records that a list takes for each member, at most, with the runs that it leaves as it grows."""
+"""The maximum number of records that a list allocates for each member, with the runs that it leaves as it
+grows."""
 
 
 @leaf
 def depth_of(tree: Tree, node: int) -> int:
-    """Levels between the root and a node."""
+    """Return the number of levels between the root and a node."""
     depth = 0
     while tree.nodes[node]["parent"] != L.NOTHING:
         node = int(tree.nodes[node]["parent"])
@@ -44,7 +45,7 @@ def token_of(tree: Tree, start: int, i: int) -> int:
 
 @leaf
 def first_token(tree: Tree, depth: int, count: int) -> int:
-    """Return the first token that a clause of so many shows at a depth."""
+    """Return the first token of a clause with this many that belongs to a depth."""
     if tree.meta[L.KIND] == L.COUNTED and depth > 0:
         return min(depth - 1, count)
     return 0
@@ -52,7 +53,7 @@ def first_token(tree: Tree, depth: int, count: int) -> int:
 
 @leaf
 def end_token(tree: Tree, depth: int, count: int) -> int:
-    """Return the end of the tokens that a clause of so many shows at a depth."""
+    """Return the end of the tokens of a clause with this many that belong to a depth."""
     kind = tree.meta[L.KIND]
     if kind in (L.FILES, L.FLAT):
         return count
@@ -69,20 +70,20 @@ def end_token(tree: Tree, depth: int, count: int) -> int:
 
 @leaf
 def counts_only(tree: Tree) -> bool:
-    """Whether nodes have tokens without lists."""
+    """Return whether nodes have tokens without lists."""
     return bool(tree.meta[L.KIND] == L.TOKENS or tree.meta[L.KIND] == L.REPRESENTATIVES)
 
 
 @leaf
 def room_for_one(tree: Tree, slot: int) -> int:
-    """Return DONE if there is room for the tokens of a clause at all depths."""
+    """Return DONE if there is space for the tokens of a clause at all depths."""
     keys = int(tree.clauses[slot]["keyword_count"]) * (int(tree.meta[L.LEAF_DEPTH]) + 1)
     return room_status(tree, keys, keys * (4 * int(tree.meta[L.LONGEST]) + _MEMBERS_A_LIST))
 
 
 @leaf
 def room_for_two(tree: Tree, node: int) -> int:
-    """Return DONE if there is room for the tokens of a node once more, and in the file of its parent."""
+    """Return DONE if there is space for the tokens of a node once more, and in the file of its parent."""
     keys = int(tree.nodes[node]["tokens"])
     if tree.meta[L.KIND] == L.COUNTED and not tree.nodes[node]["is_leaf"]:
         keys = int(tree.nodes[node]["live"])
@@ -96,7 +97,7 @@ def room_for_two(tree: Tree, node: int) -> int:
 
 @leaf
 def enter_clause(tree: Tree, slot: int) -> None:
-    """Let the nodes above a clause know of its tokens. There is room."""
+    """Insert the tokens of a clause at its ancestors. The caller has verified the capacity."""
     clause = tree.clauses[slot]
     start, count = int(clause["keyword_start"]), int(clause["keyword_count"])
     if tree.meta[L.KIND] == L.FILES:
@@ -117,7 +118,7 @@ def enter_clause(tree: Tree, slot: int) -> None:
 
 @leaf
 def _enter_file(tree: Tree, node: int, token: int, member: int, tokens: int) -> None:
-    """Enter a member in the file of a node, and the node above where it had no such token."""
+    """Insert a member into the file of a node, and the node into its parent's if the token is new."""
     while node != L.NOTHING and enter(tree, node, token, member, tokens):
         member = node
         node = int(tree.nodes[node]["parent"])
@@ -125,7 +126,7 @@ def _enter_file(tree: Tree, node: int, token: int, member: int, tokens: int) -> 
 
 @leaf
 def leave_clause(tree: Tree, slot: int) -> None:
-    """Let the nodes above a clause forget its tokens."""
+    """Remove the tokens of a clause from its ancestors."""
     clause = tree.clauses[slot]
     start, count = int(clause["keyword_start"]), int(clause["keyword_count"])
     if tree.meta[L.KIND] == L.FILES:
@@ -153,7 +154,7 @@ def _leave_file(tree: Tree, node: int, token: int, member: int) -> None:
 
 @leaf
 def _clear_one(tree: Tree, node: int, depth: int, slot: int) -> None:
-    """Let a node forget the tokens that a clause shows there, and all others in the same lists."""
+    """Remove the tokens of a clause from a node, and all others in the same lists."""
     clause = tree.clauses[slot]
     start, count = int(clause["keyword_start"]), int(clause["keyword_count"])
     for i in range(first_token(tree, depth, count), end_token(tree, depth, count)):
@@ -168,7 +169,7 @@ def _clear_one(tree: Tree, node: int, depth: int, slot: int) -> None:
 
 @leaf
 def _fill_one(tree: Tree, node: int, depth: int, child: int, slot: int) -> None:
-    """Let a node know of the tokens that a clause below a child shows there."""
+    """Insert the tokens of a clause below a child at a node."""
     clause = tree.clauses[slot]
     start, count = int(clause["keyword_start"]), int(clause["keyword_count"])
     for i in range(first_token(tree, depth, count), end_token(tree, depth, count)):
@@ -183,13 +184,13 @@ def _fill_one(tree: Tree, node: int, depth: int, child: int, slot: int) -> None:
 
 @leaf
 def clear(tree: Tree, node: int) -> None:
-    """Let a node forget all tokens."""
+    """Remove all tokens from a node."""
     _each(tree, node, node, L.NOTHING, depth_of(tree, node))
 
 
 @leaf
 def fill(tree: Tree, node: int) -> None:
-    """Let a node that knows no tokens know of all that it is to show. There is room."""
+    """Insert all its tokens at a node that has none. The caller has verified the capacity."""
     depth = depth_of(tree, node)
     for place in range(tree.nodes[node]["count"]):
         child = int(tree.children[node, place])
@@ -201,7 +202,7 @@ def fill(tree: Tree, node: int) -> None:
 
 @leaf
 def _each(tree: Tree, top: int, node: int, child: int, depth: int) -> None:
-    """Clear, or with a child fill, a node of the clauses below another."""
+    """Clear, or with a child fill, a node for the clauses below another."""
     tree.stack[0] = top
     size = 1
     while size > 0:

@@ -1,7 +1,7 @@
-"""Clauses that come and go in an R-tree.
+"""Insertion and removal of clauses in an R-tree.
 
-`insert` stops with a status where there is no room, before anything is half done, and goes on from the
-clause that it returns.
+If space is lacking, `insert` returns a status between two clauses, and continues from the clause that it
+returns.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _take_node(tree: Tree, parent: int, is_leaf: int) -> int:
 
 @leaf
 def _add_child(tree: Tree, node: int, child: int) -> None:
-    """Put a node, or a clause, below a node that has room; its box, and what is above, is not touched."""
+    """Add a node, or a clause, to a node that has space; its box, and those above, do not change."""
     row = tree.nodes[node]
     tree.children[node, row["count"]] = child
     row["count"] += 1
@@ -57,7 +57,7 @@ def _add_child(tree: Tree, node: int, child: int) -> None:
 
 @leaf
 def tighten(tree: Tree, node: int) -> None:
-    """Let the box of a node have no more than what is below."""
+    """Shrink the box of a node to its children."""
     row = tree.nodes[node]
     empty(row)
     for place in range(row["count"]):
@@ -70,7 +70,7 @@ def tighten(tree: Tree, node: int) -> None:
 
 @leaf
 def _middle(row: Row, axis: int) -> float:
-    """Middle of a box along an axis."""
+    """Return the centre of a box along an axis."""
     if axis == 0:
         return float(row["x1_m"]) / 2.0 + float(row["x2_m"]) / 2.0
     return float(row["y1_m"]) / 2.0 + float(row["y2_m"]) / 2.0
@@ -96,7 +96,7 @@ def _sort_children(tree: Tree, node: int, middles: Floats) -> None:
 
 @leaf
 def _split(tree: Tree, node: int, middles: Floats) -> int:
-    """Part a full node in two halves; its parent has room. Return the other half."""
+    """Split a full node into two halves; its parent has space. Return the other half."""
     clear(tree, node)
     _sort_children(tree, node, middles)
     row = tree.nodes[node]
@@ -118,7 +118,7 @@ def _split(tree: Tree, node: int, middles: Floats) -> int:
 
 @leaf
 def _growth(tree: Tree, node: int, clause: Row) -> float:
-    """By how much the box of a node grows with that of a clause."""
+    """Return the growth of the box of a node that is enlarged to contain a clause."""
     return enlargement(
         tree.nodes[node],
         float(clause["x1_m"]),
@@ -144,7 +144,7 @@ def _choose(tree: Tree, node: int, clause: Row) -> int:
 
 @leaf
 def _insert_one(tree: Tree, slot: int, middles: Floats) -> int:
-    """Put a clause into a leaf; nodes that are full are parted on the way down. Return a status."""
+    """Insert a clause into a leaf; full nodes on the path are split. Return a status."""
     status = room_for_one(tree, slot)
     if status != DONE:
         return status
@@ -166,7 +166,7 @@ def _insert_one(tree: Tree, slot: int, middles: Floats) -> int:
             if _growth(tree, other, clause) < _growth(tree, child, clause):
                 child = other
         node = child
-    # A split may have taken the room that there was.
+    # A split may have used the space.
     status = room_for_one(tree, slot)
     if status != DONE:
         return status
@@ -184,7 +184,7 @@ def _insert_one(tree: Tree, slot: int, middles: Floats) -> int:
 
 @kernel
 def insert(tree: Tree, slots: Slots, done: int, middles: Floats) -> tuple[int, int]:
-    """Insert clauses from one on; return how far it came, and a status."""
+    """Insert clauses, from one on; return the next one, and a status."""
     while done < slots.shape[0]:
         if tree.meta[L.NODE_END] + L.DEPTH_MAX > tree.nodes.shape[0]:
             return done, NODES_FULL
@@ -197,7 +197,7 @@ def insert(tree: Tree, slots: Slots, done: int, middles: Floats) -> tuple[int, i
 
 @kernel
 def enter_all(tree: Tree, slots: Slots, done: int) -> tuple[int, int]:
-    """Enter the tokens of clauses from one on; return how far it came, and a status."""
+    """Insert the tokens of clauses, from one on; return the next one, and a status."""
     while done < slots.shape[0]:
         status = room_for_one(tree, int(slots[done]))
         if status != DONE:
@@ -209,7 +209,7 @@ def enter_all(tree: Tree, slots: Slots, done: int) -> tuple[int, int]:
 
 @leaf
 def _drop_child(tree: Tree, node: int, child: int) -> None:
-    """Take a child away from a node."""
+    """Remove a child from a node."""
     row = tree.nodes[node]
     place = 0
     while tree.children[node, place] != child:
@@ -220,7 +220,7 @@ def _drop_child(tree: Tree, node: int, child: int) -> None:
 
 @kernel
 def remove(tree: Tree, slots: Slots) -> None:
-    """Take clauses out, and nodes that nothing is below."""
+    """Remove clauses, and nodes without clauses."""
     for i in range(slots.shape[0]):
         slot = int(slots[i])
         leave_clause(tree, slot)

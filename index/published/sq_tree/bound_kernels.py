@@ -1,4 +1,4 @@
-"""The numbers by which the SQ-tree places and prunes. All in lengths (metres)."""
+"""The bounds by which the SQ-tree places and prunes. All in lengths (metres)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _ROUNDING = 1e-12
 
 @leaf
 def threshold(subscription: Row, common: int) -> float:
-    """lambda(s, o | common), equation 4: farther from the region no object with so many matters."""
+    """Return lambda(s, o | common), equation 4, for objects with this many common keywords.
+
+    No such object farther from the region matters.
+    """
     count = subscription["keyword_count"]
     common = count if common >= COMMON_MAX else min(common, count)
     weight = subscription["weight_m"]
@@ -30,7 +33,7 @@ def threshold(subscription: Row, common: int) -> float:
 
 @leaf
 def common_needed(subscription: Row, distance_m: float) -> float:
-    """pnum(s, n): how many common keywords an object at the expected distance needs to matter."""
+    """Return pnum(s, n): the common keywords that an object at the expected distance needs to matter."""
     count = subscription["keyword_count"]
     room = subscription["reach_m"] - distance_m
     weight = subscription["weight_m"]
@@ -40,7 +43,7 @@ def common_needed(subscription: Row, distance_m: float) -> float:
     if similar <= 0.0:
         return 0.0
     if subscription["similarity"] == _DICE:
-        # From 1 - 2i / (|s| + i): with the distance far beyond the reach no number of keywords is enough.
+        # From 1 - 2i / (|s| + i): at a distance far beyond the reach no number of keywords suffices.
         return float(math.floor(similar * count / (2.0 - similar))) if similar < _NEVER else math.inf
     if subscription["similarity"] == _COSINE:
         return float(math.floor(similar * similar * count))
@@ -49,7 +52,7 @@ def common_needed(subscription: Row, distance_m: float) -> float:
 
 @leaf
 def distance_to(node: Row, x_m: float, y_m: float) -> float:
-    """dist(n, p), definition 5."""
+    """Return dist(n, p), definition 5."""
     dx = max(0.0, abs(x_m - node["x_m"]) - node["half_m"])
     dy = max(0.0, abs(y_m - node["y_m"]) - node["half_m"])
     return math.sqrt(dx * dx + dy * dy)
@@ -57,9 +60,9 @@ def distance_to(node: Row, x_m: float, y_m: float) -> float:
 
 @leaf
 def overhang(node: Row, subscription: Row) -> float:
-    """add(R, n), definition 6: how far the region may reach out of the node.
+    """Return add(R, n), definition 6: how far the region may extend beyond the node.
 
-    A centroid outside the node (the root takes all) counts by its distance.
+    For a centroid outside the node (the root takes all) it includes its distance.
     """
     x_m, y_m = subscription["x_m"], subscription["y_m"]
     outside = distance_to(node, x_m, y_m)
@@ -72,7 +75,7 @@ def overhang(node: Row, subscription: Row) -> float:
 
 @leaf
 def raise_thresholds(row_m: Floats, node: Row, subscription: Row) -> None:
-    """Let the thresholds of a node, equations 6 and 7, cover a subscription."""
+    """Raise the thresholds of a node, equations 6 and 7, to cover a subscription."""
     extra = overhang(node, subscription)
     count = min(subscription["keyword_count"], COMMON_MAX)
     value = 0.0
@@ -85,7 +88,7 @@ def raise_thresholds(row_m: Floats, node: Row, subscription: Row) -> None:
 
 @leaf
 def _corner_integral(a: float, b: float) -> float:
-    """Integral of the distance from its corner over a rectangle of sides a and b."""
+    """Return the integral of the distance from its corner over a rectangle of sides a and b."""
     if a <= 0.0 or b <= 0.0:
         return 0.0
     diagonal = math.sqrt(a * a + b * b)
@@ -98,7 +101,7 @@ def _corner_integral(a: float, b: float) -> float:
 
 @leaf
 def expected_distance(root: Row, x_m: float, y_m: float, half_m: float) -> float:
-    """E[dist(n, o)] for a node of the root's square and objects anywhere in it."""
+    """Return E[dist(n, o)] for a node of the root's square and objects anywhere in it."""
     left = max(0.0, (x_m - half_m) - (root["x_m"] - root["half_m"]))
     right = max(0.0, (root["x_m"] + root["half_m"]) - (x_m + half_m))
     below = max(0.0, (y_m - half_m) - (root["y_m"] - root["half_m"]))

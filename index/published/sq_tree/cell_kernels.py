@@ -1,4 +1,7 @@
-"""Keywords at nodes: which there are below (T_n^r), and who has them here (the inverted file I_n)."""
+"""Keywords at nodes: those in the subtree (T_n^r), and the subscriptions with each (I_n).
+
+I_n is the inverted file of a node.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _KEYWORD_MASK = (1 << _KEYWORD_BITS) - 1
 
 @leaf
 def cell_key(node: int, keyword: int) -> int:
-    """Where a keyword at a node is hashed."""
+    """Return the hash key of a keyword at a node."""
     return (int(node) << _KEYWORD_BITS) | int(keyword)
 
 
@@ -24,7 +27,7 @@ def find_cell(tree: Tree, node: int, keyword: int) -> int:
 
 @leaf
 def count_in(tree: Tree, node: int, slot: int) -> None:
-    """Note that a subscription is in the subtree of a node."""
+    """Count a subscription in the subtree of a node."""
     start = tree.subscriptions[slot]["keyword_start"]
     for i in range(start, start + tree.subscriptions[slot]["keyword_count"]):
         keyword = tree.pool[i]
@@ -47,7 +50,7 @@ def count_in(tree: Tree, node: int, slot: int) -> None:
 
 @leaf
 def count_out(tree: Tree, node: int, slot: int) -> None:
-    """Note that a subscription has left the subtree of a node; its postings there are gone already."""
+    """Discount a subscription in the subtree of a node; its postings there are removed already."""
     start = tree.subscriptions[slot]["keyword_start"]
     for i in range(start, start + tree.subscriptions[slot]["keyword_count"]):
         keyword = tree.pool[i]
@@ -63,7 +66,7 @@ def count_out(tree: Tree, node: int, slot: int) -> None:
 
 @leaf
 def post(tree: Tree, node: int, slot: int) -> None:
-    """Enter a subscription into S_n and the inverted file of a node; its cells are there."""
+    """Insert a subscription into S_n and the inverted file of a node; its cells must exist."""
     row = tree.subscriptions[slot]
     first = tree.nodes[node]["first"]
     row["node"] = node
@@ -88,7 +91,7 @@ def post(tree: Tree, node: int, slot: int) -> None:
 
 @leaf
 def unpost(tree: Tree, slot: int) -> None:
-    """Take a subscription out of S_n and the inverted file of its node."""
+    """Remove a subscription from S_n and the inverted file of its node."""
     row = tree.subscriptions[slot]
     node = row["node"]
     before, after = row["previous"], row["next"]
@@ -112,7 +115,7 @@ def unpost(tree: Tree, slot: int) -> None:
 
 @kernel
 def refresh_expectations(tree: Tree) -> None:
-    """Compute E[i_n] of every node anew, from the frequencies as they are now. O(cells)."""
+    """Recompute E[i_n] of every node from the present frequencies. O(cells)."""
     for node in range(tree.nodes.shape[0]):
         tree.nodes[node]["common"] = 0.0
     for place in range(tree.cell_keys.shape[0]):

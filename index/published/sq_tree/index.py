@@ -1,28 +1,30 @@
 """The SQ-tree (lamps.txt section 4): a quadtree that keeps subscriptions in all its nodes.
 
-Operations: insert and move O(depth * (keywords + t_max)) a subscription; remove likewise, plus computing
-thresholds anew, amortised; match visits the nodes and postings that the thresholds leave.
+Operations: insert and move O(depth * (keywords + t_max)) a subscription; remove likewise, plus
+recomputing thresholds, amortised; match visits the nodes and postings that the thresholds leave.
 
-Plan: a subscription goes down, by the centroid of its region, until an object at the expected distance
+Plan: a subscription descends, by the centroid of its region, until an object at the expected distance
 would have to share more keywords with it than objects are expected to (pnum > E[i_n]), or to a leaf,
-which splits beyond its capacity. Every node has an inverted file of what it keeps (I_n), the keywords of
-its subtree (T_n^r), and two rows of thresholds: of what it keeps (Lambda_n), of its subtree (Lambda_n^r).
-A region is the disc about its centroid; an anchored subscription is a disc of radius 0: add(R, n) = 0.
+which splits beyond its capacity. Every node has an inverted file of its subscriptions (I_n), the keywords
+of its subtree (T_n^r), and two rows of thresholds: of its subscriptions (Lambda_n), of its subtree
+(Lambda_n^r). A region is the disc about its centroid; an anchored subscription is a disc of radius 0:
+add(R, n) = 0.
 
-Deviations from the paper, none of which changes what is found:
-- thresholds are kept as lengths (metres), a score times maxdist / alpha;
+Deviations from the paper, none of which changes the results:
+- thresholds are stored as lengths (metres), a score times maxdist / alpha;
 - pnum, lemma 3 and with them the thresholds also for Dice and set-cosine; at i common keywords beyond
   |s.t| they are those at |s.t|;
 - subscriptions without a bounded region (fewer than k + 1 objects) are kept beside the root;
-- |O_w| / |O| counts the objects that were matched or observed so far, and is taken over when they have
+- |O_w| / |O| counts the objects that were matched or observed so far, and is updated when they have
   doubled;
 - t_max, up to which thresholds are kept and E[i_n] counts, is 16 (the experiments have 5 keywords a
   subscription, at most);
-- what a non-leaf keeps is distributed again when E[i_n] has passed a whole number (pnum is one);
-- thresholds are raised at once, and computed anew after as many departures as a node keeps subscriptions;
-- four leaves that keep less than half a capacity are merged;
-- the last filter is theorem 4 on the subscription itself with the true text distance, where the paper
-  already asks the device.
+- the subscriptions of an inner node are distributed again when E[i_n] has passed an integer (pnum is
+  one);
+- thresholds are raised at once, and recomputed after as many departures as a node has subscriptions;
+- four leaves that have less than half a capacity together are merged;
+- the last filter is theorem 4 on the subscription itself with the true text distance, at the point where
+  the paper already asks the device.
 
 Warnings: positions outside the root's square work and are slow; give the area, or let the tree be rebuilt
 when most are outside.
@@ -44,13 +46,15 @@ from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed
 
 _CAPACITY = 256
-"""Measured at 100,000 subscriptions: 30 % faster than 64, half the time of 16; fewer nodes are met."""
+"""Measured at 100,000 subscriptions: 30 % faster than 64, half the time of 16; fewer nodes are visited.
+"""
 _ROOM_MIN = 64
 _FOUND_MIN = 64
 _OUTSIDE_MIN = 64
-"""So many subscriptions, most of them outside the root, and the tree is rebuilt about them."""
+"""With at least this many subscriptions, most of them outside the root, the tree is rebuilt about them.
+"""
 _DRIFT = 2.0
-"""Frequencies are taken over when so many times the objects have been seen."""
+"""Frequencies are updated when the number of observed objects has grown by this factor."""
 
 
 class SqTree:
@@ -61,7 +65,7 @@ class SqTree:
     square
         The root; by default the tree finds its own.
     capacity
-        How many subscriptions a leaf keeps before it splits.
+        The number of subscriptions in a leaf before it splits.
     """
 
     def __init__(self, square: Square | None = None, capacity: int = _CAPACITY) -> None:
@@ -101,7 +105,7 @@ class SqTree:
             self._place(slots)
 
     def move(self, reaches: ReachBatch) -> None:
-        """Give subscriptions a new place and reach."""
+        """Change the positions and reaches of subscriptions."""
         slots = self._table.slots(reaches.ids)
         self._table.rows["reach_id"][slots] = reaches.reach_id
         placement_kernels.move_all(
@@ -120,7 +124,7 @@ class SqTree:
         self._table.remove(ids)
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find who is affected."""
+        """Find the affected subscriptions."""
         self.observe(objects)
         tree = self._tree()
         offsets = np.zeros(len(objects) + 1, dtype=np.int64)
@@ -153,7 +157,7 @@ class SqTree:
 
     @property
     def seen_count(self) -> int:
-        """How many objects |O_w| / |O| was counted over so far."""
+        """Return the number of objects in the counts |O_w| / |O| so far."""
         return self._seen_total
 
     def check(self) -> None:
@@ -170,13 +174,13 @@ class SqTree:
         )
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         own = (self._nodes, self._own_m, self._subtree_m, self._cell_keys, self._cell_values, self._cells)
         rest = (self._seen, self._frequency, self._stack_slots, self._stack_nodes)
         arrays = sum(array.nbytes for array in (*own, *rest))
         return arrays + self._table.memory_bytes() + self._postings.memory_bytes()
 
-    # -- room ------------------------------------------------------------------------------------
+    # -- capacity --------------------------------------------------------------------------------
 
     def _tree(self) -> Tree:
         return Tree(
@@ -197,7 +201,7 @@ class SqTree:
         )
 
     def _plant(self, node_room: int, cell_room: int) -> None:
-        """Begin an empty tree."""
+        """Create an empty tree."""
         self._nodes = np.zeros(node_room, dtype=L.NODE_DTYPE)
         self._own_m: Floats = np.zeros((node_room, L.COMMON_MAX + 1))
         self._subtree_m: Floats = np.zeros((node_room, L.COMMON_MAX + 1))
@@ -222,7 +226,7 @@ class SqTree:
             self._grow()
 
     def _grow(self) -> None:
-        """Double nodes or cells, whichever has less room left."""
+        """Double the nodes or the cells, whichever have less capacity left."""
         if self._meta[L.NODE_END] + L.CHILDREN > len(self._nodes) // 2:
             self._nodes = longer(self._nodes, 2 * len(self._nodes))
             self._own_m = longer(self._own_m, 2 * len(self._own_m))
@@ -253,7 +257,7 @@ class SqTree:
     # -- frequencies -----------------------------------------------------------------------------
 
     def _know_keywords(self, ids: Slots) -> None:
-        """Make room for keyword ids."""
+        """Make space for keyword ids."""
         highest = int(ids.max(initial=0))
         if highest >= len(self._seen):
             self._seen = np.concatenate([self._seen, np.zeros(highest + 1)])
@@ -265,7 +269,7 @@ class SqTree:
 
 
 def _square_about(x_m: Floats, y_m: Floats) -> Square:
-    """Return a square that contains most of some points with room to spare."""
+    """Return a square that contains most of some points with a margin."""
     low_x, high_x = np.quantile(x_m, (0.01, 0.99)).tolist()
     low_y, high_y = np.quantile(y_m, (0.01, 0.99)).tolist()
     half_m = max(high_x - low_x, high_y - low_y, 1.0)

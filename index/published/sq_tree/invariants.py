@@ -1,4 +1,4 @@
-"""What must always hold in an SQ-tree, from the definitions. For tests; slow."""
+"""The invariants of an SQ-tree, from the definitions. For tests; slow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_tree(tree: Tree, used: Slots) -> None:
     Raises
     ------
     InconsistentIndexError
-        Naming what does not hold.
+        If an invariant is violated; the message names it.
     """
     if tree.meta[L.STACK_SIZE]:
         raise InconsistentIndexError("subscriptions are waiting to be placed")
@@ -76,7 +76,7 @@ def _check_counts(tree: Tree, node: int, own: list[int], members: list[int]) -> 
 
 
 def _check_place(tree: Tree, node: int, slot: int) -> None:
-    """Require the centroid to be in the node; beyond the root, where it would come in."""
+    """Verify that the centroid is in the node; beyond the root, in the node at its border."""
     root = tree.nodes[L.ROOT]
     row = tree.nodes[node]
     for axis in ("x_m", "y_m"):
@@ -87,7 +87,7 @@ def _check_place(tree: Tree, node: int, slot: int) -> None:
 
 
 def _check_cells(tree: Tree, node: int, own: list[int], members: list[int]) -> int:
-    """Require T_n^r and I_n to be right; return how many keywords there are."""
+    """Verify T_n^r and I_n; return the number of keywords."""
     below = Counter(word for slot in members for word in _words(tree, slot))
     share = 0.0
     for word, count in below.items():
@@ -116,7 +116,7 @@ def _words(tree: Tree, slot: int) -> list[int]:
 
 
 def _check_thresholds(tree: Tree, node: int, own: list[int], members: list[int]) -> None:
-    """Require both rows of thresholds to cover their subscriptions."""
+    """Verify that both rows of thresholds cover their subscriptions."""
     row = tree.nodes[node]
     for slots, thresholds in ((own, tree.own_m[node]), (members, tree.subtree_m[node])):
         for slot in slots:

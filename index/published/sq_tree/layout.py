@@ -1,4 +1,4 @@
-"""Rows of the SQ-tree, and the numbers that stand for nothing."""
+"""Row layouts and sentinels of the SQ-tree."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Row = Any
 Slots = npt.NDArray[np.int32]
 
 NOTHING = -1
-"""Ends chains; a leaf's first child."""
+"""The end of a chain; a leaf's first child."""
 
 UNBOUNDED = 0
-"""The node of subscriptions whose reach is infinite: they have no region."""
+"""The node of subscriptions of infinite reach, which have no region."""
 ROOT = 1
 
 CHILDREN = 4
@@ -27,20 +27,20 @@ DEPTH_MAX = 24
 """A node at this depth is a leaf: thousands of subscriptions may lie at one point."""
 
 COMMON_MAX = 16
-"""t_max: thresholds are kept for 1 to so many common keywords, the last for all beyond."""
+"""t_max: thresholds are kept for 1 to this many common keywords, the last for all larger numbers."""
 
 SUBSCRIPTION_DTYPE = np.dtype(
     [
         ("id", np.int64),
         ("x_m", np.float64),  # centroid of the region; an anchor
         ("y_m", np.float64),
-        ("radius_m", np.float64),  # dist_f: how far the region reaches from there
+        ("radius_m", np.float64),  # dist_f: the radius of the region about it
         ("reach_m", np.float64),  # kscore_ub as a length
         ("reach_id", np.int64),
         ("weight_m", np.float64),  # metres per text distance
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("keyword_count", np.int32),
-        ("node", np.int32),  # where it is kept
+        ("node", np.int32),  # the node that keeps it
         ("next", np.int32),  # chain of S_n
         ("previous", np.int32),
         ("posting_start", np.int32),  # first of `keyword_count` postings
@@ -70,8 +70,8 @@ NODE_DTYPE = np.dtype(
 
 CELL_DTYPE = np.dtype(
     [
-        ("share", np.float64),  # what the keyword adds to E[i_n]
-        ("subtree_count", np.int32),  # how many of S_n^r have the keyword; the next free cell
+        ("share", np.float64),  # the keyword's term in E[i_n]
+        ("subtree_count", np.int32),  # number of S_n^r that have the keyword; the next free cell
         ("first", np.int32),  # chain of postings of S_n: the inverted file I_n
     ],
     align=True,
@@ -83,7 +83,7 @@ POSTING_DTYPE = np.dtype(
         ("slot", np.int32),  # of the subscription
         ("next", np.int32),
         ("previous", np.int32),
-        ("cell", np.int32),  # whose chain it is in
+        ("cell", np.int32),  # the cell of its chain
     ],
     align=True,
 )
@@ -94,7 +94,7 @@ FREE_NODES = 1  # chain of free groups of four
 CELL_END = 2
 FREE_CELLS = 3
 CELL_COUNT = 4
-STACK_SIZE = 5  # work that is left when a kernel stops for want of room
+STACK_SIZE = 5  # pending work when a kernel stops for lack of space
 META_SIZE = 6
 
 

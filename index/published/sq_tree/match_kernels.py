@@ -1,4 +1,4 @@
-"""Who is affected by a new object: algorithm 2, lines 1 to 15."""
+"""Finding the subscriptions that a new object affects: algorithm 2, lines 1 to 15."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from safe_region.scoring_kernels import common_count, nearest_length, text_dista
 def _is_affected(
     tree: Tree, slot: int, object_id: int, x_m: float, y_m: float, words: KeywordIds, common: int
 ) -> bool:
-    """Theorem 4 with the true text distance: the last filter before a device is asked."""
+    """Return theorem 4 with the true text distance: the last filter before a device is asked."""
     row = tree.subscriptions[slot]
     distance = text_distance(row["similarity"], common, row["keyword_count"], words.shape[0])
     share = row["weight_m"] * distance
@@ -48,7 +48,7 @@ def _search_node(
             row = tree.subscriptions[slot]
             start, count = row["keyword_start"], row["keyword_count"]
             theirs = tree.pool[start : start + count]
-            # Met once for every common keyword: only the first of them counts.
+            # Found once for every common keyword: only the first of them counts.
             if common_count(theirs, words[:i]) > 0:
                 continue
             common = common_count(theirs, words[i:])
@@ -63,7 +63,7 @@ def _search_node(
 
 @leaf
 def _common_with(tree: Tree, node: int, words: KeywordIds) -> int:
-    """i_n: how many keywords of an object occur in the subtree of a node."""
+    """Return i_n: the number of an object's keywords that occur in the subtree of a node."""
     common = 0
     for i in range(words.shape[0]):
         if find_cell(tree, node, words[i]) != L.NOTHING:
@@ -83,9 +83,9 @@ def match(
     found: Ints,
     stack: Slots,
 ) -> int:
-    """Write the matches of each object as CSR; return how many there are.
+    """Write the matches of each object as CSR; return their number.
 
-    Fills `offsets` (objects + 1) always and `found` as far as it goes; the caller retries with a larger
+    Fills `offsets` (objects + 1) always and `found` up to its length; the caller retries with a larger
     `found` when the return value exceeds its length.
     """
     total = 0
@@ -126,7 +126,7 @@ def match(
 def expectation_error(
     tree: Tree, x_m: Floats, y_m: Floats, keyword_offsets: Ints, keyword_ids: KeywordIds, stack: Slots
 ) -> float:
-    """Mean of |E[i_n] - i_n| over the nodes that are filtered (figure 11)."""
+    """Return the mean of |E[i_n] - i_n| over the nodes that are filtered (figure 11)."""
     error = 0.0
     count = 0
     for i in range(x_m.shape[0]):

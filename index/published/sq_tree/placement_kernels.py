@@ -1,8 +1,8 @@
-"""Where subscriptions are kept: algorithm 1 (Insert), section 4.4 (maintenance), and the way back.
+"""Placement of subscriptions: algorithm 1 (Insert), section 4.4 (maintenance), and removal.
 
-What is left to do lies on a stack of (subscription, node): at each step one of them is placed at its node
-or passed on to a child. A kernel that runs out of room stops between two steps, the stack as it is; the
-caller makes room and enters again.
+Pending work lies on a stack of (subscription, node): at each step one of them is placed at its node or
+passed on to a child. A kernel that runs out of space stops between two steps and leaves the stack as it
+is; the caller lengthens the arrays and calls again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ DONE = 0
 OUT_OF_ROOM = -1
 
 _STALE_MIN = 16
-"""Departures that a node bears before its thresholds are computed anew, beyond as many as it keeps."""
+"""Departures from a node before its thresholds are recomputed, in addition to as many as it has
+subscriptions."""
 
 
 @leaf
@@ -55,7 +56,7 @@ def init_node(tree: Tree, node: int, parent: int, x_m: float, y_m: float, half_m
 
 @kernel
 def plant(tree: Tree, x_m: float, y_m: float, half_m: float) -> None:
-    """Make an empty tree: the node of the unbounded, and the root."""
+    """Create an empty tree: the node of unbounded subscriptions, and the root."""
     tree.meta[L.NODE_END] = L.ROOT + 1
     tree.meta[L.FREE_NODES] = L.NOTHING
     tree.meta[L.CELL_END] = 0
@@ -68,7 +69,7 @@ def plant(tree: Tree, x_m: float, y_m: float, half_m: float) -> None:
 
 @leaf
 def child_of(tree: Tree, node: int, x_m: float, y_m: float) -> int:
-    """Return the child of a node in whose quarter a position lies."""
+    """Return the child of a node whose quarter contains a position."""
     row = tree.nodes[node]
     right = 1 if x_m >= row["x_m"] else 0
     above = 2 if y_m >= row["y_m"] else 0
@@ -77,13 +78,13 @@ def child_of(tree: Tree, node: int, x_m: float, y_m: float) -> int:
 
 @leaf
 def _expected_common(row: Row) -> float:
-    """E[i_n], which is t_max at most (definition 7)."""
+    """Return E[i_n], which is t_max at most (definition 7)."""
     return min(float(row["common"]), float(L.COMMON_MAX))
 
 
 @leaf
 def _has_room(tree: Tree, keyword_count: int) -> bool:
-    """Whether one more step cannot run out of nodes, cells or stack."""
+    """Return whether nodes, cells and stack have space for one more step."""
     if tree.meta[L.FREE_NODES] == L.NOTHING and tree.meta[L.NODE_END] + L.CHILDREN > tree.nodes.shape[0]:
         return False
     cells = tree.meta[L.CELL_COUNT] + keyword_count
@@ -119,7 +120,7 @@ def _split(tree: Tree, node: int) -> None:
 
 @leaf
 def _distribute(tree: Tree, node: int) -> None:
-    """Pass on what is not kept in a node that has children (algorithm 1, lines 7 and 9)."""
+    """Pass on the subscriptions that do not belong in an inner node (algorithm 1, lines 7 and 9)."""
     row = tree.nodes[node]
     expected = _expected_common(row)
     row["level"] = math.floor(expected)
@@ -165,7 +166,7 @@ def _place(tree: Tree, slot: int, node: int) -> None:
 
 @kernel
 def work_off(tree: Tree) -> int:
-    """Place what is on the stack. Returns DONE or OUT_OF_ROOM."""
+    """Place the subscriptions on the stack. Returns DONE or OUT_OF_ROOM."""
     while tree.meta[L.STACK_SIZE] > 0:
         top = tree.meta[L.STACK_SIZE] - 1
         slot, node = tree.stack_slots[top], tree.stack_nodes[top]
@@ -178,7 +179,7 @@ def work_off(tree: Tree) -> int:
 
 @kernel
 def push_all(tree: Tree, slots: Slots) -> None:
-    """Put subscriptions on the stack, at the root or where the unbounded are."""
+    """Push subscriptions, with the root or the node of unbounded ones."""
     for i in range(slots.shape[0]):
         is_unbounded = math.isinf(tree.subscriptions[slots[i]]["reach_m"])
         _push(tree, slots[i], L.UNBOUNDED if is_unbounded else L.ROOT)
@@ -186,7 +187,7 @@ def push_all(tree: Tree, slots: Slots) -> None:
 
 @leaf
 def _tighten(tree: Tree, node: int) -> None:
-    """Compute the thresholds of S_n anew, and those of the subtrees that contain it.
+    """Recompute the thresholds of S_n, and those of the subtrees that contain it.
 
     A subtree's are taken from its children's: add(R, n) only shrinks towards the root, so this is safe.
     """
@@ -211,7 +212,7 @@ def _tighten(tree: Tree, node: int) -> None:
 
 @leaf
 def _depart(tree: Tree, node: int) -> None:
-    """Count a departure from S_n; compute its thresholds anew now and then (trap 2 of DESIGN)."""
+    """Count a departure from S_n; recompute its thresholds from time to time (trap 2 of DESIGN)."""
     tree.nodes[node]["stale_count"] += 1
     if tree.nodes[node]["stale_count"] > tree.nodes[node]["own_count"] + _STALE_MIN:
         _tighten(tree, node)
@@ -219,7 +220,7 @@ def _depart(tree: Tree, node: int) -> None:
 
 @leaf
 def _merge(tree: Tree, node: int) -> None:
-    """Take back what four leaves keep, and the leaves."""
+    """Move the subscriptions of four leaves to their parent, and free the leaves."""
     first = tree.nodes[node]["first_child"]
     for child in range(first, first + L.CHILDREN):
         while tree.nodes[child]["first"] != L.NOTHING:
@@ -246,7 +247,7 @@ def _can_merge(tree: Tree, node: int) -> bool:
 
 @leaf
 def _take_out(tree: Tree, slot: int) -> None:
-    """Remove a subscription from its node and from all above."""
+    """Remove a subscription from its node and all ancestors."""
     node = tree.subscriptions[slot]["node"]
     unpost(tree, slot)
     _depart(tree, node)
@@ -267,7 +268,7 @@ def take_out_all(tree: Tree, slots: Slots) -> None:
 
 @leaf
 def _belongs(tree: Tree, node: int, x_m: float, y_m: float) -> bool:
-    """Whether a position is in the area of a node; beyond the root, in that of its border nodes."""
+    """Return whether a position is in the area of a node; beyond the root, in that of a border node."""
     root = tree.nodes[L.ROOT]
     x_m = min(max(x_m, root["x_m"] - root["half_m"]), root["x_m"] + root["half_m"])
     y_m = min(max(y_m, root["y_m"] - root["half_m"]), root["y_m"] + root["half_m"])
@@ -278,7 +279,7 @@ def _belongs(tree: Tree, node: int, x_m: float, y_m: float) -> bool:
 def move_all(
     tree: Tree, slots: Slots, x_m: Floats, y_m: Floats, radius_m: Floats, reach_m: Floats
 ) -> None:
-    """Give subscriptions a new place and reach; those that leave their node go on the stack.
+    """Change the positions and reaches of subscriptions; those that leave their node go on the stack.
 
     A subscription that stays only raises thresholds (section 4.4).
     """

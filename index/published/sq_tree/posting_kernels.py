@@ -1,4 +1,4 @@
-"""Stretches of postings; free ones are chained by length."""
+"""Spans of postings; free ones are chained by length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from safe_region.jit import kernel
 
 @kernel
 def take(subscriptions: Rows, postings: Rows, free: Slots, slots: Slots, ends: Ints) -> None:
-    """Give each subscription a free stretch of its length or a new one."""
+    """Allocate a free span of its length, or a new one, to each subscription."""
     for i in range(slots.shape[0]):
         count = subscriptions[slots[i]]["keyword_count"]
         start = take_rows(postings["next"], free, count, ends, 0, count)
@@ -19,7 +19,7 @@ def take(subscriptions: Rows, postings: Rows, free: Slots, slots: Slots, ends: I
 
 @kernel
 def give_back(subscriptions: Rows, postings: Rows, free: Slots, slots: Slots) -> None:
-    """Chain the stretches of these subscriptions as free."""
+    """Free the spans of these subscriptions."""
     for i in range(slots.shape[0]):
         count = subscriptions[slots[i]]["keyword_count"]
         start = subscriptions[slots[i]]["posting_start"]

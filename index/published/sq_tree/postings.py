@@ -1,4 +1,4 @@
-"""Room for the postings of subscriptions: stretches as long as their keyword lists, reused by length."""
+"""The postings of subscriptions: spans as long as their keyword lists, reused by length."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _ROOM_MIN = 64
 
 
 class Postings:
-    """The postings of all subscriptions. Take and give back O(1) a stretch."""
+    """The postings of all subscriptions. Take and give back O(1) a span."""
 
     def __init__(self) -> None:
         self.rows: Rows = np.zeros(_ROOM_MIN, dtype=POSTING_DTYPE)
         self._ends = np.zeros(1, dtype=np.int64)  # every row from here on is unused
-        self._free: Slots = np.full(_ROOM_MIN, NOTHING, dtype=np.int32)  # first free stretch by length
+        self._free: Slots = np.full(_ROOM_MIN, NOTHING, dtype=np.int32)  # first free span by length
 
     def take(self, subscriptions: Rows, slots: Slots) -> None:
-        """Give each subscription a stretch."""
+        """Allocate a span to each subscription."""
         counts = subscriptions["keyword_count"][slots]
         longest = int(counts.max(initial=0))
         if longest >= len(self._free):
@@ -30,15 +30,15 @@ class Postings:
         kernels.take(subscriptions, self.rows, self._free, slots, self._ends)
 
     def give_back(self, subscriptions: Rows, slots: Slots) -> None:
-        """Take the stretches of subscriptions that are in no chain."""
+        """Free the spans of subscriptions that are in no chain."""
         kernels.give_back(subscriptions, self.rows, self._free, slots)
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return self.rows.nbytes + self._free.nbytes
 
     def check(self, subscriptions: Rows, used: Slots) -> None:
-        """Verify that stretches, taken and free, are all there is."""
+        """Verify that used and free spans together are all of them."""
         total = int(subscriptions["keyword_count"][used].sum())
         for count, head in enumerate(self._free.tolist()):
             place = head

@@ -70,7 +70,7 @@ class BucketTrees:
         self.arrays = Trees(nodes, blocks, entries, meta)
 
     def node_end(self) -> int:
-        """The first unused node."""
+        """Return the first unused node."""
         return int(self.arrays.meta[GROUP_END])
 
     def memory_bytes(self) -> int:
