@@ -334,8 +334,8 @@ class ObjectIndex(PlaceIndex, Protocol):
         interests, x_m, y_m, count
             The queries: interests, positions, and the number of objects to return for each.
         bound_m
-            Objects of a greater length are omitted. If the caller knows an upper bound on the lengths of
-            the result, it makes the search cheaper (infinity for none).
+            Objects of a greater length are omitted. A caller that knows an upper bound on the lengths of
+            its result passes it to make the search cheaper (infinity for none).
         first_id
             Objects of smaller ids are omitted: they lie outside the window. None for no window at all.
         """

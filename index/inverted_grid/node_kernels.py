@@ -26,7 +26,7 @@ LIMIT_FIRST = 5
 """A leaf is examined for the first time when it has more than 2 ** 5 entries."""
 
 CELLS_MAX = 16
-"""A clause that lies in more cells of a node is kept in a child of its own."""
+"""A clause that lies in more cells of a node goes to the child for kept clauses."""
 
 
 @leaf

@@ -38,7 +38,7 @@ NODE_DTYPE = np.dtype(
 
 LIST_DTYPE = np.dtype(
     [
-        ("key", np.int64),  # what its objects have in common: see `list_kernels`
+        ("key", np.int64),  # the common keywords of its objects: see `list_kernels`
         ("start", np.int32),  # of its run; in a free row: the next free row
         ("run_count", np.int32),  # entries in the run
         ("tree_count", np.int32),  # entries in the tree

@@ -7,8 +7,8 @@ evaluation of ap-tree.txt, Algorithm 6, for any structure that separates subscri
 AP+k- and AP+s-Tree, IQ+- and RQ+-Tree, SS- and KK-Index of section 5.2, and pairs of a clause index and
 an object index that are independent of each other.
 
-Objects with areas: `within` tests their points. Its query boxes are enlarged by the reach of the largest
-area since there was none; the objects found are tested by their boxes.
+Objects with areas: `within` tests their points. The query boxes are enlarged by the largest reach of an
+area since the index was last empty; the objects found are tested by their boxes.
 
 Warnings: objects that expire leave the object index gradually, in `pass_time` and `publish`; until then
 they are found, and omitted.

@@ -55,7 +55,7 @@ from index.tables.threads import ahead_of, core_count
 from safe_region.scoring import Similarity
 
 _PART_MIN = 32
-"""The minimum number of objects that one core matches, if there are more than that."""
+"""The minimum number of objects in a part for one core, if there are more than that."""
 _FOUND_MIN = 64
 _WORLD_M = 30_000_000.0
 """Half a side of the root if none is given: it contains the Earth; quadtrees are some levels deeper."""

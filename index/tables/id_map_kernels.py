@@ -30,7 +30,10 @@ _FACTOR_HIGH = 0x85EBCA6B
 
 @leaf
 def home_cell(key: int, mask: int) -> int:
-    """Return the home cell of a key. The products stay below 2**63, as they must without the JIT."""
+    """Return the home cell of a key.
+
+    The products stay below 2**63, so that they are the same without the JIT.
+    """
     mixed = ((key & _LOW_BITS) * _FACTOR_LOW) ^ (((key >> 31) & _LOW_BITS) * _FACTOR_HIGH)
     return ((mixed >> 32) ^ mixed) & mask
 

@@ -28,7 +28,7 @@ LIVE_OBJECT_FIELDS = [
 _BEGINNING = np.iinfo(np.int64).min
 _FORGOTTEN_LEAST = 1_024
 _FORGOTTEN_SHARE = 8
-"""`due` examines this many rows in a call, plus one for every this many in the table."""
+"""`due` examines _FORGOTTEN_LEAST rows in a call, plus one for every _FORGOTTEN_SHARE in the table."""
 
 
 class LiveObjects:

@@ -40,7 +40,7 @@ def check_runs(runs: Runs, used: Iterable[tuple[int, int]]) -> None:
     Raises
     ------
     InconsistentIndexError
-        If not.
+        If they do not.
     """
     found = [(start, RUN_LEAST << size_class) for start, size_class in used]
     for size_class, first in enumerate(runs.free.tolist()):

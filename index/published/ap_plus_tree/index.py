@@ -69,7 +69,7 @@ _DEAD_SHARE = 0.2
 """From this fraction of dead items on, lists are swept."""
 _SWEEP = 512
 _SWEEP_EACH = 64
-"""Items examined per call, and for each of its rows."""
+"""Items examined in a call: _SWEEP, plus _SWEEP_EACH for each of its rows, plus a 64th of all items."""
 
 
 class ApPlusTree:

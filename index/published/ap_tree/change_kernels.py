@@ -133,7 +133,7 @@ def _descend(
 
 @leaf
 def note_due(tree: Tree, node: int) -> None:
-    """Schedule a rebuild of a node after the current clause; if many are pending, do nothing."""
+    """Schedule a rebuild of a node after the current clause, unless DUE_MAX are pending."""
     if node == L.NOTHING or tree.meta[L.DUE_COUNT] == L.DUE_MAX:
         return
     for i in range(tree.meta[L.DUE_COUNT]):

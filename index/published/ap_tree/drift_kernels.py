@@ -10,7 +10,7 @@ from safe_region.jit import kernel, leaf
 
 _LOOK_LEAST = 16
 _LOOK_SHARE = 32
-"""Drift is tested after this many updates, or after one for every this many entries."""
+"""Drift is tested after _LOOK_LEAST updates, or one for every _LOOK_SHARE entries if these are more."""
 _POPULATION_SHARE = 0.001
 """Smaller nodes are not rebuilt (section 5.1.3)."""
 _SMOOTHING = 1.0

@@ -31,7 +31,7 @@ STAYS = 2
 
 @kernel
 def whereabouts(tree: Tree, job: Build, node: int) -> int:
-    """Return the subtree that a node to be rebuilt belongs to; STAYS if it must stay as it is."""
+    """Return IS_IN_TREE or IS_IN_JOB for a node to be rebuilt; STAYS if it must stay as it is."""
     if tree.nodes[node]["kind"] > L.PENDING or is_barred(tree, node):
         return STAYS
     if not is_in_job(tree, node):

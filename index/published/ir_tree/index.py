@@ -129,7 +129,7 @@ class IrTreeObjectIndex(ObjectTable):
             self._tidy()
 
     def _tidy(self) -> None:
-        """Drop the postings of files of no use, number the others anew; double what is half full then."""
+        """Drop the postings of unused files, renumber the others; double tables that remain too full."""
         tree = self._tree
         is_used = tree.owners != L.NOTHING
         numbers = np.cumsum(is_used) - 1
@@ -151,7 +151,7 @@ class IrTreeObjectIndex(ObjectTable):
 
 
 def _doubled(length: int, count: int) -> int:
-    """Return the length of a table that is doubled until it is at most half full."""
+    """Return the length of a table that is doubled until its load is at most half of LOAD_MAX."""
     while 2 * count > LOAD_MAX * length:
         length *= 2
     return length

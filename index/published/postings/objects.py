@@ -38,8 +38,8 @@ _GONE_SHARE = 0.2
 """From this fraction of removed objects on, lists are swept."""
 _SWEEP = 1_024
 _SWEEP_EACH = 8
-"""Entries examined in a call; and for each of its rows, times the entries of an object. So at most a
-third of the objects in lists are removed ones."""
+"""Entries examined in a call: _SWEEP, plus _SWEEP_EACH times the entries of an object for each of its
+rows. So at most a third of the objects in lists are removed ones."""
 
 
 class PostedObjects(PlaceTable):

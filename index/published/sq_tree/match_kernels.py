@@ -16,7 +16,7 @@ from safe_region.scoring_kernels import common_count, nearest_length, text_dista
 def _is_affected(
     tree: Tree, slot: int, object_id: int, x_m: float, y_m: float, words: KeywordIds, common: int
 ) -> bool:
-    """Return theorem 4 with the true text distance: the last filter before a device is asked."""
+    """Apply theorem 4 with the true text distance: the last filter before a device is queried."""
     row = tree.subscriptions[slot]
     distance = text_distance(row["similarity"], common, row["keyword_count"], words.shape[0])
     share = row["weight_m"] * distance
