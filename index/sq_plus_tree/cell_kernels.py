@@ -90,7 +90,7 @@ def _close_gap(forest: Forest, gap: int, last: int) -> None:
 
 @leaf
 def _place_at_end(forest: Forest, start: int, count: int, room: int) -> tuple[int, int]:
-    """Return the start and the capacity of a run that has space for one more entry."""
+    """Return the start and the size, as a binary logarithm, of a run with space for one more entry."""
     if count == 0:
         return take_rows(forest.entry_slots, forest.free_entries, 0, forest.meta, L.ENTRY_END, 1), 0
     if count < 1 << room:

@@ -92,7 +92,7 @@ def take_off(tree: Tree, lists: Lists, node: int) -> None:
 def _write_path(tree: Tree, lists: Lists, node: int) -> None:
     """Write the ancestors of a node, and the parts that lead to it, from below.
 
-    A new subtree hangs at the position of the one that it replaces.
+    The path of a new subtree is that of the subtree which it replaces.
     """
     count = 0
     here = node

@@ -139,7 +139,7 @@ def _reset_terms(tree: Tree, row: Row) -> None:
     if parent == L.NOTHING:
         row["offset"] = 0
         return
-    # The offset of a k-node may be some places after the first one.
+    # The offset of a k-node may be some places beyond the one that it started with.
     above = tree.nodes[parent]
     row["offset"] = above["offset"]
     if above["kind"] == L.KEYWORDS and row["has_keywords"]:
