@@ -23,7 +23,7 @@ _ID_MAX = 2**63 - 1
 
 
 def keyword_list(keywords: Collection[str], field: str) -> list[str]:
-    """Return sorted, distinct keywords in their normal form. Refuse a text, which is a list of letters."""
+    """Return sorted keywords, one spelling of each. Refuse a text, which would be split into letters."""
     limit = "a collection of texts"
     if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
         raise invalid(field, keywords, limit)
