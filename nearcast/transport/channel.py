@@ -121,12 +121,12 @@ class Channel:
             ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
             ("grpc.keepalive_time_ms", round(1000 * keepalive_s)),
             ("grpc.keepalive_timeout_ms", timeout_ms),
-            # Pings have a timeout of their own, a minute, which the other one does not shorten.
+            # Pings have a separate timeout of a minute, which the keepalive timeout does not shorten.
             ("grpc.http2.ping_timeout_ms", timeout_ms),
             ("grpc.service_config", _SERVICE_CONFIG),
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 5000),
-            # A new channel is a new connection, never another channel's, which may be dead.
+            # A new channel opens a new connection; the connection of another channel may be dead.
             ("grpc.use_local_subchannel_pool", 1),
         ]
         self._open()
