@@ -142,9 +142,9 @@ class Device:
     async def search(self, spec: Spec) -> list[Match]:
         """Return the result of a spec at the device's position, now, without a lasting subscription.
 
-        The result is exact at the true position of a private device, which the device does not send;
-        `Client.search` sends the position. At a poor fix the result is that of the fix. The call ignores
-        `Boolean.dwell_s`.
+        For a private device, the result is exact at the true position, and the device does not send that
+        position; `Client.search` does. For a poor fix, the result is exact at the position of the fix. The
+        call ignores `Boolean.dwell_s`.
 
         Raises
         ------
