@@ -1,4 +1,4 @@
-"""`python -m cli`: the command line without an installed script."""
+"""Run the command line without an installed script: `python -m cli`."""
 
 from cli import main
 

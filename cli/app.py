@@ -1,4 +1,4 @@
-"""`nearcast`: the group of commands, as far as what they need is installed."""
+"""`nearcast`: the group of the commands that the installed packages allow."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "simulator": ("matplotlib", "osmium", "pyarrow", "pyspark", "redis", "rich", "shapely"),
 }
-"""By extra, some of the packages that come with it and with no smaller one."""
+"""By extra, some of the packages that it adds to the smaller extras."""
 
 
 class _Place(NamedTuple):
-    """Where a command is, and what it needs.
+    """Location and requirements of a command.
 
     Parameters
     ----------
     module, name
-        The command in its module.
+        Module of the command, and its name there.
     extra
-        Of pyproject.toml, without which it cannot run; empty for the SDK's own packages.
+        Extra of pyproject.toml that the command needs; empty for the packages of the SDK.
     """
 
     module: str
@@ -64,7 +64,7 @@ _COMMANDS = {
 
 
 class _Commands(click.Group):
-    """A group whose commands are those that can run: the others are named with what they need."""
+    """A group of the commands that can run. Its help names the others and the extras that they need."""
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401
         super().__init__(**given)
@@ -75,14 +75,14 @@ class _Commands(click.Group):
                 self.add_command(getattr(import_module(one.module), one.name), name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; say what is missing to one that is known and cannot run."""
+        """Return a command; raise an error that names the missing extra if it cannot run."""
         if cmd_name in self._missing:
             extra = self._missing[cmd_name]
             ctx.fail(f"{cmd_name} needs packages that are not installed: {how_to_install(extra)}")
         return super().get_command(ctx, cmd_name)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Say which commands there are besides."""
+        """Write the commands that cannot run, by missing extra."""
         super().format_epilog(ctx, formatter)
         for extra in dict.fromkeys(self._missing.values()):
             names = ", ".join(name for name, needed in self._missing.items() if needed == extra)
@@ -99,4 +99,4 @@ def _is_installed(package: str) -> bool:
 )
 @click.version_option(version("nearcast"), prog_name="nearcast")
 def app() -> None:
-    """Exact results for devices that move, and silence in between."""
+    """Exact results for moving devices, with few messages in between."""

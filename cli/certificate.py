@@ -1,4 +1,4 @@
-"""`nearcast certificate`: a certificate that signs itself, for a trial."""
+"""`nearcast certificate`: a self-signed certificate for trials."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ _NAME_LENGTH_MAX = 64
 def certificate(hosts: tuple[str, ...], days: int, certificate_file: Path, key_file: Path) -> None:
     """Write a TLS certificate for HOSTS, the names and addresses by which clients reach the server.
 
-    It signs itself: clients have to be given the file, nobody else trusts it. For trials; in production
-    a certificate authority signs. Files that exist are not replaced.
+    The certificate is self-signed, so clients need the file to verify the server. Use it for trials; in
+    production a certificate authority signs. Existing files are not replaced.
     """
     from server.identity.self_signed import write_self_signed  # noqa: PLC0415
 

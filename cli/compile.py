@@ -48,11 +48,11 @@ def compile_(
     clause_indexes: tuple[str, ...],
     moving_indexes: tuple[str, ...],
 ) -> None:
-    """Compile what a server needs, before it starts: for images and packages.
+    """Compile the kernels of a server before it starts: for images and packages.
 
-    A server does it itself when it starts for the first time on a machine. What is compiled is kept in
-    the folder that NUMBA_CACHE_DIR names, else in the user's cache; it is for this version of nearcast
-    and for this kind of processor.
+    Without this command, a server compiles them when it first starts on a machine. The compiled code is
+    in the folder that NUMBA_CACHE_DIR names, or in the user's cache. It is valid for this version of
+    nearcast and this kind of processor.
     """
     from safe_region.jit.cache import CACHE_FOLDER  # noqa: PLC0415
     from server.runtime.warmup import IndexNames, compile_kernels  # noqa: PLC0415
@@ -71,12 +71,12 @@ def compile_(
 
 
 def _chosen(names: tuple[str, ...], kind: Kind) -> tuple[str, ...]:
-    """Return the names that are wanted.
+    """Return the requested names of indexes.
 
     Raises
     ------
     WrongUseError
-        If one is not known.
+        If a name is unknown.
     """
     if "all" in names:
         return kind.names

@@ -23,7 +23,7 @@ from cli.serve import READY
 from cli.simulate import show_texts
 
 AUDITED_MIN = 20_000
-"""Lists the demo audits at least, at its default size."""
+"""Smallest number of results that the demo audits at its default size."""
 
 _STOP_S = 15.0
 
@@ -74,12 +74,12 @@ def demo(
     secure: bool,
     **parameters: Any,  # noqa: ANN401
 ) -> None:
-    """See all of it: devices drive through a city, publishers post, every list stays exact.
+    """Run the whole system: devices drive through a city, publishers post, every result stays exact.
 
-    Simulates a generated city, or with --map a real one or a road network, starts a server of its own
-    on a free port, replays top-k subscriptions, which move or stand at a place, and boolean ones
-    together, audits the lists against the oracle, writes OUT/replay.html and draws OUT/map.png. Exits
-    with status 1 when a single list differs.
+    Simulates a generated city, or with --map a real city or a road network. Starts a separate server on a
+    free port, and replays moving and stationary top-k subscriptions and boolean subscriptions together.
+    Audits the results against the oracle, writes OUT/replay.html and draws OUT/map.png. Exits with status
+    1 if a single result differs.
     """
     from nearcast import RegionMode  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
@@ -93,7 +93,7 @@ def demo(
     with reported(MapError, OSError), bars() as progress:
         simulation = simulate(chosen, out, progress)
     show_texts(simulation.world.texts)
-    # So often that the default size audits its lists, and a smaller one at least its ends.
+    # Often enough for `AUDITED_MIN` at the default size, and at least at the end of a smaller run.
     audit_every = max(1, chosen.devices * chosen.seconds // AUDITED_MIN)
     flags: tuple[str, ...] = (f"--buffer-extra={buffer_extra}", f"--ahead={ahead}")
     if metrics_port is not None:
@@ -118,7 +118,7 @@ def demo(
 def server(
     out: Path, area: tuple[float, float, float, float], flags: tuple[str, ...] = ()
 ) -> Iterator[str]:
-    """Run a server process on a fresh store and a free port; yield its address."""
+    """Run a server process with a new store on a free port; yield its address."""
     store = out / "store.db"
     for path in out.glob("store.db*"):
         path.unlink()

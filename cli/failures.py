@@ -1,4 +1,4 @@
-"""Errors of the rooms below as one line for people, and an exit status: 2 for a wrong use, else 1."""
+"""Convert errors of other packages to one line for people and an exit status: 2 for wrong use, else 1."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import click
 
 
 class WrongUseError(click.ClickException):
-    """What was given cannot be used: the same exit status as of options that click itself refuses."""
+    """An argument is invalid. The exit status is that of options that click itself refuses."""
 
     exit_code = 2
 
 
 @contextmanager
 def refused(*expected: type[Exception]) -> Iterator[None]:
-    """Turn errors in what was given into click's."""
+    """Convert the expected errors to `WrongUseError`."""
     try:
         yield
     except expected as error:
@@ -25,7 +25,7 @@ def refused(*expected: type[Exception]) -> Iterator[None]:
 
 @contextmanager
 def reported(*expected: type[Exception]) -> Iterator[None]:
-    """Turn expected errors into click's."""
+    """Convert the expected errors to `click.ClickException`."""
     try:
         yield
     except expected as error:

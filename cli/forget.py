@@ -1,4 +1,4 @@
-"""`nearcast forget`: delete what a server keeps of somebody."""
+"""`nearcast forget`: delete the data of a device on a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BACKUPS = (
 
 @click.group()
 def forget() -> None:
-    """Delete what a server keeps of a device, for good."""
+    """Delete the data of a device on a server permanently."""
 
 
 forget.command_class = AskingCommand
@@ -30,9 +30,9 @@ forget.command_class = AskingCommand
 @server_option
 @access_options
 def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401
-    """Delete a device: its subscriptions, its session, the places where it was evaluated.
+    """Delete a device: its subscriptions, its session, the positions where it was evaluated.
 
-    If it is attached, it is detached, and its app is given the reason. Objects that its user has
+    If it is attached, the server detaches it, and its app gets the reason. Objects that its user has
     published are not deleted: see the publisher's retract.
     """
     from nearcast import NearcastError  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`nearcast idf`: tables of weights of keywords."""
+"""`nearcast idf`: tables of keyword weights."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from nearcast import IdfTable
 
 _LOOK_S = 0.2
-"""Between two questions whether a table is in force."""
+"""Seconds between two requests for the state of a table."""
 _LINES = 20_000
-"""Between two looks at the progress bar."""
+"""Lines between two updates of the progress bar."""
 
 
 @click.group()
 def idf() -> None:
-    """Make tables of weights of keywords (tf-idf), and let one come into force."""
+    """Build tables of keyword weights (tf-idf), and load them into a server."""
 
 
 @idf.command(epilog="Example: nearcast idf build objects.tsv -o weights.json")
@@ -34,13 +34,13 @@ def idf() -> None:
     "-o", "--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to write."
 )
 def build(documents: Path, out: Path) -> None:
-    """Count in how many DOCUMENTS each keyword is, and write what it weighs.
+    """Count the DOCUMENTS that have each keyword, and write the weights.
 
     DOCUMENTS is a text file with a line for each document: its keywords, separated by blanks or commas,
-    in the last of the columns if there are tabs; or a JSON list of keywords. Or it is a folder of
-    `nearcast simulate`, whose objects are taken.
+    in the last column if there are tabs; or a JSON list of keywords. Or it is a folder of
+    `nearcast simulate`: then the documents are its objects.
 
-    A keyword in d of n documents weighs 1 + ln((1 + n) / (1 + d)).
+    A keyword in d of n documents has the weight 1 + ln((1 + n) / (1 + d)).
     """
     from safe_region.idf import IdfError, IdfTable  # noqa: PLC0415
 
@@ -55,7 +55,7 @@ def build(documents: Path, out: Path) -> None:
 @server_option
 @access_options
 def load(table: Path, **options: Any) -> None:  # noqa: ANN401
-    """Let TABLE come into force at the server; wait until it has."""
+    """Load TABLE into the server, and wait until it is in force."""
     from nearcast import IdfError, IdfTable, NearcastError  # noqa: PLC0415
 
     with reported(NearcastError, IdfError, OSError):
@@ -64,7 +64,7 @@ def load(table: Path, **options: Any) -> None:  # noqa: ANN401
 
 
 async def _load(table: IdfTable, target: Target) -> int:
-    async with target.connect() as client:  # does it respond?
+    async with target.connect() as client:  # fails early if the server does not respond
         await client.status()
     async with target.connect(limit_s=None) as client:
         generation = await client.set_idf(table)

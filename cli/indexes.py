@@ -15,8 +15,8 @@ from index.entry import NO_INDEX, Kind
 def indexes(*, as_json: bool) -> None:
     """List the indexes that a server can use, and the settings that choose them.
 
-    There is a list for each kind of index. `*` marks the default. Where an index is of a paper, the paper
-    and its section are shown; the others are nearcast's own.
+    There is a list for each kind of index. `*` marks the default. An index from a paper is shown with the
+    paper and its section; the others are nearcast's own.
     """
     if as_json:
         click.echo(json.dumps({kind.name: _plain(kind) for kind in KINDS.values()}, indent=2))
@@ -25,7 +25,7 @@ def indexes(*, as_json: bool) -> None:
 
 
 def _rows(kind: Kind) -> list[tuple[str, str, str]]:
-    """Return name, paper and meaning of each that the setting may name."""
+    """Return name, paper and description of each index that the setting accepts."""
     rows = [(name, entry.source, entry.what) for name, entry in kind.indexes.items()]
     return [(NO_INDEX, "", kind.without), *rows] if kind.without else rows
 
@@ -45,7 +45,7 @@ def _lines(kind: Kind) -> list[str]:
 
 
 def _plain(kind: Kind) -> dict[str, object]:
-    """Return a kind as JSON has it."""
+    """Return a kind for JSON output."""
     return {
         "setting": kind.setting,
         "flag": kind.flag,

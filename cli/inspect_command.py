@@ -15,9 +15,10 @@ from cli.target_options import AskingCommand, Target, access_options, server_opt
 
 @click.group()
 def inspect() -> None:
-    """Why did, or didn't, a device get an object? What a server knows of one thing.
+    """Show the server's data about a device, a subscription or an object.
 
-    It shows where devices were evaluated: for operators only.
+    For a subscription and an object, show why its device has the object or does not have it. The output
+    has positions of devices: for operators only.
     """
 
 
@@ -25,14 +26,14 @@ inspect.command_class = AskingCommand
 
 
 class _Number(click.IntRange):
-    """A number within limits. Who gives a name in its place is told how names are given."""
+    """A number within limits. The error for a name in its place explains how to pass a name."""
 
     def __init__(self, least: int, most: int, hint: str) -> None:
         super().__init__(least, most)
         self._hint = hint
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Read it."""
+        """Convert the text of the argument."""
         try:
             int(value)
         except ValueError:
@@ -77,7 +78,7 @@ def subscription(
     as_json: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Show what a subscription asks for, and what its device holds for it."""
+    """Show the spec of a subscription, and the objects that its device holds for it."""
     if object_id is not None and key is not None:
         raise click.UsageError("Give --object or --key, not both.")
     found = _ask(options, device_id, subscription_id, object_id or 0, key or "")
@@ -97,7 +98,7 @@ def object_(
     as_json: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Show a live object, by its id or its key, and who holds it."""
+    """Show a live object, by its id or its key, and the devices that hold it."""
     if (object_id is None) is (key is None):
         raise click.UsageError("Give OBJECT_ID or --key KEY.")
     found = _ask(options, "", None, object_id or 0, key or "")

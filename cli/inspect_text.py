@@ -1,4 +1,4 @@
-"""What `nearcast inspect` found, in lines for people."""
+"""Format the output of `nearcast inspect` for people."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _UNITS_S = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"))
 
 
 def device_lines(found: dict[str, Any]) -> list[str]:
-    """Show a device and its subscriptions."""
+    """Return lines about a device and its subscriptions."""
     state = found["state"].removeprefix("DEVICE_STATE_")
     count = len(found["subscriptions"])
     what = _STATES.get(state, "a state unknown to this program")
@@ -73,7 +73,7 @@ def _seen_text(found: dict[str, Any], state: str) -> str:
 
 
 def span_text(seconds: float) -> str:
-    """Write a span of time in the unit that reads best."""
+    """Format a span of time in the most readable unit."""
     for size_s, unit in _UNITS_S:
         if seconds >= 2 * size_s:
             return f"{seconds / size_s:.1f} {unit}"
@@ -81,7 +81,7 @@ def span_text(seconds: float) -> str:
 
 
 def subscription_lines(found: dict[str, Any]) -> list[str]:
-    """Show a subscription: what it asks for, where it was evaluated, what its device holds."""
+    """Return lines about a subscription: its spec, its anchor, and the objects that its device holds."""
     state = "evaluated" if found["awake"] else "parked: not evaluated until its device attaches again"
     name = f" {found['name']!r}" if found["name"] else ""
     lines = [f"subscription {found['subscription_id']}{name}: {kind_text(found['spec'])}, {state}"]
@@ -100,7 +100,7 @@ def subscription_lines(found: dict[str, Any]) -> list[str]:
 
 
 def _held_lines(held: list[dict[str, Any]], *, is_scored: bool) -> list[str]:
-    """Show objects in a table as narrow as keys and keywords allow."""
+    """Return a table of objects, as narrow as the keys and keywords allow."""
     if not held:
         return []
     head = ["rank", "object", "key", "keywords", "lon", "lat", "distance m", "length m"]
@@ -154,7 +154,7 @@ def _judgement_lines(judgement: dict[str, Any]) -> list[str]:
 
 
 def object_lines(found: dict[str, Any]) -> list[str]:
-    """Show an object and who holds it."""
+    """Return lines about an object and the subscriptions that hold it."""
     item = found["object"]
     key = f", key {item['key']!r}" if item["key"] else ""
     published = span_text((found["time_ms"] - item["created_ms"]) / 1000)

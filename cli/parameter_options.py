@@ -1,7 +1,7 @@
-"""Options of commands that simulate, made from the parameters of simulations: each is declared once.
+"""Options of commands that simulate, built from the parameters of simulations. Each is declared once.
 
-Only what is given is handed on: defaults and limits are the model's. It is imported when options are
-asked for, so that other commands begin without it.
+A command passes on only the options that the user gives; the model has the defaults and limits. The model
+is imported when click needs the options, so that other commands start without it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FLAGS = {
     "begin": "--from",
     "end": "--to",
 }
-"""Of parameters whose flag is not their name."""
+"""Flags of parameters, where a flag differs from the name."""
 
 _TYPES: dict[type, click.ParamType[Any]] = {
     int: click.INT,
@@ -46,16 +46,16 @@ def _simulation_parameters() -> type[Parameters]:
 
 
 class _WithParameters(click.Command):
-    """A command with an option for parameters of a simulation, behind its own.
+    """A command with options for the parameters of a simulation, after its own options.
 
     Parameters
     ----------
     parameters
-        Names of those that it has; all unless told otherwise.
+        Names of the parameters with an option; None for all.
     without
-        Names of those that it does not have.
+        Names of the parameters without an option.
     model
-        Returns where they are declared; imported when options are asked for.
+        Returns the model that declares the parameters; it is called when click needs the options.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class _WithParameters(click.Command):
         self._model = model
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the command's own options, the parameters, and the one for help."""
+        """Return the options of the command, of the parameters, and for help."""
         *own, last = super().get_params(ctx)
         options = _options(self._model)
         names = tuple(options) if self._parameters is None else self._parameters
@@ -80,15 +80,15 @@ class _WithParameters(click.Command):
 
 
 class ParameterCommand(_WithParameters):
-    """A command that makes a simulation."""
+    """A command that creates a simulation."""
 
 
 class ParameterGroup(_WithParameters, click.Group):
-    """A group of commands that makes a simulation when it is called without one of them."""
+    """A group of commands that creates a simulation if it is called without a subcommand."""
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that are given, without those that are to be as usual."""
+    """Return the parameters that the user gives, without those that keep their defaults."""
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""Paths that commands take: of this machine's disk, or URIs of file systems that Spark has."""
+"""Types of path arguments: paths on this machine's disk, or URIs of file systems that Spark supports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _URI = re.compile(r"[a-z][a-z0-9+.-]*:/")
 
 
 def is_uri(value: object) -> bool:
-    """Whether it names its file system."""
+    """Return whether a value is a URI, which names its file system."""
     return _URI.match(str(value)) is not None
 
 
@@ -23,19 +23,19 @@ class LocalPath(click.Path):
         super().__init__(path_type=Path, **more)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Read it."""
+        """Convert the text of the argument."""
         if is_uri(value):
             self.fail(f"{str(value)!r} must be a path on this machine's disk, no URI", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class Folder(click.ParamType[Any]):
-    """A path, or a URI of a file system that Spark has.
+    """A path, or a URI of a file system that Spark supports.
 
     Parameters
     ----------
     exists
-        Whether a path must be there already.
+        Whether a path must exist already.
     """
 
     name = "FOLDER"
@@ -44,7 +44,7 @@ class Folder(click.ParamType[Any]):
         self._path = click.Path(exists=exists, file_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Read it."""
+        """Convert the text of the argument."""
         return str(value) if is_uri(value) else self._path.convert(value, param, ctx)
 
 
@@ -52,16 +52,16 @@ FOLDER = Folder()
 
 
 def local_folder(chosen: Path | None, folder: Path | str, flag: str) -> Path:
-    """Return where to write what is for this machine alone: where the user says, or into a folder.
+    """Return the folder for files that belong on this machine: the user's choice, or the simulation's.
 
     Parameters
     ----------
     chosen
-        What the user says, if anything.
+        Folder that the user chose; None for no choice.
     folder
-        Of a simulation.
+        Folder of a simulation.
     flag
-        By which the user says it; it must be given where the folder is a URI.
+        Flag of the choice. The user must pass it if `folder` is a URI.
     """
     if chosen is not None:
         return chosen

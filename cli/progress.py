@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: a bar for each stage, or lines where that is no terminal."""
+"""Progress of long work on standard error: a bar for each stage, or lines if it is not a terminal."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from rich.text import Text
 Report = Callable[[str, int, int], None]
 
 COMPILING = "compiling kernels, once on this machine"
-"""The stage of whoever needs kernels that are not compiled yet."""
+"""Stage of commands that need kernels that are not compiled yet."""
 
 _LINE_S = 30.0
-"""How often a log says how far a stage is, besides when it is done."""
+"""Seconds between two lines about a stage that is not done."""
 
 _STEPS_FEW = 10
-"""What has no more steps has no rate."""
+"""A stage with at most this many steps has no rate."""
 
 
 @contextmanager
 def bars() -> Iterator[Report]:
-    """Yield a function report(stage, done, total) that shows how far each stage is.
+    """Yield a function report(stage, done, total) that shows the progress of each stage.
 
-    A total of 0 is not known yet: the bar only shows that something happens, and how much of it.
+    A total of 0 is unknown: the bar then shows only activity and the number of steps done.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -57,7 +57,7 @@ def bars() -> Iterator[Report]:
 def kernel_bar() -> Iterator[Callable[[int, int], None] | None]:
     """Yield a function report(done, total) that shows a bar while kernels are compiled.
 
-    Where standard error is no terminal there is none: a server writes to its log.
+    If standard error is not a terminal, yield None: a server then writes to its log.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -79,10 +79,10 @@ def kernel_bar() -> Iterator[Callable[[int, int], None] | None]:
 
 
 class _RateColumn(ProgressColumn):
-    """How much is done a second, of what is counted in more than a few steps."""
+    """Steps per second of stages with more than a few steps."""
 
     def render(self, task: Task) -> Text:
-        """Return the rate, or nothing where it says nothing."""
+        """Return the rate, or an empty text if it is not meaningful."""
         speed = task.finished_speed or task.speed
         is_telling = speed is not None and (task.total or 0) > _STEPS_FEW
         return Text(f"{speed:,.0f}/s" if is_telling else "")
@@ -101,7 +101,7 @@ def _progress(console: Console) -> Progress:
 
 
 def _lines(console: Console) -> Report:
-    """Return a report that writes a line when a stage is done, and from time to time."""
+    """Return a report function that writes a line when a stage is done, and every `_LINE_S`."""
     printed_s = time.monotonic()
     began_s: dict[str, float] = {}
     ended: set[str] = set()
@@ -123,7 +123,7 @@ def _lines(console: Console) -> Report:
 
 
 def _pace(done: int, total: int, took_s: float) -> str:
-    """Say how much is done a second, and how long the rest takes; nothing where that says nothing."""
+    """Format the rate and the remaining time; return an empty text if they are not meaningful."""
     if total <= _STEPS_FEW or took_s < 1.0 or not done:
         return ""
     rate = done / took_s

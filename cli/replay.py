@@ -31,7 +31,7 @@ region_option = click.option(
     show_default=True,
     help="Safe regions: buffers that devices re-rank, or ellipses and questions as in Lamps.",
 )
-"""For commands that replay."""
+"""Option of commands that replay."""
 
 
 @click.command(
@@ -99,11 +99,10 @@ def replay(
     json_file: Path | None,
     **access: Any,  # noqa: ANN401
 ) -> None:
-    """Drive a server with a SIMULATION folder and audit lists.
+    """Drive a server with a SIMULATION folder, and audit its results.
 
-    The server must have been started with the area that `simulate` wrote to world.json, and with
-    --virtual-time unless time is to be real. Exits with status 1 when a single list differs from the
-    oracle's.
+    Start the server with the area that `simulate` wrote to world.json, and with --virtual-time unless
+    time is real. Exits with status 1 if a single result differs from that of the oracle.
     """
     from nearcast import NearcastError, RegionMode  # noqa: PLC0415
     from simulator.replay.options import ReplayClock, ReplayError, ReplayOptions  # noqa: PLC0415
@@ -134,7 +133,7 @@ def replay(
 
 
 async def _respond(target: Target) -> None:
-    """Find out whether the server responds: else processes and streams would, one after the other."""
+    """Check that the server responds, before processes and streams find out one after the other."""
     async with target.connect() as client:
         await client.status()
 
@@ -142,7 +141,7 @@ async def _respond(target: Target) -> None:
 def run_replay(
     folder: Path, options: ReplayOptions, processes: int, picture: Path | None, page: Path | None
 ) -> ReplayReport:
-    """Replay a folder with progress bars; draw the map and write the page if asked."""
+    """Replay a folder with progress bars; draw the map and write the page if requested."""
     from nearcast import NearcastError  # noqa: PLC0415
     from simulator.replay.options import ReplayError  # noqa: PLC0415
     from simulator.replay.processes import run  # noqa: PLC0415
@@ -164,7 +163,7 @@ def run_replay(
 
 
 def _draw(folder: Path, replayed: Replayed, picture: Path) -> None:
-    """Draw the map, with the devices whose regions tell most."""
+    """Draw the map, with the devices that have the most interesting regions."""
     from simulator.pictures.picture import Highlight, draw_map  # noqa: PLC0415
     from simulator.simulation import load  # noqa: PLC0415
 
@@ -179,7 +178,7 @@ def _draw(folder: Path, replayed: Replayed, picture: Path) -> None:
 
 
 def show(report: ReplayReport) -> None:
-    """Print the table, the first mismatches, and the line that counts."""
+    """Print the table, the first mismatches, and the summary line."""
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")

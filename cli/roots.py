@@ -1,4 +1,4 @@
-"""Certificates to verify a server with: those of a file, or the system's."""
+"""Root certificates to verify a server: from a file, or from the system."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ _BUNDLES = (
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
-"""Where systems keep theirs, if OpenSSL has no file: it may have a folder, and reads that when needed."""
+"""Certificate files of common systems, used if OpenSSL has no file but perhaps a folder, which it reads
+on demand."""
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
 
 
 class RootsError(Exception):
-    """Certificates cannot be used."""
+    """The certificates cannot be used."""
 
 
 def roots_of(path: Path) -> bytes:
-    """Read certificates in PEM.
+    """Read certificates from a PEM file.
 
     Raises
     ------
     RootsError
-        If the file cannot be read or has none, or one that cannot be decoded.
+        If the file cannot be read, has no certificate, or has one that cannot be decoded.
     """
     try:
         content = path.read_bytes()
@@ -42,9 +43,9 @@ def roots_of(path: Path) -> bytes:
 
 
 def system_roots() -> bytes | None:
-    """Return the certificates that programs of this machine trust; None for those that gRPC brings along.
+    """Return the certificates that programs on this machine trust; None for those of gRPC itself.
 
-    `SSL_CERT_FILE` names others, as for OpenSSL.
+    `SSL_CERT_FILE` names another file, as for OpenSSL.
     """
     found = ssl.create_default_context().get_ca_certs(binary_form=True)
     if found:

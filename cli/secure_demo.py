@@ -1,4 +1,4 @@
-"""What a demo needs for TLS and tokens: a certificate, keys and a token of its own, for a day."""
+"""TLS and tokens for a demo: a certificate, keys and a token, valid for a day."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _TOKEN_S = 86_400.0
 
 
 class Secured(NamedTuple):
-    """How the server and those who speak to it are told.
+    """Credentials of the server and its clients.
 
     Parameters
     ----------
     flags
-        Of the server.
+        Flags of the server.
     token
-        Of a gateway, publisher and operator in one, as a replay is.
+        Token with the roles gateway, publisher and operator, as a replay needs.
     tls
-        How its certificate is verified.
+        How clients verify the server's certificate.
     """
 
     flags: tuple[str, ...]
@@ -30,12 +30,12 @@ class Secured(NamedTuple):
 
 
 def secured(folder: Path) -> Secured:
-    """Write a certificate and keys into a folder; return how they are used.
+    """Write a certificate and keys into a folder; return the credentials.
 
     Raises
     ------
     OSError
-        If they cannot be written.
+        If the files cannot be written.
     """
     from nearcast import Tls  # noqa: PLC0415
     from server.identity.issuer import Issuer  # noqa: PLC0415
@@ -47,7 +47,7 @@ def secured(folder: Path) -> Secured:
     write_self_signed(certificate, key)
     issuer = Issuer()
     key_set.write_text(issuer.key_set(), encoding="utf-8")
-    # A replay is all devices at once, as fast as can be.
+    # A replay is all devices at once, at full speed.
     flags = (f"--tls-certificate={certificate}", f"--tls-key={key}", f"--jwks={key_set}")
     rates = tuple(f"--{role}-rate=1000000" for role in ("gateway", "publisher", "operator"))
     roles = [Role.GATEWAY, Role.PUBLISHER, Role.OPERATOR]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from server.main import Server
 
 READY = "serving on "
-"""How the line on standard output begins that says that the port is open."""
+"""Start of the line on standard output that reports the open port."""
 METRICS = "metrics on "
-"""How the next one begins, if Prometheus is told."""
+"""Start of the next line, if there is a port for Prometheus."""
 
 
 @click.command(
@@ -35,11 +35,11 @@ METRICS = "metrics on "
 def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     """Run a server until SIGTERM or Ctrl-C.
 
-    Flags win over environment variables (NEARCAST_PORT and so on), those over the configuration file.
-    What is acknowledged is in the store first; after a crash, start again with the same store.
-    The area may also be the folder of a simulation, whose area it is.
+    Flags take precedence over environment variables (NEARCAST_PORT and so on), and these over the
+    configuration file. The server writes a change to the store before it acknowledges it; after a crash,
+    start it again with the same store. The area may also be the folder of a simulation, which has one.
     """
-    # gRPC's core logs what is reported below as an error anyway.
+    # gRPC's core would log errors that are reported below anyway.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from server.monitoring.logs import begin_logging  # noqa: PLC0415
 

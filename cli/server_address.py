@@ -1,4 +1,4 @@
-"""Where a server is, as an option: a host, perhaps with a port. The rule is the SDK's."""
+"""Option type for the address of a server: a host, optionally with a port, as in the SDK."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import click
 
 PORT = 7433
-"""`nearcast.address.PORT`, which `--help` shows without waiting for the SDK."""
+"""Value of `nearcast.address.PORT`, so that `--help` need not import the SDK."""
 
 
 class ServerAddress(click.ParamType[Any]):
-    """HOST or HOST:PORT, without a scheme; becomes HOST:PORT."""
+    """HOST or HOST:PORT, without a scheme; converted to HOST:PORT."""
 
     name = "HOST[:PORT]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        """Read it."""
+        """Convert the text of the argument."""
         from nearcast.address import AddressError, server_address  # noqa: PLC0415
 
         try:

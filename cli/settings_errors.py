@@ -1,4 +1,4 @@
-"""Wrong settings in words: a line for each, with how it was given, its value and what is allowed."""
+"""Error messages for wrong settings: a line for each, with its source, its value and its limits."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _AREA_NEEDED = (
 
 
 class _Given(NamedTuple):
-    """Where settings come from.
+    """Sources of settings.
 
     Parameters
     ----------
     flags
-        By field.
+        Flags by field.
     config
-        The file, if there is one.
+        Configuration file, if there is one.
     entries
-        What it has.
+        Entries of the file.
     facts
-        Of all settings, by field.
+        Facts about all settings, by field.
     """
 
     flags: dict[str, Any]
@@ -48,7 +48,7 @@ class _Given(NamedTuple):
     facts: dict[str, Facts]
 
     def label(self, name: str) -> str:
-        """Name a setting as it was given; by its flag if it was not."""
+        """Return the name of a setting in its source; its flag if the user did not set it."""
         facts = self.facts[name]
         if name in self.flags:
             return facts.flag
@@ -58,18 +58,18 @@ class _Given(NamedTuple):
         return f"{name} in {self.config}" if name in self.entries else facts.flag
 
     def labelled(self, message: str) -> str:
-        """Return a message that begins with a field, with its label instead."""
+        """Return a message that starts with a field, with the field replaced by its label."""
         name, blank, rest = message.partition(" ")
         return f"{self.label(name)}{blank}{rest}" if name in self.facts else message
 
 
 def read_settings(flags: dict[str, Any], config: Path | None) -> ServerSettings:
-    """Combine flags, environment and file.
+    """Combine flags, environment variables and the configuration file.
 
     Raises
     ------
     WrongUseError
-        If a setting is wrong, or the file is.
+        If a setting or the file is wrong.
     """
     from pydantic import ValidationError  # noqa: PLC0415
     from pydantic_settings.exceptions import SettingsError  # noqa: PLC0415
@@ -81,12 +81,12 @@ def read_settings(flags: dict[str, Any], config: Path | None) -> ServerSettings:
         return load_settings(flags, config)
     except ValidationError as error:
         raise WrongUseError("\n".join(_lines(error, given))) from None
-    except SettingsError:  # what is no JSON where a variable must be
+    except SettingsError:  # a variable that must be JSON and is not
         raise WrongUseError("\n".join(_lists_that_are_none(given))) from None
 
 
 def labelled(message: str, flags: dict[str, Any], config: Path | None) -> str:
-    """Return what went wrong at the start; a setting that it begins with is named as it was given."""
+    """Return an error message of the start, with its leading field replaced by the setting's label."""
     return _given(flags, config).labelled(message)
 
 
@@ -101,7 +101,7 @@ def _entries(config: Path) -> dict[str, Any]:
         text = config.read_text(encoding="utf-8")
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # What is not closed is noticed at the end.
+        # The parser notices an unclosed bracket at the end.
         end = f"at the end, line {len(text.splitlines())}"
         reason = str(error).replace("at end of document", end)
         raise WrongUseError(f"{config} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
@@ -113,7 +113,7 @@ def _entries(config: Path) -> dict[str, Any]:
 
 
 def _lines(error: ValidationError, given: _Given) -> list[str]:
-    # Defaults that depend on other settings cannot be had where one of these is wrong.
+    # Defaults that depend on another setting cannot be computed if that setting is wrong.
     errors = [one for one in error.errors() if one["type"] != "default_factory_not_called"]
     return [_line(one, given) for one in errors]
 
@@ -139,7 +139,7 @@ def _line(error: ErrorDetails, given: _Given) -> str:
 
 
 def _allowed(facts: Facts) -> str:
-    """Return what a setting may be, in words."""
+    """Describe the allowed values of a setting."""
     from server.settings import ServerSettings  # noqa: PLC0415
 
     kind = ServerSettings.model_fields[facts.name].annotation

@@ -1,7 +1,7 @@
-"""A command's options, made from the fields of the server's settings, where each is declared once.
+"""Options of a command, built from the fields of the server's settings. Each is declared once.
 
-Values are handed on as text: the settings read and judge them as they do those of variables. They are
-imported when options are asked for, so that other commands begin without them.
+The options pass values on as text: the settings parse and validate them like those of variables. The
+settings are imported when click needs the options, so that other commands start without them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _METAVARS = {"int": "INTEGER", "float": "FLOAT", "str": "TEXT", "Path": "FILE"}
 
 
 class SettingsCommand(click.Command):
-    """A command with an option for every setting of the server, by the name of its field."""
+    """A command with an option for every setting of the server, named after its field."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the command's own options, the settings, and the one for help."""
+        """Return the options of the command, of the settings, and for help."""
         *own, last = super().get_params(ctx)
         return [*own, *_options(), last]
 
@@ -36,28 +36,28 @@ def _options() -> tuple[click.Option, ...]:
 
 
 class Facts(NamedTuple):
-    """What there is to know about a setting.
+    """Facts about a setting.
 
     Parameters
     ----------
     name
-        In the file.
+        Name in the configuration file.
     flag
-        On the command line; of one that is on or off, the one that switches it on.
+        Flag on the command line; for a switch, the flag that switches it on.
     off_flag
-        The one that switches it off; empty of others.
+        Flag that switches it off; empty if it is not a switch.
     variable
-        Its environment variable.
+        Environment variable.
     default
-        What holds if nothing is said, in words; "required" if there is none.
+        Description of the default; "required" if there is none.
     limit
-        What is allowed, with the unit; empty if anything is.
+        Description of the allowed values, with the unit; empty if all values are allowed.
     is_list
-        Whether it may be given several times, and as a JSON list.
+        Whether the user may pass it several times, and as a JSON list.
     is_secret
-        Whether its value is shown nowhere.
+        Whether its value is never shown.
     description
-        What it does.
+        Description of the setting.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Facts(NamedTuple):
 
 
 def facts_of_settings() -> list[Facts]:
-    """Return what there is to know about all settings, in their order."""
+    """Return the facts about all settings, in the order of declaration."""
     from server.settings import ServerSettings  # noqa: PLC0415
 
     return [_facts(name, field) for name, field in ServerSettings.model_fields.items()]
@@ -133,7 +133,7 @@ def _text(value: object) -> str:
 
 
 def _limit(field: FieldInfo) -> str:
-    """Put the bounds of a field in words."""
+    """Describe the bounds of a field."""
     bounds: dict[str, object] = {}
     for one in field.metadata:
         bounds |= {side: getattr(one, side) for side in ("ge", "le") if hasattr(one, side)}
@@ -152,7 +152,7 @@ def _is_list(field: FieldInfo) -> bool:
 
 
 def _metavar(kind: object) -> str:
-    """Name what is asked for, as click does."""
+    """Return the placeholder of a value, as click formats it."""
     if get_origin(kind) is Literal:
         return "|".join(get_args(kind))
     if get_origin(kind) is Annotated or get_origin(kind) is tuple:

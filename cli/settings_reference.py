@@ -1,4 +1,4 @@
-"""docs/configuration.md, written from the settings' declaration: `python -m cli.settings_reference`."""
+"""Generate docs/configuration.md from the settings: `python -m cli.settings_reference`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _row(facts: Facts) -> str:
 
 
 def _default(facts: Facts) -> str:
-    """Put a value in code, and words not."""
+    """Format a default: a value as code, a description as text."""
     if facts.default in {"required", "none", "on", "off"}:
         return facts.default
     value, comma, rest = facts.default.partition(", ")
@@ -58,7 +58,7 @@ def _default(facts: Facts) -> str:
 
 
 def _choices(name: str) -> tuple[str, ...]:
-    """Return what a setting is chosen from, if its type says so."""
+    """Return the choices of a setting, if its type has any."""
     from server.settings import ServerSettings  # noqa: PLC0415
 
     kind = ServerSettings.model_fields[name].annotation

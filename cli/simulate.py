@@ -60,12 +60,12 @@ def simulate(
     spark: SparkChoice,
     **parameters: Any,  # noqa: ANN401
 ) -> None:
-    """Make a workload: roads, places, trajectories, objects, subscriptions.
+    """Create a workload: roads, places, trajectories, objects, subscriptions.
 
-    In a generated city, or with --map in a real one or in a road network.
+    The workload is in a generated city, or with --map in a real city or in a road network.
 
-    Runs on Spark (which brings its own Java runtime if the machine has none) and writes Parquet, so that
-    any tool can read it. Trajectories follow the roads, one position a second.
+    Runs on Spark (with a bundled Java runtime if the machine has none) and writes Parquet, which other
+    tools can read. Trajectories follow the roads, with one position a second.
     """
     if context.invoked_subcommand is not None:
         return
@@ -102,7 +102,7 @@ def simulate(
 
 
 def show_texts(texts: dict[str, int] | None) -> None:
-    """Say what became of the texts of a file, if there is one."""
+    """Print how the texts of a file were used, if there is one."""
     if texts is not None:
         click.echo(
             f"texts: {texts['taken']} taken, {texts['outside']} outside of the map, "

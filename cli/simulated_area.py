@@ -1,4 +1,4 @@
-"""The area of a simulation, for options that take either four numbers or its folder."""
+"""The area of a simulation, for options that accept either four numbers or its folder."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def area_text(given: str) -> str:
-    """Return an area as four numbers: as it was given, or that of the simulation whose folder was."""
+    """Return an area as four numbers: the given text, or the area of the simulation in a given folder."""
     if is_uri(given):
         raise WrongUseError(
             f"--area is {given!r}, must be lon_min,lat_min,lon_max,lat_max in degrees or the folder of a "
             "simulation on this machine's disk, no URI"
         )
-    if not os.path.isdir(given):  # noqa: PTH112 - what no path can be is none
+    if not os.path.isdir(given):  # noqa: PTH112 - False for a text that cannot be a path
         return given
     from simulator.errors import SimulationError  # noqa: PLC0415
     from simulator.world import read_world  # noqa: PLC0415
@@ -32,7 +32,7 @@ def area_text(given: str) -> str:
 
 
 def area_at(given: Area | str, spark: SparkSession) -> Area:
-    """Return an area: as it was given, or that of the simulation whose URI was."""
+    """Return an area: the given one, or the area of the simulation at a given URI."""
     if not isinstance(given, str):
         return given
     from simulator.errors import SimulationError  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Options of commands that run on Spark: where, and with which of its settings."""
+"""Options of commands that run on Spark: the master, and settings of Spark."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import click
 
 
 class SparkChoice(NamedTuple):
-    """Where Spark runs, and its settings beside the usual ones."""
+    """The master of Spark, and additional settings."""
 
     master: str
     settings: dict[str, str]
 
 
 class SparkSetting(click.ParamType[Any]):
-    """A setting of Spark's and its value."""
+    """A setting of Spark and its value."""
 
     name = "KEY=VALUE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Read it."""
+        """Convert the text of the argument."""
         if isinstance(value, tuple):
             return value
         key, equals, found = str(value).partition("=")
@@ -37,7 +37,7 @@ _SHORT = {
     "executor_memory": "spark.executor.memory",
     "executor_cores": "spark.executor.cores",
 }
-"""Options that stand for a setting."""
+"""Settings of Spark with a separate option, by option."""
 
 _OPTIONS = (
     click.option(
@@ -66,12 +66,12 @@ _OPTIONS = (
 
 
 def spark_options(master: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that adds the options; the command is given `spark`, a SparkChoice.
+    """Return a decorator that adds the options; the command gets the argument `spark`, a SparkChoice.
 
     Parameters
     ----------
     master
-        Where Spark runs unless the user says otherwise.
+        Default master of Spark.
     """
 
     def decorated(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""What a subscription asks for, in words: of `SubscriptionSpec` as a dictionary of its fields."""
+"""Format the spec of a subscription for people, from the fields of a `SubscriptionSpec`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MODES = {
 
 
 def spec_lines(spec: dict[str, Any]) -> list[str]:
-    """Say in lines what a subscription asks for."""
+    """Return lines about the spec of a subscription."""
     if "top_k" in spec:
         lines = _top_k_lines(spec["top_k"])
     elif "boolean" in spec:
@@ -33,22 +33,22 @@ def spec_lines(spec: dict[str, Any]) -> list[str]:
 
 
 def kind_text(spec: dict[str, Any]) -> str:
-    """Name the kind of a subscription."""
+    """Return the name of the kind of a subscription."""
     return "top-k" if "top_k" in spec else "boolean" if "boolean" in spec else "of an unknown kind"
 
 
 def place_text(position: dict[str, float]) -> str:
-    """Write a position in degrees, to a decimetre."""
+    """Format a position in degrees, to a decimetre."""
     return f"lon {position['lon']:.6f}, lat {position['lat']:.6f}"
 
 
 def length_text(length_m: float) -> str:
-    """Write a length in metres."""
+    """Format a length in metres."""
     return f"{length_m:,.1f} m"
 
 
 def keyword_text(keyword: str) -> str:
-    """Write a keyword as an expression has it."""
+    """Format a keyword as in an expression."""
     if _PLAIN.fullmatch(keyword) and keyword not in _OPERATORS:
         return keyword
     escaped = keyword.replace("\\", "\\\\").replace('"', '\\"')
@@ -74,7 +74,7 @@ def _boolean_lines(spec: dict[str, Any]) -> list[str]:
 
 
 def _expression(clauses: list[dict[str, Any]]) -> str:
-    """Write clauses as an expression that the SDK would read."""
+    """Format clauses as an expression that the SDK can parse."""
     if len(clauses) == 1:
         return _clause(clauses[0])
     return " OR ".join(_parenthesised(one) for one in clauses)
@@ -123,7 +123,7 @@ def _window_line(window: dict[str, Any]) -> str:
 
 
 def anchor_line(found: dict[str, Any]) -> str:
-    """Say where a subscription was evaluated."""
+    """Return a line about the position where a subscription was evaluated."""
     boolean = found["spec"].get("boolean")
     is_fixed = boolean is not None and not boolean["moving"]
     what = "the middle of its range" if is_fixed else "where it was evaluated last"
@@ -131,7 +131,7 @@ def anchor_line(found: dict[str, Any]) -> str:
 
 
 def bound_line(found: dict[str, Any]) -> str | None:
-    """Say how far what the device holds is enough; None where that is not how it works, or not known."""
+    """Return a line about the bound of the buffer; None if there is no such bound, or it is unknown."""
     if "reach" in found and found["spec"]["region"] != "REGION_MODE_STATIONARY":
         return _reach_text(found["reach"]["length_m"])
     return _slack_text(found["slack"]) if "slack" in found else None

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Show counters that are 0 and the limits, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 def status(*, everything: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Show what a server is doing and what it has counted.
+    """Show the state and the measurements of a server.
 
-    The exit status is 0 for a server that is serving and 1 for any other.
+    The exit status is 0 if the server is serving, and 1 otherwise.
     """
     from nearcast import NearcastError, ServerState  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`nearcast store`: what an operator does to a store."""
+"""`nearcast store`: maintenance of a store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _accept_loss = click.option(
 
 @click.group()
 def store() -> None:
-    """Look after a store: copy it, check it, bring it back. A server may have it open meanwhile."""
+    """Maintain a store: back it up, check it, restore it. A server may have it open meanwhile."""
 
 
 @store.command(epilog="Example: nearcast store backup nearcast.db backups/monday.db")
@@ -28,9 +28,10 @@ def store() -> None:
 @click.argument("target", metavar="BACKUP", type=_PATH)
 @_accept_loss
 def backup(source: Path, target: Path, *, accept_loss: bool) -> None:
-    """Copy STORE to the file BACKUP, while a server goes on writing or not.
+    """Copy STORE to the file BACKUP. A server may be running and write to it.
 
-    The copy has everything that was acknowledged before it began. It is checked before it gets its name.
+    The copy has every change that was acknowledged before it started. It is checked before it gets its
+    name.
     """
     from server.errors import StoreError  # noqa: PLC0415
     from server.store import backup as copy  # noqa: PLC0415
@@ -45,9 +46,9 @@ def backup(source: Path, target: Path, *, accept_loss: bool) -> None:
 @click.argument("target", metavar="STORE", type=_PATH)
 @_accept_loss
 def restore(source: Path, target: Path, *, accept_loss: bool) -> None:
-    """Make STORE of the file BACKUP. There must be no STORE: move a damaged one away first.
+    """Restore STORE from the file BACKUP. STORE must not exist: move a damaged one away first.
 
-    The backup is checked first; the store is there whole, or not at all.
+    The backup is checked first. The store is created completely, or not at all.
     """
     from server.errors import StoreError  # noqa: PLC0415
     from server.store import restore as copy  # noqa: PLC0415
@@ -60,9 +61,9 @@ def restore(source: Path, target: Path, *, accept_loss: bool) -> None:
 @store.command(epilog="Example: nearcast store check nearcast.db")
 @click.argument("path", metavar="STORE", type=_PATH)
 def check(path: Path) -> None:
-    """Say what is wrong with STORE, or a backup: the file, single rows, or what they mean.
+    """Check STORE, or a backup, and list the errors: of the file, of single rows, or of their meaning.
 
-    Exits with status 1 if anything is.
+    Exits with status 1 if there is an error.
     """
     from server.errors import StoreError  # noqa: PLC0415
     from server.store import check as checked  # noqa: PLC0415
@@ -79,7 +80,7 @@ def check(path: Path) -> None:
 @click.argument("path", metavar="STORE", type=_PATH)
 @_accept_loss
 def compact(path: Path, *, accept_loss: bool) -> None:
-    """Write STORE again, as small as it can be, with nothing of what was deleted.
+    """Rewrite STORE as small as possible, without any deleted data.
 
     No server may have it open.
     """
@@ -94,7 +95,7 @@ def compact(path: Path, *, accept_loss: bool) -> None:
 @store.command(epilog="Example: nearcast store info nearcast.db")
 @click.argument("path", metavar="STORE", type=_PATH)
 def info(path: Path) -> None:
-    """Say what STORE holds, how large it is, and whether a server has it open."""
+    """Show the contents of STORE, its size, and whether a server has it open."""
     from server.errors import StoreError  # noqa: PLC0415
     from server.store import facts  # noqa: PLC0415
 
@@ -105,11 +106,11 @@ def info(path: Path) -> None:
         click.echo(f"{label:<30} {_shown(name, value)}")
 
 
-def _shown(name: str, value: Any) -> str:  # noqa: ANN401 - whatever there is to know
-    """Write a fact: times as dates, numbers with commas."""
+def _shown(name: str, value: Any) -> str:  # noqa: ANN401 - facts have several types
+    """Format a fact: times as dates, numbers with commas."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name == "time_ms":
-        with contextlib.suppress(OverflowError, ValueError):  # virtual time may be beyond all dates
+        with contextlib.suppress(OverflowError, ValueError):  # virtual time may exceed all dates
             return f"{datetime.fromtimestamp(value / 1000.0, UTC):%Y-%m-%d %H:%M:%S} UTC"
     return f"{value:,}" if isinstance(value, int) else str(value)

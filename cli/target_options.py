@@ -1,4 +1,4 @@
-"""Which server a command asks, and how it gets in: options that all commands have which ask one."""
+"""Options of the commands that call a server: its address, tokens and TLS."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 RESPONSE_S = 5.0
-"""How long a server may take for a response that it has at hand; gRPC itself would wait 20 s."""
+"""Time limit for a response that needs no work; gRPC itself would wait 20 s."""
 
 _HINTS_WITH_TLS = {
     "WRONG_VERSION_NUMBER": "does the server speak TLS? If not, leave out --tls and --tls-root",
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of these roots; --tls-root has others",
     "Hostname Verification": "its certificate has another name: --tls-server-name says which",
 }
-"""By what gRPC says, what is likely wrong."""
+"""Hints about likely mistakes, by parts of gRPC's report."""
 _HINTS_WITHOUT_TLS = dict.fromkeys(
     ("Socket closed", "Connection reset"), "does the server ask for TLS? Give --tls, or --tls-root FILE"
 )
 
 
 class Target(NamedTuple):
-    """A server to be asked.
+    """A server, and the credentials for it.
 
     Parameters
     ----------
     server
         HOST:PORT.
     token
-        Of the caller, if there is one.
+        Token of the caller, if there is one.
     token_file
-        Where it is instead.
+        File with the token, in place of `token`.
     tls
-        Whether the connection is encrypted; a root or a name says so, too.
+        Whether the connection is encrypted; `tls_root` or `tls_server_name` imply it.
     tls_root
-        Certificates to verify the server with; None for the system's.
+        File of the certificates that verify the server; None for the system's certificates.
     tls_server_name
-        Of the server's certificate, if it is not the host.
+        Name in the server's certificate, if it is not the host.
     insecure
         Whether a token may be sent to another machine without TLS.
     """
@@ -68,12 +68,12 @@ class Target(NamedTuple):
 
     @asynccontextmanager
     async def connect(self, limit_s: float | None = RESPONSE_S) -> AsyncIterator[Client]:
-        """Connect a client; what is done with it takes so long at most.
+        """Connect a client. The work with it is limited to `limit_s` seconds.
 
         Raises
         ------
         UnavailableError
-            If the server is not there or gives no response; the message says what may be wrong.
+            If the server cannot be reached or does not respond; the message has a hint.
         click.ClickException
             If a token or certificates cannot be read.
         """
@@ -92,12 +92,12 @@ class Target(NamedTuple):
             raise UnavailableError(self.silent(limit_s)) from None
 
     def credentials(self) -> tuple[str | None, Tls | None]:
-        """Return the token and how the connection is encrypted.
+        """Return the token, and the settings of the encryption.
 
         Raises
         ------
         click.ClickException
-            If they cannot be read.
+            If a file cannot be read.
         WrongUseError
             If the token would be sent to another machine without TLS.
         """
@@ -122,14 +122,14 @@ class Target(NamedTuple):
         return token, Tls(roots, self.tls_server_name)
 
     def explained(self, error: UnavailableError) -> str:
-        """Return what an error says, and what may be wrong: which options to change."""
+        """Return the message of an error, with a hint about the options to change."""
         text = error.message
         hints = _HINTS_WITH_TLS if self._is_encrypted() else _HINTS_WITHOUT_TLS
         hint = next((hint for phrase, hint in hints.items() if phrase in text), None)
         return text if hint is None else f"{text}; {hint}"
 
     def silent(self, limit_s: float | None) -> str:
-        """Say that there was no response."""
+        """Return a message that there was no response."""
         return f"{self.server} accepts connections, but gave no response within {limit_s:g} s"
 
     def _is_encrypted(self) -> bool:
@@ -137,7 +137,7 @@ class Target(NamedTuple):
 
 
 def access_options(command: _Command) -> _Command:
-    """Give a command the options of tokens and TLS, as arguments of the names that `Target` has."""
+    """Add the options of tokens and TLS to a command, with the names of the fields of `Target`."""
     for option in (
         click.option(
             "--tls-server-name",
@@ -191,7 +191,7 @@ def access_options(command: _Command) -> _Command:
 
 
 def server_option(command: _Command) -> _Command:
-    """Give a command `--server`."""
+    """Add the option `--server` to a command."""
     return click.option(
         "--server",
         type=ServerAddress(),
@@ -204,12 +204,12 @@ def server_option(command: _Command) -> _Command:
 
 
 class AskingCommand(click.Command):
-    """A command that asks a server. Who gives that as an argument is told how it is named."""
+    """A command that calls a server. The error for an address as an argument names the option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, without the log of gRPC's core: what it says comes as an error, too.
+        """Parse the arguments, and switch off the log of gRPC's core: its messages are in errors, too.
 
-        An address is read by the SDK, and so gRPC is there from then on.
+        The SDK parses the address, so gRPC is loaded from then on.
         """
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         try:
@@ -223,14 +223,14 @@ class AskingCommand(click.Command):
 def _read_if_requested(
     _context: click.Context, _parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """Return a token; a line of standard input in place of a dash."""
+    """Return a token; for a dash, read it from a line of standard input."""
     return sys.stdin.readline().strip() if value == "-" else value
 
 
 def _instead_of_token(
     context: click.Context, _parameter: click.Parameter, value: Path | None
 ) -> Path | None:
-    """Let a file and a token exclude each other on the command line, which wins over variables."""
+    """Refuse a file and a token together on the command line, which takes precedence over variables."""
     if value is None or not context.params.get("token"):
         return value
     by_flag = ParameterSource.COMMANDLINE

@@ -64,8 +64,8 @@ def token(
 ) -> None:
     """Print a token for NAME, the id of a device, gateway, publisher or operator.
 
-    For development: in production an identity provider signs. If there is no key, one is made, and the
-    key set by which a server knows it.
+    For development: in production an identity provider signs. If there is no key, the command creates
+    one, and the key set for the server.
     """
     from server.identity.issuer import Issuer  # noqa: PLC0415
     from server.identity.private_file import write_private  # noqa: PLC0415

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nearcast import Client
 
 _WIDTH = 110
-"""Columns of a picture."""
+"""Columns of the SVG picture."""
 
 
 @click.command(cls=AskingCommand, epilog="Example: nearcast top --server example.org --tls")
@@ -47,10 +47,10 @@ def top(
     svg: Path | None,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Watch a server: rates, latencies, devices by state, what waits, sizes. Ctrl-C ends it.
+    """Watch a server: rates, latencies, devices by state, queues, sizes. Ctrl-C ends it.
 
-    Latencies are of the last interval: half of them, and 99 %, were below what is shown. With --once or
-    --frames the exit status is 1 if the server does not answer.
+    Latencies are the median and the 99th percentile of the last interval. With --once or --frames the
+    exit status is 1 if the server does not respond.
     """
     from cli.top_frame import History  # noqa: PLC0415
     from nearcast import NearcastError  # noqa: PLC0415

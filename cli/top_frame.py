@@ -1,4 +1,4 @@
-"""One frame of `nearcast top`: what two answers of `Status` say, as rich shows it."""
+"""One frame of `nearcast top`, computed from two responses of `Status` and drawn by rich."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ _BAR_WIDTH = 24
 _REMEMBERED = 32
 _CALLERS_MAX = 5
 _MUCH = 0.25
-"""Share of the server's time from which on a caller is shown in red."""
+"""A caller with at least this fraction of the server's time is shown in red."""
 
 
 class Sample(NamedTuple):
-    """An answer of `Status`, and when it came."""
+    """A response of `Status`, and its time."""
 
     at_s: float
     status: ServerStatus
 
 
 class History:
-    """The latest answers, and rates of the last while."""
+    """The latest responses, and recent rates."""
 
     def __init__(self) -> None:
         self._last: Sample | None = None
@@ -69,7 +69,7 @@ class History:
         self._rates: dict[str, deque[float]] = {}
 
     def add(self, sample: Sample) -> None:
-        """Take note of an answer. After a restart of the server rates begin anew."""
+        """Add a response. After a restart of the server the rates start again."""
         self._before, self._last = self._last, sample
         if self._before is not None and _has_restarted(self._before.status, sample.status):
             self._before = None
@@ -78,11 +78,11 @@ class History:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there are two answers to compare."""
+        """Whether there are two responses to compare."""
         return self._before is not None
 
     def rates(self) -> dict[str, float]:
-        """Return how often things happened a second between the last two answers."""
+        """Return the rates of events per second between the last two responses."""
         if self._before is None or self._last is None:
             return {}
         seconds = max(1e-9, self._last.at_s - self._before.at_s)
@@ -95,7 +95,7 @@ class History:
         return {title: rate(name) for title, name in _RATES.items()} | {"rejected": rate(*rejected)}
 
     def frame(self, target: str) -> RenderableType:
-        """Return what is shown."""
+        """Return the frame."""
         if self._last is None:
             return Panel(Text("no answer yet"), title=f"nearcast {target}")
         status = self._last.status
@@ -167,7 +167,7 @@ def _queues(gauges: Mapping[str, int]) -> Table:
 
 
 def _callers(status: ServerStatus) -> Table:
-    """Return who has used most of the server's time lately."""
+    """Return a table of the callers that have recently used most of the server's time."""
     table = _grid()
     table.add_column(justify="right")
     for one in status.callers[:_CALLERS_MAX]:
@@ -179,7 +179,7 @@ def _callers(status: ServerStatus) -> Table:
 
 
 def _named(gauges: Mapping[str, int], name: str, unit: float) -> Table:
-    """Return what there is of something, by label; objects first, or the store last."""
+    """Return a table of the gauges of a name by label; objects first, or the store last."""
     found = {key.partition(".")[2]: value for key, value in gauges.items() if key.startswith(f"{name}.")}
     rows = sorted(found.items())
     if unit == 1.0:

@@ -1,4 +1,4 @@
-"""Variables that look like settings and are none: a mistake in a name must not pass for a setting."""
+"""Warnings of environment variables that look like settings but are not, such as misspelt names."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _OTHERS = frozenset(
         "NEARCAST_TEST_SEED",
     }
 )
-"""Of clients, feeds and tests."""
+"""Variables of clients, feeds and tests."""
 
 _OF_KUBERNETES = re.compile(r"NEARCAST_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_.*)")
-"""Set in every container beside a service of the name nearcast."""
+"""Variables that Kubernetes sets in every container beside a service with the name nearcast."""
 
 
 def warn_of_unknown_variables() -> None:
-    """Log a warning for each variable that looks like a setting, without its value."""
+    """Log a warning for each unknown variable that looks like a setting, without its value."""
     known = {facts.variable for facts in facts_of_settings()}
     for name in sorted(os.environ):
         variable = name.upper()

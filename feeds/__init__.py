@@ -1,1 +1,1 @@
-"""Event logs that simulator, stream job and server share: schemas, readers, writers; Spark's session."""
+"""Event logs shared by simulator, stream job and server: schemas, readers, writers; sessions of Spark."""

@@ -1,7 +1,7 @@
-"""Bounds on what a file or an entry of a feed comes to in memory.
+"""Bounds on the memory that a file or an entry of a feed needs.
 
-Compression and dictionaries make a few bytes of a file as many gigabytes as their writer likes. So rows
-are read in portions with dictionaries as they are, and are made rows of values only where that is small.
+With compression and dictionaries, a few bytes of a file can expand to many gigabytes. So rows are read in
+chunks with their dictionaries, and are only expanded to plain values if these are small.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 ROWS_AT_ONCE = 2_000
-"""Rows that are decoded at once."""
+"""Rows in one chunk."""
 
 BYTES_AT_ONCE_MAX = 64 * 1024 * 1024
-"""Of so many rows: twice as much as they can have if a server accepts each of them."""
+"""Bytes of the rows in one chunk: twice as many as rows can have that a server accepts."""
 
 _NUMBER_BYTES = 8
 
 
 class UnreadableError(Exception):
-    """A file or an entry cannot be read. The message says why, and nothing of what it has."""
+    """A file or an entry cannot be read. The message has the reason, and no contents."""
 
 
 def require_small(rows: pa.RecordBatch, bytes_max: int = BYTES_AT_ONCE_MAX) -> None:
-    """Require that rows are small, each with values of its own. O(values).
+    """Require that rows are small when expanded to plain values. O(values).
 
     Raises
     ------
     UnreadableError
-        If they are not.
+        If the expanded rows have more than `bytes_max` bytes.
     """
     found = sum(_expanded_bytes(column) for column in rows.columns)
     if found > bytes_max:
@@ -38,7 +38,7 @@ def require_small(rows: pa.RecordBatch, bytes_max: int = BYTES_AT_ONCE_MAX) -> N
 
 
 def _expanded_bytes(column: pa.Array) -> int:
-    """Return how much the values of a column come to, those that a dictionary keeps once as well."""
+    """Return the bytes of the values of a column, with the values of a dictionary expanded."""
     kind = column.type
     numbers = _NUMBER_BYTES * len(column)
     if pa.types.is_dictionary(kind):
@@ -51,7 +51,7 @@ def _expanded_bytes(column: pa.Array) -> int:
 
 
 def _lengths(column: pa.Array) -> pa.Array | None:
-    """Return how long texts and bytes are; None of a column that has others."""
+    """Return the lengths of texts or bytes; None for a column of another type."""
     kind = column.type
     is_long = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
     if is_long or pa.types.is_binary(kind) or pa.types.is_string(kind):

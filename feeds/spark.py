@@ -1,4 +1,4 @@
-"""A Spark session: quiet, on whatever Java there is; on this machine or a cluster (`feeds.cluster`)."""
+"""A quiet Spark session on any suitable Java, on this machine or a cluster (`feeds.cluster`)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from feeds.cluster import CLUSTER_SETTINGS, await_executors, is_local, require_m
 from feeds.java import find_java
 
 SHUFFLE_PARTITIONS = 4
-"""Few: tables of a simulation are small next to the cost of a task."""
+"""Few partitions: the tables of a simulation are small compared with the cost of a task."""
 
-# The gateway's logger is named so that Spark does not announce a log level of its own.
+# The gateway's logger is named so that Spark does not print its own log level.
 _LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -37,17 +37,17 @@ _LOCAL_DIR = "spark.local.dir"
 def spark_session(
     master: str = "local[*]", more: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """Start a session and stop it at the end. The first of a process takes some seconds.
+    """Start a session, and stop it at the end. The first session of a process takes some seconds.
 
-    On a cluster the address at which executors reach this process is Spark's choice: the operator says
-    otherwise by the variable `SPARK_LOCAL_IP` or the setting `spark.driver.host`.
+    On a cluster Spark chooses the address at which executors reach this process. The operator overrides
+    it with the variable `SPARK_LOCAL_IP` or the setting `spark.driver.host`.
 
     Parameters
     ----------
     master
         Spark's master URL.
     more
-        Settings of Spark, in place of the usual ones or beside them.
+        Settings of Spark that replace or extend the defaults.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def spark_session(
     with tempfile.TemporaryDirectory(prefix="nearcast-spark-") as scratch:
         log4j = Path(scratch) / "log4j2.properties"
         log4j.write_text(_LOG4J)
-        # The stack: Spark looks through texts of exceptions with patterns that recur deeply.
+        # The stack size: Spark searches texts of exceptions with deeply recursive patterns.
         options = f"-Xss8m -Dlog4j2.configurationFile={log4j.as_uri()}"
         settings = {
             "spark.ui.enabled": "false",
@@ -73,7 +73,7 @@ def spark_session(
             "spark.sql.execution.arrow.pyspark.enabled": "true",
             "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
             **_authenticated(master),
-            # Workers import this package, from where the driver found it.
+            # Workers import this package from the driver's path.
             "spark.executorEnv.PYTHONPATH": root,
             **({_LOCAL_DIR: scratch} if is_local(master) else CLUSTER_SETTINGS),
             **given,
@@ -92,23 +92,23 @@ def spark_session(
 
 
 def _variables(master: str, java_home: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return environment variables of Spark's processes."""
+    """Return the environment variables of Spark's processes."""
     found = {
         "JAVA_HOME": java_home,
         "PYSPARK_PYTHON": given.get(_PYTHON, sys.executable),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     if is_local(master):
-        # Its ports are for its own processes.
+        # The ports of Spark are for its own processes.
         found["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
     return found
 
 
 def _authenticated(master: str) -> dict[str, str]:
-    """Return what has Spark ask whoever connects to it for a secret, which it makes itself here.
+    """Return the settings that make Spark require a secret, which it generates on this machine.
 
-    Its ports are for its own processes, which run whatever they are sent. On a cluster the secret must be
-    everywhere: who runs that sets it.
+    The ports of Spark are for its own processes, which run any code that they receive. On a cluster every
+    host needs the secret: the operator of the cluster sets it.
     """
     makes_secret = master == "yarn" or master.partition("[")[0] == "local"
     return {"spark.authenticate": "true"} if makes_secret else {}

@@ -1,13 +1,12 @@
-"""Files on any file system that Spark has, as the driver reads and writes them: through Hadoop's API.
+"""Files on any file system that Spark supports, which the driver accesses through Hadoop's API.
 
-What tasks write goes through DataFrames; what they read of the job's own files they read through Arrow,
-at the address that `resolved` gives. This module is the only one that knows Hadoop's classes. Paths
-without a scheme are what Spark takes them for: on the default file system, which is the local one unless
-Hadoop's configuration says otherwise.
+Tasks write through DataFrames, and read files of the job through Arrow, at the address that `resolved`
+returns. Only this module uses Hadoop's classes. Paths without a scheme are on Spark's default file
+system, which is the local one unless Hadoop's configuration sets another.
 
-`open_resolved` is how tasks, and whatever else has no JVM at hand, read a file.
+Tasks and other processes without a JVM read a file with `open_resolved`.
 
-Operations: a round trip to Spark's JVM each, and what the file system takes.
+Operations: each takes a round trip to Spark's JVM, and the time of the file system.
 """
 
 from __future__ import annotations
@@ -29,37 +28,38 @@ Where = Path | str
 
 _OWN_FOLDER, _OWN_FILE = "700", "600"
 _PIECE_BYTES = 6_000
-"""Read in a round trip. Java sends it as text, as one packet up to 8,192 characters: what is longer waits
-40 ms for the acknowledgement of its first. So it is 10 MB/s and more, which larger pieces do not exceed.
+"""Bytes read in a round trip. Java sends them as text, in one packet up to 8,192 characters. A longer
+text waits 40 ms for the acknowledgement of its first packet. This size gives 10 MB/s and more, which
+larger pieces do not exceed.
 """
 
 
 def open_resolved(uri: str) -> tuple[Any, str]:
-    """Return Arrow's file system and path of a URI that `Stored.resolved` has given."""
-    import pyarrow.fs  # noqa: PLC0415 - half a second, and most who import this module are drivers
+    """Return the file system of Arrow and the path there, for a URI from `Stored.resolved`."""
+    import pyarrow.fs  # noqa: PLC0415 - takes half a second, and most importers are drivers
 
     found: tuple[Any, str] = pyarrow.fs.FileSystem.from_uri(uri)
     return found
 
 
 class StorageError(OSError):
-    """A file system does not do what it is asked to; the message names the file."""
+    """An operation of a file system failed; the message names the file."""
 
 
 class Stored:
-    """A file or folder, which need not be there.
+    """A file or folder, which need not exist.
 
     Parameters
     ----------
     spark
         The session.
     where
-        Its path or URI.
+        Path or URI of the file or folder.
     """
 
     def __init__(self, spark: SparkSession, where: Where) -> None:
         context: Any = spark.sparkContext
-        self._spark, self._jvm = spark, context._jvm  # noqa: SLF001 - the way to Hadoop's classes
+        self._spark, self._jvm = spark, context._jvm  # noqa: SLF001 - the only access to Hadoop's classes
         self._configuration = context._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
         with self._failing(str(where)):
             path = self._jvm.org.apache.hadoop.fs.Path(str(where))
@@ -79,31 +79,31 @@ class Stored:
         return str(self._path.getName())
 
     def exists(self) -> bool:
-        """Whether there is a file or folder."""
+        """Return whether the file or folder exists."""
         with self._failing(self.uri):
             return bool(self._system.exists(self._path))
 
     def is_folder(self) -> bool:
-        """Whether there is a folder."""
+        """Return whether a folder exists at the path."""
         with self._failing(self.uri):
             return bool(self._system.exists(self._path)) and bool(
                 self._system.getFileStatus(self._path).isDirectory()
             )
 
     def names(self) -> list[str]:
-        """Return the names of what a folder has, in order, of which none has a comma; without it none."""
+        """Return the sorted names in a folder, which must have no commas; empty if it does not exist."""
         if not self.exists():
             return []
         with self._failing(self.uri):
             filesystems = self._jvm.org.apache.hadoop.fs
             paths = filesystems.FileUtil.stat2Paths(self._system.listStatus(self._path))
-            # In one round trip, however many: {file:/a/b,file:/a/c}
+            # One round trip for any number of names: {file:/a/b,file:/a/c}
             text: str = self._jvm.org.apache.commons.lang3.ArrayUtils.toString(paths)
         found = text.removeprefix("{").removesuffix("}").split(",")
         return sorted(uri.rpartition("/")[2] for uri in found if uri)
 
     def files(self) -> dict[str, int]:
-        """Return the size of each file below a folder, by its path in it, in order; without it none."""
+        """Return the sizes of all files below a folder by relative path, sorted; empty without it."""
         if not self.exists():
             return {}
         found = {}
@@ -116,12 +116,12 @@ class Stored:
         return dict(sorted(found.items()))
 
     def opened(self) -> io.BufferedReader:
-        """Return a file to read from anywhere in it, as Arrow does with what is larger than memory.
+        """Open a file for random access, as Arrow needs for files that are larger than memory.
 
         Raises
         ------
         StorageError
-            If there is none, or it cannot be read; also while it is read.
+            If the file does not exist or cannot be read; later reads raise it, too.
         """
         with self._failing(self.uri):
             size = int(self._system.getFileStatus(self._path).getLen())
@@ -129,12 +129,12 @@ class Stored:
         return io.BufferedReader(_Reader(stream, size, partial(self._failing, self.uri)), _PIECE_BYTES)
 
     def read(self) -> bytes:
-        """Return what a file has.
+        """Return the contents of a file.
 
         Raises
         ------
         StorageError
-            If there is none, or it cannot be read.
+            If the file does not exist or cannot be read.
         """
         with self._failing(self.uri):
             stream = self._system.open(self._path)
@@ -144,44 +144,44 @@ class Stored:
                 stream.close()
 
     def create(self, data: bytes) -> None:
-        """Write a file that is not there yet: whole, or not at all.
+        """Write a new file atomically.
 
         Raises
         ------
         StorageError
-            If it is there.
+            If the file exists.
         """
         self._write(data, replaces=False)
 
     def replace(self, data: bytes) -> None:
-        """Write a file in place of what is there, if anything: whole, or not at all."""
+        """Write a file atomically; replace an existing one."""
         self._write(data, replaces=True)
 
     def move(self, where: str) -> None:
-        """Give a file another path of its file system, where nothing is.
+        """Move a file to a free path on its file system.
 
         Raises
         ------
         StorageError
-            If something is there.
+            If the path exists.
         """
         with self._failing(where):
             self._rename(self._path, self._jvm.org.apache.hadoop.fs.Path(where), replaces=False)
 
     def make_folder(self) -> None:
-        """Make a folder for this user alone, and those above it; one that is there stays as it is."""
+        """Create a folder for this user only, and its parents. Leave an existing folder as it is."""
         if not self.exists():
             with self._failing(self.uri):
                 self._system.mkdirs(self._path)
                 self._system.setPermission(self._path, self._permission(_OWN_FOLDER))
 
     def remove(self) -> None:
-        """Remove a file, or a folder with all that is in it, if it is there."""
+        """Remove a file, or a folder with its contents, if it exists."""
         with self._failing(self.uri):
             self._system.delete(self._path, True)
 
     def resolved(self) -> str:
-        """Return the URI at which the file lies: on the file system behind, of one that is a view."""
+        """Return the URI of the file; for a file system that is a view, the URI on the one behind it."""
         with self._failing(self.uri):
             return str(self._system.resolvePath(self._path).toUri().toString())
 
@@ -207,7 +207,7 @@ class Stored:
                 raise
 
     def _rename(self, path: Any, target: Any, *, replaces: bool) -> None:  # noqa: ANN401 - Hadoop's
-        """Give a file its name, at once for all who look."""
+        """Rename a file atomically."""
         filesystems = self._jvm.org.apache.hadoop.fs
         rename = getattr(filesystems, "Options$Rename")
         how = self._spark.sparkContext._gateway.new_array(rename, 1)  # type: ignore[union-attr]  # noqa: SLF001
@@ -221,10 +221,10 @@ class Stored:
 
     @contextmanager
     def _failing(self, where: str) -> Iterator[None]:
-        """Turn errors of Java into one that names the file."""
+        """Convert errors of Java to one that names the file."""
         try:
             yield
-        except PySparkException as error:  # what Spark has words of its own for
+        except PySparkException as error:  # an error with a message of Spark
             raise StorageError(f"{where}: {error}") from error
         except Py4JJavaError as error:
             cause: Any = error.java_exception
@@ -234,16 +234,16 @@ class Stored:
 
 
 class _Reader(io.RawIOBase):
-    """A stream of Hadoop's as Python's files are.
+    """A stream of Hadoop as a file of Python.
 
     Parameters
     ----------
     stream
-        Which.
+        The stream of Hadoop.
     size
-        Of the file.
+        Size of the file in bytes.
     failing
-        Turns errors of Java into ours.
+        Converts errors of Java to `StorageError`.
     """
 
     def __init__(
@@ -266,7 +266,7 @@ class _Reader(io.RawIOBase):
         self._at = offset + (0, self._at, self._size)[whence]
         return self._at
 
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - whatever has bytes
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer
         count = min(len(buffer), self._size - self._at, _PIECE_BYTES)
         if count <= 0:
             return 0

@@ -1,4 +1,4 @@
-"""nearcast: the right things for where a device is now, and silence in between.
+"""SDK of nearcast: exact results for the position of a device, with few messages in between.
 
 Example
 -------

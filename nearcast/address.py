@@ -1,6 +1,6 @@
-"""Where a server is, as people write it: a host, perhaps with a port.
+"""Parse the address of a server: a host, optionally with a port.
 
-The rule is that of the SDK and of the command line.
+The SDK and the command line use the same rule.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import ipaddress
 
 PORT = 7433
-"""The server's, unless it is given another."""
+"""Default port of a server."""
 _PORT_MAX = 65_535
 
 _OF_GRPC = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:")
-"""How addresses begin that only gRPC knows to read."""
+"""Prefixes of addresses in schemes that only gRPC can parse."""
 
 
 class AddressError(ValueError):
@@ -21,11 +21,11 @@ class AddressError(ValueError):
     Parameters
     ----------
     text
-        What was given.
+        The given text.
     limit
-        What would be an address.
+        Description of a valid address.
     scheme
-        What the text begins with, as addresses of web pages do; empty for nothing.
+        Scheme at the start of the text, as in addresses of web pages; empty if there is none.
     """
 
     def __init__(self, text: str, limit: str, scheme: str = "") -> None:
@@ -35,12 +35,12 @@ class AddressError(ValueError):
 
 
 def server_address(text: str) -> str:
-    """Return HOST:PORT of HOST or HOST:PORT, with the server's usual port where none is given.
+    """Return ``HOST:PORT`` for ``HOST`` or ``HOST:PORT``; the default port is 7433.
 
     Raises
     ------
     AddressError
-        If it is no address, or has a scheme.
+        If the text is not an address, or has a scheme.
     """
     scheme, separator, rest = text.partition("://")
     if separator:
@@ -55,18 +55,18 @@ def server_address(text: str) -> str:
 
 
 def grpc_target(text: str) -> str:
-    """Return what gRPC connects to: the address of a server, or a name that only gRPC knows to read.
+    """Return the target for gRPC: the address of a server, or an address in a scheme of gRPC.
 
     Raises
     ------
     AddressError
-        If it is neither.
+        If the text is neither.
     """
     return text if text.startswith(_OF_GRPC) else server_address(text.strip())
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """Divide an address into host and port, the usual one where none is given."""
+    """Split an address into host and port; use the default port if none is given."""
     if _is_ipv6(text):
         return text, str(PORT)
     if text.startswith("["):

@@ -1,4 +1,4 @@
-"""A clause: one way to match a boolean expression."""
+"""A clause of a boolean expression."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One way to match a boolean expression.
+    """One alternative of a boolean expression: an object that satisfies it matches the expression.
 
     Parameters
     ----------
     required
-        Keywords that an object must have, at least one.
+        Keywords that an object must have, at least one keyword.
     excluded
-        Keywords that it must not have.
+        Keywords that an object must not have.
     """
 
     required: frozenset[str]

@@ -1,4 +1,4 @@
-"""The client: one connection to a server, for devices, publishers and searches."""
+"""Client: one connection to a server, for devices, publishers and searches."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from safe_region.idf import IdfTable
 
 _NONCE_BYTES = 16
 _KEEPALIVE_S = 240.0
-"""Beyond a third of the server's lease: devices give signs of life themselves by then, so a phone that is
-silent wakes its radio for these alone."""
+"""More than a third of the server's lease. By then devices have sent their own pings, so a phone that has
+nothing to report wakes its radio for these pings only."""
 _KEEPALIVE_S_MIN = 0.001
 _KEEPALIVE_S_MAX = 24.0 * 3600.0
 
 
 class Client:
-    """Made by `connect`."""
+    """A connection to a server. `connect` creates it."""
 
     def __init__(self, channel: Channel) -> None:
         self.clock = Clock()
@@ -51,7 +51,7 @@ class Client:
         self._closed = False
 
     def publisher(self) -> Publisher:
-        """Return a new publisher with a stream of its own."""
+        """Return a new publisher, which uses a separate stream."""
         self._require_open()
         publisher = Publisher(self._channel)
         self._publishers.append(publisher)
@@ -70,40 +70,41 @@ class Client:
         wait_s: float | None = None,
         chance: random.Random | None = None,
     ) -> Device:
-        """Attach a device on a stream of its own.
+        """Attach a device on a separate stream.
 
-        A device has one instance of the app at a time. If another one is attached, this one takes its
-        place at once if `token` is that of this device, or with `take_over`: the other one ends, its
-        subscriptions with `Reason.SUPERSEDED`. Otherwise the SDK waits until the other one is gone, for
-        as long as the server says that it takes to notice one that has vanished, and logs how long.
+        A device has one instance of the app at a time. If another instance is attached, this one replaces
+        it at once if `token` is the token of this device, or with `take_over`. The other instance ends,
+        and its subscriptions end with `Reason.SUPERSEDED`. Otherwise the SDK waits until the other
+        instance is detached. It waits for the time after which the server notices that an instance has
+        vanished, and logs this time.
 
         Parameters
         ----------
         device_id
-            Its name on the server.
+            Name of the device on the server.
         lon, lat
-            Where it is, in degrees.
+            Position of the device, in degrees.
         accuracy_m
-            What the fix is good to.
+            Accuracy of the fix in metres.
         privacy_radius_m
-            The server is told positions blurred by up to this distance, never the true one, nor
+            The SDK sends positions that are blurred by up to this distance, never the true position, nor
             heading or speed; 0 for a device that is not private.
         prefetch_m
-            How far before the edge of a safe region the device reports already, so that the next one is
-            there in time.
+            Distance from the edge of a safe region at which the device already reports, so that the next
+            region arrives in time.
         take_over
-            Whether to take the place of another instance that is attached.
+            Whether to replace another instance that is attached.
         wait_s
-            How long to wait for another instance to be gone; 0 to be refused at once, None for as long as
-            the server says.
+            Time to wait for another instance to be detached. With 0 the call is refused at once; None is
+            the time that the server gives.
         chance
-            Where blurs come from; for tests.
+            Random generator of the blur; for tests.
 
         Raises
         ------
         RefusedError
-            If another instance of this device is still attached (`Reason.DEVICE_IN_USE`), or the token is
-            refused.
+            If another instance of this device is still attached (`Reason.DEVICE_IN_USE`), or the server
+            refuses the token.
         UnavailableError
             If the server cannot be reached.
         """
@@ -134,14 +135,14 @@ class Client:
             await stream.close()
 
     async def search(self, spec: Spec, *, lon: float, lat: float) -> list[Match]:
-        """Return what a subscription would find at one place, now.
+        """Return the result that a subscription would have at one place, now.
 
-        The place is told as it is: see also `Device.search`.
+        The SDK sends the exact place to the server: see also `Device.search`.
 
         Raises
         ------
         RefusedError
-            If the search is refused, naming field, value and limit.
+            If the server refuses the search; the error names field, value and limit.
         """
         request = device_service_pb2.SearchRequest(
             spec=spec_message(spec), position=position_message(lon, lat)
@@ -152,26 +153,26 @@ class Client:
         ]
 
     async def forget_device(self, device_id: str) -> int:
-        """Delete all that the server keeps of a device, for good; return how many subscriptions it had.
+        """Delete all data of a device on the server permanently; return its number of subscriptions.
 
-        It is durable on return. A device that is not known is no error: then nothing is deleted. One that
-        is attached, here or elsewhere, is detached, and its subscriptions end with
-        `Reason.FORGOTTEN`. If it attaches again later, it is a new device. A server that is stopping or
-        starting is waited for, up to a minute.
+        The deletion is durable on return. For an unknown device the server deletes nothing, and the call
+        succeeds. If the device is attached, here or elsewhere, the server detaches it, and its
+        subscriptions end with `Reason.FORGOTTEN`. If it attaches again later, it is a new device. The
+        call waits up to a minute for a server that is stopping or starting.
 
         Raises
         ------
         RefusedError
-            If the token is neither that device's nor a gateway's or an operator's.
+            If the token belongs neither to the device nor to a gateway or an operator.
         UnavailableError
-            If the server cannot be reached: it is not known whether the device was deleted.
+            If the server cannot be reached. Whether it deleted the device is then unknown.
         """
         request = device_service_pb2.ForgetDeviceRequest(device_id=device_id)
         count = await self._forget(request)
         carrying = [stream for stream in self._streams if stream.carries(device_id)]
         if carrying:
             await asyncio.gather(*(stream.release(device_id, forgotten()) for stream in carrying))
-            # It may have connected again, and subscribed, since the server forgot it.
+            # The device may have reconnected and subscribed since the server forgot it.
             count += await self._forget(request)
         return count
 
@@ -181,10 +182,10 @@ class Client:
         return int(response.subscription_count)
 
     async def sync(self) -> None:
-        """Wait until nothing is under way.
+        """Wait until no message is in transit.
 
-        On return every delta caused by a command accepted before, by whomever, has arrived at the
-        devices of this client, and none of them waits for an answer.
+        On return the devices of this client have received every delta caused by commands that the server
+        had accepted before, from any client, and none of these devices waits for a response.
         """
         self._require_open()
         while True:
@@ -195,12 +196,12 @@ class Client:
                 return
 
     async def advance_clock(self, time_ms: int) -> None:
-        """Set the virtual time of the server, and of this client's devices.
+        """Set the virtual time of the server and of this client's devices.
 
         Raises
         ------
         RefusedError
-            If the server runs on real time, or time would go backwards.
+            If the server runs on real time, or time would run backwards.
         """
         limit = f"a whole number of milliseconds, 0 to {2**63 - 1}"
         whole_number(time_ms, "time_ms", 0, limit)
@@ -211,15 +212,16 @@ class Client:
         self._pass_time()
 
     async def set_idf(self, table: IdfTable) -> int:
-        """Let another table of weights of keywords come into force, for `Similarity.TFIDF`.
+        """Load another table of keyword weights for `Similarity.TFIDF`; return its generation.
 
-        It is durable on return; its generation is returned. The server then weighs anew what it holds, in
-        the background; a subscription's list is exact by the table of its `idf_generation`.
+        The table is durable on return. The server then recomputes the weights of its objects and
+        subscriptions in the background. A subscription's result is exact by the table of its
+        `idf_generation`.
 
         Raises
         ------
         RefusedError
-            If one is coming into force already, or a weight is out of its limits.
+            If another table is still coming into force, or a weight is out of its limits.
         """
         if not isinstance(table, IdfTable):
             raise invalid("table", table, "an IdfTable")
@@ -227,7 +229,7 @@ class Client:
         return int(response.generation)
 
     async def status(self) -> ServerStatus:
-        """Return what the server is doing and what it has counted; it tells that in every state."""
+        """Return the state and the measurements of the server. It responds in every state."""
         return server_status(
             await self._call(self._channel.control.Status, control_service_pb2.StatusRequest())
         )
@@ -240,29 +242,30 @@ class Client:
         *,
         object_key: str = "",
     ) -> dict[str, Any]:
-        """Return what the server knows of a device, of one of its subscriptions, or of an object.
+        """Return the server's data about a device, one of its subscriptions, or an object.
 
         Parameters
         ----------
         device_id
-            The device; empty if an object is asked about.
+            The device; empty for an object.
         subscription_id
-            One of its subscriptions; None for all of the device.
+            One of its subscriptions; None for the whole device.
         object_id
-            The object; with a subscription, the answer has a `judgement`: why its device has it, or not.
+            The object. With a subscription, the response has a `judgement`: the reason why the device has
+            the object or does not have it.
         object_key
-            The publisher's own key of a live object, in place of its id.
+            The publisher's key of a live object, in place of its id.
 
         Returns
         -------
         dict
             The fields of `InspectedDevice`, `InspectedSubscription` or `InspectedObject` of the protocol,
-            and `time_ms`. It tells where devices were evaluated.
+            and `time_ms`. The fields include the positions at which the server evaluated devices.
 
         Raises
         ------
         RefusedError
-            If there is nothing of that name.
+            If there is no such device, subscription or object.
         """
         checked_name(device_id, "device_id", optional=True)
         if subscription_id is not None:
@@ -286,10 +289,11 @@ class Client:
         return {"time_ms": response.time_ms, **found}
 
     async def network_changed(self) -> None:
-        """Connect anew at once: the phone has another network, and the old connection is dead or dying.
+        """Reconnect at once. Call it when the phone has changed its network.
 
-        Devices go on with what they hold, resume on the new connection and catch up. Without this they
-        do so when the old connection breaks or stops giving signs of life (`keepalive_s`).
+        Devices continue with the objects that they hold, resume on the new connection and catch up.
+        Without this call they do so when the old connection breaks or does not respond to pings
+        (`keepalive_s`).
         """
         self._require_open()
         old = self._channel.renew()
@@ -300,7 +304,7 @@ class Client:
         await old.close()
 
     async def close(self) -> None:
-        """Detach all devices and close the connection. All that is called later raises `ClosedError`."""
+        """Detach all devices and close the connection. Later calls raise `ClosedError`."""
         self._closed = True
         for publisher in self._publishers:
             await publisher.close()
@@ -308,7 +312,7 @@ class Client:
         await self._channel.close()
 
     def _pass_time_soon(self) -> None:
-        """Let all devices look at the clock, which one of them has set, when that one has done."""
+        """Schedule `_pass_time`: it runs after the device that has set the clock is done."""
         asyncio.get_running_loop().call_soon(self._pass_time)
 
     def _pass_time(self) -> None:
@@ -323,7 +327,7 @@ class Client:
         *,
         waits_for_server: bool = False,
     ) -> Any:  # noqa: ANN401
-        """Call a method; again if the server has said so, with another token if there is one."""
+        """Call a method, and retry if the server requests it, with another token if there is one."""
 
         async def call(_is_returning: bool) -> Any:  # noqa: ANN401, FBT001
             metadata = await self._channel.metadata()
@@ -380,7 +384,7 @@ class Client:
 
 
 class Fleet:
-    """Many devices over one stream. Made by `Client.fleet`."""
+    """Many devices over one stream. `Client.fleet` creates it."""
 
     def __init__(self, client: Client, stream: DeviceStream) -> None:
         self._client = client
@@ -399,7 +403,7 @@ class Fleet:
         wait_s: float | None = None,
         chance: random.Random | None = None,
     ) -> Device:
-        """Attach a device; it behaves like one of `Client.attach`, and takes the same parameters."""
+        """Attach a device. Parameters and behaviour are those of `Client.attach`."""
         wait_s = checked_wait_s(wait_s)
         location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
 
@@ -427,23 +431,23 @@ async def connect(
     Parameters
     ----------
     target
-        Its address, such as ``localhost:7433``; without a port, 7433 is meant.
+        Address of the server, such as ``localhost:7433``. The default port is 7433.
     token
-        Who this client is, for servers that ask: a token, or what returns one that is good now, as it is
-        or to be awaited. Blanks and newlines before and after it do not matter. It is asked whenever a
-        call or stream begins. When a token ends, the server ends the streams that began with it; devices
-        and publishers go on with another one by themselves.
+        Token of this client, for servers that require one: a text, or a function, async or not, that
+        returns a valid token. Blanks and newlines before and after it do not matter. The SDK calls the
+        function whenever a call or stream starts. When a token ends, the server ends the streams that
+        started with it; devices and publishers continue with the next token by themselves.
     tls
-        How to verify the server; None for a connection without encryption. With a token that is only
-        for addresses of this machine, such as ``localhost:7433``.
+        How to verify the server; None for a connection without encryption. With a token, None is only
+        valid for addresses of this machine, such as ``localhost:7433``.
     insecure
-        Whether to send a token without encryption to another machine. Whoever is on the way reads it,
-        and may do what its owner may: for networks that are encrypted by themselves.
+        Whether to send a token without encryption to another machine. Others on the network path can
+        read it and use its permissions. Set this only for networks that encrypt by themselves.
     keepalive_s
-        After so long without anything from the server the connection itself is asked for a sign of life;
-        one that gives none within ten seconds is broken off and made again. At least 10 s: servers hang
-        up on clients that ask more often. A server that leaves a request without a response is noticed
-        within five seconds whatever this is (`Subscription.state`).
+        After this time without data from the server the connection sends a ping. If there is no response
+        within ten seconds, the SDK closes the connection and opens another one. Use at least 10 s:
+        servers disconnect clients that ping more often. A device notices within five seconds that a
+        server does not respond to a request, whatever this value is (`Subscription.state`).
     """
     channel = _channel(target, token, tls, keepalive_s)
     if token and tls is None and insecure is not True and not is_loopback(target):
@@ -461,7 +465,7 @@ async def connect(
 
 
 def _channel(target: str, token: TokenSource | None, tls: Tls | None, keepalive_s: float) -> Channel:
-    """Return a channel; refuse what is none of an address, a token, `Tls`, seconds."""
+    """Validate the parameters of `connect` and return a channel."""
     if not isinstance(target, str) or not target:
         raise invalid("target", target, "an address, such as 'localhost:7433'")
     try:

@@ -1,4 +1,4 @@
-"""A device: its position, its subscriptions, its silence."""
+"""A device: its position and its subscriptions."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _DECIDED = (
 _AWAY = (SubscriptionState.OFFLINE, SubscriptionState.OFFLINE_STALE)
 
 _SEARCH_S = 8.0
-"""How long a search waits for a server that is away: as long as gRPC repeats `Client.search`."""
+"""Time that a search waits for a missing server: as long as gRPC retries `Client.search`."""
 
 
 class Device:
-    """A device attached to the server. Made by `Client.attach` and `Fleet.attach`."""
+    """A device attached to the server. `Client.attach` and `Fleet.attach` create it."""
 
     def __init__(
         self,
@@ -51,52 +51,54 @@ class Device:
 
     @property
     def id(self) -> str:
-        """Its name on the server."""
+        """Name of the device on the server."""
         return self._session.device_id
 
     @property
     def frame(self) -> Frame:
-        """The server's service area and its projection."""
+        """Service area of the server and its projection."""
         return self._session.frame
 
     @property
     def counters(self) -> Counters:
-        """Moves, reports, deltas, objects received, bytes each way."""
+        """Numbers of moves, reports, deltas, received objects, and bytes in each direction."""
         return self._session.counters
 
     @property
     def subscriptions(self) -> list[Subscription]:
-        """Its subscriptions, those made by an earlier instance of the app included."""
+        """Subscriptions of the device, including those that an earlier instance of the app started."""
         return list(self._session.subscriptions.values())
 
     async def subscribe(self, spec: Spec, *, name: str = "") -> Subscription:
-        """Begin a subscription, or continue the one of that name; return it with its first result.
+        """Start a subscription, or continue the one of that name; return it with its first result.
 
-        Subscriptions are durable: an app that starts again finds them. With a name it need not look for
-        them, as it says again what it wants:
+        Subscriptions are durable: an app that starts again finds them in `subscriptions`. With a name the
+        app need not search for them. It subscribes again each time it starts:
 
-        * there is no subscription of that name: one begins;
-        * there is one with that spec, made by this instance of the app or by an earlier one: it is
-          returned, and nothing is sent;
-        * there is one with another spec: it changes in place. It is returned, the same object that the
-          app may have of it already. That shows what it showed until the server has answered; then it is
-          of the new spec, and `Subscription.changes` yields what that makes of the result. If the new
-          spec is refused, it goes on with the old one. Of several changes under way, the last counts.
+        * If there is no subscription of that name, one starts.
+        * If there is one with that spec, started by this instance of the app or by an earlier one, the
+          call returns it and sends nothing.
+        * If there is one with another spec, it changes in place. The call returns the existing
+          `Subscription` object. Until the server responds, it shows its old result. Then it has the new
+          spec, and `Subscription.changes` yields the objects that left and entered. If the server refuses
+          the new spec, the subscription continues with the old one. If several changes are in progress,
+          the last one counts.
 
-        Without a stream, it waits for one; what the server has under that name by then is changed.
+        Without a stream, the call waits for one. If the server then has a subscription of that name, it
+        takes this spec.
 
         Parameters
         ----------
         spec
-            What it asks for.
+            Spec of the subscription.
         name
-            The app's name for it, unique among those of the device; empty for none: then each call
-            begins another subscription.
+            The app's name for the subscription, unique within the device. If it is empty, each call
+            starts another subscription.
 
         Raises
         ------
         RefusedError
-            If the server refuses it, naming field, value and limit.
+            If the server refuses the subscription; the error names field, value and limit.
         """
         session = self._session
         subscription = session.subscribe(spec, name)
@@ -113,21 +115,21 @@ class Device:
         heading_deg: float | None = None,
         speed_mps: float | None = None,
     ) -> None:
-        """Take over a new position. Checks locally; sends only when some safe region is left.
+        """Set a new position. The device checks it locally, and reports only if it left a safe region.
 
         Parameters
         ----------
         lon, lat
             The fix, in degrees.
         accuracy_m
-            What it is good to: the device is within this distance of it.
+            Accuracy of the fix: the device is within this distance of it.
         heading_deg, speed_mps
-            What a report tells besides, if known; a private device never tells them.
+            Heading and speed for a report, if known. A private device never sends them.
 
         Raises
         ------
         RefusedError
-            If a number is out of its limits; the old position is kept.
+            If a number is out of its limits; the device keeps the old position.
         """
         session = self._session
         session.move(lon, lat, heading_deg, speed_mps, accuracy_m)
@@ -138,17 +140,18 @@ class Device:
         await self._stream.room()
 
     async def search(self, spec: Spec) -> list[Match]:
-        """Return the result of a subscription here and now, without standing.
+        """Return the result of a spec at the device's position, now, without a lasting subscription.
 
-        Exact at the true position of a private device too, which `Client.search` would have to be told,
-        and at a poor fix as if that were right. A time to dwell does not matter.
+        For a private device, the result is exact at the true position, and the device does not send that
+        position; `Client.search` does. For a poor fix, the result is exact at the position of the fix. The
+        call ignores `Boolean.dwell_s`.
 
         Raises
         ------
         RefusedError
-            If the server refuses it, naming field, value and limit. So is a search of a device whose
-            position is too vague for an exact result: `Reason.INVALID_FIELD`, for `privacy_radius_m` or
-            `accuracy_m`.
+            If the server refuses the search; the error names field, value and limit. If the position of
+            the device is too vague for an exact result, the reason is `Reason.INVALID_FIELD`, for
+            `privacy_radius_m` or `accuracy_m`.
         UnavailableError
             If there is no stream, or the server does not respond, for eight seconds.
         """
@@ -166,10 +169,10 @@ class Device:
             session.placement.check_range(session.frame, spec, stacklevel=2)
             return subscription.results()
         finally:
-            session.unsubscribe(subscription)  # a server that does not respond is not waited for
+            session.unsubscribe(subscription)  # does not wait for the server's response
 
     def _too_vague(self) -> RefusedError:
-        """Return why a result cannot be exact here."""
+        """Return the error for a position that is too vague for an exact result."""
         location = self._session.location
         field = "privacy_radius_m" if location.is_private else "accuracy_m"
         value = location.privacy_radius_m if location.is_private else location.accuracy_m
@@ -177,26 +180,27 @@ class Device:
         return invalid(field, value, limit)
 
     def check_placement(self, *, stacklevel: int) -> None:
-        """Warn if the device is where none is likely to be; `stacklevel` as of `warnings.warn`."""
+        """Warn if the position is likely a mistake; `stacklevel` is that of `warnings.warn`."""
         session = self._session
         location = session.location
         session.placement.check(session.frame, location.lon, location.lat, stacklevel + 1)
 
     def geofence(self) -> Geofence:
-        """Return a circle about the device within which it has nothing to say.
+        """Return a circle about the device within which it has nothing to report.
 
-        Register it with the phone, sleep, and call `move` on exit. It holds until `until_ms`, and until
-        an object arrives or goes (`Subscription.changes`): then ask again. O(buffers), nothing is sent.
+        Register the circle with the phone, let the app sleep, and call `move` on exit. The circle is
+        valid until `until_ms`, and until an object enters or leaves a result (`Subscription.changes`).
+        Then call this method again. It costs O(buffers) and sends nothing.
         """
         self._session.require_open()
         return self._session.geofence()
 
     def pass_time(self) -> None:
-        """Look at the clock: for virtual time; in real time a timer does it."""
+        """Process the events that are due at the current virtual time. In real time a timer does this."""
         self._session.pass_time()
 
     async def detach(self) -> None:
-        """Leave the server. Subscriptions stay there and come back at the next attach."""
+        """Detach from the server. The server keeps the subscriptions until the next attach."""
         if self._timer is not None:
             self._timer.cancel()
         await self._stream.detach(self._session)
@@ -204,9 +208,9 @@ class Device:
             await self._stream.close()
 
     async def forget(self) -> int:
-        """Delete all that the server keeps of this device, for good, and end it.
+        """Delete all data of this device on the server permanently, and end the device.
 
-        As `Client.forget_device` of its own id, which describes it.
+        It calls `Client.forget_device` with the id of this device, and returns the same number.
         """
         count = await self._forget_device(self.id)
         if self._timer is not None:
@@ -229,7 +233,7 @@ class Device:
         self._stream.notify()
 
     def _wake_later(self) -> None:
-        """Be there when the next object in a buffer expires: nobody will tell."""
+        """Set a timer for the next expiry in a buffer; the server sends no message for it."""
         clock = self._session.clock
         expiry_ms = self._session.next_expiry_ms()
         if expiry_ms == self._timer_ms and not self._is_timer_late():
@@ -243,7 +247,7 @@ class Device:
             self._timer = asyncio.get_running_loop().call_later(delay_s, self._expire)
 
     def _is_timer_late(self) -> bool:
-        """Whether the server's clock has leaped ahead since the timer was set."""
+        """Return whether the server's clock has jumped ahead since the timer was set."""
         if self._timer is None:
             return False
         left_ms = 1000.0 * (self._timer.when() - asyncio.get_running_loop().time())
@@ -256,12 +260,12 @@ class Device:
 
 
 async def _decided(subscription: Subscription) -> SubscriptionState:
-    """Wait for the state of a new subscription that its first result has.
+    """Wait for the first result of a new subscription; return the state of that result.
 
     Raises
     ------
     UnavailableError
-        If there is no stream, or the server does not respond, for `_SEARCH_S` in a row.
+        If there is no stream, or the server does not respond, for `_SEARCH_S` without interruption.
     """
     loop = asyncio.get_running_loop()
     try:

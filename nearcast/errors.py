@@ -1,4 +1,4 @@
-"""What can go wrong for a user of the SDK."""
+"""Errors that the SDK raises."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ __all__ = ["ClosedError", "NearcastError", "Reason", "RefusedError", "Unavailabl
 
 
 class NearcastError(Exception):
-    """Anything the SDK raises on its own account."""
+    """Base class of all errors of the SDK."""
 
 
 class RefusedError(NearcastError):
-    """A request was refused and has changed nothing.
+    """The SDK or the server refused a request; the request changed nothing.
 
     Parameters
     ----------
     reason
-        The kind of refusal.
+        Kind of refusal.
     field
-        Path of the offending field, such as ``objects[3].keywords``.
+        Path of the wrong field, such as ``objects[3].keywords``.
     value
-        The value it had, shortened.
+        Value of the field, shortened.
     limit
-        What would be allowed.
+        Description of the allowed values.
     message
-        The sentence for people; made of the above if absent.
+        Sentence for people; the default is made of field, value and limit.
     retry_after_ms
-        How long to wait before the same is tried again; 0 if waiting does not help.
+        Time to wait before a retry of the same request; 0 if waiting does not help.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class RefusedError(NearcastError):
 
     @classmethod
     def from_wire(cls, error: errors_pb2.Error) -> RefusedError:
-        """Read a refusal. A reason of a newer server becomes UNSPECIFIED."""
+        """Convert a refusal from the wire. A reason of a newer server becomes UNSPECIFIED."""
         number = int(error.reason)
         known = number in {int(reason) for reason in Reason}
         reason = Reason(number) if known else Reason.UNSPECIFIED
@@ -69,20 +69,20 @@ class RefusedError(NearcastError):
         if field == error.field:
             value, limit = error.value, error.limit
             message = _SENTENCES.get((reason, field), error.message)
-        else:  # a duration, which the app has given in seconds
+        else:  # a duration, which the app sets in seconds
             value, limit, message = _seconds(error.value), f"{_seconds(error.limit)} seconds", None
         return cls(reason, field, value, limit, message, error.retry_after_ms)
 
 
 class UnavailableError(NearcastError):
-    """The server cannot be reached, or the connection was lost before the answer.
+    """The server cannot be reached, or the connection broke before the response.
 
     Parameters
     ----------
     message
-        What has happened.
+        Description of the failure.
     hint
-        What the app may have to change; empty for nothing that is known.
+        Likely mistake in the settings; empty if none is known.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -98,37 +98,37 @@ class ClosedError(NearcastError):
 _SENTENCES = {
     (Reason.SUPERSEDED, "instance"): "another instance of the device took over, and this one has ended",
 }
-"""What is not an error in a value, in words."""
+"""Messages of refusals that are not about the value of a field."""
 
 _SECONDS = {"ttl_ms": "ttl_s", "dwell_ms": "dwell_s", "window.duration_ms": "window.seconds"}
-"""Fields of durations: how they end on the wire, and here."""
+"""Endings of the paths of durations: on the wire, and in the SDK."""
 
 
 def in_seconds(field: str) -> str:
-    """Return the path of a field as an app gives it; durations are in seconds there."""
+    """Return the path of a field in the SDK, where durations are in seconds."""
     ending = next((one for one in _SECONDS if field.endswith(one)), "")
     return f"{field.removesuffix(ending)}{_SECONDS[ending]}" if ending else field
 
 
 def _seconds(text: str) -> str:
-    """Return a text whose numbers are milliseconds with seconds in their place."""
+    """Return a text with its numbers converted from milliseconds to seconds."""
     return re.sub(r"-?\d+", lambda found: seconds_text(int(found[0]) / 1000.0), text)
 
 
 def forgotten() -> RefusedError:
-    """Return what ends a device of which all data was deleted."""
+    """Return the error that ends a device after the deletion of its data."""
     return RefusedError(Reason.FORGOTTEN, "device", "forgotten", "attached again, as a new one")
 
 
 def invalid(field: str, value: object, limit: str) -> RefusedError:
-    """Return the refusal of a field that need not travel to be refused."""
+    """Return a local refusal of a field, before anything is sent."""
     return RefusedError(Reason.INVALID_FIELD, field, _shown(value), limit)
 
 
 def _shown(value: object) -> str:
-    """Write a value, shortened."""
+    """Return a shortened `repr` of a value."""
     try:
         text = repr(value)
-    except ValueError:  # a whole number of more digits than Python writes
+    except ValueError:  # an integer with more digits than Python converts
         return "a number of thousands of digits"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

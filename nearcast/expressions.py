@@ -1,4 +1,4 @@
-"""Expressions of boolean subscriptions: texts, keywords or clauses in, clauses out.
+"""Convert expressions of boolean subscriptions (texts, keywords or clauses) to clauses.
 
     coffee AND (wifi OR garden) AND NOT "live music"
 
@@ -7,9 +7,9 @@ is the same as the two clauses
     coffee AND garden AND NOT "live music"
     coffee AND wifi AND NOT "live music"
 
-`nearcast.grammar` has the grammar as a table, `nearcast.normal_form` what is multiplied out and dropped.
+`nearcast.grammar` has the grammar as a table. `nearcast.normal_form` expands products and drops clauses.
 Keywords are compared in their normal form. Each clause needs a keyword without NOT: the server finds
-objects by what they have.
+objects by the keywords that they have.
 """
 
 from __future__ import annotations
@@ -34,31 +34,32 @@ from nearcast.normal_form import Clauses, NormalForm, TooManyClausesError
 from safe_region.keywords import normalised_keyword
 
 CLAUSES_MAX = 64
-"""What a server accepts unless it is told otherwise (`Limits.clauses_max`)."""
+"""Default of the server's limit `Limits.clauses_max`."""
 
 
 def clauses_of(
     expression: str | Collection[str] | Collection[Clause], clauses_max: int = CLAUSES_MAX
 ) -> tuple[Clause, ...]:
-    """Return the clauses of an expression, one of which an object must match.
+    """Return the clauses of an expression. An object must match one of them.
 
     Parameters
     ----------
     expression
         A text; or keywords, all of which an object must have; or clauses.
     clauses_max
-        How many clauses the result may have.
+        Largest number of clauses in the result.
 
     Returns
     -------
     tuple of Clause
-        Sorted, with normalised keywords; none contradicts itself, none implies another.
+        Sorted, with normalised keywords. No clause contradicts itself, and none implies another.
 
     Raises
     ------
     RefusedError
-        It is not well-formed, too large, can never match, or has a clause without a required keyword.
-        What is wrong with a text is told with its position, the first character being 1.
+        If the expression is not well-formed, is too large, can never match, or has a clause without a
+        required keyword. For a text the error gives the position of the mistake; the first character
+        is 1.
     """
     form = NormalForm()
     text = expression if isinstance(expression, str) else ""
@@ -84,9 +85,10 @@ def clauses_of(
 
 
 def text_of(clauses: Collection[Clause]) -> str:
-    """Write clauses as a text.
+    """Format clauses as a text.
 
-    Parsed, that of clauses from `clauses_of` gives the same, unless it is too long to be parsed.
+    `clauses_of` parses the text of its own result to the same clauses, unless the text is too long to be
+    parsed.
     """
     return " OR ".join(_clause_text(clause) for clause in clauses)
 
@@ -98,7 +100,7 @@ def _clause_text(clause: Clause) -> str:
 
 
 def _given(expression: Collection[str] | Collection[Clause], form: NormalForm) -> Clauses:
-    """Take keywords or clauses as they are given."""
+    """Convert keywords or clauses to the normal form."""
     expected = "a text, keywords or clauses"
     if isinstance(expression, bytes) or not isinstance(expression, Collection):
         raise invalid(FIELD, expression, expected)
@@ -113,7 +115,7 @@ def _given(expression: Collection[str] | Collection[Clause], form: NormalForm) -
 
 
 def _clause(clause: Clause, form: NormalForm, expected: str) -> Clauses:
-    """Take one clause."""
+    """Convert one clause to the normal form."""
     literals: set[tuple[str, bool]] = set()
     for is_excluded, keywords in enumerate((clause.required, clause.excluded)):
         if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
@@ -128,16 +130,16 @@ def _clause(clause: Clause, form: NormalForm, expected: str) -> Clauses:
 
 
 class _Reading:
-    """Clauses of a tree. NOT is carried inwards, so that only keywords are negated.
+    """Converts a tree to clauses. NOT is pushed inwards, so that only keywords are negated.
 
     Parameters
     ----------
     text
-        What was parsed, for errors.
+        The parsed text, for errors.
     form
-        Puts disjunctions together.
+        Combines disjunctions.
     not_at
-        To be filled: the index of the NOT that excludes a keyword.
+        Output: the index of the NOT that excludes a keyword.
     """
 
     def __init__(self, text: str, form: NormalForm, not_at: dict[str, int]) -> None:
@@ -146,7 +148,7 @@ class _Reading:
         self._not_at = not_at
 
     def clauses(self, node: Node, not_at: int | None = None) -> Clauses:
-        """Return the clauses of a node, or of its negation if there is a NOT before it."""
+        """Return the clauses of a node, or of its negation if `not_at` is the index of a NOT."""
         if isinstance(node, Token):
             return self._literal(node, not_at)
         if isinstance(node, Negated):
@@ -170,7 +172,7 @@ def _too_many(expression: str | Collection[str] | Collection[Clause], clauses_ma
 
 
 def _only_excluded(text: str, clause: Clause, not_at: dict[str, int]) -> RefusedError:
-    """Refuse a clause in which nothing is required."""
+    """Return the error for a clause without a required keyword."""
     must = "an expression that requires a keyword in each alternative"
     why = "NOT only filters what is found by another keyword, joined to it by AND"
     if text:

@@ -1,4 +1,4 @@
-"""Circles on the ground within which a device has nothing to say, for the geofencing of phones."""
+"""Circles on the ground within which a device has nothing to report, for the geofencing of phones."""
 
 from __future__ import annotations
 
@@ -8,31 +8,34 @@ from typing import NamedTuple
 from safe_region.frame import EARTH_RADIUS_M, LONGITUDE_MAX_DEG, Frame
 
 _ELLIPSOID = 0.994
-"""A degree of latitude is up to 0.56 % shorter on WGS84 than on the sphere, one of longitude never."""
+"""A degree of latitude is up to 0.56 % shorter on WGS84 than on the sphere; a degree of longitude never
+is."""
 
 _RADIUS_M_MAX = 100_000.0
-"""Beyond, nobody needs it, and the Earth is no plane. Infinite radii stay infinite."""
+"""Larger radii are reduced to this one: the Earth is not a plane. Infinite radii stay infinite."""
 
 
 class Geofence(NamedTuple):
-    """A circle within which the device has nothing to say, until something in its buffers changes."""
+    """A circle within which the device has nothing to report, until one of its buffers changes."""
 
     lon: float
-    """Its centre is the device, true position."""
+    """Longitude of the centre, the true position of the device, in degrees."""
     lat: float
+    """Latitude of the centre, in degrees."""
     radius_m: float
-    """On the ground; infinite if the device may go anywhere, 0 if it may not move."""
+    """Radius on the ground, in metres; infinite if the device may go anywhere, 0 if it may not move."""
     until_ms: int
-    """Server time at which the next object that the device holds expires, or is too old for a window of
-    so many seconds: look again. 0 for never. What leaves a window of so many objects the server tells."""
+    """Server time in milliseconds at which the next object of the device expires or leaves a window of
+    seconds; 0 for never. Request a new circle then. The server reports the objects that leave a window of
+    a count."""
 
 
 def ground_radius_m(frame: Frame, lon: float, lat: float, radius_m: float) -> float:
-    """Return the radius of a circle on the ground that lies within one on the plane about a place.
+    """Return the radius of a circle on the ground that lies within a circle on the plane.
 
-    Away from the middle of the area a metre on the ground may be more than one on the plane. Distances on
-    the ground are geodesics of WGS84, as phones measure them. No circle reaches beyond the antimeridian,
-    where the plane ends and the ground does not.
+    Both circles have the same centre. Away from the middle of the area, a metre on the ground may be more
+    than a metre on the plane. Distances on the ground are geodesics of WGS84, as phones measure them. No
+    circle reaches beyond the antimeridian, where the plane ends.
     """
     if math.isinf(radius_m):
         return radius_m

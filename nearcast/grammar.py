@@ -1,16 +1,16 @@
-r"""The grammar of expressions: a text to a tree, or an error with the position.
+r"""Parse the text of an expression to a tree, or raise an error with the position of the mistake.
 
-| in a text | means |
+| text | meaning |
 |---|---|
 | `coffee` | a keyword: printable characters without blanks, parentheses and quotes |
-| `"live music"`, `"NOT"`, `"a \" b"` | a keyword in quotes; before a quote or a backslash, a backslash |
-| `a AND b` | both; upper case, for `and` is a keyword like any other |
+| `"live music"`, `"NOT"`, `"a \" b"` | a keyword in quotes; a backslash escapes a quote or a backslash |
+| `a AND b` | both; in upper case, since `and` is a keyword |
 | `a OR b` | at least one; AND binds tighter |
-| `NOT a` | not this one; binds tighter than AND |
-| `( )` | what is inside is taken first |
+| `NOT a` | the keyword is absent; binds tighter than AND |
+| `( )` | the expression in parentheses is evaluated first |
 
-The parser is one of recursive descent, in time linear in the length of the text. It goes no deeper than
-`NESTING_MAX` parentheses.
+The parser is a recursive descent parser. It takes time linear in the length of the text, and accepts at
+most `NESTING_MAX` nested parentheses.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from safe_region.keywords import normalised_keyword
 FIELD = "spec.boolean.expression"
 TEXT_LENGTH_MAX = 4096
 NESTING_MAX = 50
-"""Parentheses in each other."""
+"""Largest number of nested parentheses."""
 
 _SHOWN = 30
-"""Characters of a text that an error shows before and after the position."""
+"""Number of characters that an error shows before and after the position."""
 
 _WORD = r'[^\s()"\u201c-\u201f\u00ab\u00bb\uff02\uff08\uff09]+'
-"""Curly, angle and wide quotes and wide parentheses are refused, not taken for letters: phones put them
-in by themselves, and nobody would find out why nothing matches."""
+"""Characters of a keyword without quotes. Curly, angle and wide quotes and wide parentheses are refused:
+phones insert them by themselves, and as letters they would make an expression that matches nothing."""
 
 
 class Terminal(Enum):
-    """What a token is. The values are for people."""
+    """Type of a token. The values are for people."""
 
     WORD = "a keyword"
     QUOTED = "a keyword in quotes"
@@ -62,13 +62,13 @@ class Token(NamedTuple):
 
     terminal: Terminal
     text: str
-    """As it was written, quotes included."""
+    """Text of the token in the expression, quotes included."""
     at: int
-    """Index of its first character."""
+    """Index of the first character."""
 
 
 class Negated(NamedTuple):
-    """An odd number of NOTs and what they stand before."""
+    """A part of an expression after an odd number of NOTs."""
 
     at: int
     """Index of the last NOT."""
@@ -76,7 +76,7 @@ class Negated(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Two parts or more with AND or OR between them."""
+    """Two or more parts, joined by AND (`is_all`) or by OR."""
 
     is_all: bool
     parts: list[Node]
@@ -87,12 +87,12 @@ Node = Token | Negated | Joined
 
 
 def parsed(text: str) -> Node:
-    """Return the tree of a text. It is as deep as its parentheses, however many operators there are.
+    """Return the tree of a text. Its depth depends on the parentheses, not on the number of operators.
 
     Raises
     ------
     RefusedError
-        The text is not well-formed, or too large.
+        If the text is not well-formed, or is too large.
     """
     if len(text) > TEXT_LENGTH_MAX:
         raise invalid(FIELD, excerpt(text), f"at most {TEXT_LENGTH_MAX} characters, not {len(text)}")
@@ -100,7 +100,7 @@ def parsed(text: str) -> Node:
 
 
 def keyword_of(token: Token, text: str) -> str:
-    """Return the normalised keyword that a token of a text stands for."""
+    """Return the normalised keyword of a token."""
     written = token.text if token.terminal is Terminal.WORD else _unquoted(token, text)
     keyword = normalised_keyword(written)
     if not keyword:
@@ -111,7 +111,7 @@ def keyword_of(token: Token, text: str) -> str:
 
 
 def keyword_text(keyword: str) -> str:
-    """Return a keyword as it stands in a text, in quotes where it needs them."""
+    """Format a keyword for an expression, in quotes if it needs them."""
     if re.fullmatch(_WORD, keyword) and keyword not in _OPERATORS:
         return keyword
     escaped = re.sub(r'(["\\])', r"\\\1", keyword)
@@ -119,7 +119,7 @@ def keyword_text(keyword: str) -> str:
 
 
 def refused(text: str, at: int, what: str, must: str = "well-formed") -> RefusedError:
-    """Refuse a text for what is wrong at an index. People count characters from 1."""
+    """Return the error for a mistake at an index of a text. The message counts characters from 1."""
     return invalid(FIELD, excerpt(text, at), f"{must}; at character {at + 1}: {what}")
 
 
@@ -130,7 +130,7 @@ def excerpt(text: str, at: int = 0) -> str:
 
 
 class _Parser:
-    """Reads one text.
+    """Parses one text.
 
     any      all (OR all)*
     all      negated (AND negated)*
@@ -142,7 +142,7 @@ class _Parser:
         self._text = text
         self._tokens = _tokens(text)
         self._opened: list[int] = []
-        """Where the parentheses are that have to be closed."""
+        """Indexes of the parentheses that are not closed yet."""
         self._before: Token | None = None
         self._next = next(self._tokens)
 
@@ -201,7 +201,7 @@ class _Parser:
         self._before, self._next = self._next, next(self._tokens)
 
     def _unexpected_after_operand(self) -> RefusedError:
-        """Say what may come instead, and what was probably meant."""
+        """Return an error that names the expected tokens and the likely mistake."""
         token = self._next
         expected = f"expected AND, OR or {')' if self._opened else 'the end'}"
         if token.terminal is Terminal.END:
@@ -220,12 +220,12 @@ def _is_operator_in_lower_case(token: Token | None) -> bool:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text, then its end.
+    """Yield the tokens of a text, then an END token.
 
     Raises
     ------
     RefusedError
-        At a character that no token begins with.
+        At a character that cannot start a token.
     """
     at = 0
     while (found := _TOKEN.match(text, at)) is not None:

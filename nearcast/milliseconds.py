@@ -1,4 +1,4 @@
-"""Durations: seconds in the SDK, whole milliseconds on the wire."""
+"""Convert durations: seconds in the SDK, whole milliseconds on the wire."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import math
 
 DURATION_S_MIN = 0.001
 TTL_S_MAX = 366 * 24 * 3600
-"""The longest time to live, and the longest window, that servers accept: 31,622,400 s."""
+"""Longest time to live and longest window that servers accept: 31,622,400 s."""
 
 _MS_PER_S = 1000.0
 
 
 def milliseconds(seconds: float) -> int:
-    """Return a duration in milliseconds; a part of a millisecond counts as a whole one.
+    """Return a duration in milliseconds, rounded up.
 
-    What was read from the wire is written as it was: 2.007 seconds are 2007 milliseconds, although
-    ``2.007 * 1000`` is a little more.
+    A duration from the wire is converted back to the same number: 2.007 seconds are 2007 milliseconds,
+    although ``2.007 * 1000`` is a little more.
     """
     return math.ceil(round(seconds * _MS_PER_S, 6))
 
 
 def seconds_text(seconds: float) -> str:
-    """Write a duration for people: digits, without an exponent."""
+    """Format a duration for people: digits, without an exponent."""
     return f"{seconds:.3f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""What goes into the SDK and what comes out of it."""
+"""Data types of the SDK's public interface."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ from safe_region.scoring import Similarity
 
 @dataclass(frozen=True, slots=True)
 class GeoObject:
-    """What a publisher posts.
+    """An object to publish.
 
     Parameters
     ----------
     keywords
-        What it is about; case and surrounding blanks do not matter.
+        Keywords of the object. Case and surrounding blanks do not matter.
     lon, lat
-        Degrees, within the server's service area. Left out if there is an area.
+        Position in degrees, within the server's service area. Omit it if there is an area.
     ttl_s
-        Seconds it lives from the moment the server accepts it; a millisecond at least. Needed.
+        Time to live in seconds, from the time at which the server accepts the object; at least 0.001.
+        Required.
     payload
         Opaque bytes for the devices.
     key
-        Your own name for it: publishing the same key again is a safe retry if nothing else changed, and
-        a replacement if something did.
+        The publisher's name for the object. Publishing the same key again is a safe retry if nothing else
+        has changed, and a replacement if something has.
     area
-        Where it is, instead of a point: a rectangle, or a polygon without holes. It matches a range that
-        it touches. Distances and scores are those of a point inside it, which the server chooses.
+        Area of the object in place of a point: a rectangle, or a polygon without holes. A range matches
+        an area that it touches. Distances and scores refer to a point inside the area, which the server
+        chooses.
     """
 
     keywords: Collection[str]
@@ -48,15 +50,16 @@ class GeoObject:
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """A window: which of the live objects count, by their age.
+    """A window: it selects live objects by age. Set one of the two parameters.
 
     Parameters
     ----------
     seconds
-        Those published less than so long ago. A device that is offline goes on to know which these are.
+        Select the objects that were published within that time. A device without a stream can still
+        determine these objects.
     count
-        The last so many published, whatever has become of them. What has left such a window only the
-        server can tell, so without a stream results are not exact.
+        Select those among the last `count` published objects, of which some may have ended. Only the
+        server knows the publications, so without a stream results are not exact.
     """
 
     seconds: float | None = None
@@ -65,32 +68,32 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class TopK:
-    """The k best objects, wherever the device is.
+    """A spec that requests the k best objects for the position of the device.
 
-    Two that ask for the same are equal: the case of keywords does not matter.
+    Two specs are equal if they request the same result. The case of keywords does not matter.
 
     Parameters
     ----------
     keywords
-        An object must share at least one.
+        Requested keywords. An object must share at least one of them.
     k
-        How many.
+        Number of objects in the result.
     alpha
-        Weight of distance against text, between 0 and 1: near 1, the closest win; near 0, those whose
-        keywords are most alike.
+        Weight of distance against text, between 0 and 1. Near 1, the closest objects come first; near 0,
+        the objects with the most similar keywords.
     similarity
-        How keywords are compared.
+        Measure of the similarity of keywords.
     region
-        How the device keeps silent. With ELLIPSE, which is for comparison, it holds its result only,
-        speaks more often and is asked where it is. With STATIONARY, for devices that do not move, it
-        holds its result only, too, and the server tells it of each change.
+        Mode of the safe region. With ELLIPSE, which is for comparison, the device holds its result only
+        and reports more often, and the server requests its position. With STATIONARY, for devices that do
+        not move, the device holds its result only, and the server sends each change.
     window
-        Which objects count, by their age: `Last(seconds=600)`, `Last(count=100_000)`; None for all that
-        are alive. With ANCHORED and STATIONARY only.
+        Select objects by age: `Last(seconds=600)`, `Last(count=100_000)`; None for all live objects. For
+        ANCHORED and STATIONARY only.
     distance_scale_m
-        The distance that counts as much as having no keyword in common, at an alpha of 0.5; metres, 1 to
-        20,037,508. None for the diagonal of the service area: the same subscription then ranks
-        otherwise in a larger area.
+        The distance that costs as much as having no keyword in common, at an alpha of 0.5; in metres, 1
+        to 20,037,508. None for the diagonal of the service area: the same subscription then ranks
+        differently in a larger area.
     """
 
     keywords: Collection[str]
@@ -110,29 +113,30 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """Every object that matches an expression, within a range.
+    """A spec that requests every object that matches an expression within a range.
 
-    Two that ask for the same are equal: a text equals the clauses that the server returns for it.
+    Two specs are equal if they request the same result. A text equals the clauses that the server returns
+    for it.
 
     Parameters
     ----------
     expression
         A text with AND, OR, NOT, parentheses and quotes, such as ``coffee AND (wifi OR garden) AND NOT
-        "live music"``; or keywords, all of which an object must have; or clauses, one of which it must
-        match.
+        "live music"``; or keywords, all of which an object must have; or clauses, one of which an object
+        must match.
     range
-        Where an object must be.
+        Range in which an object must be.
     moving
-        Whether the range, a circle without a center or a rectangle, moves with the device, which is its
-        middle. The device of a range that is fixed in place never has to say where it is.
+        Whether the range moves with the device, which is its middle. The range is then a circle without a
+        center, or a rectangle. The device never has to report its position for a fixed range.
     region
-        How the safe region of a range that moves works: ANCHORED, or NEAREST for a device that holds
-        nothing but its result.
+        Mode of the safe region of a moving range: ANCHORED, or NEAREST for a device that holds its result
+        only.
     dwell_s
-        How long an object must have matched, wherever the device was meanwhile, before it is in the
-        result; one that misses once begins anew. The device decides it, and stays silent.
+        Time in seconds for which an object must have matched at all positions of the device before it is
+        in the result. After a miss the time starts again. The device decides this and sends nothing.
     window
-        Which objects count, by their age; None for all that are alive. With ANCHORED only.
+        Select objects by age; None for all live objects. For ANCHORED only.
     """
 
     expression: str | Collection[str] | Collection[Clause]
@@ -154,14 +158,14 @@ class Boolean:
 
 
 Spec = TopK | Boolean
-"""What a subscription asks for."""
+"""Spec of a subscription."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
     """A published object. Times are server time in milliseconds.
 
-    One with an area is at a point inside it, which the server has chosen.
+    The position of an object with an area is a point inside the area, which the server has chosen.
     """
 
     id: int
@@ -177,18 +181,20 @@ class LiveObject:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An object in a result, with its score (smaller is better) and its distance now."""
+    """An object in a result, with its score (smaller is better) and its current distance."""
 
     object: LiveObject
     score: float
-    """On the server's plane, as results are ranked. Results of boolean subscriptions have none: 0."""
+    """Score, computed with the distance on the server's plane, by which results are ranked. Boolean
+    subscriptions have no scores: 0."""
     distance_m: float
-    """From the device's true position to the object, on the ground (WGS84), to 0.1 %. To one with an area
-    it is that to its point, `LiveObject.lon` and `lat`, also from within the area."""
+    """Distance from the device's true position to the object, on the ground (WGS84), to 0.1 %. For an
+    object with an area it is the distance to its point, `LiveObject.lon` and `lat`, even if the device is
+    within the area."""
 
 
 class ChangeKind(StrEnum):
-    """What happened to an object in a result. Equal to its text: ``change.kind == "entered"``."""
+    """Kind of a change of a result. A kind equals its text: ``change.kind == "entered"``."""
 
     ENTERED = "entered"
     LEFT = "left"
@@ -196,7 +202,7 @@ class ChangeKind(StrEnum):
 
 
 class ChangeReason(StrEnum):
-    """Why a result changed. Equal to its text, such as ``"out of window"``."""
+    """Reason for a change of a result. A reason equals its text, such as ``"out of window"``."""
 
     SUBSCRIBED = "subscribed"
     MOVED = "moved"
@@ -207,18 +213,18 @@ class ChangeReason(StrEnum):
     OUT_OF_WINDOW = "out of window"
     """An object is too old for the subscription's window."""
     DWELLED = "dwelled"
-    """An object has matched for as long as the subscription asks for."""
+    """An object has matched for the dwell time of the subscription."""
     RESUMED = "resumed"
     REFILLED = "refilled"
-    """Something expired or got too old, and others take its place; or what is held of a result that is
-    too large was brought up to date."""
+    """The server sent replacements for objects that expired or left the window; or it refreshed the part
+    that a device holds of a result that is too large."""
     REWEIGHED = "reweighed"
-    """Another table of weights of keywords has come into force."""
+    """Another table of keyword weights has come into force."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a result. `rank` counts from 0; of what has left, it is the last it had."""
+    """One change of a result. `rank` counts from 0; for an object that left, it is its last rank."""
 
     kind: ChangeKind
     object: LiveObject
@@ -227,37 +233,37 @@ class Change:
 
 
 class SubscriptionState(StrEnum):
-    """How far a result can be trusted. Equal to its text, such as ``"offline and stale"``."""
+    """How exact a result is. A state equals its text, such as ``"offline and stale"``."""
 
     EXACT = "exact"
-    """It is what the server would say."""
+    """The result equals the server's result."""
     CATCHING_UP = "catching up"
-    """The stream is back, and what was missed in between is on its way."""
+    """The device has reconnected, and the missed changes are on their way."""
     STALE = "stale"
-    """A response is due: the device has left its safe region; or, with RegionMode.STATIONARY, something
-    has expired and the server has not sent what takes its place."""
+    """A response is due: the device has left its safe region; or, with RegionMode.STATIONARY, an object
+    has expired and the server has not sent its replacement."""
     TOO_VAGUE = "too vague"
-    """The position is known too vaguely, to the server or to the device itself: the buffer that would
-    cover its margin is larger than the server allows, or the subscription is in a mode that needs an
-    exact position and there was none. What is shown is the best of what the device holds. It asks again
+    """The server or the device itself knows the position too vaguely. The buffer that would cover its
+    margin is larger than the server allows; or the mode of the subscription needs an exact position, and
+    there was none. The result has the best of the objects that the device holds. The device reports again
     when it has moved beyond the margin or its accuracy has improved."""
     TOO_MANY = "too many"
-    """More objects match than the server sends (`Limits.matches_max`): what is shown is some of them,
-    those that were nearest to where the device was when it last reported, brought up to date at most once
-    a second; what has gone is not shown."""
+    """More objects match than the server sends (`Limits.matches_max`). The result has some of them, those
+    nearest to the place of the last report. The server refreshes them at most once a second. Objects that
+    have ended are not shown."""
     OFFLINE = "offline"
-    """No stream, or a server that has left a request without a response for four seconds; the device is
-    inside its safe region: what is shown is the exact list of all that was known before and is still
-    alive. News do not arrive."""
+    """There is no stream, or the server has not responded to a request for four seconds. The device is
+    inside its safe region. The result is the exact list of all objects that were known before and are
+    still alive. It does not have newer objects."""
     OFFLINE_STALE = "offline and stale"
-    """The same, but the device has left its safe region, or too much has expired, or nobody tells what
-    has left a window of so many objects: what is shown is the best of what it holds."""
+    """As OFFLINE, but the device has left its safe region, or too many objects have expired, or the
+    subscription has a window of a count. The result has the best of the objects that the device holds."""
     ENDED = "ended"
-    """Nothing keeps it any more; `Subscription.error` says why."""
+    """The subscription has ended; `Subscription.error` has the reason."""
 
 
 class ServerState(Enum):
-    """What a server is doing. Only one that is SERVING takes commands."""
+    """State of a server. It accepts commands only while it is SERVING."""
 
     UNKNOWN = 0
     RECOVERING = 1
@@ -267,14 +273,15 @@ class ServerState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How often a quantity was how large.
+    """Histogram of a quantity.
 
     Parameters
     ----------
     bounds
-        Rising, the last infinite: values of a class are below its bound, and not below the one before.
+        Upper bounds of the classes, in ascending order; the last one is infinite. A value is in the first
+        class whose bound is larger.
     counts
-        Values in each class.
+        Number of values in each class.
     total
         Sum of all values.
     """
@@ -284,14 +291,14 @@ class Distribution:
     total: int
 
     def since(self, before: Distribution) -> Distribution:
-        """Return what has come since an earlier moment."""
+        """Return the distribution of the values that were added since an earlier state."""
         counts = zip(self.counts, before.counts, strict=True)
         return Distribution(
             self.bounds, tuple(now - then for now, then in counts), self.total - before.total
         )
 
     def quantile(self, share: float) -> float:
-        """Return what a share of the values lies below: the bound of a class; NaN if there are none."""
+        """Return the upper bound of the class that contains the quantile; NaN if there are no values."""
         wanted = share * sum(self.counts)
         for bound, count in zip(self.bounds, accumulate(self.counts), strict=True):
             if count and count >= wanted:
@@ -301,20 +308,20 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class CallerUsage:
-    """What one caller has used of a server, and what it has open.
+    """Resources of a server that one caller uses.
 
     Parameters
     ----------
     tenant, id
-        Whose token it is; an empty tenant is the default one.
+        Owner of the token; an empty tenant is the default tenant.
     time_share
-        Of the time of the server's event loop in the last seconds.
+        Fraction of the time of the server's event loop that the caller used in the last seconds.
     time_us
-        The same in all, microseconds.
+        Time of the event loop that the caller has used in total, in microseconds.
     stream_count, call_count
-        What is open.
+        Numbers of open streams and calls.
     unread_bytes
-        Of answers that it has not read.
+        Bytes of responses that the caller has not read.
     """
 
     tenant: str
@@ -328,24 +335,24 @@ class CallerUsage:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """What a server tells of itself; docs/protocol.md has the names.
+    """State and measurements of a server; docs/protocol.md has the names.
 
     Parameters
     ----------
     state
-        What it is doing.
+        State of the server.
     time_ms
-        Server time; 0 while it recovers, for it is not known yet.
+        Server time in milliseconds; 0 while the server recovers, since it is not known yet.
     gauges
-        How much there is now.
+        Current quantities.
     counters
-        How often something has happened since it began.
+        Numbers of events since the server started.
     limits
-        What it accepts and keeps.
+        Limits of the server.
     distributions
-        How long things took and how much was done at once, since it began.
+        Distributions of durations and of batch sizes since the server started.
     callers
-        Those that have used most of its time in the last seconds, most first.
+        The callers that have used most of the server's time in the last seconds, in descending order.
     """
 
     state: ServerState
@@ -359,7 +366,7 @@ class ServerStatus:
 
 @dataclass(slots=True)
 class Counters:
-    """What one device has done and received. Bytes are protobuf, without HTTP/2 framing."""
+    """Counters of one device. Bytes are protobuf bytes, without HTTP/2 framing."""
 
     moves: int = 0
     reports: int = 0

@@ -1,14 +1,14 @@
-"""Disjunctive normal forms: what is multiplied out and what is left over.
+"""Convert expressions to disjunctive normal form.
 
-A clause is an integer here, a set of bits: bit 2i says that keyword i must be there, bit 2i + 1 that it
-must not. A disjunction is a set of clauses of which none contradicts itself and none implies another.
+A clause is an integer here, a set of bits: bit 2i requires keyword i, and bit 2i + 1 excludes it. A
+disjunction is a set of clauses. No clause contradicts itself, and none implies another.
 
-    A OR A AND B    A           what implies another clause is dropped
-    A AND NOT A     nothing     what contradicts itself is dropped: other clauses may stand
+    A OR A AND B    A           a clause that implies another one is dropped
+    A AND NOT A     nothing     a clause that contradicts itself is dropped; other clauses remain
 
 A product of disjunctions is as long as the product of their lengths, until clauses are dropped. Two
-bounds keep that short, whatever the expression: no disjunction on the way is longer than
-`INTERMEDIATE_MAX`, and no expression takes more than `STEPS_MAX` unions and comparisons of two clauses.
+bounds limit the work for any expression: no intermediate disjunction is longer than `INTERMEDIATE_MAX`,
+and no expression takes more than `STEPS_MAX` unions and comparisons of two clauses.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from itertools import groupby
 from nearcast.clause import Clause
 
 INTERMEDIATE_MAX = 4096
-"""On the way: 12 alternatives of two are that many. What is left over at the end is far less."""
+"""Clauses of an intermediate disjunction: 12 alternatives of two have that many. The final disjunction is
+far shorter."""
 
 STEPS_MAX = 1_000_000
-"""Half a second on a slow core. What comes to 64 clauses seldom takes more than a few thousand."""
+"""Half a second on a slow core. An expression of 64 clauses seldom takes more than a few thousand."""
 
 Clauses = set[int]
 
 
 class TooManyClausesError(Exception):
-    """Multiplied out, an expression goes beyond the bounds."""
+    """The normal form of an expression exceeds the bounds."""
 
 
 class NormalForm:
-    """The keywords of one expression, and how its disjunctions are put together."""
+    """Keywords of one expression, and operations on its disjunctions."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -46,18 +47,21 @@ class NormalForm:
         return {1 << 2 * number + is_excluded}
 
     def any_of(self, parts: Iterable[Clauses]) -> Clauses:
-        """Return what matches one part at least."""
+        """Return a disjunction that matches if at least one part matches."""
         return self._absorbed(set().union(*parts))
 
     def all_of(self, parts: Iterable[Clauses]) -> Clauses:
-        """Return what matches all parts. The shortest first: what has it absorbs others."""
+        """Return a disjunction that matches if all parts match.
+
+        The shortest part comes first: its clauses absorb others.
+        """
         found = {0}
         for part in sorted(parts, key=len):
             found = self._product(found, part)
         return found
 
     def clauses(self, found: Clauses) -> tuple[Clause, ...]:
-        """Return clauses with their keywords, sorted."""
+        """Return clauses as keywords, sorted."""
         keywords = list(self._numbers)
 
         def chosen(bits: int) -> frozenset[str]:
@@ -77,7 +81,7 @@ class NormalForm:
         return self._absorbed(found)
 
     def _absorbed(self, clauses: Clauses) -> Clauses:
-        """Drop each clause that has all bits of another one, which then has fewer."""
+        """Drop each clause that has all bits of another, smaller clause."""
         kept: list[int] = []
         for _, alike in groupby(sorted(clauses, key=int.bit_count), key=int.bit_count):
             shorter = tuple(kept)

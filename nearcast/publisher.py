@@ -1,4 +1,4 @@
-"""A publisher: posts objects, takes them back."""
+"""A publisher: publishes and retracts objects."""
 
 from __future__ import annotations
 
@@ -17,48 +17,50 @@ from nearcast.transport.publish_stream import PublishStream
 from nearcast.v1 import objects_pb2, publisher_service_pb2
 
 _OBJECTS_MAX = 1000
-"""Objects in one request, the server's default limit: a longer list goes in several."""
+"""Objects in one request, the server's default limit. A longer list is sent in several requests."""
 
 _REQUEST_BYTES_MAX = 4_000_000
-"""Bytes of objects in one request, a little less than the server takes."""
+"""Bytes of objects in one request, a little less than the server's limit."""
 
 _TRIES_MAX = 5
-"""How often a request whose objects all have keys is sent again after a broken stream."""
+"""Attempts for a request whose objects all have keys, if the stream breaks."""
 
 
 _ACCEPTED = "nearcast-accepted"
-"""In the initial metadata of a stream that the server has taken on."""
+"""Key in the initial metadata of a stream that the server has accepted."""
 
 
 class Publisher:
-    """Publishes over one stream, kept open. Made by `Client.publisher`."""
+    """Publishes objects over one stream, which it keeps open. `Client.publisher` creates it."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._stream: PublishStream | None = None
         self._opening = asyncio.Lock()
         self._closed = False
-        self._is_known = False  # the server has answered before: it is worth waiting for
+        self._is_known = False  # the server has responded before, so the publisher waits for it
 
     async def publish(self, objects: GeoObject | Iterable[GeoObject]) -> list[int]:
-        """Post objects; return their ids in order, once they are on the server's disk.
+        """Publish objects; return their ids in order, once the objects are on the server's disk.
 
-        Up to 1,000 objects, of 4 MB at most, are accepted or refused together; a longer list goes in
-        several requests, each on its own. Many tasks may publish at once: their requests go out as they
-        come, and those that meet in the server share the cost of a commit.
+        The server accepts or refuses up to 1,000 objects of 4 MB together. The SDK sends a longer list in
+        several requests, each of which is accepted or refused separately. Many tasks may publish at the
+        same time. Their requests are sent at once, and the requests that the server processes together
+        share the cost of a commit.
 
-        If the connection breaks before the answer, a request is sent again when all its objects have
-        keys, which makes that safe. A request that comes too early (`Reason.RATE_LIMITED`) is sent again
-        when the server has said. A server that is stopping or starting, or that is gone before it has
-        seen the request, is waited for, up to a minute.
+        If the connection breaks before the response, the SDK retries a request whose objects all have
+        keys, which make the retry safe. It retries a request that came too early (`Reason.RATE_LIMITED`)
+        at the time that the server gives. It waits up to a minute for a server that is stopping or
+        starting, or that vanished before it received the request.
 
         Raises
         ------
         RefusedError
-            If an object is refused, naming it, the field, the value and the limit.
+            If the server refuses an object; the error names the object, the field, the value and the
+            limit.
         UnavailableError
-            If the server cannot be reached, or the connection broke and it is not known whether the
-            objects were accepted. A publisher that has not published before does not wait for a server
+            If the server cannot be reached, or the connection broke and it is unknown whether the server
+            accepted the objects. A publisher that has not published before does not wait for a server
             that cannot be reached.
         """
         self._require_open()
@@ -72,19 +74,19 @@ class Publisher:
         return ids
 
     async def retract(self, *ids: int, key: str | None = None, keys: Iterable[str] | None = None) -> None:
-        """Take objects back, all or none.
+        """Retract objects, all or none.
 
         Parameters
         ----------
         ids
-            Their ids, as `publish` returned them.
+            Ids of objects, from `publish`.
         key, keys
-            The publisher's own keys (`GeoObject.key`) of further objects: one, or several.
+            The publisher's keys (`GeoObject.key`) of further objects: one key, or several.
 
         Raises
         ------
         RefusedError
-            If one of them is not alive (any more), or is another publisher's, naming it.
+            If one of the objects is not alive, or belongs to another publisher; the error names it.
         """
         self._require_open()
         request = retract_request(ids, key, keys)
@@ -102,7 +104,7 @@ class Publisher:
         )
 
     def rebuild(self) -> None:
-        """Let go of the stream: the line is a new one."""
+        """Drop the stream after the client has reconnected."""
         self._drop_stream()
 
     async def close(self) -> None:
@@ -124,7 +126,7 @@ class Publisher:
         request: publisher_service_pb2.PublishRequest,
         wait_for_ready: bool,  # noqa: FBT001 - `patiently` says it
     ) -> Iterable[int]:
-        """Ask once; on another stream if the first turns out to have ended before."""
+        """Send the request once; use another stream if the first one had ended before."""
         stream = await self._opened(wait_for_ready)
         try:
             response = await stream.ask(request)
@@ -136,7 +138,7 @@ class Publisher:
         return response.ids
 
     async def _opened(self, wait_for_ready: bool) -> PublishStream:  # noqa: FBT001
-        """Return the stream, a new one if the last has ended. One of many that ask opens it."""
+        """Return the stream; open a new one if the last has ended. Concurrent callers share it."""
         async with self._opening:
             self._require_open()
             if self._stream is None or self._stream.has_ended:
@@ -157,7 +159,7 @@ class Publisher:
             return self._stream
 
     async def _accepted(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
-        """Open a stream and wait until the server has taken it on: then it answers, or says why not."""
+        """Open a stream, and wait until the server has accepted it; raise its error if it refuses."""
         metadata = await self._channel.metadata()
         self._require_open()
         call = self._channel.publishers.Publish(metadata=metadata, wait_for_ready=wait_for_ready)
@@ -165,7 +167,7 @@ class Publisher:
         try:
             is_accepted = _ACCEPTED in (await call.initial_metadata() or ())
             if not is_accepted:
-                await call.read()  # raises why
+                await call.read()  # raises the reason
         finally:
             if not is_accepted:
                 call.cancel()
@@ -185,7 +187,7 @@ _Objects = list[objects_pb2.NewObject]
 
 
 def _requests_of(messages: Sequence[objects_pb2.NewObject]) -> Iterator[_Objects]:
-    """Yield the objects of each request; none are a request, too, which is refused."""
+    """Yield the objects of each request. An empty list is one request, which the server refuses."""
     chunk: _Objects = []
     size = 0
     for message in messages:
@@ -199,7 +201,7 @@ def _requests_of(messages: Sequence[objects_pb2.NewObject]) -> Iterator[_Objects
 
 
 def _require_wanted() -> None:
-    """Raise CancelledError if it was the caller who cancelled, and not a stream that was let go."""
+    """Raise CancelledError if the caller's task was cancelled, and not the stream only."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

@@ -1,7 +1,8 @@
-"""When two specs ask for the same: compared by what the server makes of them.
+"""Compare specs by the normal form that the server gives them.
 
-A text and the clauses that come back are equal, keywords in any case, a position given as a list and as
-a tuple. What cannot be read is compared as it is: the server refuses it.
+A text equals the clauses that the server returns for it. The case of keywords does not matter, nor does
+it matter whether a position is a list or a tuple. Values that cannot be normalised are compared as they
+are; the server refuses them.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from nearcast.milliseconds import milliseconds
 from safe_region.keywords import normalised_keyword
 
 _TEXTS_MAX = 256
-"""Clauses kept of texts that were read: comparing does not parse again."""
+"""Parsed texts in the cache of clauses."""
 
 
 def spec_key(spec: Any) -> tuple[object, ...]:  # noqa: ANN401 - a dataclass of any kind of spec
-    """Return what is equal for specs that ask for the same."""
+    """Return a key that is equal for specs that request the same result."""
     found: list[object] = []
     for field in fields(spec):
         value = getattr(spec, field.name)
@@ -36,7 +37,7 @@ def spec_key(spec: Any) -> tuple[object, ...]:  # noqa: ANN401 - a dataclass of 
 
 
 def expression_text(expression: str | Collection[str] | Collection[Clause]) -> str:
-    """Return an expression as a text in quotes; what is none as it is."""
+    """Return an expression as a text in quotes; return the `repr` of any other value."""
     try:
         return repr(expression if isinstance(expression, str) else text_of(clauses_of(expression)))
     except (RefusedError, TypeError, ValueError):
@@ -79,7 +80,7 @@ def _range(where: Any) -> Hashable:  # noqa: ANN401
 
 
 def _frozen(value: Any) -> Hashable:  # noqa: ANN401
-    """Return positions and rings as tuples of numbers."""
+    """Return positions and rings as nested tuples of numbers."""
     return value if value is None or isinstance(value, int | float) else tuple(map(_frozen, value))
 
 
@@ -91,4 +92,4 @@ _NORMAL: dict[str, Callable[[Any], object]] = {
     "window": _window,
     "moving": bool,
 }
-"""By the name of the field; others are compared as they are."""
+"""Normalising functions by the name of the field. Other fields are compared as they are."""

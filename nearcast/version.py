@@ -1,4 +1,4 @@
-"""Which version of nearcast this is."""
+"""Installed version of nearcast."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 UNKNOWN = "unknown"
-"""Of a copy of the source that is not installed."""
+"""Version of a copy of the source that is not installed."""
 _DISTRIBUTIONS = ("nearcast", "nearcast-sdk")
-"""The whole project, and the SDK alone."""
+"""Distributions: the whole project, and the SDK alone."""
 
 
 def installed_version() -> str:
-    """Return the version that is installed."""
+    """Return the installed version, or `UNKNOWN`."""
     for distribution in _DISTRIBUTIONS:
         with suppress(PackageNotFoundError):
             return version(distribution)

@@ -1,4 +1,4 @@
-"""`nearcast bench`, a command for each benchmark."""
+"""`nearcast bench`: commands of the benchmarks."""
 
 from cli.bench.group import bench
 

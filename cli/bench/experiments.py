@@ -26,7 +26,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(name="list", epilog="Example: nearcast bench list lamps/table-3")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 def list_(names: Sequence[str]) -> None:
-    """List the experiments, or tell all about some: parameters, variants, metrics.
+    """List the experiments, or describe some of them: parameters, variants, metrics.
 
     NAME is an experiment, or a suite for all of its experiments.
     """
@@ -82,8 +82,8 @@ def run(
     """Run experiments, audited by sample against the definition.
 
     NAME is an experiment, or a suite for all of its experiments. Real data is read from the folder that
-    the variable NEARCAST_DATA names; the data set synthetic needs none. The status is 1 if a list was
-    wrong, memory rose, or an experiment could not be run.
+    the variable NEARCAST_DATA names; the data set synthetic needs none. The status is 1 if a result was
+    wrong, memory rose, or an experiment could not run.
     """
     from bench import catalogue  # noqa: PLC0415 - imports numpy and pydantic
     from bench.errors import BenchError  # noqa: PLC0415
@@ -104,14 +104,14 @@ def run(
 
 
 class _Results:
-    """Results of a run; JSON is written after each experiment, so that an early end loses little."""
+    """Results of a run. JSON is written after each experiment, so that an early end loses little."""
 
     def __init__(self, json_path: Path | None, plot: Path | None) -> None:
         self._json_path, self._plot = json_path, plot
         self._done: list[tuple[Named, Result]] = []
 
     def add(self, experiment: Named, result: Result) -> None:
-        """Show a result, and write it."""
+        """Print a result, and write it."""
         self._done.append((experiment, result))
         click.echo(f"{result.experiment}: {result.what}")
         for line in [result.error] if result.error else result.table():
@@ -122,7 +122,7 @@ class _Results:
             results.write(self._json_path, [one for _, one in self._done], sys.argv[1:])
 
     def finish(self) -> None:
-        """Draw, and end with the status."""
+        """Draw the results, and exit with the status."""
         found = [one for _, one in self._done]
         if self._plot is not None:
             from bench import pictures  # noqa: PLC0415 - an extra
@@ -140,7 +140,7 @@ class _Results:
 
 
 def _result(runner: Runner, one: Named, *, is_only: bool) -> Result:
-    """Run an experiment; where it is not the only one, the others go on after one that fails."""
+    """Run an experiment. If it fails and is not the only one, the others still run."""
     from bench.errors import BenchError  # noqa: PLC0415
 
     try:
@@ -149,17 +149,17 @@ def _result(runner: Runner, one: Named, *, is_only: bool) -> Result:
         if is_only:
             raise
         if not isinstance(error, BenchError):
-            traceback.print_exc()  # a mistake of ours
+            traceback.print_exc()  # a defect of the benchmark
         return runner.failed(one, str(error))
 
 
 def _values(settings: Sequence[str], chosen: Sequence[Named]) -> dict[str, tuple[str | None, ...]]:
-    """Take settings apart.
+    """Parse settings.
 
     Raises
     ------
     BenchError
-        If one has no value, or names no parameter of an experiment.
+        If a setting has no value, or does not name a parameter of an experiment.
     """
     from bench.errors import BenchError  # noqa: PLC0415
 
@@ -178,7 +178,7 @@ def _values(settings: Sequence[str], chosen: Sequence[Named]) -> dict[str, tuple
 
 
 def _describe(chosen: Sequence[Named]) -> None:
-    """Show experiments, and what their suites have in common."""
+    """Print experiments, and the common description of their suites."""
     from bench.runner import benchmark_of  # noqa: PLC0415
 
     for suite in dict.fromkeys(one.suite.name for one in chosen):
@@ -205,7 +205,7 @@ def _units(metrics: Any) -> str:  # noqa: ANN401 - a mapping
 
 
 def _parameters(model: type[BenchParameters], reduced: Any) -> list[str]:  # noqa: ANN401
-    """Return a line a parameter: name, default, limits, meaning."""
+    """Return a line for each parameter: name, default, limits, meaning."""
     from simulator.parameters.declared import bounds  # noqa: PLC0415
 
     lines = []

@@ -34,8 +34,8 @@ _COUNT = click.IntRange(1, 10_000_000)
 def draw_file(subscriptions_path: Path, objects_path: Path, **drawn: Any) -> None:  # noqa: ANN401
     """Draw files for `nearcast bench match-file`: boolean subscriptions, and objects.
 
-    A subscription takes 1 to 5 keywords of a random object, and a rectangle about it. The same options
-    draw the same files. What is there is overwritten.
+    A subscription has 1 to 5 keywords of a random object, and a rectangle about the object. The same
+    options draw the same files. Existing files are overwritten.
     """
     from bench.ap_tree.experiments import ApTreeParameters  # noqa: PLC0415
     from bench.match_file.draw import draw_files  # noqa: PLC0415
@@ -67,12 +67,12 @@ def match_file(
 ) -> None:
     """Match a file of boolean subscriptions with a file of objects.
 
-    Each line of SUBS.tsv is `id x1 y1 x2 y2 keyword,keyword,...`, a closed rectangle and what is
-    required; each of OBJECTS.tsv is `id x y keyword,keyword,...`. Tabs are between the fields;
-    coordinates are on a plane, in any unit. Keywords are compared letter by letter.
+    Each line of SUBS.tsv is `id x1 y1 x2 y2 keyword,keyword,...`, a closed rectangle and the required
+    keywords. Each line of OBJECTS.tsv is `id x y keyword,keyword,...`. Tabs separate the fields.
+    Coordinates are on a plane, in any unit. Keywords are compared letter by letter.
 
-    Indexes: those of the server (naive, ap-tree, inverted-grid, iq-tree-subscriptions, rq-tree) and what
-    one would take instead: dict and numba-dict (keyed by rarest keyword and cell) and strtree (shapely).
+    Indexes: those of the server (naive, ap-tree, inverted-grid, iq-tree-subscriptions, rq-tree) and
+    alternatives: dict and numba-dict (keyed by rarest keyword and cell) and strtree (shapely).
     """
     from bench.match_file.run import match_files  # noqa: PLC0415
     from index.catalogue import DEFAULT_CLAUSE_INDEX  # noqa: PLC0415

@@ -10,7 +10,7 @@ from cli.bench.files import draw_file, match_file
 
 @click.group()
 def bench() -> None:
-    """Measure: the papers' experiments and the peers, audited by sample against the oracle.
+    """Run the papers' experiments and peers as benchmarks, audited by sample against the oracle.
 
     Real data is read from the folder that the variable NEARCAST_DATA names; the data set synthetic needs
     none. The papers are cited in docs/performance.md.

@@ -1,1 +1,1 @@
-"""Commands of `nearcast simulate`: what else is done with simulations."""
+"""Subcommands of `nearcast simulate`."""

@@ -16,11 +16,11 @@ from cli.spark_options import SparkChoice, spark_options
 @click.argument("folder", type=Folder(exists=True))
 @spark_options("local[*]")
 def check(folder: Path | str, spark: SparkChoice) -> None:
-    """Check that a simulation is what it says. Exits with status 1 if it is not.
+    """Check that a simulation is consistent. Exits with status 1 if it is not.
 
-    Every position lies on its road, nobody is faster than road, class and device allow, ticks have no
-    gaps, turns are allowed, ids are there, and tables have as many rows as were made. Runs on Spark. The
-    FOLDER may be a URI of a file system that Spark has.
+    Every position lies on its road, no device is faster than road, class and device allow, ticks have no
+    gaps, turns are allowed, ids exist, and tables have as many rows as were created. Runs on Spark. The
+    FOLDER may be a URI of a file system that Spark supports.
     """
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.checks.check import check as run  # noqa: PLC0415

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 def describe(
     folder: Path | str, plots: Path | None, beside: Path | str | None, spark: SparkChoice
 ) -> None:
-    """Say what a simulation amounts to: counts, speeds, lengths; and draw it.
+    """Describe a simulation: counts, speeds, lengths; and draw it.
 
-    The FOLDER may be a URI of a file system that Spark has.
+    The FOLDER may be a URI of a file system that Spark supports.
     """
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.session import simulator_session  # noqa: PLC0415
@@ -62,7 +62,7 @@ def describe(
 
 
 def _show_tables(simulation: Simulation) -> None:
-    """Say how large tables are, and how long they took."""
+    """Print the sizes of the tables, and the time that each took."""
     from simulator import schemas  # noqa: PLC0415
     from simulator.stages import read_mark  # noqa: PLC0415
 
@@ -80,7 +80,7 @@ def _show_tables(simulation: Simulation) -> None:
 
 
 def _show_rate(simulation: Simulation) -> None:
-    """Say how many positions a second were made, from roads to Parquet."""
+    """Print the number of positions created per second, from roads to Parquet."""
     from simulator.stages import read_mark  # noqa: PLC0415
 
     mark = read_mark(simulation.path, "trajectories")
@@ -90,7 +90,7 @@ def _show_rate(simulation: Simulation) -> None:
 
 
 def _show_classes(found: Figures) -> None:
-    """Say what devices of each class do."""
+    """Print figures about the devices of each class."""
     columns = ("devices", "positions", "moving", "km", "median km/h", "95 % km/h")
     click.echo(f"{'class':<14}" + "".join(f"{one:>14}" for one in columns))
     for name, one in found.classes.items():

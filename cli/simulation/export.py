@@ -41,8 +41,8 @@ def export(
 ) -> None:
     """Export tables of a simulation for programs that draw maps: GeoJSON or GeoParquet 1.1.
 
-    In degrees of WGS84. Maps on a plane lie about 0 degrees of longitude and latitude. The FOLDER may be
-    a URI of a file system that Spark has.
+    Positions are in degrees of WGS84. Maps on a plane lie about 0 degrees of longitude and latitude. The
+    FOLDER may be a URI of a file system that Spark supports.
     """
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.export.features import features  # noqa: PLC0415

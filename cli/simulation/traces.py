@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _KEPT = "kept"
 _KEPT_SHARE_MIN = 0.5
-"""With a smaller share of all points something else is wrong than receivers."""
+"""If a smaller fraction of the points is kept, the cause is not the receivers."""
 
 
 def _model() -> type[TraceParameters]:
@@ -49,9 +49,9 @@ def traces(
     spark: SparkChoice,
     **parameters: Any,  # noqa: ANN401
 ) -> None:
-    """Make a simulation from real traces: GPX, CSV or Parquet files.
+    """Create a simulation from real traces: GPX, CSV or Parquet files.
 
-    Points are cleaned and cut where nothing is heard for a while; what is left becomes positions at a
+    The command cleans the points, splits traces at gaps in time, and converts the rest to positions at a
     fixed period, on the roads of --map if there is one.
     """
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
@@ -81,7 +81,7 @@ def traces(
 
 
 def dropped(report: TraceReport) -> str | None:
-    """Return a sentence if most points were dropped: then columns mean something else, most likely."""
+    """Return a sentence if most points were dropped: the likely cause is a wrong choice of columns."""
     kept = report.verdicts.get(_KEPT, 0)
     if kept >= _KEPT_SHARE_MIN * report.points:
         return None
@@ -94,7 +94,7 @@ def dropped(report: TraceReport) -> str | None:
 
 
 def report_lines(report: TraceReport) -> list[str]:
-    """Return what became of traces, in lines for people."""
+    """Return lines about the outcome for the traces."""
     lines = [f"{report.points} points read"]
     lines += [f"  {count} {text}" for text, count in report.verdicts.items()]
     if report.short:

@@ -1,4 +1,4 @@
-"""`nearcast stream`, a command for each thing that is done with a job."""
+"""`nearcast stream`: commands of the stream job."""
 
 from cli.stream.group import stream
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SLICE_S = 5
 _WHOLE = ("hashing", "location")
 _FILL_S = 8.0
-"""Before the second file comes: the first has what is there at the beginning."""
+"""Seconds before the second file: the first one has the initial contents."""
 
 
 @click.command()
@@ -70,11 +70,11 @@ def demo(
     seed: int,
     out: Path,
 ) -> None:
-    """See the distributed system: a city's messages come, results change, all stays exact.
+    """Run the distributed system: messages of a city arrive, results change and stay exact.
 
-    Simulates a generated city, lets its messages come file by file, keeps its subscriptions, top-k and
-    boolean, right with the job of `nearcast stream run`, and compares results with the definition. Exits
-    with status 1 when a single one differs.
+    Simulates a generated city, and feeds its messages file by file to the job of `nearcast stream run`,
+    which keeps the results of its top-k and boolean subscriptions exact. Compares the results with the
+    definition. Exits with status 1 if a single result differs.
     """
     from feeds.spark import spark_session  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
@@ -88,7 +88,7 @@ def demo(
             seed=seed,
             arrivals_per_s=arrivals_per_s,
             subscriptions_per_device=10,
-            # Only the top-k ones may have replicas.
+            # Only top-k subscriptions may have replicas.
             boolean_share=0.4 if mechanism in _WHOLE else 0.0,
             stationary_share=1.0,
             window_share=0.0,
@@ -113,7 +113,7 @@ def _run(
     partitions: int,
     mechanism: str,
 ) -> Audit:
-    """Let the job run while files come; compare its results when it has read them all."""
+    """Run the job while files arrive; compare its results when it has read all files."""
     from feeds.storage import Stored  # noqa: PLC0415
     from streaming.job import start, stopped  # noqa: PLC0415
     from streaming.parameters import StreamParameters  # noqa: PLC0415
@@ -146,7 +146,7 @@ def _run(
 
 @contextmanager
 def _feeding(feeds: Path, live: Path, pause_s: float) -> Iterator[threading.Thread]:
-    """Let the files of feeds come to folders, one after the other, in a thread."""
+    """Link the files of feeds into folders one after the other, in a thread."""
     for name in ("subscriptions", "messages"):
         (live / name).mkdir(parents=True)
     stop = threading.Event()

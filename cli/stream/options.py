@@ -1,4 +1,4 @@
-"""What commands of `nearcast stream` have in common: types of values, options, a session of Spark."""
+"""Common parts of the commands of `nearcast stream`: types of values, options, a session of Spark."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MECHANISMS = ("hashing", "location", "keyword", "prefix", "spatial-first", "keyword-first")
-"""Those of `streaming.distribution`, which is imported when it is needed."""
+"""Names of the mechanisms of `streaming.distribution`, which is imported when it is needed."""
 MASTER = "local[*,4]"
-"""All cores, and what fails is tried again: with local[*] it would not be."""
+"""All cores, and failed tasks are retried, which they are not with local[*]."""
 _DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def _milliseconds(text: str) -> int:
-    """Return how long a time with its unit is, 0 if it is none."""
+    """Parse a time with its unit; return it in milliseconds, or 0 if it is not valid."""
     found = _DURATION.fullmatch(text)
     return int(found[1]) * _UNITS_MS[found[2]] if found else 0
 
@@ -38,7 +38,7 @@ class Window(click.ParamType[Any]):
     name = "COUNT|TIME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Read it."""
+        """Convert the text of the argument."""
         from streaming.partition.window import WindowSize  # noqa: PLC0415
 
         if isinstance(value, WindowSize):
@@ -59,7 +59,7 @@ class Duration(click.ParamType[Any]):
     name = "TIME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Read it."""
+        """Convert the text of the argument."""
         if isinstance(value, int):
             return value
         if duration_ms := _milliseconds(str(value).strip()):
@@ -73,7 +73,7 @@ class Feed(click.ParamType[Any]):
     name = "FOLDER|redis://..."
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Read it."""
+        """Convert the text of the argument."""
         from feeds.redis.address import AddressError, RedisAddress, is_redis  # noqa: PLC0415
 
         if not is_redis(str(value)):
@@ -85,12 +85,12 @@ class Feed(click.ParamType[Any]):
 
 
 class Area(click.ParamType[Any]):
-    """A rectangle in degrees, or that of a simulation; the URI of one is read by `area_at` later."""
+    """A rectangle in degrees, or the area of a simulation; `area_at` reads the area of a URI later."""
 
     name = "LON,LAT,LON,LAT|FOLDER"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Read it."""
+        """Convert the text of the argument."""
         from safe_region.frame import Area, Frame  # noqa: PLC0415
 
         if isinstance(value, Area) or is_uri(value):
@@ -114,7 +114,7 @@ SPARK_OPTIONS = spark_options(MASTER)
 MEMORY_OPTION = click.option(
     "--memory",
     type=LocalPath(file_okay=False),
-    default=Path("/dev/shm"),  # noqa: S108 - a folder for each job, of its own
+    default=Path("/dev/shm"),  # noqa: S108 - each job has a separate folder
     show_default=True,
     help="Folder on a file system in memory, where indexes lie between batches.",
 )

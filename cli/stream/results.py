@@ -1,4 +1,4 @@
-"""`nearcast stream lists`, `compact`, `audit` and `release`: what is done with a job's results."""
+"""`nearcast stream lists`, `compact`, `audit` and `release`: commands for the results of a job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cli.stream.options import CHECKPOINT_OPTION, MEMORY_OPTION, OUT_OPTION, SPA
 )
 @SPARK_OPTIONS
 def lists(out: Path, batch: int | None, to: Path, spark: SparkChoice) -> None:
-    """Write the present results of a job: subscription, object, score."""
+    """Write the current results of a job: subscription, object, score."""
     from streaming.result.lists import lists as table  # noqa: PLC0415
     from streaming.result.manifest import ResultError  # noqa: PLC0415
 
@@ -41,9 +41,9 @@ def lists(out: Path, batch: int | None, to: Path, spark: SparkChoice) -> None:
 )
 @SPARK_OPTIONS
 def compact(out: Path, spark: SparkChoice, *, remove_changes: bool) -> None:
-    """Write the present results beside the changes, so that none of before need be read again.
+    """Write the current results beside the changes, so that earlier changes need not be read again.
 
-    The job may be running. `nearcast stream lists` begins with what is written here.
+    The job may be running. `nearcast stream lists` starts from these results.
     """
     from streaming.result.lists import compact as compacted  # noqa: PLC0415
     from streaming.result.manifest import ResultError  # noqa: PLC0415
@@ -60,7 +60,7 @@ def compact(out: Path, spark: SparkChoice, *, remove_changes: bool) -> None:
 @click.option("--seed", type=int, default=1, show_default=True, help="Which ones.")
 @SPARK_OPTIONS
 def audit(out: Path, checkpoint: Path, sample: int, seed: int, spark: SparkChoice) -> None:
-    """Compare present results of a job with the definition, for which the feeds must be there."""
+    """Compare the current results of a job with the definition, for which the feeds must exist."""
     from streaming.plan import PlanError  # noqa: PLC0415
     from streaming.result.audit import audit as audited  # noqa: PLC0415
     from streaming.result.manifest import ResultError  # noqa: PLC0415
@@ -78,10 +78,10 @@ def audit(out: Path, checkpoint: Path, sample: int, seed: int, spark: SparkChoic
 @CHECKPOINT_OPTION
 @SPARK_OPTIONS
 def rebalance(checkpoint: Path, spark: SparkChoice) -> None:
-    """Ask a running job to divide its subscriptions anew, by who subscribes now.
+    """Request a running job to rebalance its current subscriptions.
 
-    It does so behind its next batch; one that does not run, behind its first when it is started. For
-    another number of partitions or mechanism stop it, and start it with --rebalance.
+    The job does it after its next batch, or if it is not running, after its first batch. For another
+    number of partitions or another mechanism, stop the job and start it with --rebalance.
     """
     from feeds.storage import Stored  # noqa: PLC0415
     from streaming.plan import PlanError  # noqa: PLC0415
@@ -97,7 +97,7 @@ def rebalance(checkpoint: Path, spark: SparkChoice) -> None:
 @MEMORY_OPTION
 @SPARK_OPTIONS
 def release(checkpoint: Path, memory: Path, spark: SparkChoice) -> None:
-    """Remove from memory the indexes of a job that has ended; if it goes on, it builds them again."""
+    """Remove the indexes of an ended job from memory. If it is started again, it rebuilds them."""
     from feeds.storage import Stored  # noqa: PLC0415
     from streaming.plan import PlanError  # noqa: PLC0415
     from streaming.planning import read_plan  # noqa: PLC0415

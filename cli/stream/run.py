@@ -35,7 +35,7 @@ from index.catalogue import DEFAULT_CLAUSE_INDEX, DEFAULT_SUBSCRIPTION_INDEX
 
 _LOOKED_S = 2.0
 _MISSED_S = 15.0
-"""Without an executor for so long it is said, again and again."""
+"""Seconds without an executor before a message, and between two messages."""
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -168,8 +168,8 @@ def run(
 ) -> None:
     """Keep results of stationary subscriptions exact over a stream of messages, on Spark.
 
-    Reads files of two feeds, writes how results change, a folder a batch. Stopped or killed and started
-    again with the same folders, it goes on where it was: nothing is lost, nothing is there twice.
+    Reads files of two feeds and writes the changes of results, one folder for each batch. If the job is
+    stopped or killed, start it again with the same folders: it continues without loss or duplicates.
     """
     from feeds.causes import cause_of  # noqa: PLC0415
     from feeds.cluster import ClusterError  # noqa: PLC0415
@@ -216,7 +216,7 @@ def _print_line(text: str) -> None:
 
 
 def _compiling(stack: ExitStack) -> Report:
-    """Return what shows how many kernels are compiled, for as long as any are missing."""
+    """Return a report function that shows a bar while kernels are missing."""
     shown: list[Report] = []
 
     def report(done: int, total: int) -> None:
@@ -231,7 +231,7 @@ def _compiling(stack: ExitStack) -> Report:
 
 
 def _rebalance(parameters: StreamParameters, spark: SparkSession, lines: BatchLines) -> None:
-    """Divide the job anew, and say so."""
+    """Rebalance the job, and print it."""
     from streaming.rebalance import rebalance  # noqa: PLC0415
 
     with Console(stderr=True).status("dividing the job anew"):
@@ -243,7 +243,7 @@ def _rebalance(parameters: StreamParameters, spark: SparkSession, lines: BatchLi
 
 
 class ExecutorWatch:
-    """Says when a cluster has no executor, for which a job waits."""
+    """Prints a message when a cluster has no executor and the job waits for one."""
 
     def __init__(self, spark: SparkSession) -> None:
         from feeds.cluster import executor_count, is_local  # noqa: PLC0415
@@ -256,7 +256,7 @@ class ExecutorWatch:
         self._next_s = self._last_s = time.monotonic()
 
     def look(self) -> None:
-        """Look now and then."""
+        """Check the number of executors, if the next check is due."""
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
@@ -270,14 +270,14 @@ class ExecutorWatch:
 
 
 class BatchLines:
-    """Says what became of each batch."""
+    """Prints the outcome of each batch."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._last_s = time.monotonic()
 
     def rebalanced(self, done: Rebalanced, seconds: float | None = None) -> None:
-        """Say that the job was divided again."""
+        """Print that the job was rebalanced."""
         took = "" if seconds is None else f", a pause of {seconds:.1f} s"
         text = (
             f"rebalanced: {done.subscriptions:,} subscriptions, {done.before} partitions -> {done.after}"
@@ -285,7 +285,7 @@ class BatchLines:
         self._console.print(text + took, highlight=False, soft_wrap=True)
 
     def __call__(self, batch: Batch) -> None:
-        """Say it."""
+        """Print a line about a batch."""
         now_s = time.monotonic()
         spent_s, self._last_s = now_s - self._last_s, now_s
         published = batch.counts.get("published", 0)

@@ -1,1 +1,1 @@
-"""Hosts of a cluster: looked at before work begins, and small tasks on all of them."""
+"""Hosts of a cluster: checks before work starts, and small tasks on all hosts."""

@@ -1,7 +1,7 @@
-"""Hosts looked at before work begins: what would fail in every task, or wait, is said at once.
+"""Check the hosts of a cluster before work starts, for errors that would make every task fail or wait.
 
-Each slot of the cluster runs one small task, which says whether its host has the same Python, the same
-libraries and the same program, room in memory, and the folders that all share.
+Each slot of the cluster runs one small task. It reports whether its host has the same Python, the same
+libraries and the same program, free memory, and the shared folders.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from feeds.hosts.slots import on_all_slots
 from feeds.storage import Stored, Where
 
 PROBED_S = 30.0
-"""Hosts respond by then, or there is an error."""
+"""Time for the hosts to respond, before there is an error."""
 MEMORY_BYTES_MIN = 64 << 20
-"""Room in memory that a host must have, whatever the job."""
+"""Free memory that a host must have for any job."""
 _PAUSE_S = 0.3
 _SHOWN = 10
 
@@ -36,21 +36,21 @@ def check_hosts(
     written: Sequence[Where] = (),
     memory: Path | None = None,
 ) -> list[str]:
-    """Require that all hosts of a cluster can do their part; return their names.
+    """Require that all hosts of a cluster are ready for a job; return their names.
 
     Parameters
     ----------
     spark
         The session, of a cluster whose executors are registered.
     read, written
-        Folders that all hosts must see: those that are only read, and those that are written to.
+        Folders that all hosts must see: folders that are only read, and folders that are written to.
     memory
-        A folder on a file system in memory that each host must have; None for none.
+        A folder on a file system in memory that each host must have; None if not needed.
 
     Raises
     ------
     ClusterError
-        If one cannot; or they do not say so in half a minute.
+        If a host is not ready, or the hosts do not respond within half a minute.
     """
     with ExitStack() as stack:
         probe = host_probe.Probe(
@@ -72,7 +72,7 @@ def check_hosts(
 
 @contextmanager
 def _by_value() -> Iterator[None]:
-    """Send the probe as it is, not by its name."""
+    """Serialise the probe by value, not by name."""
     cloudpickle.register_pickle_by_value(host_probe)  # type: ignore[no-untyped-call]
     try:
         yield
@@ -82,7 +82,7 @@ def _by_value() -> Iterator[None]:
 
 @contextmanager
 def _marked(folder: Stored) -> Iterator[tuple[str, str]]:
-    """Have a file in a folder for a while; yield its URI, as tasks read it, and what it has."""
+    """Create a temporary file in a folder; yield its URI for tasks, and its contents."""
     file, text = folder / f".nearcast-{secrets.token_hex(8)}", secrets.token_hex(8)
     file.create(text.encode())
     try:
@@ -92,6 +92,6 @@ def _marked(folder: Stored) -> Iterator[tuple[str, str]]:
 
 
 def _local(folder: Stored) -> str:
-    """Return the path of a folder that hosts must have mounted; nothing of one that lies elsewhere."""
+    """Return the path of a folder that hosts must have mounted; empty for another file system."""
     uri = urlparse(folder.resolved())
     return unquote(uri.path) if uri.scheme == "file" else ""

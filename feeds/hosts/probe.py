@@ -1,7 +1,7 @@
-"""What an executor says of its host.
+"""The check of a host that an executor runs.
 
-The module is sent there as it is, for this package may be missing there: at its top it imports nothing
-but the standard library.
+The driver sends this module by value, since the package may be missing on the host. At the top it imports
+the standard library only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 
 class Report(NamedTuple):
-    """What is wrong with a host, if anything."""
+    """Errors of a host; an empty list if there are none."""
 
     host: str
     errors: list[str]
@@ -25,22 +25,22 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True)
 class Probe:
-    """What a host must have.
+    """Requirements of a host, and their check.
 
     Parameters
     ----------
     versions
-        Of packages, by name.
+        Versions of packages, by name.
     program
-        The digest of the program.
+        Digest of the program.
     memory, memory_bytes
-        A folder, and how much must be free there; no folder if it is empty.
+        A folder, and the bytes that must be free there; empty for no folder.
     folders
-        Those that must be there.
+        Folders that must exist.
     marks
-        URIs of files that must be there, and what they have: so a folder is known to be the driver's.
+        Contents of files that must exist, by URI. They show that a folder is the driver's folder.
     pause_s
-        How long a task takes at least, so that no slot gets two while another has none.
+        Shortest time of a task, so that no slot gets two tasks while another has none.
     """
 
     versions: Mapping[str, str]
@@ -52,7 +52,7 @@ class Probe:
     pause_s: float
 
     def __call__(self, _: Iterable[object]) -> Iterator[Report]:
-        """Yield what is wrong here; what a task of Spark runs."""
+        """Yield the report of this host. A task of Spark calls this method."""
         time.sleep(self.pause_s)
         checks = self._libraries, self._program, self._memory, self._folders
         yield Report(platform.node(), [line for check in checks for line in check()])

@@ -1,4 +1,4 @@
-"""Which program this is: what all hosts of a cluster must have alike."""
+"""Identity of the program: all hosts of a cluster must have the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LIBRARIES = ("pyspark", "numpy", "numba", "pyarrow")
 
 
 def source_digest() -> str:
-    """Return a digest of all modules that tasks may run."""
+    """Return a digest of the modules that tasks may run."""
     return digest_of(_PACKAGES)
 
 

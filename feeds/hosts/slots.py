@@ -1,4 +1,4 @@
-"""Small tasks on all hosts of a cluster: one on every slot."""
+"""Run small tasks on all hosts of a cluster: one on every slot."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def on_all_slots(
     function: Callable[[Iterable[Any]], Iterator[Any]],
     seconds: float | None = None,
 ) -> list[Any]:
-    """Run a task on every slot of a cluster, or of this machine; return what they yield.
+    """Run a task on every slot of a cluster, or of this machine; return the items that tasks yield.
 
     Parameters
     ----------
     spark
         The session.
     function
-        What a task does; it is given nothing.
+        Function of a task; its input is empty.
     seconds
-        How long that may take; None for as long as it takes.
+        Time limit; None for no limit.
 
     Raises
     ------
     ClusterError
-        If that takes more time, or a task fails.
+        If the time limit is exceeded, or a task fails.
     """
     context = spark.sparkContext
     slots = context.defaultParallelism
@@ -44,7 +44,7 @@ def on_all_slots(
         context.setJobGroup(_GROUP, "a task on every slot", interruptOnCancel=True)
         try:
             found.extend(context.parallelize(range(slots), slots).mapPartitions(function).collect())
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is said to the caller
+        except Exception as error:  # noqa: BLE001 - the caller gets any error
             failed.append(error)
 
     thread = InheritableThread(target=run, name=_GROUP)

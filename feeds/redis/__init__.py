@@ -1,4 +1,4 @@
-"""Feeds in Redis Streams: a durable log between processes, of rows in Arrow's format or as JSON."""
+"""Feeds in Redis Streams: durable logs between processes, with rows in Arrow's format or as JSON."""
 
 from feeds.redis.address import AddressError, RedisAddress
 

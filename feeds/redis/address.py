@@ -1,10 +1,10 @@
-"""Where a feed in Redis is.
+"""Addresses of feeds in Redis.
 
     redis://127.0.0.1:6379/0/messages?streams=4
 
-names a server, one of its databases, a feed, and into how many streams the feed is divided:
-`messages:0` to `messages:3`. A password is no part of it, so that addresses may be noted and shown:
-`NEARCAST_REDIS_PASSWORD` in the environment has it, and `NEARCAST_REDIS_USER` a user's name.
+names a server, one of its databases, a feed, and the number of streams of the feed: `messages:0` to
+`messages:3`. An address has no password, so that it may be logged and shown. The environment variable
+`NEARCAST_REDIS_PASSWORD` has the password, and `NEARCAST_REDIS_USER` the name of a user.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 _SCHEMES = ("redis", "rediss")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _HARMLESS = re.compile(r"[a-z]+://[A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]*)*")
-"""No user, no port, no options: what is wrong with an address that has them may be a password."""
+"""Addresses without user, port and options: a wrong address that has one of these may have a password."""
 
 STREAMS_MAX = 1024
 _FORM = "redis://host:port/database/feed?streams=1"
@@ -39,7 +39,7 @@ class RedisAddress:
     feed
         Name of the feed.
     streams
-        Into how many streams it is divided.
+        Number of streams of the feed.
     """
 
     server: str
@@ -48,16 +48,16 @@ class RedisAddress:
 
     @classmethod
     def parse(cls, text: str) -> RedisAddress:
-        """Read an address.
+        """Parse an address.
 
         Raises
         ------
         AddressError
-            If it has not the form of one.
+            If the text does not have the form of an address.
         """
         try:
             parts = urlsplit(text)
-            _ = parts.port  # raises if it is none
+            _ = parts.port  # raises if it is not a port
         except ValueError:
             raise AddressError(f"address{_shown(text)} must be like {_FORM}") from None
         path = parts.path.strip("/").split("/")
@@ -93,18 +93,18 @@ class RedisAddress:
 
 
 def _shown(text: str) -> str:
-    """Return an address for a message, unless there may be a password in it."""
+    """Return an address for a message, unless it may contain a password."""
     return f" is {text}," if _HARMLESS.fullmatch(text) else ""
 
 
 _VARIABLES = {"username": "NEARCAST_REDIS_USER", "password": "NEARCAST_REDIS_PASSWORD"}
 
 BEGIN = "0-0"
-"""Before the first id."""
+"""Id before the first entry."""
 
 
 class Span(NamedTuple):
-    """Entries of a stream: behind one id, up to another."""
+    """Entries of a stream: after one id, up to and including another."""
 
     server: str
     stream: str
@@ -116,7 +116,7 @@ class Span(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Span:
-        """Read what `str` has written."""
+        """Parse the text that `str` returns."""
         where, _, ids = text.partition("#")
         server, _, stream = where.rpartition("/")
         after, _, upto = ids.partition("..")
@@ -124,17 +124,17 @@ class Span(NamedTuple):
 
 
 def is_redis(text: str) -> bool:
-    """Whether a text is meant as an address in Redis, and not as a folder."""
+    """Return whether a text is meant as an address in Redis, and not as a folder."""
     return text.partition("://")[0] in _SCHEMES and "://" in text
 
 
 class Credentials:
-    """What Redis is to be shown. It says nothing of itself, and travels to tasks with what they run.
+    """Credentials for Redis. Their `repr` hides them, and Spark sends them to tasks with the reader.
 
     Parameters
     ----------
     values
-        By the names of Redis' client.
+        Values by the parameter names of Redis' client.
     """
 
     def __init__(self, values: dict[str, str]) -> None:
@@ -145,5 +145,5 @@ class Credentials:
 
     @classmethod
     def of_environment(cls) -> Credentials:
-        """Return those of this process's environment, if there are any."""
+        """Return the credentials of this process's environment, if there are any."""
         return cls({name: value for name, key in _VARIABLES.items() if (value := os.environ.get(key))})

@@ -1,8 +1,8 @@
 """Entries of a stream: rows in Arrow's format (field `arrow`), or as lines of JSON (field `json`).
 
-Programs write the first, many rows an entry; the second is for hands and for other languages. A line
-that cannot be read is a row of nothing, so that whoever judges rows refuses and counts it. An entry that
-cannot be read, or would come to more memory than an entry may, is refused as a whole.
+Programs write Arrow's format, with many rows in an entry. JSON is for people and for other languages. A
+line that cannot be parsed becomes a row of nulls, which the validator of rows refuses and counts. An
+entry that cannot be parsed, or would need more memory than an entry may, is refused as a whole.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from feeds.redis.ipc_messages import ENTRY_ROWS_MAX, require_small_messages
 ARROW, JSON = b"arrow", b"json"
 
 ROWS_MAX = 10_000
-"""Of an entry that is written here: some megabytes."""
+"""Rows of an entry that `Streams.append` writes: some megabytes."""
 
 
 def packed(rows: pa.RecordBatch) -> bytes:
-    """Write rows as bytes."""
+    """Serialise rows to bytes."""
     target = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(target, rows.schema, options=options) as writer:
@@ -33,7 +33,7 @@ def packed(rows: pa.RecordBatch) -> bytes:
 
 
 def rows_of(entry: Mapping[bytes, bytes], schema: pa.Schema) -> pa.RecordBatch:
-    """Return the rows of an entry; a row of nulls, if it cannot be read."""
+    """Return the rows of an entry; a row of nulls if the entry cannot be parsed."""
     try:
         return read_rows(entry, schema)
     except UnreadableError:
@@ -41,12 +41,12 @@ def rows_of(entry: Mapping[bytes, bytes], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def read_rows(entry: Mapping[bytes, bytes], schema: pa.Schema) -> pa.RecordBatch:
-    """Return the rows of an entry; a line that cannot be read is a row of nulls.
+    """Return the rows of an entry; a line that cannot be parsed becomes a row of nulls.
 
     Raises
     ------
     UnreadableError
-        If it cannot be read.
+        If the entry cannot be parsed.
     """
     if ARROW in entry:
         return _of_arrow(entry[ARROW], schema)
@@ -69,7 +69,7 @@ def _of_arrow(data: bytes, schema: pa.Schema) -> pa.RecordBatch:
             for name in schema.names:
                 _require_plain(name, reader.schema.field(name).type)
             table = reader.read_all().select(schema.names)
-        table.validate(full=True)  # else what is broken is read beyond its end
+        table.validate(full=True)  # otherwise reads of broken buffers exceed their ends
         for batch in table.to_batches():
             require_small(batch)
         columns = [table[name].combine_chunks().cast(schema.field(name).type) for name in schema.names]
@@ -79,9 +79,9 @@ def _of_arrow(data: bytes, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _require_plain(name: str, kind: pa.DataType) -> None:
-    """Require that each value of a column lies somewhere of its own, or in a dictionary of texts.
+    """Require that each value of a column is stored separately, or in a dictionary of texts.
 
-    Others, as run-end encoded ones and views, come to any number of bytes when they are made so.
+    Other layouts, such as run-end encoding and views, can expand to any number of bytes.
     """
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind = kind.value_type
@@ -101,7 +101,7 @@ def _require_plain(name: str, kind: pa.DataType) -> None:
 
 
 def _of_json(line: bytes, schema: pa.Schema) -> dict[str, Any]:
-    """Return a row; nothing where a line is none."""
+    """Return the row of a line; empty if the line is not a row."""
     try:
         row = json.loads(line)
         if row.get("payload") is not None:

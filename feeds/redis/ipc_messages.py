@@ -1,8 +1,8 @@
-"""How much the messages of an Arrow stream come to, read from their heads before any is decompressed.
+"""Sizes of the messages of an Arrow stream, read from their headers before they are decompressed.
 
-Each message begins with a table of FlatBuffers that says how many values its columns have and where
-their buffers lie; a compressed buffer begins with the length that it had. What the library would make
-room for is added up here.
+Each message starts with a table of FlatBuffers that has the numbers of values of its columns and the
+positions of their buffers. A compressed buffer starts with its uncompressed length. This module adds up
+the memory that the library would allocate.
 
 Source: Arrow's columnar format ("Serialization and interprocess communication"), `Message.fbs`.
 O(buffers).
@@ -18,7 +18,7 @@ import pyarrow as pa
 from feeds.bounds import BYTES_AT_ONCE_MAX, UnreadableError
 
 ENTRY_ROWS_MAX = 100_000
-"""Of an entry, ten times as many as are written here."""
+"""Rows of an entry: ten times as many as `Streams.append` writes."""
 
 _MESSAGES_MAX = 1_000
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
@@ -31,13 +31,13 @@ _OFFSET_BYTES = 4
 
 
 class _Table(NamedTuple):
-    """A table of FlatBuffers: where in its bytes it lies."""
+    """A table of FlatBuffers, by its position in the bytes."""
 
     data: memoryview
     at: int
 
     def place(self, field: int) -> int:
-        """Return where a field is; 0 if it is absent."""
+        """Return the position of a field; 0 if it is absent."""
         vtable = self.at - _number("<i", self.data, self.at)
         inner = _OFFSET_BYTES + 2 * field
         if inner >= _number("<H", self.data, vtable):
@@ -51,12 +51,12 @@ class _Table(NamedTuple):
         return _number(form, self.data, place) if place else 0
 
     def table(self, field: int) -> _Table | None:
-        """Return a table within; None if it is absent."""
+        """Return an inner table; None if it is absent."""
         place = self.place(field)
         return _Table(self.data, place + _number("<I", self.data, place)) if place else None
 
     def pairs(self, field: int) -> list[tuple[int, int]]:
-        """Return a vector of structs of two numbers."""
+        """Return a vector of structs of two numbers; empty if it is absent."""
         place = self.place(field)
         if not place:
             return []
@@ -66,14 +66,14 @@ class _Table(NamedTuple):
 
 
 def require_small_messages(data: bytes) -> None:
-    """Require that an Arrow stream can be read, however it is compressed.
+    """Require that the messages of an Arrow stream, compressed or not, are within the bounds.
 
     Raises
     ------
     UnreadableError
-        Saying which bound is broken.
+        If a bound is exceeded; the message names it.
     pyarrow.ArrowException, OSError
-        If it is no stream of messages.
+        If the data is not a stream of messages.
     """
     total = rows = 0
     for number, message in enumerate(pa.ipc.MessageReader.open_stream(data)):
@@ -91,7 +91,7 @@ def require_small_messages(data: bytes) -> None:
 
 
 def _size(message: pa.ipc.Message) -> tuple[int, int]:
-    """Return how many bytes a message comes to, and how many rows it has."""
+    """Return the bytes that a message needs in memory, and its number of rows."""
     data = memoryview(message.metadata).cast("B")
     root = _Table(data, _number("<I", data, 0))
     kind, batch, is_dictionary = root.number(_HEADER_TYPE, "<B"), root.table(_HEADER), False
@@ -110,7 +110,7 @@ def _size(message: pa.ipc.Message) -> tuple[int, int]:
             raise ValueError
         size += length
         if batch.place(_COMPRESSION) and length:
-            size += max(0, _number("<q", body, offset))  # of one that is not compressed it is -1
+            size += max(0, _number("<q", body, offset))  # -1 for a buffer that is not compressed
     return size, 0 if is_dictionary else rows
 
 

@@ -1,8 +1,8 @@
-"""A feed in Redis as a streaming source of Spark: a task a stream, and at most so many entries a batch.
+"""A feed in Redis as a streaming source of Spark, with one task for each stream and bounded batches.
 
-An offset is the id of the last entry of each stream that was read. Spark keeps offsets, so an entry is
-read again after a fault as long as Redis has it: whoever trims streams must be behind the job
-(`batches/*.json` says what each batch has read).
+An offset has the id of the last entry of each stream that was read. Spark stores offsets, so after a
+fault an entry is read again if Redis still has it. When streams are trimmed, entries that the job has not
+processed must remain (`batches/*.json` has the ranges that each batch has read).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _SOURCE = pa.field(SOURCE, pa.string())
 
 
 class RedisSource(DataSource):
-    """The source; its options are `address`, `feed` (of `FEEDS`) and `entries_per_batch`."""
+    """The source. Its options are `address`, `feed` (of `FEEDS`) and `entries_per_batch`."""
 
     @classmethod
     def name(cls) -> str:
-        """Return the name by which Spark knows it."""
+        """Return the format's name in Spark."""
         return FORMAT
 
     def schema(self) -> StructType:
-        """Return the columns of the feed, and the stretch that has the row."""
+        """Return the columns of the feed, and the column of the range that has the row."""
         return from_arrow_schema(FEEDS[self.options["feed"]].append(_SOURCE))
 
     def streamReader(self, schema: StructType) -> RedisReader:  # noqa: N802, ARG002 - Spark's names
@@ -45,7 +45,7 @@ class RedisSource(DataSource):
 
 @dataclass
 class _Part(InputPartition):
-    """What a task reads."""
+    """Range that a task reads."""
 
     span: Span
 
@@ -56,35 +56,35 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     Parameters
     ----------
     address
-        Where it is.
+        Address of the feed.
     feed
-        Its name in `FEEDS`.
+        Name of the feed in `FEEDS`.
     entries_per_batch
-        Of all streams together, at most; each stream has a share of it.
+        Largest number of entries of all streams in a batch. Each stream has an equal part of it.
     """
 
     def __init__(self, address: RedisAddress, feed: str, entries_per_batch: int) -> None:
         self._address, self._feed = address, feed
         self._entries = entries_per_batch
         self._credentials = Credentials.of_environment()
-        """The driver's, for tasks: they travel with this reader."""
+        """Credentials of the driver. Spark sends them to tasks with this reader."""
         self._last: dict[str, str] | None = None
-        """Where a job ends that reads what there is and no more."""
+        """Last offset of a job that reads only the existing entries."""
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802
-        """Begin before the first entries."""
+        """Return the offset before the first entries."""
         return dict.fromkeys(self._address.names, BEGIN)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Return how many entries make a batch."""
+        """Return the largest number of entries in a batch."""
         return ReadMaxRows(self._entries)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Note what there is now."""
+        """Record the offset of the entries that exist now."""
         self._last = self._upto(self.initialOffset(), None)
 
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
-        """Return how far to read."""
+        """Return the offset up to which the next batch reads."""
         share = None
         if isinstance(limit, ReadMaxRows):
             share = max(1, limit.max_rows // self._address.streams)
@@ -94,7 +94,7 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {name: min(found[name], self._last[name], key=_order) for name in found}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
-        """Return what tasks are to read."""
+        """Return the ranges that tasks read."""
         begin = {**self.initialOffset(), **start}
         return [
             _Part(Span(self._address.server, name, begin[name], upto))
@@ -103,7 +103,7 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of entries."""
+        """Yield the rows of the entries in a range."""
         streams = self._streams()
         span = cast("_Part", partition).span
         try:
@@ -125,6 +125,6 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _order(entry_id: str) -> tuple[int, int]:
-    """Return what ids are compared by."""
+    """Return the sort key of an id."""
     time_ms, _, number = entry_id.partition("-")
     return int(time_ms), int(number)

@@ -1,7 +1,7 @@
-"""The streams of a feed: appended to, and read by ranges of ids.
+"""The streams of a feed: append rows, and read ranges of ids.
 
-Redis gives ids that increase in each stream. Rows of one object, or of one subscription, go to one
-stream, so they stay in order. A server that does not answer is asked again for a minute.
+Redis assigns ids that increase in each stream. The rows of one object, or of one subscription, go to one
+stream, so they stay in order. Calls to a server that does not respond are retried for a minute.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _RETRIES = 40
 _PAUSE_S, _PAUSE_MAX_S = 0.05, 2.0
 _ANSWER_S = 10.0
 _AT_ONCE = 64
-"""Entries read at once."""
+"""Entries in one read."""
 
 _IMPATIENT_ANSWER_S = 3.0
-"""For who asks again himself, and may have to end meanwhile."""
+"""Time limit of a response for a caller that retries itself, and may have to end meanwhile."""
 
 _ID_AFTER = """
 local found = redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[2])
@@ -41,9 +41,9 @@ Entry = dict[bytes, bytes]
 
 
 def connected(server: str, *, is_patient: bool = True, credentials: Credentials | None = None) -> Redis:
-    """Return a client of a database; a patient one asks again for a minute when nobody answers.
+    """Return a client of a database. A patient client retries for a minute if the server is silent.
 
-    Without credentials it shows those of the environment.
+    The default credentials are those of the environment.
     """
     shown = credentials or Credentials.of_environment()
     retry = Retry(ExponentialBackoff(_PAUSE_MAX_S, _PAUSE_S), _RETRIES if is_patient else 0)
@@ -64,15 +64,15 @@ class Streams:
     Parameters
     ----------
     address
-        Where.
+        Address of the feed.
     schema
-        Of its rows; `key` is the column that says which rows stay in order.
+        Schema of its rows.
     key
-        A column of integers.
+        A column of integers. Rows with the same key stay in order.
     is_patient
-        Whether a server that does not answer is asked again for a minute, or the caller does that.
+        Whether the client retries for a minute if the server does not respond; if not, the caller does.
     credentials
-        What it is shown; those of the environment if not given.
+        Credentials for Redis; those of the environment by default.
     """
 
     def __init__(
@@ -91,19 +91,19 @@ class Streams:
     def append(self, rows: pa.Table) -> None:
         """Append rows, each to the stream of its key. O(rows).
 
-        What is appended while the server goes away may be there twice.
+        Rows that are appended while the server becomes unreachable may be stored twice.
 
         Raises
         ------
         RedisError
-            If the server does not answer, or refuses.
+            If the server does not respond, or refuses.
         """
         for name, own in self.divided(rows):
             for batch in own.to_batches(max_chunksize=ROWS_MAX):
                 self._redis.xadd(name, cast("Any", {ARROW: packed(batch)}))
 
     def divided(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """Yield what rows go to which stream."""
+        """Yield the name of each stream that gets rows, and these rows."""
         number = np.asarray(rows[self._key].to_numpy(), dtype=np.int64) % self.address.streams
         for stream, name in enumerate(self.address.names):
             own = rows.take(np.flatnonzero(number == stream)).cast(self._schema)
@@ -111,7 +111,7 @@ class Streams:
                 yield name, own
 
     def upto(self, after: str, stream: str, count: int | None) -> str:
-        """Return the id of the entry so many behind another, or of the last one. O(count)."""
+        """Return the id of the entry `count` after another, or of the last one at most. O(count)."""
         if count is not None:
             found = self._redis.eval(_ID_AFTER, 1, stream, after, count)
             return cast("bytes", found).decode()
@@ -119,7 +119,7 @@ class Streams:
         return last[0][0].decode() if last else after
 
     def read(self, span: Span) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a stretch, an entry at a time. O(rows)."""
+        """Yield the rows of a range, one entry at a time. O(rows)."""
         after = span.after
         while after != span.upto:
             found = self._redis.xrange(span.stream, f"({after}", span.upto, count=_AT_ONCE)
@@ -131,14 +131,14 @@ class Streams:
                 after = entry_id.decode()
 
     def wait(self, stream: str, after: str, wait_s: float) -> Iterator[tuple[str, Entry]]:
-        """Yield the next entries behind an id, with theirs; wait a while if there are none."""
+        """Yield ids and fields of the next entries after an id; wait up to `wait_s` if there are none."""
         found = self._redis.xread({stream: after}, count=_AT_ONCE, block=max(1, int(wait_s * 1000)))
         for _, entries in cast("list[Any]", found or []):
             for entry_id, fields in entries:
                 yield entry_id.decode(), fields
 
     def first(self, count: int) -> pa.Table:
-        """Return about the first so many rows, of all streams alike."""
+        """Return about `count` first rows, the same number from each stream."""
         parts = []
         for stream in self.address.names:
             missing = count // self.address.streams
@@ -150,7 +150,7 @@ class Streams:
         return pa.Table.from_batches(parts, self._schema)
 
     def put(self, stream: str, entry_id: str, rows: pa.RecordBatch) -> None:
-        """Append an entry under an id of the caller's, unless it is there already."""
+        """Append an entry under the given id, unless the stream already has that id or a larger one."""
         try:
             self._redis.xadd(stream, cast("Any", {ARROW: packed(rows)}), id=entry_id)
         except ResponseError as error:

@@ -1,1 +1,1 @@
-"""One device's session, without I/O: it runs on any stream, and in tests on none."""
+"""The session of one device, without I/O: it runs on any stream, and in tests without a stream."""

@@ -1,7 +1,7 @@
-"""A subscription that may be on its way to another spec, and what it makes of deltas meanwhile.
+"""The change of a subscription to another spec, and the deltas that arrive during the change.
 
-It is of the old spec, and shows that result, until the answer is there; then it begins again, of the new
-one.
+Until the response arrives, the subscription has the old spec and shows the old result. Then it starts
+again with the new spec.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from nearcast.v1 import subscriptions_pb2
 
 
 class ChangingSpec(ABC):
-    """The changes of one subscription, one after the other."""
+    """Processes the changes of one subscription in order."""
 
     spec: Spec
     change: SpecChange | None
-    """To another spec, under way."""
+    """Change to another spec that is in progress; None if there is none."""
     _known: bool
 
     @abstractmethod
     def apply(self, delta: subscriptions_pb2.Delta) -> int:
-        """Take over a delta; return how many objects it brought."""
+        """Apply a delta; return the number of objects that it added."""
 
     @abstractmethod
     def _begin(self, spec: Spec) -> None:
-        """Hold nothing, of a spec."""
+        """Start with a spec and an empty buffer."""
 
     @abstractmethod
     def _answer_first(self, error: NearcastError | None = None) -> None:
-        """Let those go who wait for the first delta."""
+        """Wake the callers that wait for the first delta."""
 
     @property
     def is_changing(self) -> bool:
-        """Whether the server has been asked for another spec."""
+        """Whether a change to another spec has been sent to the server."""
         return self.change is not None and self.change.is_sent
 
     @property
     def is_ready_to_ask(self) -> bool:
-        """Whether a change may be asked for now: the answers to what was asked before have come."""
+        """Whether a change may be requested now: all earlier requests have their responses."""
         change = self.change
         return change is not None and not change.is_sent and (self._known or change.is_foreign)
 
     @property
     def needs_exact_position(self) -> bool:
-        """Whether the server must know where the device is, now or with the spec to come."""
+        """Whether the current spec or the next one needs the exact position of the device."""
         specs = [self.spec] if self.change is None else [self.spec, self.change.latest.spec]
         return any(one.region.needs_exact_position for one in specs)
 
     def want(self, spec: Spec, *, is_online: bool) -> None:
-        """Take note that the app wants a spec: the one that it has, or another."""
+        """Record the spec that the app requests: the current spec, or another one."""
         change = self.change
         if change is None:
             if spec == self.spec:
@@ -60,14 +60,14 @@ class ChangingSpec(ABC):
             if self._known or is_online:
                 self.change = SpecChange(spec)
             else:
-                self._begin(spec)  # whatever the server has, the next welcome tells
+                self._begin(spec)  # the next welcome lists the server's subscriptions
         elif spec == self.spec and not (change.is_sent or change.is_foreign):
             self._end_change()
         else:
             change.want(spec)
 
     def agree(self, spec: Spec | None, *, resumed: bool) -> None:
-        """Take note of what the server has for this subscription, in a welcome."""
+        """Record the server's spec for this subscription, from a welcome."""
         change = self.change
         if change is None:
             if spec != self.spec:
@@ -90,14 +90,14 @@ class ChangingSpec(ABC):
                 self.apply(delta)
 
     def forgotten(self) -> None:
-        """Note that the server does not have this subscription: it is subscribed again."""
+        """Record that the server does not have this subscription: the device subscribes again."""
         self._known = False
         if self.change is not None:
             self.change.is_foreign = True
             self.change.is_sent = self.change.is_in_force = False
 
     def receive(self, delta: subscriptions_pb2.Delta) -> int:
-        """Take a delta of the server; return how many objects it brought that are applied."""
+        """Process a delta of the server; return the number of objects that were added."""
         change = self.change
         if change is not None:
             if change.is_answer(delta):
@@ -107,18 +107,21 @@ class ChangingSpec(ABC):
         return self.apply(delta)
 
     def confirm(self, change: SpecChange) -> None:
-        """Note that all has come that the server had sent when it had dealt with a change."""
+        """Record that all messages have arrived that the server sent before it processed the ping.
+
+        The server had processed the change before that ping.
+        """
         if self.change is change and change.is_sent and change.held:
             self._take_over(change, is_same=False)
             for delta in change.held:
                 self.apply(delta)
 
     def refuse(self, error: NearcastError) -> bool:
-        """Note that the server has refused a subscribe; return whether the subscription goes on."""
+        """Record that the server refused a subscribe; return whether the subscription continues."""
         change = self.change
         if change is None:
             return False
-        if not change.is_sent:  # the first spec was refused, and another one has been asked for since
+        if not change.is_sent:  # the first spec was refused, and the app has requested another one since
             self._answer_first(error)
             change.is_foreign = True
             return True
@@ -133,7 +136,7 @@ class ChangingSpec(ABC):
         return True
 
     def _take_over(self, change: SpecChange, *, is_same: bool) -> None:
-        """Be of the new spec; `is_same` if to the server that is no other one."""
+        """Switch to the new spec; `is_same` if the server considers both specs the same."""
         if is_same:
             self.spec = change.spec
         elif change.spec != self.spec:
@@ -141,7 +144,7 @@ class ChangingSpec(ABC):
         self._end_change()
 
     def _end_change(self, error: NearcastError | None = None) -> None:
-        """Go on without the change, or with what was asked for meanwhile."""
+        """End the change, and continue with the queued change if there is one."""
         if self.change is not None:
             change, self.change = self.change, self.change.queued
             change.end(error)

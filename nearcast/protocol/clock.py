@@ -1,4 +1,4 @@
-"""Server time as a device knows it."""
+"""Server time on a device."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from collections.abc import Callable
 from safe_region.steady_clock import steady_clock_ms
 
 LEAP_MS = 100
-"""Timers that are late by less are in time."""
+"""Timers that are late by less than this count as on time."""
 
 
 class Clock:
-    """Server time: the device's monotonic clock plus an offset, or virtual.
+    """Server time: the device's monotonic clock plus an offset, or virtual time.
 
-    A real clock never runs backwards, even when a later welcome brings a smaller offset. A virtual
-    one stands still until `observe` moves it on.
+    Real time never runs backwards, even if a later welcome has a smaller offset. Virtual time stands
+    still until `observe` advances it.
     """
 
     def __init__(self) -> None:
         self.is_virtual = False
         self.on_leap: Callable[[], None] = lambda: None
-        """Called when time has leaped ahead: whatever waits for an instant may be late."""
+        """Called when time has jumped ahead: timers may be late."""
         self._offset_ms = 0
         self._latest_ms = 0
         self._emitted_offset_ms = 0
 
     def adjust(self, server_ms: int, *, is_virtual: bool) -> None:
-        """Take over the time of a welcome."""
+        """Set the time from a welcome."""
         self.is_virtual = is_virtual
         self._offset_ms = server_ms - steady_clock_ms()
         self._reach(server_ms)
 
     def observe(self, server_ms: int) -> None:
-        """Note that the server's clock has reached a time, and goes on from there."""
+        """Record that the server's clock has reached a time, and continue from there."""
         self._offset_ms = max(self._offset_ms, server_ms - steady_clock_ms())
         self._reach(server_ms)
 
     def now_ms(self) -> int:
-        """Milliseconds of server time."""
+        """Return server time in milliseconds."""
         if not self.is_virtual:
             self._latest_ms = max(self._latest_ms, steady_clock_ms() + self._offset_ms)
         return self._latest_ms
 
     def steady_ms(self) -> int:
-        """Milliseconds that never jump, whatever a welcome says; virtual if time is."""
+        """Return milliseconds of a clock that never jumps at a welcome; virtual if time is virtual."""
         return self._latest_ms if self.is_virtual else steady_clock_ms()
 
     def _reach(self, server_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""SDK types to wire messages and back."""
+"""Convert SDK types to wire messages and back."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from safe_region.idf import IdfTable
 from safe_region.keywords import normalised_keyword
 
 _WORDS_PER_PART = 50_000
-"""Of a table of weights: a megabyte or two."""
+"""Words in one part of a table of weights: a megabyte or two."""
 _TTL = f"{DURATION_S_MIN} to {TTL_S_MAX} seconds"
 _ID_MAX = 2**63 - 1
 
 
 def keyword_list(keywords: Collection[str], field: str) -> list[str]:
-    """Sorted keywords, one spelling of each. A text is refused: it would be taken letter by letter."""
+    """Return sorted keywords, one spelling of each. Refuse a text, which would be split into letters."""
     limit = "a collection of texts"
     if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
         raise invalid(field, keywords, limit)
@@ -38,28 +38,28 @@ def keyword_list(keywords: Collection[str], field: str) -> list[str]:
 
 
 def objects_listed(objects: GeoObject | Iterable[GeoObject]) -> list[GeoObject]:
-    """Return objects to publish; one alone is a list of one."""
+    """Return a list of the objects to publish; a single object becomes a list of one."""
     if isinstance(objects, GeoObject):
         return [objects]
     return listed(objects, "objects", "a GeoObject, or several that can be iterated")
 
 
 def whole_number(value: int, field: str, least: int, limit: str, most: int = _ID_MAX) -> int:
-    """Return a whole number within its limits."""
+    """Validate a whole number against its limits, and return it."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise invalid(field, value, limit)
     return value
 
 
 def distance_setting(value: float, field: str) -> float:
-    """Return a distance in metres that a user has set."""
+    """Validate a distance in metres that a user has set, and return it."""
     if number(value, field) < 0.0:
         raise invalid(field, value, "a finite number, at least 0")
     return float(value)
 
 
 def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
-    """Write an object to publish."""
+    """Validate an object to publish, and convert it to a message."""
     if not isinstance(new, GeoObject):
         raise invalid(field, new, "a GeoObject")
     if new.ttl_s is None:
@@ -92,7 +92,7 @@ def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
 def retract_request(
     ids: Iterable[int], key: str | None, keys: Iterable[str] | None
 ) -> publisher_service_pb2.RetractRequest:
-    """Write what is to be retracted."""
+    """Convert ids and keys of objects to a request to retract them."""
     limit = "the id of an object, as publish returned it"
     wanted = []
     for i, one in enumerate(ids):
@@ -108,12 +108,12 @@ def retract_request(
 
 
 def plane_point(message: geometry_pb2.Point) -> Point:
-    """Read a position on the plane."""
+    """Convert a message to a position on the plane."""
     return Point(message.x_m, message.y_m)
 
 
 def live_object(message: objects_pb2.Object) -> LiveObject:
-    """Read an object."""
+    """Convert a message to an object."""
     position = message.position
     return LiveObject(
         message.id,
@@ -129,12 +129,12 @@ def live_object(message: objects_pb2.Object) -> LiveObject:
 
 
 def frame(message: geometry_pb2.Frame) -> Frame:
-    """Read a frame, with the server's own factors.
+    """Convert a message to a frame, with the projection factors of the server.
 
     Raises
     ------
     NearcastError
-        If it is none.
+        If the message is not a valid frame.
     """
     factors = (message.x_m_per_deg, message.y_m_per_deg, message.maxdist_m)
     if not all(0.0 < one < math.inf for one in factors):
@@ -150,7 +150,7 @@ def frame(message: geometry_pb2.Frame) -> Frame:
 
 
 def idf_parts(table: IdfTable) -> Iterator[control_service_pb2.SetIdfRequest]:
-    """Write a table of weights in parts that fit into messages."""
+    """Convert a table of weights to requests, each small enough for a message."""
     yield control_service_pb2.SetIdfRequest(unknown_weight=table.unknown)
     words = iter(table.weights.items())
     while part := dict(islice(words, _WORDS_PER_PART)):
@@ -158,7 +158,7 @@ def idf_parts(table: IdfTable) -> Iterator[control_service_pb2.SetIdfRequest]:
 
 
 def server_status(response: control_service_pb2.StatusResponse) -> ServerStatus:
-    """Read what a server tells of itself. A state of a newer server becomes UNKNOWN."""
+    """Convert a status response. A state of a newer server becomes UNKNOWN."""
     known = response.state in {state.value for state in ServerState}
     return ServerStatus(
         ServerState(response.state) if known else ServerState.UNKNOWN,

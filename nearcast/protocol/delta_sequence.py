@@ -1,43 +1,43 @@
-"""A device's place in its sequence of deltas: what it has applied, was promised, and has acknowledged."""
+"""Versions of a device's sequence of deltas: applied, announced and acknowledged."""
 
 from __future__ import annotations
 
 from nearcast.errors import NearcastError
 
 _ACK_EVERY = 32
-"""Deltas between acks of their own: often enough for a short resume, rare enough to cost nothing."""
+"""Deltas between separate acks: often enough for a short resume, at negligible cost."""
 
 
 class DeltaSequence:
-    """The version applied; every delta has the next."""
+    """The last applied version. Each delta has the next version."""
 
     def __init__(self) -> None:
         self.version = 0
-        """The last one applied."""
+        """Version of the last applied delta."""
         self.epoch = 0
-        """Which sequence it belongs to, as the server has named it; 0 before the first welcome."""
+        """The server's number of the sequence; 0 before the first welcome."""
         self._promised = 0
         self._acked = 0
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that the last welcome announced has arrived."""
+        """Whether all deltas that the last welcome announced have arrived."""
         return self.version >= self._promised
 
     def welcome(self, version: int, epoch: int, *, resumed: bool, is_empty: bool) -> None:
-        """Take over what a welcome announces. Where nothing will follow, that is the state at once."""
+        """Record the version that a welcome announces. If no delta will follow, it counts as applied."""
         self._promised = version
         self.epoch = epoch
         if not resumed and is_empty:
             self.version = version
 
     def take(self, version: int, *, is_snapshot: bool) -> bool:
-        """Take over a delta's version; return whether it is to be applied.
+        """Record the version of a delta; return whether to apply the delta.
 
         Raises
         ------
         NearcastError
-            If one is missing: the stream has to be resumed.
+            If a delta is missing: the device has to resume.
         """
         if version <= self.version:
             return False  # a duplicate
@@ -48,10 +48,10 @@ class DeltaSequence:
 
     @property
     def is_ack_due(self) -> bool:
-        """Whether so much has arrived since the last message that an ack of its own is worth it."""
+        """Whether enough deltas have arrived since the last message to send a separate ack."""
         return self.version - self._acked >= _ACK_EVERY
 
     def acknowledged(self) -> int:
-        """Return the version to tell the server, which now knows it."""
+        """Return the version to acknowledge, and record it as acknowledged."""
         self._acked = self.version
         return self.version

@@ -1,10 +1,10 @@
-"""One device's side of the protocol, without I/O.
+"""The device's side of the protocol, without I/O.
 
-Messages go out through a callable and come in through `receive`; time comes from a clock. So the same
-session runs over a stream of its own, over a fleet's, and in tests without any.
+The session sends messages through a callable and receives them in `receive`; a clock gives the time. So
+the same session runs over a separate stream, over the stream of a fleet, and in tests without a stream.
 
-What it keeps true: after every event, each subscription whose result is no longer certain has a report
-under way, and only one.
+Invariant: after every event, each subscription that may not be exact any more has exactly one report in
+progress.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ class DeviceSession:
     Parameters
     ----------
     device_id
-        The device's name on the server.
+        Name of the device on the server.
     nonce
         Random bytes of this instance of the app.
     clock
         Server time.
     send
-        Takes a request for the stream. Only called while online or by `connect`.
+        Queues a request for the stream. It is only called while online or by `connect`.
     location
-        The device's position, and what of it may be told.
+        Position of the device, and the part of it that may be sent.
     prefetch_m
-        How far before the edge of a region the device reports already.
+        Distance from the edge of a region at which the device already reports.
     take_over
-        Whether to take the place of another instance that is attached when this one is welcomed first.
+        Whether to replace another attached instance at the first welcome of this one.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class DeviceSession:
         self.is_online = False
         self.was_online = False
         self.is_responsive = True
-        """Whether the server has not left a request without a response for seconds."""
+        """False while the server has left a request without a response for seconds."""
         self.state_watchers: set[asyncio.Event] = set()
         self.retry_deadline_s = 0.0
         """Event loop time until which a device that was never online keeps trying to connect."""
@@ -91,7 +91,7 @@ class DeviceSession:
         self.on_event: Callable[[], None] = lambda: None
         self.on_welcome: Callable[[DeviceSession], None] = lambda _: None
         self.lease_ms = 0
-        """How long the server lets this device be silent; 0 for ever."""
+        """Time that the device may send nothing, in milliseconds; 0 for no limit."""
         self._nonce = nonce
         self._take_over = take_over
         self._sequence = DeltaSequence()
@@ -100,53 +100,53 @@ class DeviceSession:
 
     @property
     def subscriptions(self) -> dict[int, Subscription]:
-        """The subscriptions, by their numbers."""
+        """Subscriptions by number."""
         return self.registry.subscriptions
 
     @property
     def frame(self) -> Frame:
-        """The server's service area and its projection; without extent before the first welcome."""
+        """Service area of the server and its projection; an empty area before the first welcome."""
         return self._sender.frame
 
     # -- the stream ------------------------------------------------------------------------------
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether all that the last welcome announced has arrived."""
+        """Whether all deltas that the last welcome announced have arrived."""
         return self.is_online and self._sequence.is_complete
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an answer of the server is due."""
+        """Whether a response of the server is due."""
         return not self.is_caught_up or any(
             subscription.is_waiting for subscription in self.subscriptions.values()
         )
 
     @property
     def is_response_due(self) -> bool:
-        """Whether the server has a request, of whatever kind, that it has not answered."""
+        """Whether any request, of any kind, has no response yet."""
         return self.is_waiting or bool(self._pongs) or self.registry.is_ending
 
     def connect(self) -> None:
-        """Say hello on a new stream, unless this session has ended: nobody would answer for it."""
+        """Send a hello on a new stream, unless this session has ended."""
         if self.error is None:
             take_over = self._take_over and not self.was_online
             self._sender.hello(self.device_id, self._nonce, take_over=take_over)
 
     def set_responsive(self, *, is_responsive: bool) -> None:
-        """Note that the server has stopped to respond, or does again."""
+        """Record that the server has stopped responding, or responds again."""
         self.is_responsive = is_responsive
         self._wake_state_watchers()
 
     def _wake_state_watchers(self) -> None:
-        """Let those look who watch the states of subscriptions."""
+        """Wake the callers that watch the states of subscriptions."""
         for changed in self.state_watchers:
             changed.set()
 
     def disconnect(self) -> None:
-        """Note that the stream is gone."""
+        """Record that the stream has ended."""
         self.is_online = False
-        self.is_responsive = True  # as far as anybody knows; there is no stream to see it on
+        self.is_responsive = True  # the default: without a stream there is no response to wait for
         for subscription in self.subscriptions.values():
             subscription.interrupted()
             subscription.notice(ChangeReason.RESUMED)
@@ -158,14 +158,14 @@ class DeviceSession:
         self.on_event()
 
     def fail(self, error: NearcastError) -> None:
-        """End for good."""
+        """End the session with an error; it cannot be resumed."""
         self.error = error
         self.disconnect()
         for subscription in list(self.subscriptions.values()):
             subscription.end(error)
 
     def receive(self, response: Response) -> None:
-        """Take what the server says."""
+        """Process a message of the server."""
         self.counters.bytes_received += response.ByteSize()
         match response.WhichOneof("event"):
             case "delta":
@@ -210,7 +210,7 @@ class DeviceSession:
             self._ask(subscription)
         for subscription in difference.changed:
             if subscription.is_changing:
-                self._ping_for(subscription)  # it was asked for on the stream before
+                self._ping_for(subscription)  # the change was requested on the previous stream
             self._ask_for_change(subscription)
         self._check(self.subscriptions.values())
         self.lease_ms = welcome.lease_ms
@@ -233,18 +233,18 @@ class DeviceSession:
             self._check(self.subscriptions.values())
         elif subscription is not None:
             self._check((subscription,))
-        if self._sequence.is_ack_due:  # a report would have said it
+        if self._sequence.is_ack_due:  # a report would have acknowledged it
             self._sender.ack()
 
     def _receive_unsubscribed(self, subscription_id: int) -> None:
-        """Take the end of a subscription; of one that nobody here has ended, too."""
+        """Process the end of a subscription, also if this instance has not ended it."""
         self.registry.ended(subscription_id)
         subscription = self.subscriptions.pop(subscription_id, None)
         if subscription is not None:
             subscription.end(ClosedError(f"the server has ended subscription {subscription_id}"))
 
     def _receive_locate(self, locate: device_service_pb2.Locate) -> None:
-        """Say where the device is, unless that is under way: then it comes after the question."""
+        """Report the position, unless a report is in progress, which arrives after the request."""
         requested = [self.subscriptions.get(number) for number in locate.subscription_ids]
         found = [
             one
@@ -267,7 +267,7 @@ class DeviceSession:
             self.fail(error)
             return
         if error.reason is Reason.OUT_OF_ORDER:
-            return  # said when the server had detached the device; the next welcome mends all of it
+            return  # the server had detached the device; the next welcome restores the state
         match rejection.command:
             case device_service_pb2.Rejection.COMMAND_SUBSCRIBE:
                 self._receive_refused_subscribe(rejection.number, error)
@@ -282,9 +282,10 @@ class DeviceSession:
                 _log.warning("device %s: refused, %s", self.device_id, error.reason.name)
 
     def _receive_refused_report(self, number: int) -> None:
-        """Ask again for what was in a report, of which the server does not know some.
+        """Subscribe again for the subscriptions of a report; the server does not know all of them.
 
-        Not for what is on its way to another spec: the response to that tells what the server has.
+        Subscriptions with a change in progress are skipped: the response to the change shows the state
+        of the server.
         """
         for subscription in self.subscriptions.values():
             if subscription.report_failed(number) and not subscription.is_changing:
@@ -292,7 +293,7 @@ class DeviceSession:
                 self._ask(subscription)
 
     def _receive_refused_subscribe(self, number: int, error: RefusedError) -> None:
-        """Let a subscription go on with what it had, if it had something; else it ends."""
+        """Continue a subscription with its old spec if it had one; end it otherwise."""
         subscription = self.subscriptions.get(number)
         if subscription is None:
             return
@@ -313,7 +314,7 @@ class DeviceSession:
         speed_mps: float | None = None,
         accuracy_m: float = 0.0,
     ) -> None:
-        """Take over a new fix; report it if some region does not cover it."""
+        """Set a new fix; report it if any region does not cover it."""
         self.require_open()
         if (
             accuracy_m
@@ -334,7 +335,7 @@ class DeviceSession:
             self._wake_state_watchers()
 
     def pass_time(self) -> None:
-        """Forget what has expired; report if too little is left."""
+        """Drop expired objects; report if too few are left for an exact result."""
         now_ms = self.clock.now_ms()
         for subscription in self.subscriptions.values():
             if 0 < subscription.next_expiry_ms <= now_ms:
@@ -351,12 +352,18 @@ class DeviceSession:
             subscription.pass_time(now_ms)
 
     def next_expiry_ms(self) -> int:
-        """When the next object in any buffer expires; 0 for never."""
+        """Return the server time at which the next object in any buffer expires; 0 for never."""
         times = [one.next_expiry_ms for one in self.subscriptions.values() if one.next_expiry_ms]
         return min(times, default=0)
 
     def geofence(self, subscriptions: Collection[Subscription] | None = None) -> Geofence:
-        """Return a circle about the device within which these, or all, have nothing to say."""
+        """Return a circle about the device within which it has nothing to report.
+
+        Parameters
+        ----------
+        subscriptions
+            The subscriptions that count; None for all.
+        """
         fenced = self.subscriptions.values() if subscriptions is None else subscriptions
         radius_m = min((one.fence_m() for one in fenced), default=math.inf)
         times = [one.next_expiry_ms for one in fenced if one.next_expiry_ms]
@@ -365,9 +372,9 @@ class DeviceSession:
         return Geofence(location.lon, location.lat, radius_m, min(times, default=0))
 
     def subscribe(self, spec: Spec, name: str = "") -> Subscription:
-        """Begin a subscription, or return the one of that name, on its way to the spec.
+        """Start a subscription, or return the one of that name and start its change to the spec.
 
-        Its first delta is to come, unless it is there with that spec.
+        The first delta follows later, unless the subscription exists with that spec.
         """
         self.require_open()
         spec_message(spec)  # raises before anything changes
@@ -385,21 +392,21 @@ class DeviceSession:
         return subscription
 
     def _ask_for_change(self, subscription: Subscription) -> None:
-        """Ask for the spec that a subscription is on its way to, if it is its turn.
+        """Request the new spec of a subscription, if its earlier requests have their responses.
 
-        The answers of a subscription come one after the other, so that each is known by its place.
+        The responses of a subscription arrive one at a time, so their order identifies them.
         """
         if self.is_online and subscription.is_ready_to_ask:
             self._ask(subscription)
 
     def _ask(self, subscription: Subscription) -> None:
-        """Ask for a subscription, or for its change."""
+        """Request a subscription, or its change."""
         self._sender.subscribe(subscription)
         if subscription.change is not None:
             self._ping_for(subscription)
 
     def _ping_for(self, subscription: Subscription) -> None:
-        """Ask when all has come that the server had sent when it had dealt with a change."""
+        """Send a ping after a change: with its pong, all messages about the change have arrived."""
         change = subscription.change
 
         def confirm() -> None:
@@ -413,7 +420,7 @@ class DeviceSession:
     def unsubscribe(
         self, subscription: Subscription, on_ended: Callable[[], None] = lambda: None
     ) -> None:
-        """End a subscription; call back when the server knows, or when there is no stream."""
+        """End a subscription; call back when the server has confirmed it, or if there is no stream."""
         self._wake_state_watchers()
         if self.registry.end(subscription, on_ended if self.is_online else None):
             self._sender.unsubscribe(subscription.id)
@@ -422,20 +429,20 @@ class DeviceSession:
 
     @property
     def beat_due_ms(self) -> int:
-        """When to give a sign of life, in steady time: a third of the lease after the last message."""
+        """Steady time at which a ping is due: a third of the lease after the last message."""
         return self._sender.sent_ms + max(1, self.lease_ms // 3)
 
     def beat(self) -> None:
-        """Give a sign of life, if it is due."""
+        """Send a ping, if it is due."""
         if self.is_online and self.lease_ms and self.clock.steady_ms() >= self.beat_due_ms:
             self.ping(lambda: None)
 
     def ping(self, on_pong: Callable[[], None]) -> None:
-        """Ask for a sign of life behind everything before it. Called back on disconnection too."""
+        """Send a ping after all earlier messages. It calls back at the pong, or at disconnection."""
         self._pongs[self._sender.ping()] = on_pong
 
     def require_open(self) -> None:
-        """Raise what ended this session, if anything did."""
+        """Raise the error that ended this session, if it has ended."""
         if self.error is not None:
             raise self.error
 
@@ -444,7 +451,7 @@ class DeviceSession:
         subscriptions: Iterable[Subscription],
         motion: Motion = UNKNOWN_MOTION,
     ) -> None:
-        """Report for those whose region does not cover the device."""
+        """Report for the subscriptions with a region that does not cover the device."""
         if not self.is_caught_up:
             return
         left = [one for one in subscriptions if one.must_report()]

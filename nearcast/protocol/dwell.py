@@ -1,9 +1,9 @@
-"""How long objects have matched without a miss: they enter the result only after a while.
+"""Dwell times: the time for which an object has matched without a miss before it enters the result.
 
-A time counts from when the object was created, or from the first position at which it matched, whichever
-is later; each position at which it does not match ends it. Positions are kept for objects that arrive
-later, by a delta that was under way: so it does not matter when that comes. Nobody else knows of it: the
-device decides, and stays silent.
+The time starts when the object was created, or at the first position at which it matched, whichever is
+later. A position at which the object does not match ends it. The timers keep positions for objects that
+arrive later, in a delta that was in transit, so the time of arrival does not matter. The device decides
+about dwell times alone and sends nothing.
 
 Operations: a position O(buffer), a delta O(objects added * positions kept).
 """
@@ -18,18 +18,18 @@ from safe_region.frame import Point
 from safe_region.ranges import FixedRegion
 
 POSITIONS_MAX = 256
-"""That are kept. An object that arrives later than so many positions counts from the first of them."""
+"""Number of kept positions. The time of an object that arrives later starts at the first of them."""
 
 
 class DwellTimers:
-    """Since when the objects of one buffer have matched. They are the instance's: another begins anew.
+    """Start times of the matches of one buffer. Another instance of the app starts them again.
 
     Parameters
     ----------
     dwell_ms
-        How long an object must have matched.
+        Time for which an object must have matched.
     region
-        What is held, and where it matches.
+        The buffer and its test for matches.
     """
 
     def __init__(self, dwell_ms: int, region: FixedRegion) -> None:
@@ -38,10 +38,10 @@ class DwellTimers:
         self._positions: deque[tuple[int, Point]] = deque(maxlen=POSITIONS_MAX)
         self._since: dict[int, int] = {}
         self._emitted_ms = 0
-        """Whose time was over by then has been told."""
+        """Server time up to which the ends of dwell times have been reported."""
 
     def move(self, now_ms: int, point: Point, objects: Mapping[int, LiveObject]) -> None:
-        """Take note of a position."""
+        """Record a position."""
         self._positions.append((now_ms, point))
         self._since = {
             one: self._since.get(one, max(objects[one].created_ms, now_ms))
@@ -52,7 +52,7 @@ class DwellTimers:
     def hold(
         self, now_ms: int, point: Point, objects: Mapping[int, LiveObject], added: Iterable[int]
     ) -> None:
-        """Take note of what a delta did to the buffer."""
+        """Record the changes that a delta made to the buffer."""
         if not self._positions:
             self._positions.append((now_ms, point))
         buffer = self._region.buffer
@@ -64,7 +64,7 @@ class DwellTimers:
                     self._since[one] = max(objects[one].created_ms, started_ms)
 
     def _started_ms(self, object_id: int) -> int | None:
-        """Return when the first position was given since which an object matches; None if it does not."""
+        """Return the time of the first position since which an object matches; None if it does not."""
         found = None
         for given_ms, point in reversed(self._positions):
             if not self._region.matches(object_id, point.x_m, point.y_m):
@@ -73,22 +73,22 @@ class DwellTimers:
         return found
 
     def forget(self, object_ids: Iterable[int]) -> None:
-        """Take note of what has expired."""
+        """Drop the start times of objects that have expired."""
         for one in object_ids:
             self._since.pop(one, None)
 
     def is_over(self, object_id: int, now_ms: int) -> bool:
-        """Whether an object has matched for long enough."""
+        """Return whether an object has matched for the dwell time."""
         since_ms = self._since.get(object_id)
         return since_ms is not None and now_ms - since_ms >= self._dwell_ms
 
     def next_ms(self) -> int:
-        """Return when the next object has matched for long enough, that was not told yet; 0 for never."""
+        """Return the server time of the next end of a dwell time that is not reported; 0 for never."""
         ends = (since_ms + self._dwell_ms for since_ms in self._since.values())
         return min((end_ms for end_ms in ends if end_ms > self._emitted_ms), default=0)
 
     def pass_time(self, now_ms: int) -> bool:
-        """Say what time it is; return whether some object has matched for long enough by it."""
+        """Advance to a time; return whether any dwell time has ended since the last call."""
         next_ms = self.next_ms()
         self._emitted_ms = max(self._emitted_ms, now_ms)
         return 0 < next_ms <= now_ms

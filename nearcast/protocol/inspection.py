@@ -1,4 +1,4 @@
-"""Messages as plain dictionaries: what an operator looks at once, and prints or reads as JSON."""
+"""Convert messages to plain dictionaries, which operators print or read as JSON."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from google.protobuf.message import Message
 
 
 def plain(message: Message) -> dict[str, Any]:
-    """Return the fields of a message by name: enums by their names, what is not there left out.
+    """Return the fields of a message by name. Enums become their names; absent fields are left out.
 
-    Numbers stay numbers, infinity included; a field without presence is there even if it is 0.
+    Numbers stay numbers, infinity included. A field without presence is included even if it is 0.
     """
     found: dict[str, Any] = {}
     for field in message.DESCRIPTOR.fields:

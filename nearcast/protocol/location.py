@@ -1,9 +1,10 @@
-"""Where a device is, and what the server is told of it.
+"""The position of a device, and the position that it sends to the server.
 
-A private device tells a blurred position: a point drawn uniformly from the disc of its privacy radius
-about the true one. It stands for all its subscriptions, and for as long as the device is within the
-radius of it: who stays in one place shows one point, however often something has to be sent, so that
-there is nothing to average. Only when something has to be sent from farther away is another one drawn.
+A private device sends a blurred position: a point drawn uniformly from the disc of its privacy radius
+about the true position. The same point serves all its subscriptions for as long as the device is within
+the radius of it. So a device that stays in one place shows one point, however often it has to report, and
+the server cannot average several points. The device draws another point only when it has to send
+something from farther away.
 """
 
 from __future__ import annotations
@@ -22,39 +23,39 @@ from safe_region.scoring import length
 _LON_MAX_DEG = 180.0
 _LAT_MAX_DEG = 90.0
 _INWARD = 1.0 - 1e-6
-"""Keeps a point drawn at the rim within the radius when its degrees are rounded."""
+"""Keeps a point at the rim within the radius when its degrees are rounded."""
 _COS_MIN = 1e-6
-"""Near a pole a metre is any number of degrees of longitude."""
+"""Lower bound of the cosine of the latitude: near a pole a metre is arbitrarily many degrees."""
 
 
 class SharedLocation(NamedTuple):
-    """A position as the server is told it."""
+    """A position as the device sends it to the server."""
 
     lon: float
     lat: float
     margin_m: float
     """The device is within this distance of it."""
     accuracy_m: float
-    """What of the margin is the fix's, and not the device's own doing."""
+    """Part of the margin that comes from the accuracy of the fix, not from the blur."""
 
     def position(self) -> geometry_pb2.Position:
-        """Write it."""
+        """Return the message of the position."""
         return geometry_pb2.Position(lon=self.lon, lat=self.lat)
 
 
 class Location:
-    """The true position of a device. Nothing but `shown` leaves it.
+    """The true position of a device. The device sends only the result of `shared`.
 
     Parameters
     ----------
     lon, lat
         Degrees.
     accuracy_m
-        What the fix is good to.
+        Accuracy of the fix in metres.
     privacy_radius_m
-        How far from the true position a blurred one may be; 0 for a device that is not private.
+        Largest distance of a blurred position from the true one; 0 for a device that is not private.
     chance
-        Where blurs come from; the system's by default.
+        Random generator of the blur; the system's generator by default.
     """
 
     def __init__(
@@ -72,21 +73,21 @@ class Location:
 
     @property
     def is_private(self) -> bool:
-        """Whether the server is told blurred positions only."""
+        """Whether the device sends blurred positions only."""
         return self.privacy_radius_m > 0.0
 
     @property
     def is_exact(self) -> bool:
-        """Whether the server is told exactly where the device is."""
+        """Whether the device sends its exact position."""
         return self.privacy_radius_m + self.accuracy_m == 0.0
 
     def move(self, lon: float, lat: float, accuracy_m: float = 0.0) -> None:
-        """Take over a fix.
+        """Set a new fix.
 
         Raises
         ------
         RefusedError
-            If something is out of its limits; the old fix is kept.
+            If a number is out of its limits; the old fix is kept.
         """
         lon = _degrees(lon, "position.lon", _LON_MAX_DEG)
         lat = _degrees(lat, "position.lat", _LAT_MAX_DEG)
@@ -98,7 +99,7 @@ class Location:
         return frame.project(self.lon, self.lat)
 
     def shared(self, frame: Frame) -> SharedLocation:
-        """Return what to tell the server now."""
+        """Return the position to send now; draw another blurred position if the last one is too far."""
         if not self.is_private:
             return SharedLocation(self.lon, self.lat, self.accuracy_m, self.accuracy_m)
         if self._blurred is None or self._is_far(frame, *self._blurred):
@@ -106,13 +107,13 @@ class Location:
         return SharedLocation(*self._blurred, self.privacy_radius_m + self.accuracy_m, self.accuracy_m)
 
     def is_still(self, frame: Frame, sent: SharedLocation) -> bool:
-        """Whether the server would be told the same position again."""
+        """Return whether the device would send the same position again."""
         if not self.is_private:
             return (sent.lon, sent.lat) == (self.lon, self.lat)
         return (sent.lon, sent.lat) == self._blurred and not self._is_far(frame, *self._blurred)
 
     def distance_m(self, frame: Frame, sent: SharedLocation) -> float:
-        """Return how far the device is from a position that it has sent."""
+        """Return the distance of the device from a position that it has sent."""
         x_scale, y_scale = self._metres_per_degree(frame)
         return length((sent.lon - self.lon) * x_scale, (sent.lat - self.lat) * y_scale, 0.0)
 
@@ -132,7 +133,7 @@ class Location:
         )
 
     def _metres_per_degree(self, frame: Frame) -> tuple[float, float]:
-        """Return the frame's factors; before the first welcome, those of the place."""
+        """Return the factors of the frame; before the first welcome, the factors at the position."""
         if frame.x_m_per_deg > 0.0:
             return frame.x_m_per_deg, frame.y_m_per_deg
         scale = EARTH_RADIUS_M * math.pi / 180.0

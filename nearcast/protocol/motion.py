@@ -1,4 +1,4 @@
-"""How a device moves, as far as it is known."""
+"""Heading and speed of a device."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _SPEED_MPS_MAX = 10_000.0
 
 
 class Motion(NamedTuple):
-    """Heading, clockwise from north, and speed; None for what is not known."""
+    """Heading, clockwise from north, and speed; None if unknown."""
 
     heading_deg: float | None = None
     speed_mps: float | None = None
 
     @classmethod
     def checked(cls, heading_deg: float | None, speed_mps: float | None) -> Motion:
-        """Return a motion whose numbers are within their limits.
+        """Validate heading and speed, and return the motion.
 
         Raises
         ------
         RefusedError
-            If one is not.
+            If a number is out of its limits.
         """
         if heading_deg is not None:
             limit = f"a number of degrees from -{_HEADING_DEG_MAX:g} to {_HEADING_DEG_MAX:g}, or None"

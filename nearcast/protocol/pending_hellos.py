@@ -1,8 +1,8 @@
-"""Hellos on a stream that wait for an answer; what comes before it is for the instance before.
+"""Hellos on a stream that wait for a response. Earlier messages belong to the previous instance.
 
-A device may leave a fleet and attach again on the same stream, as a new instance. What the server had
-sent to the one before is still on its way then, and may name objects and versions that the new one does
-not know. Every hello has one answer, in order.
+A device may leave a fleet and attach again on the same stream, as a new instance. Messages of the server
+to the previous instance are then still in transit, and may name objects and versions that the new
+instance does not know. Every hello has one response, in order.
 
 Operations: O(1).
 """
@@ -17,17 +17,17 @@ _REFUSED_HELLO = device_service_pb2.Rejection.COMMAND_HELLO
 
 
 class PendingHellos:
-    """How many hellos of each device wait for an answer."""
+    """Number of hellos of each device that wait for a response."""
 
     def __init__(self) -> None:
         self._waiting: Counter[str] = Counter()
 
     def sent(self, device_id: str) -> None:
-        """Note that a hello is on its way."""
+        """Record that a hello has been sent."""
         self._waiting[device_id] += 1
 
     def is_current(self, device_id: str, response: device_service_pb2.AttachResponse) -> bool:
-        """Whether a response is for the instance that said hello last. Each is to be asked for once."""
+        """Return whether a response is for the last instance. Call it once for each response."""
         count = self._waiting.get(device_id, 0)
         if not count:
             return True
@@ -40,7 +40,7 @@ class PendingHellos:
         return True
 
     def clear(self) -> None:
-        """Begin anew, with another stream."""
+        """Reset for another stream."""
         self._waiting.clear()
 
 

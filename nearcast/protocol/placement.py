@@ -1,7 +1,8 @@
-"""Positions that are most likely a mistake: longitude and latitude swapped, or another city's server.
+"""Warnings of likely mistakes in positions: swapped longitude and latitude, or another city's server.
 
-They are valid all the same: an area is where objects may be, and a device outside is served. But an app's
-developer is warned, once a device of its positions and once of its ranges. No position is in the warning.
+Such positions are valid: objects must be in the area, but the server also serves devices outside it. The
+SDK warns the app's developer once for the positions of a device, and once for its ranges. The warning
+contains no position.
 
 Operations: O(1) a position, O(corners) a range.
 """
@@ -21,16 +22,16 @@ _M_PER_KM = 1000.0
 
 
 class PlacementWarning(UserWarning):
-    """A device, or a range that is fixed in place, is where none of this server is likely to be."""
+    """The position of a device, or a fixed range, is likely a mistake for this server."""
 
 
 class Placement:
-    """Whether to warn of the positions of one device.
+    """Warns of the positions of one device.
 
     Parameters
     ----------
     device_id
-        For the warning.
+        Name of the device, for the warning.
     """
 
     def __init__(self, device_id: str) -> None:
@@ -39,7 +40,7 @@ class Placement:
         self._has_warned_of_range = False
 
     def check(self, frame: Frame, lon: float, lat: float, stacklevel: int) -> None:
-        """Warn of a position, unless there has been a warning; `stacklevel` as seen from the caller."""
+        """Warn once of a position that is likely a mistake; `stacklevel` counts from the caller."""
         if self._has_warned or frame.maxdist_m <= 0.0 or frame.covers(lon, lat):
             return
         why = _mistake(frame, lon, lat)
@@ -49,7 +50,7 @@ class Placement:
             warnings.warn(message, PlacementWarning, stacklevel=stacklevel + 1)
 
     def check_range(self, frame: Frame, spec: Spec, stacklevel: int) -> None:
-        """Warn of a fixed range that touches nothing of the area, unless there has been a warning."""
+        """Warn once of a fixed range that does not touch the area."""
         extent = _extent(spec)
         if self._has_warned_of_range or extent is None or frame.maxdist_m <= 0.0:
             return
@@ -68,22 +69,22 @@ class Placement:
 
 
 class _Extent(NamedTuple):
-    """Where a range that is fixed in place reaches at most."""
+    """A rectangle around a fixed range, extended by a radius."""
 
     lon_min: float
     lat_min: float
     lon_max: float
     lat_max: float
     radius_m: float = 0.0
-    """About the rectangle."""
+    """Distance in metres by which the extent reaches beyond the rectangle."""
 
     def swapped(self) -> _Extent:
-        """Return the same with longitudes in place of latitudes."""
+        """Return the extent with longitudes and latitudes swapped."""
         return _Extent(self.lat_min, self.lon_min, self.lat_max, self.lon_max, self.radius_m)
 
 
 def _extent(spec: Spec) -> _Extent | None:
-    """Return the extent of the range of a spec; None if it has no range that is fixed in place."""
+    """Return the extent of the range of a spec; None if it has no fixed range."""
     if not isinstance(spec, Boolean) or spec.moving:
         return None
     match spec.range:
@@ -100,7 +101,7 @@ def _extent(spec: Spec) -> _Extent | None:
 
 
 def _beyond_m(frame: Frame, extent: _Extent) -> float:
-    """Return how far an extent is from the area on the plane; not above 0 if it touches it."""
+    """Return the distance of an extent from the area on the plane; at most 0 if they touch."""
     area = frame.area
     low, high = frame.project(area.lon_min, area.lat_min), frame.project(area.lon_max, area.lat_max)
     first = frame.project(extent.lon_min, extent.lat_min)
@@ -116,7 +117,7 @@ def _bounds_text(frame: Frame) -> str:
 
 
 def _mistake(frame: Frame, lon: float, lat: float) -> str:
-    """Return what is suspicious about a position outside the area; empty if nothing is."""
+    """Describe the likely mistake of a position outside the area; empty if there is none."""
     bounds = _bounds_text(frame)
     if abs(lon) <= _LAT_MAX_DEG and frame.covers(lat, lon):
         return (

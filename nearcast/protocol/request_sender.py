@@ -1,4 +1,4 @@
-"""What a device says to the server: all of it passes here, and where it is, as `Location` shows it."""
+"""Builds and sends all requests of a device, with the position that `Location` shares."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Request = device_service_pb2.AttachRequest
 
 
 class RequestSender:
-    """One device's requests.
+    """Sends the requests of one device.
 
     Parameters
     ----------
     location
-        The device's position, and what of it may be told.
+        Position of the device, and the part of it that may be sent.
     send
-        Takes a request for the stream.
+        Queues a request for the stream.
     counters
-        Where bytes and reports are counted.
+        Counters of bytes and reports.
     clock
-        Tells when something was said.
-    sequence
-        What has been applied: told by the way, so that the server need not keep it.
+        Server time, for `sent_ms`.
+    versions
+        Applied deltas. Requests acknowledge them, so that the server need not keep them.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class RequestSender:
     ) -> None:
         self.frame = _UNKNOWN_FRAME
         self.margin_m_max = math.inf
-        """What the server takes; a fix poorer than that covers what it can."""
+        """Largest margin that the server accepts. The margin of a poorer fix is cut to it."""
         self._location = location
         self._send = send
         self._counters = counters
@@ -59,10 +59,10 @@ class RequestSender:
         self._clock = clock
         self._sequence = versions
         self.sent_ms = 0
-        """When something was last said, in steady time."""
+        """Steady time of the last request."""
 
     def hello(self, device_id: str, nonce: bytes, *, take_over: bool = False) -> None:
-        """Say who this is, and which version it has."""
+        """Send a hello with the device id and the applied version."""
         shared, margin_m = self._shown()
         hello = device_service_pb2.Hello(
             device_id=device_id,
@@ -76,7 +76,7 @@ class RequestSender:
         self._send_request(Request(hello=hello))
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Ask for a subscription, or for the spec that it is on its way to."""
+        """Request a subscription, or its change to another spec."""
         change = subscription.change
         spec = subscription.spec if change is None else change.spec
         if change is not None:
@@ -93,7 +93,7 @@ class RequestSender:
         self._send_request(Request(subscribe=subscribe))
 
     def unsubscribe(self, subscription_id: int) -> None:
-        """End a subscription."""
+        """Request the end of a subscription."""
         unsubscribe = device_service_pb2.Unsubscribe(subscription_id=subscription_id)
         self._send_request(Request(unsubscribe=unsubscribe))
 
@@ -102,7 +102,7 @@ class RequestSender:
         subscriptions: Sequence[Subscription],
         motion: Motion = UNKNOWN_MOTION,
     ) -> None:
-        """Tell where the device is, for these subscriptions. A private one does not tell how it moves."""
+        """Report the position for these subscriptions. A private device sends no heading and speed."""
         self._report_sequence += 1
         self._counters.reports += 1
         shared, margin_m = self._shown()
@@ -122,11 +122,11 @@ class RequestSender:
         self._send_request(Request(report=report))
 
     def ack(self) -> None:
-        """Tell what has been applied."""
+        """Acknowledge the applied deltas."""
         self._send_request(Request(ack=device_service_pb2.Ack(version=self._sequence.acknowledged())))
 
     def ping(self) -> int:
-        """Ask for a sign of life; return the number of the answer."""
+        """Send a ping; return its number, which the pong repeats."""
         self._ping_number += 1
         ping = device_service_pb2.Ping(number=self._ping_number, version=self._sequence.acknowledged())
         self._send_request(Request(ping=ping))

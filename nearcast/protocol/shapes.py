@@ -1,4 +1,4 @@
-"""Positions, rectangles and polygons on the wire."""
+"""Convert positions, rectangles and polygons to messages and back."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _Item = TypeVar("_Item")
 
 
 def number(value: float, field: str, limit: str = "a finite number") -> float:
-    """Return a finite number; the limit says which, where it is known."""
+    """Validate a finite number and return it; `limit` describes the valid numbers in the error."""
     if isinstance(value, int | float | Real) and not isinstance(value, bool):
-        with contextlib.suppress(OverflowError):  # a whole number beyond all others
+        with contextlib.suppress(OverflowError):  # an integer that is too large for a float
             found = float(value)
             if math.isfinite(found):
                 return found
@@ -26,12 +26,12 @@ def number(value: float, field: str, limit: str = "a finite number") -> float:
 
 
 def position_message(lon: float, lat: float, field: str = "position") -> geometry_pb2.Position:
-    """Write a position."""
+    """Convert a position to a message."""
     return geometry_pb2.Position(lon=number(lon, f"{field}.lon"), lat=number(lat, f"{field}.lat"))
 
 
 def pair_message(position: Position, field: str) -> geometry_pb2.Position:
-    """Write a position that is given as a pair."""
+    """Convert a position that is given as a pair to a message."""
     try:
         lon, lat = position
     except (TypeError, ValueError):
@@ -40,7 +40,7 @@ def pair_message(position: Position, field: str) -> geometry_pb2.Position:
 
 
 def bounds_message(bounds: Bounds, field: str) -> geometry_pb2.Bounds:
-    """Write a rectangle."""
+    """Convert a rectangle to a message."""
     names = ("lon_min", "lat_min", "lon_max", "lat_max")
     return geometry_pb2.Bounds(
         **{name: number(getattr(bounds, name), f"{field}.{name}") for name in names}
@@ -48,7 +48,7 @@ def bounds_message(bounds: Bounds, field: str) -> geometry_pb2.Bounds:
 
 
 def ring_message(ring: Iterable[Position], field: str) -> geometry_pb2.Ring:
-    """Write the corners of a polygon."""
+    """Convert the corners of a ring to a message."""
     vertices = listed(ring, field, "pairs of longitude and latitude")
     return geometry_pb2.Ring(
         vertices=[pair_message(one, f"{field}.vertices[{i}]") for i, one in enumerate(vertices)]
@@ -56,7 +56,7 @@ def ring_message(ring: Iterable[Position], field: str) -> geometry_pb2.Ring:
 
 
 def listed(items: Iterable[_Item], field: str, limit: str) -> list[_Item]:
-    """Return what can be iterated as a list; refuse what cannot."""
+    """Return an iterable as a list; refuse a value that is not iterable."""
     try:
         return list(items)
     except TypeError:
@@ -64,12 +64,12 @@ def listed(items: Iterable[_Item], field: str, limit: str) -> list[_Item]:
 
 
 def area_message(area: ObjectArea, field: str) -> objects_pb2.ObjectArea:
-    """Write the area of an object.
+    """Convert the area of an object to a message.
 
     Raises
     ------
     RefusedError
-        If it is none, has holes, or has a field that cannot be written.
+        If the value is not an area, has holes, or has a field that cannot be converted.
     """
     match area:
         case Bounds():
@@ -83,22 +83,22 @@ def area_message(area: ObjectArea, field: str) -> objects_pb2.ObjectArea:
 
 
 def bounds_from(message: geometry_pb2.Bounds) -> Bounds:
-    """Read a rectangle."""
+    """Convert a message to a rectangle."""
     return Bounds(message.lon_min, message.lat_min, message.lon_max, message.lat_max)
 
 
 def position_from(message: geometry_pb2.Position) -> Position:
-    """Read a position."""
+    """Convert a message to a position."""
     return message.lon, message.lat
 
 
 def ring_from(message: geometry_pb2.Ring) -> tuple[Position, ...]:
-    """Read the corners of a polygon."""
+    """Convert a message to the corners of a ring."""
     return tuple(map(position_from, message.vertices))
 
 
 def area_from(message: objects_pb2.ObjectArea) -> ObjectArea | None:
-    """Read the area of an object; None if in a way that is not known here."""
+    """Convert a message to the area of an object; None if its kind is unknown here."""
     match message.WhichOneof("shape"):
         case "rectangle":
             return bounds_from(message.rectangle)

@@ -1,10 +1,10 @@
-"""A subscription on its way to another spec, which the server changes in place.
+"""A change of a subscription to another spec, which the server makes in place.
 
-The answer is one snapshot with CAUSE_SUBSCRIBED, or a rejection; what was sent before is of the old spec.
-A snapshot with another cause does not say which spec it is of: deltas of a slow device were coalesced, or
-a report followed so soon that both were evaluated as one. It is held back until the ping that was sent
-behind the subscribe is answered: by then either the answer or the rejection has come, or the snapshot is
-of the new spec.
+The response is one snapshot with CAUSE_SUBSCRIBED, or a rejection. Earlier messages belong to the old
+spec. A snapshot with another cause does not show its spec: the server coalesced the deltas of a slow
+device, or evaluated the change together with a report that followed it. The device holds this snapshot
+until the pong of the ping that it sent after the subscribe. By then the response or the rejection has
+arrived, or the snapshot belongs to the new spec.
 
 Operations: O(1) a delta.
 """
@@ -24,10 +24,10 @@ class SpecChange:
     Parameters
     ----------
     spec
-        What the subscription is to ask for.
+        The new spec.
     is_foreign
-        Whether the server has something else under the number, or nothing: what it sends of that is
-        dropped.
+        Whether the server has another subscription under the number, or none. The device drops the deltas
+        of that subscription.
     """
 
     def __init__(self, spec: Spec, *, is_foreign: bool = False) -> None:
@@ -35,15 +35,15 @@ class SpecChange:
         self.is_foreign = is_foreign
         self.is_sent = False
         self.is_in_force = False
-        """Whether the server has the new spec by now, so that any snapshot is of it."""
+        """Whether the server already has the new spec, so that any snapshot belongs to it."""
         self.queued: SpecChange | None = None
-        """What was asked for meanwhile."""
+        """Change that the app requested during this one; None if there is none."""
         self.held: list[subscriptions_pb2.Delta] = []
-        """Deltas of either spec, a snapshot first."""
+        """Deltas that belong to either spec, a snapshot first."""
         self._done: asyncio.Future[None] | None = None
 
     def want(self, spec: Spec) -> None:
-        """Take note that yet another spec is asked for; the latest counts."""
+        """Record that the app requests yet another spec; the latest one counts."""
         if not self.is_sent:
             self.spec = spec
         elif self.queued is None:
@@ -53,21 +53,21 @@ class SpecChange:
 
     @property
     def latest(self) -> SpecChange:
-        """The change that was asked for last."""
+        """The change that the app requested last."""
         return self if self.queued is None else self.queued
 
     def sent(self) -> None:
-        """Note that the server has been asked."""
+        """Record that the change has been sent to the server."""
         self.is_sent = True
         self.held.clear()
 
     def is_answer(self, delta: subscriptions_pb2.Delta) -> bool:
-        """Whether a delta is the first of the new spec.
+        """Return whether a delta is the first delta of the new spec.
 
         Raises
         ------
         NearcastError
-            If it is a difference to what this device never had: the stream has to be resumed.
+            If the delta is a difference to a state that this device never had: the device has to resume.
         """
         if not self.is_sent:
             return False
@@ -77,23 +77,23 @@ class SpecChange:
         return is_first or (self.is_in_force and delta.snapshot)
 
     def keeps_back(self, delta: subscriptions_pb2.Delta) -> bool:
-        """Whether a delta is not to be applied now: it is dropped, or held."""
+        """Return whether a delta must not be applied now. It is dropped or held."""
         if self.is_sent and (self.held or delta.snapshot):
             self.held.append(delta)
             return True
         return self.is_foreign
 
     def end(self, error: NearcastError | None = None) -> None:
-        """Let those go who wait, and those of what was asked for meanwhile if there is an error."""
+        """Wake the callers that wait for the change; raise the error there if there is one."""
         if self._done is not None and not self._done.done():
             if error is None:
                 self._done.set_result(None)
             else:
                 self._done.set_exception(error)
-                self._done.exception()  # as in `Subscription`: who waited may have been cancelled
+                self._done.exception()  # as in `Subscription`: the waiting tasks may be cancelled
 
     async def done(self) -> None:
-        """Wait for the answer, or for the refusal."""
+        """Wait for the response; raise the error of a refusal."""
         if self._done is None:
             self._done = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._done)

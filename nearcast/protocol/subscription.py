@@ -1,4 +1,4 @@
-"""A subscription on the device: its result, kept exact by what the device holds."""
+"""A subscription on the device. It computes its result from the objects that the device holds."""
 
 from __future__ import annotations
 
@@ -55,44 +55,44 @@ _NOTHING = Evaluation([], -math.inf, exact=False, is_lacking=True)
 
 
 class Host(Protocol):
-    """What a subscription needs to know of the device session that it belongs to."""
+    """Interface of the device session that a subscription uses."""
 
     clock: Clock
     location: Location
     point: Point
-    """Where the device is, on the plane."""
+    """Position of the device on the plane."""
     prefetch_m: float
     matches_max: int
-    """The most objects that the server sends of a result that has no k."""
+    """Largest number of objects that the server sends for a result without a k."""
     is_online: bool
     """Whether there is a stream."""
     is_responsive: bool
-    """Whether the server has not left a request without a response for seconds."""
+    """False while the server has left a request without a response for seconds."""
     state_watchers: set[asyncio.Event]
-    """Set whenever the state of some subscription may have changed."""
+    """Events that are set whenever the state of any subscription may have changed."""
 
     @property
     def frame(self) -> Frame:
-        """The server's service area and its projection."""
+        """Service area of the server and its projection."""
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether all that the last welcome announced has arrived."""
+        """Whether all deltas that the last welcome announced have arrived."""
 
     def geofence(self, subscriptions: Collection[Subscription] | None = None) -> Geofence:
-        """Return a circle about the device within which these have nothing to say."""
+        """Return a circle about the device within which these subscriptions need no report."""
 
     def unsubscribe(self, subscription: Subscription, on_ended: Callable[[], None]) -> None:
-        """End a subscription; call back when the server knows, or when there is no stream."""
+        """End a subscription; call back when the server has confirmed it, or if there is no stream."""
 
 
 class Subscription(ChangingSpec):
-    """What a device has asked for, wherever it is. Made by `Device.subscribe`."""
+    """A subscription of a device and its current result. `Device.subscribe` creates it."""
 
     def __init__(self, host: Host, subscription_id: int, spec: Spec, name: str = "") -> None:
         self.id = subscription_id
         self.name = name
-        """The app's, unique among those of the device; empty for none."""
+        """The app's name, unique within the device; empty if there is none."""
         self.error: NearcastError | None = None
         self.change = None
         self._host = host
@@ -107,10 +107,10 @@ class Subscription(ChangingSpec):
         self.region = self._kind.region(spec)
         self._dwell = self._kind.dwell_timers(spec, self.region)
         self.idf_generation = 0
-        """Of the table of weights that the result is by, for Similarity.TFIDF; 0 without any."""
+        """Generation of the table of weights that the result uses, for Similarity.TFIDF; 0 for none."""
         self._duration_ms = duration_ms(spec.window)
         self._objects: dict[int, LiveObject] = {}
-        self._known = False  # the first delta has come
+        self._known = False  # the first delta has arrived
         self._is_unplaced = False  # the server does not evaluate it: the device's position was too vague
         self._pending_report = 0  # sequence of a report that waits for its delta
         self._next_expiry_ms = 0
@@ -120,7 +120,7 @@ class Subscription(ChangingSpec):
 
     @property
     def state(self) -> SubscriptionState:
-        """Whether `results` is exact now, and why not."""
+        """State of the result: whether `results` is exact now, or the reason why not."""
         host = self._host
         if self.error is not None:
             return SubscriptionState.ENDED
@@ -151,10 +151,10 @@ class Subscription(ChangingSpec):
         return SubscriptionState.STALE
 
     def results(self) -> list[Match]:
-        """Return the result at the device's position, best first. O(buffer), nothing is sent.
+        """Return the result at the device's position, best first. It costs O(buffer) and sends nothing.
 
-        That of a boolean subscription is in the order of distances on the server's plane, from the device
-        or, of a range that is fixed in place, from its middle.
+        The result of a boolean subscription is in the order of distances on the server's plane: from the
+        device, or for a fixed range from its middle.
         """
         frame, location = self._host.frame, self._host.location
         return [
@@ -175,16 +175,16 @@ class Subscription(ChangingSpec):
         ]
 
     async def changes(self, *, reordered: bool | None = None) -> AsyncIterator[Change]:
-        """Yield what happens to the result, beginning with what is in it now.
+        """Yield the changes of the result, starting with its current objects.
 
-        A slow reader gets the net difference since its last change, so nothing piles up. Ends when the
-        subscription ends.
+        A slow reader gets the net difference since its last change, so changes do not accumulate. The
+        iterator ends when the subscription ends.
 
         Parameters
         ----------
         reordered
-            Whether to yield what only changes its rank, too. None for the default of the kind: yes for
-            `TopK`; no for `Boolean`, whose results are not scored.
+            Whether to also yield changes of rank only. None for the default of the kind: yes for `TopK`;
+            no for `Boolean`, where results are not scored.
         """
         watcher = Watcher()
         self._watchers.add(watcher)
@@ -201,11 +201,11 @@ class Subscription(ChangingSpec):
             self._watchers.discard(watcher)
 
     async def states(self) -> AsyncGenerator[SubscriptionState, None]:
-        """Yield `state` whenever it changes, beginning with what it is now.
+        """Yield `state` whenever it changes, starting with the current state.
 
-        A slow reader gets the latest; what came and went in between is left out. STALE is yielded each
-        time that a response is due, however soon that comes: an app that shows it may want to wait for a
-        second first. Ends after ENDED.
+        A slow reader gets the latest state only. The iterator yields STALE each time that a response is
+        due, even if the response follows quickly: an app that shows it may want to wait for a second
+        first. It ends after ENDED.
         """
         changed = asyncio.Event()
         watchers = self._host.state_watchers
@@ -224,16 +224,16 @@ class Subscription(ChangingSpec):
             watchers.discard(changed)
 
     def geofence(self) -> Geofence:
-        """Return a circle about the device within which this subscription has nothing to say."""
+        """Return a circle about the device within which this subscription needs no report."""
         if self.error is not None:
             raise self.error
         return self._host.geofence((self,))
 
     async def unsubscribe(self) -> None:
-        """End the subscription; return when the server knows, or as soon as there is no stream.
+        """End the subscription; return when the server has confirmed it, or if there is no stream.
 
-        In the latter case the server is told at the next one. One that cannot write is told again
-        with the next sign of life.
+        Without a stream, the SDK sends the end on the next stream. If the server cannot write the end to
+        its disk, the SDK sends it again after the next ping.
         """
         loop = asyncio.get_running_loop()
         known: asyncio.Future[None] = loop.create_future()
@@ -244,17 +244,17 @@ class Subscription(ChangingSpec):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an answer of the server is due."""
+        """Whether a response of the server is due."""
         is_due = not self._known or self._pending_report > 0 or self.is_changing
         return is_due or not self._host.is_caught_up
 
     @property
     def is_known(self) -> bool:
-        """Whether the first delta has come."""
+        """Whether the first delta has arrived."""
         return self._known
 
     def apply(self, delta: subscriptions_pb2.Delta) -> int:
-        """Take over a delta; return how many objects it brought."""
+        """Apply a delta; return the number of objects that it added."""
         if delta.snapshot:
             self.region.buffer.clear()
         removals = {
@@ -262,7 +262,7 @@ class Subscription(ChangingSpec):
         }
         added = []
         for entry in delta.add:
-            item = entry.object  # each look at a field of a message makes an object of Python's
+            item = entry.object  # each access to a field of a message creates a Python object
             found = live_object(item)
             self._keep(found)
             added.append(self._buffered(found, item.point, entry.r_m))
@@ -288,9 +288,9 @@ class Subscription(ChangingSpec):
         return len(added)
 
     def _keep(self, item: LiveObject) -> None:
-        """Keep an object; one of another of the same id begins to match anew.
+        """Store an object. If another object had its id, the dwell time starts again.
 
-        Ids of objects that were lost with a restored backup are given again.
+        A server that is restored from a backup reuses the ids of the objects that it lost.
         """
         before = self._objects.get(item.id)
         if before is not None and before != item and self._dwell is not None:
@@ -300,18 +300,18 @@ class Subscription(ChangingSpec):
 
     @property
     def next_expiry_ms(self) -> int:
-        """When the next object of the buffer expires, or has matched for long enough; 0 for never."""
+        """Server time of the next expiry or the next end of a dwell time in the buffer; 0 for never."""
         next_ms = self._next_expiry_ms, 0 if self._dwell is None else self._dwell.next_ms()
         return min(filter(None, next_ms), default=0)
 
     def move(self, now_ms: int) -> None:
-        """Take note that the device is at another place."""
+        """Record that the device has moved."""
         if self._dwell is not None and self._known:
             self._dwell.move(now_ms, self._host.point, self._objects)
         self.notice(ChangeReason.MOVED)
 
     def pass_time(self, now_ms: int) -> None:
-        """Forget what has expired; let those enter that have matched for long enough."""
+        """Drop expired objects, and let objects enter that have matched for the dwell time."""
         if 0 < self._next_expiry_ms <= now_ms:
             self._forget_expired(now_ms)
         if self._dwell is not None and self._dwell.pass_time(now_ms):
@@ -328,7 +328,7 @@ class Subscription(ChangingSpec):
         self.notice(ChangeReason.EXPIRED, reasons)
 
     def must_report(self) -> bool:
-        """Whether the device must tell the server where it is. Usually O(1)."""
+        """Return whether the device must report its position. Usually O(1)."""
         host = self._host
         location, point = host.location, host.point
         if self.is_waiting or self.waits_for_position:
@@ -338,7 +338,7 @@ class Subscription(ChangingSpec):
         return self._policy.must_report(host.frame, location, point, self._evaluate())
 
     def fence_m(self) -> float:
-        """Radius on the plane within which nothing has to be sent."""
+        """Return the radius on the plane within which the device need not report."""
         if not self._known or self.is_changing:
             return 0.0
         if self.waits_for_position:
@@ -347,24 +347,24 @@ class Subscription(ChangingSpec):
         return self._policy.fence_m(host.frame, host.location, self._evaluate())
 
     def mark_sent(self, shared: SharedLocation, sequence: int = 0) -> None:
-        """Note that a position is under way to the server, in this report or in a subscribe."""
+        """Record a position that the device sends in this report, or in a subscribe."""
         self._sent = shared
         self._policy.mark_sent(shared)
         self._pending_report = sequence
 
     def report_failed(self, sequence: int) -> bool:
-        """Note that a report was refused; return whether this subscription was in it."""
+        """Record that a report was refused; return whether it was for this subscription."""
         mine = self._pending_report == sequence
         if mine:
             self._pending_report = 0
         return mine
 
     def interrupted(self) -> None:
-        """Note that the stream broke: no answer to a report will come."""
+        """Record that the stream broke: no response to a report will arrive."""
         self._pending_report = 0
 
     async def answered(self) -> None:
-        """Wait for the first delta of what was asked for last, or for the refusal."""
+        """Wait for the first delta of the latest spec; raise the error of a refusal."""
         if self.change is not None:
             await self.change.latest.done()
         if self.error is not None:
@@ -375,22 +375,22 @@ class Subscription(ChangingSpec):
             await asyncio.shield(self._first_answer)
 
     def _answer_first(self, error: NearcastError | None = None) -> None:
-        """Let those go who wait for the first delta."""
+        """Wake the callers that wait for the first delta."""
         first, self._first_answer = self._first_answer, None
         if first is not None and not first.done():
             if error is None:
                 first.set_result(None)
             else:
                 first.set_exception(error)
-                first.exception()  # it may be that all who waited were cancelled: asyncio need not log it
+                first.exception()  # all waiting tasks may have been cancelled: asyncio need not log it
 
     def notice(self, reason: ChangeReason, removals: dict[int, ChangeReason] | None = None) -> None:
-        """Wake whoever watches the result."""
+        """Wake the watchers of the result."""
         for watcher in self._watchers:
             watcher.notice(reason, removals or {})
 
     def end(self, error: NearcastError | None = None) -> None:
-        """End locally."""
+        """End the subscription on the device only."""
         self.error = error or ClosedError(f"subscription {self.id} has ended")
         while self.change is not None:
             self._end_change(self.error)
@@ -406,10 +406,10 @@ class Subscription(ChangingSpec):
 
     @property
     def waits_for_position(self) -> bool:
-        """Whether nothing is to be reported until the device knows exactly where it is.
+        """Whether the device must not report until it knows its exact position.
 
-        The server may have evaluated it at an exact position: if another instance made it, and the next
-        fix of this one, between its hello and its welcome, was a vague one.
+        The server may still have evaluated the subscription at an exact position. This happens if another
+        instance started it, and this instance got a vague fix between its hello and its welcome.
         """
         return self.spec.region.needs_exact_position and not self._host.location.is_exact
 

@@ -1,13 +1,14 @@
-"""The subscriptions of a device, and what the server knows of them.
+"""The subscriptions of a device, and their reconciliation with the server.
 
-Numbers are the device's. What was begun or ended while there was no stream is told at the next welcome,
-which lists what the server has. Where that differs:
+The device assigns the numbers of subscriptions. It sends the subscriptions that started or ended without
+a stream after the next welcome, which lists the subscriptions of the server. If they differ:
 
-* a subscription with a name is the one of that name, whatever its number there: it takes that number, and
-  its spec is the app's;
-* one without a name goes on under another number if its own has another spec there;
-* one of a kind that this SDK does not know was made by another instance: it keeps its number and is left
-  alone, unless the app subscribes under its name.
+* A subscription with a name is the server's subscription of that name, under any number. It takes the
+  server's number and keeps the spec of the app.
+* A subscription without a name continues under another number if the server has another spec under its
+  number.
+* A subscription of a kind that this SDK does not know was made by another instance. It keeps its number
+  and is ignored, unless the app subscribes under its name.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from nearcast.protocol.subscription import Host, Subscription
 
 
 class Listed(NamedTuple):
-    """What the server has under a number."""
+    """A subscription in the list of a welcome."""
 
     spec: Spec | None
-    """None if it is of a kind that is not known here."""
+    """None if its kind is unknown to this SDK."""
     name: str = ""
 
 
 class Difference(NamedTuple):
-    """What the server has to be told."""
+    """Differences that the device has to send to the server."""
 
     ended: list[int]
-    """Numbers of subscriptions that have ended here."""
+    """Numbers of subscriptions that have ended on the device."""
     unknown: list[Subscription]
-    """Subscriptions that it does not have."""
+    """Subscriptions that the server does not have."""
     changed: list[Subscription]
-    """Subscriptions that are on their way to another spec than it has, or may have it already."""
+    """Subscriptions with a change in progress to another spec, which the server may already have."""
 
 
 class SubscriptionRegistry:
@@ -45,22 +46,22 @@ class SubscriptionRegistry:
     Parameters
     ----------
     host
-        Whose they are.
+        Session of the device.
     """
 
     def __init__(self, host: Host) -> None:
         self.subscriptions: dict[int, Subscription] = {}
         self._host = host
         self._next_id = 1
-        # Ended here, but the server may not know yet; and whom to tell when it does.
+        # Subscriptions that ended here and may be unconfirmed, and callbacks for the confirmations.
         self._ended_ids: set[int] = set()
         self._on_ended: dict[int, Callable[[], None]] = {}
         self._refused_ids: set[int] = set()
         self._foreign: dict[str, int] = {}
-        """Names that the server has, of what is no subscription here, and their numbers."""
+        """Numbers of the server's subscriptions that do not exist here, by name."""
 
     def begin(self, spec: Spec, name: str = "") -> Subscription:
-        """Begin a subscription, under the number that the server has for its name, or a new one."""
+        """Start a subscription under the server's number for its name, or under a new number."""
         number = self._foreign.pop(name, None) if self._host.is_online else None
         if number is None:
             number = self._next_id
@@ -73,11 +74,11 @@ class SubscriptionRegistry:
         return subscription
 
     def named(self, name: str) -> Subscription | None:
-        """Return the subscription of a name. O(subscriptions)."""
+        """Return the subscription of a name, or None. O(subscriptions)."""
         return next((one for one in self.subscriptions.values() if one.name == name), None)
 
     def end(self, subscription: Subscription, on_ended: Callable[[], None] | None) -> bool:
-        """End a subscription; return whether to tell the server: if somebody waits until it knows."""
+        """End a subscription; return whether to send an unsubscribe: if there is a callback."""
         if self.subscriptions.pop(subscription.id, None) is None:
             return False
         self._ended_ids.add(subscription.id)
@@ -89,48 +90,51 @@ class SubscriptionRegistry:
 
     @property
     def is_ending(self) -> bool:
-        """Whether the server has not confirmed an end that it was asked for."""
+        """Whether an unsubscribe waits for its confirmation."""
         return bool(self._on_ended)
 
     def ended(self, subscription_id: int) -> None:
-        """Note that the server knows of an end."""
+        """Record that the server has confirmed an end."""
         self._ended_ids.discard(subscription_id)
         self._refused_ids.discard(subscription_id)
         self._on_ended.pop(subscription_id, lambda: None)()
 
     def end_refused(self, subscription_id: int) -> None:
-        """Note that the server could not end a subscription: its disk is full, say. It is told again."""
+        """Record that the server could not end a subscription, for example because its disk is full.
+
+        The device sends the unsubscribe again.
+        """
         self._refused_ids.add(subscription_id)
         self._on_ended.pop(subscription_id, lambda: None)()
 
     def take_refused_ends(self) -> list[int]:
-        """Take the numbers of subscriptions whose end was refused, to tell the server again."""
+        """Return and clear the numbers of subscriptions with a refused end, to send them again."""
         taken = [*self._refused_ids]
         self._refused_ids.clear()
         return taken
 
     def refused(self, number: int) -> Subscription | None:
-        """Take a subscription that the server has refused; what it has under that name it keeps."""
+        """Remove and return a refused subscription. The server keeps its own one of that name."""
         found = self.subscriptions.pop(number, None)
         if found is not None and found.name and found.change is not None:
             self._foreign[found.name] = number
         return found
 
     def interrupted(self) -> None:
-        """Let those go who wait for the server to know: there is no stream."""
+        """Call back the callers that wait for a confirmation: there is no stream."""
         for answered in self._on_ended.values():
             answered()
         self._on_ended.clear()
 
     def reconcile(self, listed: Mapping[int, Listed], *, resumed: bool = False) -> Difference:
-        """Agree with the server on which subscriptions there are; return what it has to be told.
+        """Reconcile with the subscriptions of the server; return the differences to send.
 
         Parameters
         ----------
         listed
-            What the server has, by number.
+            Subscriptions of the server, by number.
         resumed
-            Whether differences to what was sent before follow, and not snapshots.
+            Whether the server continues with deltas to the earlier state, and not with snapshots.
         """
         self._next_id = max([self._next_id, *(number + 1 for number in listed)])
         self._ended_ids &= {number for number, one in listed.items() if one.spec is not None}
@@ -152,7 +156,7 @@ class SubscriptionRegistry:
         return Difference(ended, unknown, changed)
 
     def _meet_by_name(self, alive: Mapping[int, Listed]) -> None:
-        """Give mine the numbers that the server has for their names."""
+        """Move local subscriptions to the server's numbers for their names."""
         numbers = {one.name: number for number, one in alive.items() if one.name}
         moving = [one for one in self.subscriptions.values() if numbers.get(one.name, one.id) != one.id]
         for mine in moving:
@@ -164,7 +168,7 @@ class SubscriptionRegistry:
             self.subscriptions[number] = mine
 
     def _adopt(self, number: int, one: Listed) -> None:
-        """Take over what another instance made."""
+        """Adopt a subscription that another instance started."""
         self._give_way(number)
         if one.spec is not None:
             self.subscriptions[number] = Subscription(self._host, number, one.spec, one.name)
@@ -172,7 +176,7 @@ class SubscriptionRegistry:
             self._foreign[one.name] = number
 
     def _give_way(self, number: int) -> None:
-        """Let mine, if there is one, go on under the next free number: another instance took this one."""
+        """Move a local subscription to the next free number: another instance uses this one."""
         mine = self.subscriptions.pop(number, None)
         if mine is not None:
             mine.id = self._next_id
@@ -181,7 +185,7 @@ class SubscriptionRegistry:
 
 
 def _is_of(mine: Subscription, one: Listed) -> bool:
-    """Whether what the server has under the number of mine is mine: by name, or without one by spec."""
+    """Return whether the server's subscription is the local one: by name, or without names by spec."""
     if mine.name or one.name:
         return mine.name == one.name
     wanted = mine.spec if mine.change is None else mine.change.spec

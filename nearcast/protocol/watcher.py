@@ -1,4 +1,4 @@
-"""One reader of a result's changes: what it has seen, and why that may have changed."""
+"""One reader of the changes of a result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nearcast.model import Change, ChangeKind, ChangeReason, LiveObject
 
 
 class Watcher:
-    """Compares results. Objects are the same only if all of them is: ids may be given again.
+    """Compares results. Objects are the same only if all their fields are equal: ids may be reused.
 
     Operations: O(objects) a comparison.
     """
@@ -20,7 +20,7 @@ class Watcher:
         self._event = asyncio.Event()
 
     def notice(self, reason: ChangeReason, removals: dict[int, ChangeReason]) -> None:
-        """Take note that the result may have changed, and why objects have left it."""
+        """Record that the result may have changed, with the reasons why objects have left it."""
         self._reason = reason
         seen = {one.id for one in self._seen}
         self._removals.update((key, why) for key, why in removals.items() if key in seen)
@@ -32,7 +32,7 @@ class Watcher:
         self._event.clear()
 
     def difference(self, now: list[LiveObject]) -> list[Change]:
-        """Return what has happened since the last call."""
+        """Return the changes since the last call."""
         before, self._seen = self._seen, now
         reason, removals = self._reason, self._removals
         self._removals = {}

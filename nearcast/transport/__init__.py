@@ -1,1 +1,1 @@
-"""Channel, streams and retries: the only part of the SDK that opens a connection."""
+"""Channel, streams and retries. No other part of the SDK opens a connection."""

@@ -1,4 +1,4 @@
-"""Calls: what a failed one means, and which are made again."""
+"""Unary calls: their errors and their retries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearcast.v1 import errors_pb2
 _ERROR_METADATA = "nearcast-error-bin"
 
 PATIENCE_S = 60.0
-"""How long to wait for a server that has said that it is stopping or starting."""
+"""Time to wait for a server that reports that it is stopping or starting."""
 
 _COMING_BACK = (Reason.DRAINING, Reason.RECOVERING)
 
@@ -26,11 +26,11 @@ _Answer = TypeVar("_Answer")
 
 
 class UnsentError(UnavailableError):
-    """The server cannot be reached, and has not seen the request. Apps see `UnavailableError`."""
+    """The server cannot be reached, and has not received the request. Apps see `UnavailableError`."""
 
 
 def refusal(error: grpc.aio.AioRpcError, *, is_encrypted: bool) -> RefusedError | UnavailableError:
-    """Return what a failed call means."""
+    """Convert the error of a failed call."""
     for key, value in error.trailing_metadata() or ():
         if key == _ERROR_METADATA and isinstance(value, bytes):
             return RefusedError.from_wire(errors_pb2.Error.FromString(value))
@@ -42,14 +42,14 @@ def refusal(error: grpc.aio.AioRpcError, *, is_encrypted: bool) -> RefusedError 
 
 
 def as_apps_see_it(error: NearcastError) -> NearcastError:
-    """Return an error of a class that is public."""
+    """Convert an error to a public class."""
     if isinstance(error, UnavailableError) and type(error) is not UnavailableError:
         return UnavailableError(error.message, error.hint)
     return error
 
 
 def wait_before_retry_s(error: NearcastError, *, can_renew_token: bool) -> float | None:
-    """Return after how long the same may be asked again, with nothing done so far; None for never."""
+    """Return the seconds after which a request that had no effect may be retried; None for never."""
     if not isinstance(error, RefusedError):
         return None
     if error.reason is Reason.RATE_LIMITED and error.retry_after_ms > 0:
@@ -58,7 +58,7 @@ def wait_before_retry_s(error: NearcastError, *, can_renew_token: bool) -> float
 
 
 def is_coming_back(error: NearcastError) -> bool:
-    """Whether the server has done nothing and asks to try again."""
+    """Return whether the server did not process the request and invites a retry."""
     return isinstance(error, RefusedError) and error.reason in _COMING_BACK
 
 
@@ -68,9 +68,9 @@ async def await_response(call: Awaitable[_Answer], *, is_encrypted: bool) -> _An
     Raises
     ------
     RefusedError
-        If it is refused.
+        If the server refuses the call.
     UnavailableError
-        If the server cannot be reached, or the connection is gone.
+        If the server cannot be reached, or the connection is lost.
     """
     try:
         return await call
@@ -92,27 +92,29 @@ async def patiently(
     is_encrypted: bool = False,
     waits_for_server: bool = True,
 ) -> _Answer:
-    """Make a call, again while the server is stopping or starting, and when it has said that it may be.
+    """Make a call. Retry while the server is stopping or starting, and at the time that it gives.
 
     Parameters
     ----------
     call
-        Makes it. Is told whether to wait for a connection: once the server has said that it will be back.
+        Makes the call. Its argument is whether to wait for a connection, which is true once the server
+        has reported that it will be back.
     tries
-        How often a call may be made whose fate is not known because the connection broke.
+        Largest number of attempts if the outcome is unknown because the connection broke.
     is_returning
-        Whether the server is expected to be there or to come back, so that it is waited for at once.
+        Whether the server is expected to be reachable or to come back, so that even the first attempt
+        waits for it.
     can_renew_token
         Whether the next call has another token.
     is_encrypted
-        Whether the connection is, for hints.
+        Whether the connection is encrypted, for hints.
     waits_for_server
         Whether to wait for a server that is stopping or starting.
 
     Raises
     ------
     RefusedError
-        If it is refused for good.
+        If the server refuses the call permanently.
     UnavailableError
         If the server cannot be reached, or was not back in time.
     """

@@ -1,4 +1,4 @@
-"""The line: the connection to a server, and another one in its place when the network has changed."""
+"""The connection to a server, which is replaced when the network has changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearcast.v1 import (
 
 _MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 _KEEPALIVE_TIMEOUT_S = 10.0
-"""How long a sign of life of the connection may stay without an answer."""
+"""Time to wait for the response to a ping of the connection."""
 
 _PEM = b"-----BEGIN "
 
@@ -28,14 +28,15 @@ _IDEMPOTENT = [
     {"service": "nearcast.v1.ControlService", "method": "Sync"},
     {"service": "nearcast.v1.ControlService", "method": "AdvanceClock"},
 ]
-"""What gRPC repeats, whatever became of the first attempt.
+"""Methods that gRPC retries, regardless of the outcome of the first attempt.
 
-Search changes nothing, Sync waits, the same time set twice is the same time, and a device that was
-forgotten may be forgotten again. Not Retract: what is gone cannot be taken back again. Not Status: it is
-to say what is now. Streams are not repeated but resumed.
+Search changes nothing, Sync waits, setting the same time twice has no effect, and a device can be
+forgotten twice. Retract is not retried: an object cannot be retracted twice. Status is not retried: it
+returns the present state. Streams are resumed, not retried.
 """
 _RETRY_POLICY = {
-    # gRPC allows no more. Five within some eight seconds: a server with 300,000 objects restarts in six.
+    # The largest number that gRPC allows. Five attempts take some eight seconds; a server with 300,000
+    # objects restarts in six.
     "maxAttempts": 5,
     "initialBackoff": "0.2s",
     "backoffMultiplier": 3,
@@ -46,26 +47,26 @@ _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": _IDEMPOTENT, "retryPolic
 
 
 PRINTABLE = "text of printable ASCII characters on one line"
-"""What a token is."""
+"""Description of a valid token."""
 
 TokenSource = str | Callable[[], str | Awaitable[str]]
-"""A token, or what returns one that is good now, asked whenever a call begins."""
+"""A token, or a function that returns a valid token, called whenever a call starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How to verify the server, and how it verifies this client.
+    """Certificates to verify the server, and to authenticate this client.
 
     Certificates and keys are the contents of PEM files, as bytes: ``Path("roots.pem").read_bytes()``.
 
     Parameters
     ----------
     root_certificates
-        PEM; None for the system's.
+        Root certificates, PEM; None for the system's certificates.
     server_name
-        The name in the server's certificate, if it is not the address.
+        Name in the server's certificate, if it differs from the address.
     certificate, key
-        Of this client, PEM, for servers that ask for one.
+        Certificate and key of this client, PEM, for servers that request a client certificate.
     """
 
     root_certificates: bytes | None = None
@@ -87,11 +88,11 @@ class Tls:
 
 
 class TokenError(UnavailableError):
-    """No token is to be had now. Apps see `UnavailableError`."""
+    """The token function failed or returned no valid token. Apps see `UnavailableError`."""
 
 
 def stripped_token(token: object) -> str | None:
-    """Return a token without the blanks and newlines about it, which files have; None if it is none."""
+    """Return a token without blanks and newlines around it, as in files; None if it is not valid."""
     text = token.strip() if isinstance(token, str) else ""
     return text if isinstance(token, str) and text.isascii() and text.isprintable() else None
 
@@ -102,13 +103,13 @@ class Channel:
     Parameters
     ----------
     target
-        The server's address.
+        Address of the server.
     token
-        Who this client is; empty for a server that does not ask.
+        Token of this client; empty for a server that does not require one.
     tls
-        How to verify it; None for a connection without encryption.
+        How to verify the server; None for a connection without encryption.
     keepalive_s
-        Between signs of life of the connection, which are not the device's: it stays silent.
+        Time without data after which the connection itself sends a ping; devices do not send these.
     """
 
     def __init__(self, target: str, token: TokenSource, tls: Tls | None, keepalive_s: float) -> None:
@@ -120,33 +121,33 @@ class Channel:
             ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
             ("grpc.keepalive_time_ms", round(1000 * keepalive_s)),
             ("grpc.keepalive_timeout_ms", timeout_ms),
-            # Pings have a timeout of their own, a minute, which the other one does not shorten.
+            # Pings have a separate timeout of a minute, which the keepalive timeout does not shorten.
             ("grpc.http2.ping_timeout_ms", timeout_ms),
             ("grpc.service_config", _SERVICE_CONFIG),
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 5000),
-            # A new channel is a new connection, never another channel's, which may be dead.
+            # A new channel opens a new connection; the connection of another channel may be dead.
             ("grpc.use_local_subchannel_pool", 1),
         ]
         self._open()
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether the connection is."""
+        """Whether the connection is encrypted."""
         return self._tls is not None
 
     @property
     def can_renew_token(self) -> bool:
-        """Whether another token can be had when one is not good any more."""
+        """Whether the client can get another token when one is no longer valid."""
         return not isinstance(self._token, str)
 
     async def metadata(self) -> list[tuple[str, str]]:
-        """Return what a call begins with: who this client is.
+        """Return the metadata of a call, which has the token.
 
         Raises
         ------
         TokenError
-            If there is no token to be had.
+            If there is no token.
         """
         token = self._token
         if not isinstance(token, str):
@@ -162,7 +163,7 @@ class Channel:
         return [("authorization", f"Bearer {token}")] if token else []
 
     def renew(self) -> grpc.aio.Channel:
-        """Open another connection in place of this one; return the old one, to be closed."""
+        """Replace the connection; return the old one, which the caller closes."""
         old = self._channel
         self._open()
         return old

@@ -1,4 +1,4 @@
-"""How requests of devices become messages of a stream and back: a device's own stream, or a fleet's."""
+"""Pack the requests of devices into messages of a stream, for a single device or a fleet."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Waiting = tuple[str, Request | None]
 
 @dataclass(frozen=True)
 class Codec:
-    """How a stream is opened, and how requests of devices become its messages and back."""
+    """Opens a stream, packs requests of devices into its messages, and unpacks its responses."""
 
     open: Callable[[Any, Metadata, bool], Any]
-    """Takes the stub, metadata, and whether to wait for a server that cannot be reached."""
+    """Parameters: the stub, the metadata, and whether to wait for a server that cannot be reached."""
     pack: Callable[[Sequence[Waiting]], Iterable[Any]]
     unpack: Callable[[Any, str], Iterable[tuple[str, Response]]]
-    """Takes a message, and the device of the stream if it has only one."""
+    """Parameters: a message, and the device of the stream if it has only one."""
 
 
 _MESSAGE_BYTES_MAX = 900_000
-"""Bytes of entries in one message of a fleet, a little less than the server takes."""
+"""Bytes of entries in one message of a fleet, a little less than the server's limit."""
 
 
 def _pack_fleet(requests: Sequence[Waiting]) -> Iterable[Any]:

@@ -1,4 +1,4 @@
-"""Why a connection cannot be made, where gRPC's report shows it: TLS at one end, none at the other."""
+"""Hints about failed connections from gRPC's report, such as TLS at one end only."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ _WITH_TLS = {
     "Tls(root_certificates=...) gives others",
     "Hostname Verification": "its certificate has another name: Tls(server_name=...) gives it",
 }
-"""By what gRPC reports."""
+"""Hints by parts of gRPC's report."""
 _NOT_CONNECTED = "failed to connect"
 _WITHOUT_TLS = dict.fromkeys(
     ("Socket closed", "Connection reset"), "does the server ask for TLS? Give tls=nearcast.Tls(...)"
 )
-"""While there is no connection yet: one that was there breaks in the same words."""
+"""Hints for the first connection only: a connection that breaks later has the same report."""
 
 
 def connection_hint(details: str, *, is_encrypted: bool) -> str:
-    """Return what may be wrong with a connection, by gRPC's report; empty if nothing is known."""
+    """Return the likely mistake behind gRPC's report of a failed connection; empty if unknown."""
     if not is_encrypted and _NOT_CONNECTED not in details:
         return ""
     hints = _WITH_TLS if is_encrypted else _WITHOUT_TLS

@@ -1,7 +1,8 @@
-"""Attaching a device that another instance of the app has: wait as the server says, and try again.
+"""Attach a device that another instance of the app uses: wait, and retry.
 
-The server says after which time an instance that has vanished is noticed. It may be gone before, so the
-SDK tries every few seconds until then; one that is there then is alive.
+The server gives the time after which it notices that an instance has vanished. The instance may be
+detached before, so the SDK retries every few seconds until then. An instance that is attached after that
+time is alive.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ _log = logging.getLogger(__name__)
 _Attached = TypeVar("_Attached")
 
 _PAUSE_S = 5.0
-"""Between two tries, at most: a hello and its refusal are some 300 bytes."""
+"""Longest pause between two attempts. A hello and its refusal have some 300 bytes."""
 
 _SLACK_S = 1.0
-"""Beyond what the server says: it notices and detaches in this time."""
+"""Added to the time that the server gives: it notices and detaches within this time."""
 
 _MS_PER_S = 1000.0
 
 
 def checked_wait_s(wait_s: float | None) -> float | None:
-    """Return how long to wait for another instance to be gone.
+    """Validate the time to wait for another instance to be detached, and return it.
 
     Raises
     ------
     RefusedError
-        If it is no time.
+        If the value is not a valid time.
     """
     is_time = (
         isinstance(wait_s, int | float) and not isinstance(wait_s, bool) and 0.0 <= wait_s < math.inf
@@ -48,21 +49,21 @@ def checked_wait_s(wait_s: float | None) -> float | None:
 async def attach_when_free(
     attach: Callable[[], Awaitable[_Attached]], device_id: str, wait_s: float | None
 ) -> _Attached:
-    """Attach a device; while another instance has it, wait and try again.
+    """Attach a device; while another instance uses it, wait and retry.
 
     Parameters
     ----------
     attach
-        Tries once.
+        Makes one attempt.
     device_id
-        The device, for the log.
+        Name of the device, for the log.
     wait_s
-        How long to wait in all; None for as long as the server says.
+        Total time to wait; None for the time that the server gives.
 
     Raises
     ------
     RefusedError
-        DEVICE_IN_USE if the other instance is there at the end of that time, and whatever else refuses.
+        DEVICE_IN_USE if the other instance is attached at the end of that time, or any other refusal.
     """
     loop = asyncio.get_running_loop()
     began_s = loop.time()
@@ -82,7 +83,7 @@ async def attach_when_free(
         left_s = allowed_s - waited_s
         if left_s <= 0.0:
             raise _still_in_use(refused, waited_s) from None
-        # The first time for everybody to see: Python shows warnings, and a wait looks like a hang.
+        # The first message is a warning, which Python prints: the wait would look like a hang.
         _log.log(
             logging.INFO if has_warned else logging.WARNING,
             "device %s: another instance is attached; waiting for up to %.0f s more",

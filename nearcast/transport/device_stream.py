@@ -1,8 +1,9 @@
-"""A stream that carries sessions: opened, kept, and opened again when it breaks.
+"""A stream that carries device sessions. It is opened again when it breaks.
 
-A device's own stream and a fleet's differ only in how a message is packed, so there is one link. When
-its stream breaks, every session goes on with what it holds and is resumed on the next. When the
-server sends `GoAway`, the client half-closes the stream and lets the server end it.
+The stream of a single device and the stream of a fleet differ only in the packing of messages, so one
+class serves both. When the stream breaks, every session continues with the objects that it holds and
+resumes on the next stream. When the server sends `GoAway`, the client half-closes the stream and waits
+until the server ends it.
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ from nearcast.transport.server_watch import ServerWatch
 _log = logging.getLogger(__name__)
 
 _ENTRIES_MAX = 256
-"""Requests in one message of a fleet: enough to share its cost."""
+"""Requests in one message of a fleet: enough to share the cost of a message."""
 
 _GOODBYE_S = 1.0
-"""How long the server is waited for that is to end a stream, before it is broken off."""
+"""Time to wait until the server ends a stream, before the client cancels it."""
 
 _TAKEN_ON_S = 5.0
-"""How long a server may take to say that it has taken a stream on, before devices speak anyway."""
+"""Time to wait until the server accepts a stream, before devices send anyway."""
 
 _UNWELCOME = (Reason.UNAUTHENTICATED, Reason.TOKEN_EXPIRED, Reason.PERMISSION_DENIED)
 
 _QUEUE_MAX = 10_000
-"""Requests waiting to be written; beyond, `room` makes the caller wait."""
+"""Queued requests. If there are more, `room` makes the caller wait."""
 
 
 class DeviceStream:
-    """Keeps one stream to the server and the sessions it carries.
+    """Maintains one stream to the server and the sessions on it.
 
     Parameters
     ----------
@@ -75,10 +76,10 @@ class DeviceStream:
         self._closed = False
         self._jitter = random.Random()
         self._streaming = False
-        self._is_going_away = False  # the server has said so: half-close
-        self._retry_after_s = 0.0  # the server has said so
+        self._is_going_away = False  # the server has sent `GoAway`: half-close
+        self._retry_after_s = 0.0  # time that the server gave
         self._has_served = False  # a device was online on this stream
-        self._is_patient = False  # a server that cannot be reached is waited for
+        self._is_patient = False  # wait for a server that cannot be reached
         self._rebuild = asyncio.Event()
         self._change = asyncio.Event()
         self._renewal = LeaseRenewal()
@@ -88,7 +89,7 @@ class DeviceStream:
     # -- for devices -----------------------------------------------------------------------------
 
     def send(self, device_id: str, request: Request) -> None:
-        """Queue a request for the stream; dropped if there is none (a hello comes first anyway)."""
+        """Queue a request for the stream. Drop it if there is none: the next one starts with a hello."""
         if not self._streaming:
             return
         if request.HasField("hello"):
@@ -101,18 +102,18 @@ class DeviceStream:
             self._room.clear()
 
     async def room(self) -> None:
-        """Wait while too much is waiting to be written."""
+        """Wait while the queue of requests is full."""
         await self._room.wait()
 
     async def add(self, session: DeviceSession) -> None:
-        """Carry a session; return when it is online.
+        """Add a session; return when it is online.
 
         Raises
         ------
         RefusedError
             If the server refuses the hello.
         UnavailableError
-            If the server cannot be reached at the first try.
+            If the server cannot be reached at the first attempt.
         """
         if self._closed:
             raise ClosedError("the client is closed")
@@ -138,7 +139,7 @@ class DeviceStream:
                 raise session.error
 
     def notify(self) -> None:
-        """Wake those who wait for something to have happened."""
+        """Wake the callers that wait for a change."""
         self._change.set()
 
     async def _changed(self) -> None:
@@ -146,15 +147,15 @@ class DeviceStream:
         await self._change.wait()
 
     def carries(self, device_id: str) -> bool:
-        """Whether there is a session of a device that has not ended."""
+        """Return whether a device has a session that has not ended."""
         session = self.sessions.get(device_id)
         return session is not None and session.error is None
 
     async def release(self, device_id: str, error: NearcastError) -> None:
-        """Stop carrying a device, which ends with an error, unless it has ended already."""
+        """Remove a device and end it with an error, unless it has ended already."""
         session = self.sessions.get(device_id)
         if session is not None and session.error is None:
-            # What waits to be written is of no use any more, but for hellos, which count responses.
+            # Drop the queued requests of the device except hellos, for which responses are counted.
             kept = [one for one in self._queue if one[0] != device_id or _is_hello(one)]
             self._queue.clear()
             self._queue.extend(kept)
@@ -164,7 +165,7 @@ class DeviceStream:
             await self.close()
 
     async def detach(self, session: DeviceSession, error: NearcastError | None = None) -> None:
-        """Stop carrying a session; its subscriptions stay on the server."""
+        """Remove a session; its subscriptions stay on the server."""
         self.sessions.pop(session.device_id, None)
         session.fail(error or ClosedError(f"device {session.device_id} has detached"))
         if self._codec is FLEET and self._streaming:
@@ -172,7 +173,7 @@ class DeviceStream:
             self._queued.set()
 
     async def ping(self) -> None:
-        """Return when everything sent before has been answered, or the stream has broken."""
+        """Return when all earlier requests have their responses, or the stream has broken."""
         session = next((one for one in self.sessions.values() if one.is_online), None)
         if session is None:
             return
@@ -182,17 +183,17 @@ class DeviceStream:
         await future
 
     def is_waiting(self) -> bool:
-        """Whether some device waits for an answer."""
+        """Return whether any device waits for a response."""
         return any(session.is_waiting for session in self.sessions.values())
 
     def rebuild(self) -> None:
-        """Let go of the stream and open another at once: the line is a new one."""
+        """Drop the stream and open another at once, after the client has reconnected."""
         self._rebuild.set()
 
     async def close(self) -> None:
-        """End the stream. Devices are detached, their subscriptions stay on the server.
+        """End the stream. Devices are detached; their subscriptions stay on the server.
 
-        When this returns they may be attached by others, unless the server has not answered in time.
+        On return other clients can attach the devices, unless the server did not respond in time.
         """
         self._closed = True
         self.on_close(self)
@@ -200,7 +201,7 @@ class DeviceStream:
         task = self._task
         if task is not None:
             if self._streaming:
-                self._is_going_away = True  # it half-closes, and the server ends the stream
+                self._is_going_away = True  # the stream half-closes, and the server ends it
                 self._queued.set()
                 await asyncio.wait({task}, timeout=_GOODBYE_S)
             task.cancel()
@@ -235,7 +236,7 @@ class DeviceStream:
                 )
             except NearcastError as error:
                 _log.warning("%s; resuming", error)
-            except Exception as error:  # noqa: BLE001 - a device must not wait for ever for a dead link
+            except Exception as error:  # noqa: BLE001 - a device must not wait forever for a dead stream
                 _log.exception("a fault of the SDK ends the stream for good")
                 self._fail_all(NearcastError(f"a fault of the SDK: {error!r}"))
             finally:
@@ -252,7 +253,7 @@ class DeviceStream:
         self._task = None
 
     def _handle_failure(self, failure: NearcastError) -> None:
-        """Let devices know why their stream has ended, where that matters to them."""
+        """Process the failure of the stream: set the next attempt, or fail devices."""
         _log.info("stream broken: %s", failure)
         can_renew = self._channel.can_renew_token
         wait_s = wait_before_retry_s(failure, can_renew_token=can_renew)
@@ -267,10 +268,11 @@ class DeviceStream:
             self._fail_newcomers(failure)
 
     async def _stream(self) -> None:
-        """Run one stream until it breaks, at either side, or ends, or is to be let go.
+        """Run one stream until either side breaks or ends it, or `rebuild` drops it.
 
-        Devices that the server knows wait for it: the connection tries again and again. Newcomers are
-        to hear at once that it cannot be reached, unless it has told them that it comes back.
+        Devices that were online before wait for the server: the connection retries. Devices that were
+        never online fail at once if the server cannot be reached, unless it has reported that it will be
+        back.
         """
         newcomers = self._newcomers()
         self._is_patient = all(_may_retry(one) for one in newcomers)
@@ -291,12 +293,12 @@ class DeviceStream:
             await asyncio.gather(talking, rebuilding, return_exceptions=True)
 
     async def _talk(self, call: Any, deadline_s: float | None) -> None:  # noqa: ANN401
-        """Say hello for every session, then read and write."""
+        """Send a hello for every session, then read and write."""
         tasks: list[asyncio.Task[None]] = []
         try:
             async with asyncio.timeout_at(deadline_s):
                 await call.wait_for_connection()
-                # Who writes before may not see why it is refused.
+                # A client that writes before this may not receive the reason of a refusal.
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(call.initial_metadata(), _TAKEN_ON_S)
             self._streaming = True
@@ -340,7 +342,7 @@ class DeviceStream:
                     try:
                         await call.write(message)
                     except asyncio.InvalidStateError:
-                        return  # the stream has ended: whoever reads, or the next one, tells why
+                        return  # the stream has ended: the reader or the next stream has the reason
         with contextlib.suppress(grpc.aio.InternalError):  # the stream has ended
             await call.done_writing()
 
@@ -349,21 +351,21 @@ class DeviceStream:
         return session is not None and session.is_response_due
 
     def _note_silence(self, is_silent: bool) -> None:  # noqa: FBT001 - its only argument
-        """Let devices know that the server has stopped to respond, or does again."""
+        """Notify devices that the server has stopped responding, or responds again."""
         if is_silent:
             _log.info("the server does not respond")
         for session in self.sessions.values():
             session.set_responsive(is_responsive=not is_silent)
 
     def _go_away(self) -> None:
-        """Send nothing more on this stream; its devices connect again on the next."""
+        """Send nothing more on this stream; its devices reconnect on the next."""
         self._is_going_away = True
         self._extend_retries()
         self._interrupt()
         self._queued.set()
 
     def _extend_retries(self) -> None:
-        """Let newcomers keep trying for a while: the server has told them that it is worth it."""
+        """Let newcomers retry for `PATIENCE_S`: the server has reported that it will be back."""
         for session in self._newcomers():
             session.retry_deadline_s = (
                 session.retry_deadline_s or asyncio.get_running_loop().time() + PATIENCE_S
@@ -374,7 +376,7 @@ class DeviceStream:
         return [session for session in self.sessions.values() if not session.was_online]
 
     def _fail_newcomers(self, error: NearcastError) -> None:
-        """Fail newcomers that may not retry; the others keep what they have and are resumed."""
+        """Fail newcomers that may not retry; other devices keep their objects and resume."""
         unavailable = as_apps_see_it(error)
         for session in self._newcomers():
             if not _may_retry(session):
@@ -385,7 +387,7 @@ class DeviceStream:
             session.fail(error)
 
     def _interrupt(self) -> None:
-        """Drop what is queued and disconnect the devices."""
+        """Drop queued requests and disconnect the devices."""
         self._has_served = self._has_served or any(one.is_online for one in self.sessions.values())
         was_streaming, self._streaming = self._streaming, False
         self._queue.clear()
@@ -398,7 +400,7 @@ class DeviceStream:
         self.notify()
 
     def _drop_failed(self) -> bool:
-        """Let go of sessions that have failed."""
+        """Remove sessions that have failed; return whether there were any."""
         failed = [one.device_id for one in self.sessions.values() if one.error is not None]
         for device_id in failed:
             self.sessions.pop(device_id, None)
@@ -406,7 +408,7 @@ class DeviceStream:
 
 
 def _is_unwelcome(error: NearcastError) -> bool:
-    """Whether the server does not let in who shows the token, which all devices of a client share."""
+    """Return whether the server refuses the token, which all devices of a client share."""
     return isinstance(error, RefusedError) and error.reason in _UNWELCOME
 
 

@@ -1,7 +1,7 @@
-"""Signs of life of silent devices: a ping, which says nothing of where they are.
+"""Pings that renew the leases of silent devices. A ping has no position.
 
-Operations: O(log n) a device and third of a lease; nothing a message. One timer a stream. In virtual time
-nobody waits: `DeviceSession.pass_time` does it.
+Operations: O(log n) a device and third of a lease; nothing a message. There is one timer for each stream.
+In virtual time there is no timer: `DeviceSession.pass_time` sends the pings.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from nearcast.protocol.device_session import DeviceSession
 
 
 class LeaseRenewal:
-    """The pings of the devices of one stream."""
+    """Sends the pings of the devices of one stream."""
 
     def __init__(self) -> None:
         self._due: list[tuple[int, int, DeviceSession]] = []
-        self._latest: dict[DeviceSession, int] = {}  # the number of its entry; earlier ones do not count
+        self._latest: dict[DeviceSession, int] = {}  # number of the valid entry; earlier ones are ignored
         self._number = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, session: DeviceSession) -> None:
-        """Care for a device that the server has welcomed."""
+        """Start the pings of a device that the server has welcomed."""
         if session.lease_ms and not session.clock.is_virtual:
             self._push(session)
             self._wake_later()
 
     def close(self) -> None:
-        """Stop."""
+        """Stop all pings."""
         self._due.clear()
         self._latest.clear()
         self._wake_later()

@@ -1,4 +1,4 @@
-"""Whether an address is of this machine, so that what is sent there goes over no network."""
+"""Loopback addresses: data sent to them does not leave this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LISTS = ("ipv4", "ipv6")
 
 
 def is_loopback(target: str) -> bool:
-    """Whether gRPC reaches nothing but this machine at an address. A name may be of any machine."""
+    """Return whether an address reaches this machine only. A name may belong to any machine."""
     scheme, colon, rest = target.partition(":")
     if colon and scheme in _LOCAL_SCHEMES:
         return True
@@ -23,7 +23,7 @@ def is_loopback(target: str) -> bool:
 
 
 def _host(address: str) -> str:
-    """Return the host of HOST, HOST:PORT or [HOST]:PORT."""
+    """Return the host of ``HOST``, ``HOST:PORT`` or ``[HOST]:PORT``."""
     address = unquote(address)
     if address.startswith("["):
         return address[1:].partition("]")[0]

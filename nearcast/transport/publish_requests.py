@@ -1,7 +1,8 @@
-"""The requests of a publish stream and what becomes of each. No I/O.
+"""The requests of a publish stream and their outcomes, without I/O.
 
-A request is answered, or it is known not to have been carried out: the stream ended before it was sent,
-or the server sent `GoAway` without having admitted it. The outcome of any other request is unknown.
+A request gets a response; or the server certainly did not process it, because the stream ended before it
+was sent, or because the server sent `GoAway` without having admitted it. The outcome of any other request
+is unknown.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def unsent() -> NearcastError:
 
 
 class PublishRequests:
-    """The requests of one stream, in the order in which they are sent and answered."""
+    """The requests of one stream, in the order of sending and of responses."""
 
     def __init__(self) -> None:
         self.is_open = True
@@ -44,12 +45,12 @@ class PublishRequests:
         self._failure: Failure | None = None
 
     def enqueue(self, request: Request) -> _Answer:
-        """Enqueue a request; return its answer to come.
+        """Enqueue a request; return a future of its response.
 
         Raises
         ------
         UnsentError
-            If the stream takes no more requests.
+            If the stream accepts no more requests.
         """
         if not self.is_open:
             raise unsent()
@@ -58,53 +59,53 @@ class PublishRequests:
         return answer
 
     def dequeue(self) -> Request | None:
-        """Return the next request to send, None if there is none. Then call a `mark_` method."""
+        """Return the next request to send, or None. The caller then calls a `mark_` method."""
         while self._unsent:
             request, answer = self._unsent.popleft()
             if answer.done():  # the caller has given up
                 continue
             self._sent_count += 1
             request.sequence = self._sent_count
-            self._unanswered.append(answer)  # the answer may come before `mark_sent`
+            self._unanswered.append(answer)  # the response may arrive before `mark_sent`
             self._sending = answer
             return request
         return None
 
     def mark_sent(self) -> None:
-        """Note that the request dequeued last has been sent."""
+        """Record that the last dequeued request has been sent."""
         if self._failure is not None and self._sending is not None:
             _fail(self._sending, self._failure)
         self._sending = None
 
     def mark_unsent(self, failure: Failure) -> None:
-        """Note that the request dequeued last could not be sent: the stream has ended."""
+        """Record that the last dequeued request could not be sent: the stream has ended."""
         if self._sending is not None:
             _fail(self._sending, failure)
         self._sending = None
         self._stop()
 
     def resolve(self, response: Response) -> None:
-        """Give the oldest request without an answer its answer."""
+        """Resolve the oldest request without a response."""
         answer = self._unanswered.popleft()
         if not answer.done():
             answer.set_result(response)
 
     def go_away(self, message: streams_pb2.GoAway) -> None:
-        """Fail the requests that the server has not admitted; the others are still answered."""
+        """Fail the requests that the server has not admitted; the others still get their responses."""
         for _ in range(min(len(self._unanswered), self._sent_count - message.admitted_count)):
             _fail(self._unanswered.pop(), lambda: RefusedError.from_wire(message.error))
         self._stop()
 
     def end(self, failure: Failure) -> None:
-        """Note the end of the stream: fail the requests without an answer."""
+        """Record the end of the stream: fail the requests without a response."""
         self._failure = failure
         for answer in self._unanswered:
-            if answer is not self._sending:  # `mark_sent` or `mark_unsent` comes and knows more
+            if answer is not self._sending:  # `mark_sent` or `mark_unsent` follows for this one
                 _fail(answer, failure)
         self._stop()
 
     def _stop(self) -> None:
-        """Take no more requests; fail those that were not sent."""
+        """Accept no more requests; fail the requests that were not sent."""
         self.is_open = False
         while self._unsent:
             _fail(self._unsent.popleft()[1], unsent)

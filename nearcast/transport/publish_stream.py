@@ -1,4 +1,4 @@
-"""A stream of publish requests: they go out as they come, and are answered in their order."""
+"""A stream of publish requests. They are sent at once, and responses arrive in the same order."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from nearcast.transport.publish_requests import (
 
 
 class PublishStream:
-    """One stream. Many may ask at once; whoever gives up disturbs nobody else.
+    """One stream for many concurrent callers. A cancelled caller does not affect the others.
 
     Parameters
     ----------
     call
-        Of gRPC, taken on by the server.
+        Call of gRPC that the server has accepted.
     is_encrypted
-        Whether the connection is.
+        Whether the connection is encrypted.
     """
 
     def __init__(self, call: Any, *, is_encrypted: bool) -> None:  # noqa: ANN401 - gRPC has no type for it
@@ -40,37 +40,37 @@ class PublishStream:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it takes no more requests."""
+        """Whether the stream accepts no more requests."""
         return not self._requests.is_open
 
     async def ask(self, request: Request) -> Response:
-        """Send a request and wait for its answer.
+        """Send a request and return its response.
 
         Raises
         ------
         UnsentError
-            If the stream ended before the request was sent: the server has not seen it.
+            If the stream ended before the request was sent: the server has not received it.
         UnavailableError
-            If it ended before the answer, and it is not known what became of the request.
+            If the stream ended before the response, and the outcome of the request is unknown.
         RefusedError
-            If the server drains and has not admitted the request, or has ended the stream and said why:
-            what it had not answered, it has not done.
+            If the server drains and has not admitted the request, or has ended the stream with a reason:
+            then it has not processed the requests without a response.
         """
         answer = self._requests.enqueue(request)
         self._changed.set()
         return await answer
 
     def cancel(self) -> None:
-        """End the stream; whoever waits is told that the connection was lost."""
+        """End the stream; waiting callers get the error of a lost connection."""
         self._call.cancel()
 
     async def _write(self) -> None:
-        """Write requests until the stream takes no more, then half-close."""
+        """Write requests until the stream accepts no more, then half-close."""
         requests = self._requests
         while (request := await self._next()) is not None:
             try:
                 await self._call.write(request)
-            except asyncio.InvalidStateError:  # it had ended, and nobody has read so yet
+            except asyncio.InvalidStateError:  # the stream had ended, and `_read` has not noticed yet
                 requests.mark_unsent(unsent)
             except grpc.aio.AioRpcError as error:
                 requests.mark_unsent(partial(self._refusal, error))
@@ -99,7 +99,7 @@ class PublishStream:
         except grpc.aio.AioRpcError as error:
             failure = partial(self._refusal, error)
         except (asyncio.InvalidStateError, asyncio.CancelledError):
-            pass  # it was let go of
+            pass  # the stream was cancelled
         finally:
             self._requests.end(failure)
             self._changed.set()

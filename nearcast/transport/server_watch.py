@@ -1,12 +1,12 @@
-"""Whether the server responds, while a response is due: a connection may be open and nobody behind it.
+"""Detects that the server does not respond although a response is due and the connection is open.
 
-A request that the server answers starts a timer, unless one runs. When it fires with a response still due
-and nothing whatever has arrived for `SILENCE_S`, the server counts as silent, until something arrives. A
-silent server costs nothing while nothing is due: the connection's keepalive and the pings that renew the
-lease notice it.
+A request that has a response starts a timer, unless one is running. If a response is still due when the
+timer fires, and no message has arrived for `SILENCE_S`, the server counts as silent until a message
+arrives. While no response is due, a silent server costs nothing: the connection's keepalive and the pings
+that renew the lease detect it.
 
 Operations: O(1) a request and a message, O(subscriptions of a device) a response, O(devices with a
-response due) when the timer fires: every `SILENCE_S` while devices speak.
+response due) when the timer fires: every `SILENCE_S` while devices send requests.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import asyncio
 from collections.abc import Callable
 
 SILENCE_S = 4.0
-"""Apps are to know within five seconds, and a server that is busy for a second or two is not dead."""
+"""Apps must learn of it within five seconds, and a server may be busy for a second or two."""
 
 _LATE_S = 1.0
-"""A timer that is later than this was held up by the app, which may not have read what has arrived."""
+"""If a timer is later than this, the app delayed it, and may not have read messages that arrived."""
 
 _ROUNDING_S = 0.001
 
@@ -31,26 +31,26 @@ class ServerWatch:
     is_due
         Whether a device waits for a response.
     on_change
-        Called when the server falls silent (True), and when something arrives again (False).
+        Called when the server becomes silent (True), and when a message arrives again (False).
     """
 
     def __init__(self, is_due: Callable[[str], bool], on_change: Callable[[bool], None]) -> None:
         self._is_due = is_due
         self._on_change = on_change
-        self._requested_s: dict[str, float] = {}  # by device: when it began to wait
+        self._requested_s: dict[str, float] = {}  # by device: start of its wait
         self._arrived_s = 0.0
         self._is_silent = False
         self._timer: asyncio.TimerHandle | None = None
 
     def requested(self, device_id: str) -> None:
-        """Note that a request was queued that the server answers."""
+        """Record that a request with a response was queued."""
         loop = asyncio.get_running_loop()
         self._requested_s.setdefault(device_id, loop.time())
         if self._timer is None and not self._is_silent:
             self._timer = loop.call_later(SILENCE_S, self._look)
 
     def arrived(self) -> None:
-        """Note that a message has arrived, whatever it is."""
+        """Record that a message of any kind has arrived."""
         self._arrived_s = asyncio.get_running_loop().time()
         if self._is_silent:
             self._is_silent = False
@@ -58,12 +58,12 @@ class ServerWatch:
             self._on_change(False)
 
     def responded(self, device_id: str) -> None:
-        """Note that a device has received something: it may have been what it waited for."""
+        """Record that a device has received a message, which may be the response that was due."""
         if device_id in self._requested_s and not self._is_due(device_id):
             del self._requested_s[device_id]
 
     def clear(self) -> None:
-        """Forget everything: the stream has ended."""
+        """Reset the state: the stream has ended."""
         self._requested_s.clear()
         self._is_silent = False
         if self._timer is not None:
@@ -71,7 +71,7 @@ class ServerWatch:
             self._timer = None
 
     def _look(self) -> None:
-        """Decide whether the server is silent; look again when it may be."""
+        """Decide whether the server is silent, or set the timer for the next check."""
         timer, self._timer = self._timer, None
         self._requested_s = {one: at for one, at in self._requested_s.items() if self._is_due(one)}
         if not self._requested_s:

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ControlServiceStub:
-    """For tests, simulators and operators.
+    """Service for tests, simulators and operators.
     """
 
     def __init__(self, channel):
@@ -63,42 +63,44 @@ class ControlServiceStub:
 
 
 class ControlServiceServicer:
-    """For tests, simulators and operators.
+    """Service for tests, simulators and operators.
     """
 
     def Sync(self, request, context):
-        """A barrier: returns when every delta caused by any command accepted before it has been sent.
+        """A barrier: returns when the server has sent every delta caused by commands that were accepted before.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AdvanceClock(self, request, context):
-        """Sets the clock of a server started with virtual time. Objects whose lifetime ends by then expire.
+        """Sets the clock of a server with virtual time. Objects with a lifetime that ends by then expire.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SetIdf(self, request_iterator, context):
-        """Lets another table of weights of keywords come into force, for SIMILARITY_TFIDF. Answered when it is durable. From
-        then on objects and subscriptions are weighed anew in the background; each device is sent a snapshot
-        (CAUSE_REWEIGHED) when it is its turn, and its list is exact by the table that it names. One at a time.
+        """Puts another table of keyword weights into force, for SIMILARITY_TFIDF. The server responds when the
+        table is durable. It then recomputes the weights of objects and subscriptions in the background, and
+        sends a snapshot (CAUSE_REWEIGHED) to each device in turn. A result is exact by the table that its
+        reach names. Only one table can come into force at a time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Status(self, request, context):
-        """What the server is doing, how much there is, and what it has counted. Answered in every state.
+        """Returns the state, the gauges and the counters of the server. The server responds in every state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Inspect(self, request, context):
-        """What the server knows of one device, one subscription or one object, behind all that was accepted before; of a
-        subscription also why its device has an object, or does not. It tells positions, as anchors: for operators only.
+        """Returns the server's data about one device, one subscription or one object, after all commands
+        accepted before; for a subscription also the reason why its device has an object or does not have it.
+        The response has positions of devices, as anchors: for operators only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -141,7 +143,7 @@ def add_ControlServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ControlService:
-    """For tests, simulators and operators.
+    """Service for tests, simulators and operators.
     """
 
     @staticmethod

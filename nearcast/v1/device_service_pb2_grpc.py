@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class DeviceServiceStub:
-    """For devices: continuous subscriptions, and single searches.
+    """Service for devices: continuous subscriptions, and single searches.
     """
 
     def __init__(self, channel):
@@ -58,48 +58,50 @@ class DeviceServiceStub:
 
 
 class DeviceServiceServicer:
-    """For devices: continuous subscriptions, and single searches.
+    """Service for devices: continuous subscriptions, and single searches.
     """
 
     def Attach(self, request_iterator, context):
-        """One device's conversation. The first message is a hello; the server answers with a welcome and
-        from then on sends deltas as they happen. The device speaks only to subscribe, to unsubscribe, to
-        report that it left a safe region, and now and then to say that it is there. Commands take effect in
-        the order sent. A refused command costs an error message, not the stream; a refused hello ends it, and
-        so does, with a status, a first message that is no hello.
-        Half-closing the sending side detaches the device: its subscriptions stay, and wait for the next
-        hello.
-        The server sends initial metadata when it has taken a stream on. A client that writes before may not see
-        why it is refused.
+        """The conversation of one device. The first message is a hello. The server responds with a welcome, and
+        then sends deltas as changes happen. The device sends messages only to subscribe, to unsubscribe, to
+        report that it left a safe region, and to show that it is alive. Commands take effect in the order of
+        sending. A refused command gets a rejection and leaves the stream open. A refused hello ends the
+        stream. A first message that is not a hello ends it with a status.
+        If the client half-closes the stream, the server detaches the device: its subscriptions stay, and
+        wait for the next hello.
+        The server sends initial metadata when it has accepted a stream. A client that writes before may not
+        receive the reason of a refusal.
 
-        Delivery: all that a device has to know of its subscriptions comes as deltas, one sequence a device,
-        in order, each at least once across all streams, and idempotent by version. What a device has not
-        acknowledged is kept for a resume, within bounds; beyond them it is given snapshots instead, so it
-        misses steps, never the state. The rule in full is in docs/protocol.md.
+        Delivery: the server sends all changes of a device's subscriptions as deltas, in one sequence for
+        each device, in order, each at least once across all streams, and idempotent by version. The server
+        keeps deltas that the device has not acknowledged for a resume, within bounds. Beyond them it sends
+        snapshots, so the device misses intermediate states, never the latest state. docs/protocol.md has the
+        full rule.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AttachFleet(self, request_iterator, context):
-        """The same conversation for many devices over one stream, for gateways and simulators. The stream must
-        begin with a hello.
+        """The same conversation for many devices over one stream, for gateways and simulators. The first
+        message of the stream must be a hello.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Search(self, request, context):
-        """The result of a subscription at one place and now, without standing.
+        """Returns the result that a subscription would have at one place, now.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ForgetDevice(self, request, context):
-        """Deletes all that the server keeps of a device: its subscriptions with their names, its session, where it was last
-        evaluated. It is durable when answered. An attached instance is detached (FORGOTTEN). A device may delete itself, a
-        gateway and an operator every device of their tenant. One that is not known is no error.
+        """Deletes all data of a device on the server: its subscriptions with their names, its session, and its
+        last evaluated position. The deletion is durable when the response is sent. An attached instance is
+        detached (FORGOTTEN). A device may delete itself; a gateway and an operator may delete every device
+        of their tenant. For an unknown device the call succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -137,7 +139,7 @@ def add_DeviceServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DeviceService:
-    """For devices: continuous subscriptions, and single searches.
+    """Service for devices: continuous subscriptions, and single searches.
     """
 
     @staticmethod

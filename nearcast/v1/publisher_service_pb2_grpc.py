@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class PublisherServiceStub:
-    """For publishers.
+    """Service for publishers.
     """
 
     def __init__(self, channel):
@@ -48,25 +48,26 @@ class PublisherServiceStub:
 
 
 class PublisherServiceServicer:
-    """For publishers.
+    """Service for publishers.
     """
 
     def Publish(self, request_iterator, context):
-        """Publishes objects. Requests are answered in order; each is accepted or refused whole, and an
-        accepted one is on disk before it is answered. A refusal does not end the stream.
-        A publisher need not wait for an answer before it asks again: what waits together shares a commit. A
-        stream may have 64 requests under way, of as many objects together as one may hold; then it is read no
-        further.
-        The server takes a stream on with the initial metadata "nearcast-accepted". One that then ends with
-        DRAINING has answered all that was done; what it has not answered may be sent again. A client that is
-        writing may never see that status: one that knows GoAway is told in the stream.
+        """Publishes objects. The server responds to requests in order. It accepts or refuses each request as a
+        whole; an accepted request is on disk before the response. A refusal does not end the stream.
+        A publisher need not wait for a response before it sends the next request: requests that wait
+        together share a commit. A stream may have 64 requests in progress, with as many objects together as
+        one request may have. Beyond that, the server does not read the stream.
+        The server accepts a stream with the initial metadata "nearcast-accepted". If the stream then ends
+        with DRAINING, the server has responded to all requests that it processed; requests without a
+        response may be sent again. A client that is writing may never receive that status; the message
+        GoAway announces the end in the stream.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Retract(self, request, context):
-        """Takes objects back before they expire. Accepted or refused whole.
+        """Retracts objects before they expire. The server accepts or refuses a request as a whole.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,7 +95,7 @@ def add_PublisherServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PublisherService:
-    """For publishers.
+    """Service for publishers.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Specs of each kind of subscription on a device: on the wire, as regions, as results."""
+"""Kinds of subscriptions on a device: their messages, regions and results."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _KINDS: dict[type[Any], Kind[Any]] = {
     TopK: TopKKind(),
     Boolean: BooleanKind(),
 }
-"""By the type of the spec."""
+"""Kinds by the type of the spec."""
 
 
 def kind_of(spec: Spec) -> Kind[Any]:
-    """Return the kind that a spec is of.
+    """Return the kind of a spec.
 
     Raises
     ------
     RefusedError
-        If it is none.
+        If the value is not a spec.
     """
     found = _KINDS.get(type(spec))
     if found is None:
@@ -36,14 +36,14 @@ def kind_of(spec: Spec) -> Kind[Any]:
 
 
 def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
-    """Write what a subscription asks for."""
+    """Convert a spec to a message."""
     return kind_of(spec).message(spec)
 
 
 def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec | None:
-    """Read what a subscription asks for; None if this SDK does not know it.
+    """Convert a message to a spec; None if this SDK does not know it.
 
-    Another SDK may have made it: of another kind, or with a window or a mode that came later.
+    Another SDK may have made it: of another kind, or with a newer sort of window or mode.
     """
     if not is_known(message):
         return None

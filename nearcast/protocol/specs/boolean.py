@@ -22,17 +22,17 @@ from safe_region.region import Buffered, RegionMode
 
 _MS_PER_S = 1000.0
 _DWELL_S_MAX = 24 * 3600
-"""As servers have it."""
+"""Limit of the server."""
 _REGIONS = (0, RegionMode.ANCHORED, RegionMode.NEAREST)
 
 
 class BooleanKind:
-    """Everything that matches an expression, within a range."""
+    """Kind of the subscriptions to all objects that match an expression within a range."""
 
     name = "boolean"
 
     def message(self, spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
-        """Write what a subscription asks for."""
+        """Convert a spec to a message."""
         message = subscriptions_pb2.Boolean(
             clauses=[
                 subscriptions_pb2.Clause(
@@ -50,7 +50,7 @@ class BooleanKind:
         return found
 
     def read(self, message: subscriptions_pb2.SubscriptionSpec) -> Boolean | None:
-        """Read what a subscription asks for; None if in a way that is not known here."""
+        """Convert a message to a spec; None if a part of it is unknown here."""
         boolean = message.boolean
         where = range_from(boolean)
         if where is None or message.region not in _REGIONS:
@@ -63,7 +63,7 @@ class BooleanKind:
         return Boolean(clauses, where, boolean.moving, region, dwell_s, window)
 
     def region(self, spec: Boolean) -> FixedRegion:
-        """Make the region of a subscription."""
+        """Return a new region of a subscription."""
         if spec.moving and isinstance(spec.range, Circle):
             return RangeRegion(spec.range.radius_m)
         if spec.moving and isinstance(spec.range, Rectangle):
@@ -71,7 +71,7 @@ class BooleanKind:
         return FixedRegion()
 
     def dwell_timers(self, spec: Boolean, region: FixedRegion) -> DwellTimers | None:
-        """Make what counts how long objects match, if that matters."""
+        """Return new dwell timers, or None if the spec has no dwell time."""
         return DwellTimers(_dwell_ms(spec), region) if spec.dwell_s else None
 
     def update(
@@ -81,19 +81,19 @@ class BooleanKind:
         add: list[Buffered],
         matches_max: int,
     ) -> None:
-        """Let a region take over a delta."""
+        """Apply a delta to a region."""
         slack = delta.slack
         region.update(
             plane_point(delta.anchor), slack.slack_m, slack.too_many, matches_max, add, dropped(delta)
         )
 
     def score(self, spec: Boolean, length_m: float, frame: Frame) -> float:  # noqa: ARG002
-        """Results are not scored."""
+        """Return 0: results are not scored."""
         return 0.0
 
 
 def _dwell_ms(spec: Boolean) -> int:
-    """Return for how long an object must match."""
+    """Validate the dwell time of a spec and return it in milliseconds."""
     field, limit = "spec.boolean.dwell_s", f"0, or {DURATION_S_MIN} to {_DWELL_S_MAX} seconds"
     dwell_s = number(spec.dwell_s, field, limit)
     if dwell_s and not DURATION_S_MIN <= dwell_s <= _DWELL_S_MAX:

@@ -1,4 +1,4 @@
-"""What the protocol needs of a kind of subscription."""
+"""Interface of a kind of subscription."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _Spec = TypeVar("_Spec")
 
 
 class Kind(Protocol[_Spec]):
-    """One kind of subscription, on the wire and on the device."""
+    """One kind of subscription, in messages and on the device."""
 
     name: str
-    """Of the field in `SubscriptionSpec.kind`."""
+    """Name of the field in `SubscriptionSpec.kind`."""
 
     def message(self, spec: _Spec) -> subscriptions_pb2.SubscriptionSpec:
-        """Write what a subscription asks for.
+        """Convert a spec to a message.
 
         Raises
         ------
         RefusedError
-            If something cannot be written. Limits are the server's.
+            If a field cannot be converted. The server checks the limits.
         """
 
     def read(self, message: subscriptions_pb2.SubscriptionSpec) -> _Spec | None:
-        """Read what a subscription asks for; None if it asks for something that is not known here."""
+        """Convert a message to a spec; None if a part of it is unknown here."""
 
     def region(self, spec: _Spec) -> Any:  # noqa: ANN401 - each kind has its own
-        """Make the region of a subscription, which holds nothing yet."""
+        """Return a new region of a subscription, with an empty buffer."""
 
     def dwell_timers(self, spec: _Spec, region: Any) -> DwellTimers | None:  # noqa: ANN401
-        """Make what counts how long objects match; None if they are in the result at once."""
+        """Return new dwell timers; None if objects enter the result at once."""
 
     def update(
         self,
@@ -43,12 +43,12 @@ class Kind(Protocol[_Spec]):
         add: list[Buffered],
         matches_max: int,
     ) -> None:
-        """Let a region take over a delta; `matches_max` is the server's limit."""
+        """Apply a delta to a region; `matches_max` is the server's limit."""
 
     def score(self, spec: _Spec, length_m: float, frame: Frame) -> float:
         """Return the score of an object in the result, for display; 0 if results are not scored."""
 
 
 def dropped(delta: subscriptions_pb2.Delta) -> list[int]:
-    """Return the ids of what a delta drops."""
+    """Return the ids of the objects that a delta drops."""
     return [drop.object_id for drop in delta.drop]

@@ -1,4 +1,4 @@
-"""Ranges of boolean subscriptions on the wire."""
+"""Convert ranges of boolean subscriptions to messages and back."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FIELD = "spec.boolean"
 
 
 def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
-    """Write where an object must be; `message.moving` is written already.
+    """Write a range to a message; `message.moving` is set already.
 
     Raises
     ------
     RefusedError
-        If it is no range, or has a field that cannot be written.
+        If the value is not a range, or has a field that cannot be converted.
     """
     match where:
         case Circle():
@@ -60,7 +60,7 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
 
 
 def range_from(message: subscriptions_pb2.Boolean) -> Range | None:
-    """Read where an object must be; None if in a way that is not known here."""
+    """Convert a message to a range; None if its kind is unknown here."""
     kind = message.WhichOneof("range")
     if kind == "circle":
         circle = message.circle

@@ -1,4 +1,4 @@
-"""How safe regions work, on the wire."""
+"""Convert modes of safe regions to messages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from safe_region.region import RegionMode
 
 
 def region_message(region: RegionMode) -> str:
-    """Write how the safe region of a subscription works: its name on the wire.
+    """Return the wire name of a mode of safe regions.
 
     Raises
     ------
     RefusedError
-        If it is no `RegionMode`.
+        If the value is not a `RegionMode`.
     """
     if not isinstance(region, RegionMode):
         raise invalid("spec.region", region, f"a RegionMode: {', '.join(RegionMode.__members__)}")

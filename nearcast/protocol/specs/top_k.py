@@ -19,12 +19,12 @@ _INT32_MAX = 2**31 - 1
 
 
 class TopKKind:
-    """The k best, wherever the device is."""
+    """Kind of the subscriptions to the k best objects."""
 
     name = "top_k"
 
     def message(self, spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
-        """Write what a subscription asks for."""
+        """Convert a spec to a message."""
         if isinstance(spec.k, bool) or not isinstance(spec.k, int) or not 1 <= spec.k <= _INT32_MAX:
             limit = "a whole number, 1 to the k_max of the server: `(await client.status()).limits`"
             raise invalid("spec.top_k.k", spec.k, limit)
@@ -46,7 +46,7 @@ class TopKKind:
         return message
 
     def read(self, message: subscriptions_pb2.SubscriptionSpec) -> TopK | None:
-        """Read what a subscription asks for; None if in a way that is not known here."""
+        """Convert a message to a spec; None if a part of it is unknown here."""
         spec = message.top_k
         try:
             similarity = Similarity(spec.similarity or Similarity.JACCARD)
@@ -58,13 +58,13 @@ class TopKKind:
         return TopK(words, spec.k, spec.alpha, similarity, region, window, scale_m)
 
     def region(self, spec: TopK) -> AnchoredRegion:
-        """Make the region of a subscription."""
+        """Return a new region of a subscription."""
         return (
             StationaryRegion(spec.k) if spec.region is RegionMode.STATIONARY else AnchoredRegion(spec.k)
         )
 
     def dwell_timers(self, spec: TopK, region: AnchoredRegion) -> None:
-        """Objects are in the result at once."""
+        """Return None: objects enter the result at once."""
 
     def update(
         self,
@@ -73,7 +73,7 @@ class TopKKind:
         add: list[Buffered],
         matches_max: int,  # noqa: ARG002 - k is small enough
     ) -> None:
-        """Let a region take over a delta."""
+        """Apply a delta to a region."""
         reach = delta.reach
         drop = dropped(delta)
         region.update(plane_point(delta.anchor), reach.length_m, reach.object_id, add, drop)
@@ -86,7 +86,7 @@ class TopKKind:
 
 
 def _written_scale(spec: TopK) -> float:
-    """Return the scale as it is written: 0 for none, so that none may be 0."""
+    """Return the scale for the message, where 0 is no scale; a scale of 0 is refused."""
     if spec.distance_scale_m is None:
         return 0.0
     scale_m = number(spec.distance_scale_m, "spec.top_k.distance_scale_m")

@@ -1,4 +1,4 @@
-"""Windows on the wire and on the device, of subscriptions of all kinds."""
+"""Convert windows of all kinds of subscriptions to messages and back."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from nearcast.v1 import subscriptions_pb2
 
 _MS_PER_S = 1000.0
 _WRITTEN_MAX = 2**53
-"""Far beyond what a server takes, which says so."""
+"""Far more than a server accepts; the server refuses such values."""
 
 
 def write_window(window: Last | None, message: subscriptions_pb2.SubscriptionSpec) -> None:
-    """Write which objects count.
+    """Write a window to a message.
 
     Raises
     ------
     RefusedError
-        If it is neither a time nor a number, or both.
+        If the window has neither a time nor a count, or has both.
     """
     if window is None:
         return
@@ -36,7 +36,7 @@ def write_window(window: Last | None, message: subscriptions_pb2.SubscriptionSpe
 
 
 def read_window(message: subscriptions_pb2.SubscriptionSpec) -> Last | None:
-    """Read which objects count."""
+    """Convert a message to a window; None if it has none."""
     last = message.window.WhichOneof("last")
     if last == "duration_ms":
         return Last(seconds=message.window.duration_ms / _MS_PER_S)
@@ -44,17 +44,17 @@ def read_window(message: subscriptions_pb2.SubscriptionSpec) -> Last | None:
 
 
 def is_known(message: subscriptions_pb2.SubscriptionSpec) -> bool:
-    """Whether a window is of a sort that is known here, or absent."""
+    """Return whether the window of a message is of a known sort, or absent."""
     return not message.HasField("window") or message.window.WhichOneof("last") is not None
 
 
 def duration_ms(window: Last | None) -> int:
-    """Return for how long an object counts; of a part of a millisecond, all of it. 0 for as it lives.
+    """Return the duration of a window in milliseconds, rounded up; 0 if it has no duration.
 
     Raises
     ------
     RefusedError
-        If that is no time.
+        If the duration is not valid.
     """
     seconds = None if window is None else window.seconds
     if seconds is None:
