@@ -212,7 +212,7 @@ def _tighten(tree: Tree, node: int) -> None:
 
 @leaf
 def _depart(tree: Tree, node: int) -> None:
-    """Count a departure from S_n; recompute its thresholds from time to time (trap 2 of DESIGN)."""
+    """Count a departure from S_n; recompute its thresholds from time to time."""
     tree.nodes[node]["stale_count"] += 1
     if tree.nodes[node]["stale_count"] > tree.nodes[node]["own_count"] + _STALE_MIN:
         _tighten(tree, node)
