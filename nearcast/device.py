@@ -143,8 +143,8 @@ class Device:
         """Return the result of a spec at the device's position, now, without a lasting subscription.
 
         For a private device, the result is exact at the true position, and the device does not send that
-        position; `Client.search` does. For a poor fix, the result is exact at the position of the fix. The
-        call ignores `Boolean.dwell_s`.
+        position; `Client.search` does. For a poor fix, the result is exact at the position of the fix.
+        The call ignores `Boolean.dwell_s`.
 
         Raises
         ------
