@@ -1,1 +1,1 @@
-"""Ranges that move, as in ap-tree.txt section 5.2."""
+"""Measure moving ranges, as in ap-tree.txt section 5.2."""

@@ -1,7 +1,8 @@
-"""Figures 26 and 27 of ap-tree.txt: what devices say and are sent, and how long the server works.
+"""Figures 26 and 27 of ap-tree.txt: the messages of devices, and the time that the server works.
 
-Elaps, which the paper compares with, is left out: it is not described there. `ap-plus-safe` finds its
-matches with IQF+ and does the move of the AP+-Tree besides, so the time of the server is that of both.
+Elaps, which the paper compares with, is left out: the paper does not describe it. `ap-plus-safe` finds
+its matches with IQF+ and does the move of the AP+-Tree in addition, so the time of the server is that of
+both.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _RADIUS_M = 500.0
 
 
 class DeviceBenchmark(Benchmark[ApPlusParameters]):
-    """A position at every timestamp; safe regions of footnote 17; anchored ranges, as the server's."""
+    """Positions at every timestamp; safe regions of footnote 17; the server's anchored ranges."""
 
     VARIANTS = ("ap-plus-periodic-30", "ap-plus-safe", "anchored-cost-ahead")
 
     def measure(self, variant: str, parameters: ApPlusParameters) -> list[Row]:
-        """Let devices drive while objects come and go."""
+        """Let devices drive while objects are published and expire."""
         happening = SilenceParameters(
             devices=parameters.devices,
             objects=parameters.objects,

@@ -1,8 +1,8 @@
-"""Drives on road networks: where ranges of the suite ap-plus go, and where its objects lie.
+"""Drives on road networks: the paths of the ranges of the suite ap-plus, and the nodes near its objects.
 
-A drive follows fastest paths from place to place, a position a second. Many ranges share one: each is
-somewhere else on it, and turns round at its ends. So a million of them move as vehicles do, on the roads.
-That stands in for the generator of moving objects that the paper uses.
+A drive follows fastest paths between successive places and has a position for each second. Many ranges
+share a drive: each starts at another position of it and turns round at its ends. So a million ranges move
+as vehicles do, on the roads. The drives replace the generator of moving objects that the paper uses.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from index.square import Square
 
 _DRIVES = 400
 _OLDENBURG_UNIT_M = 2.5
-"""Metres of a unit of that map's coordinates, which have none: it is about 25 km wide then, as the town's
-surroundings are."""
+"""Metres of a unit of that map's coordinates, which have none. With it the map is about 25 km wide, as
+the town's surroundings are."""
 
 ROADS: dict[str, tuple[str, float | None] | None] = {
     "city": None,
@@ -42,23 +42,23 @@ class Drives(NamedTuple):
 
     @property
     def width_m(self) -> float:
-        """From the westernmost node to the easternmost."""
+        """Return the distance from the westernmost node to the easternmost."""
         return float(self.node_x_m.max() - self.node_x_m.min())
 
     @property
     def height_m(self) -> float:
-        """From the southernmost node to the northernmost."""
+        """Return the distance from the southernmost node to the northernmost."""
         return float(self.node_y_m.max() - self.node_y_m.min())
 
     @property
     def square(self) -> Square:
-        """A square about all nodes."""
+        """Return a square around all nodes."""
         x_m = float(self.node_x_m.max() + self.node_x_m.min()) / 2.0
         y_m = float(self.node_y_m.max() + self.node_y_m.min()) / 2.0
         return Square(x_m, y_m, max(self.width_m, self.height_m) / 2.0 + 1.0)
 
     def at(self, drives: Ints, seconds: Ints) -> tuple[Floats, Floats]:
-        """Return where someone is who has been on each drive for so long, there and back."""
+        """Return the position after a number of seconds on each drive, there and back."""
         last = self.x_m.shape[1] - 1
         phases = seconds % (2 * last)
         phases = np.where(phases <= last, phases, 2 * last - phases)
@@ -67,12 +67,12 @@ class Drives(NamedTuple):
 
 @lru_cache(maxsize=2)
 def drives(name: str, seconds: int, seed: int) -> Drives:
-    """Drive on roads for so long.
+    """Drive on roads for a number of seconds.
 
     Raises
     ------
     BenchError
-        If a file is not there.
+        If a file does not exist.
     """
     files = ROADS[name]
     path = None if files is None else required_file(files[0])

@@ -1,4 +1,4 @@
-"""ap-tree.txt section 5.2, Figures 19 to 27: ranges that move, as data."""
+"""Experiments of ap-tree.txt section 5.2, Figures 19 to 27: moving ranges, as data."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import Field
 from bench import experiment as e
 
 PERIOD_S = 30
-"""Of a timestamp."""
+"""Seconds of a timestamp."""
 
 
 class ApPlusParameters(e.MessageParameters, e.BudgetParameters):
-    """Size and shape of a run; the defaults are the paper's, but for the sizes."""
+    """Size and shape of a run; the defaults are those of the paper, except for the sizes."""
 
     roads: Literal["city", "oldenburg", "bay-area"] = Field(
         "city",
@@ -52,17 +52,17 @@ class ApPlusParameters(e.MessageParameters, e.BudgetParameters):
 
     @property
     def arrivals(self) -> int:
-        """Objects that come at each timestamp."""
+        """Return the number of objects that are published at each timestamp."""
         return max(1, round(self.objects * self.arrival_share))
 
     @property
     def steps(self) -> int:
-        """How many timestamps pass."""
+        """Return the number of timestamps, including those for learning."""
         return self.learning + self.timestamps
 
     @property
     def seconds(self) -> int:
-        """How long a drive must be."""
+        """Return the length of a drive in seconds."""
         return max(1, round(self.steps * PERIOD_S * self.velocity))
 
 
@@ -71,9 +71,9 @@ _MAIN = (*_PUBLISHED, "pairs")
 _IN_ALL = "us_per_move_in_all"
 _NAMES = ("variant", "subscriptions")
 _SHARES = (0.01, 0.03, 0.1)
-"""Devices, as shares of the subscriptions of the other figures: each looks at its region every second."""
+"""Devices, as shares of the subscriptions of the other figures: each checks its region every second."""
 _RATES = (1.0, 2.0, 3.0, 4.0, 5.0)
-"""Objects that come, as multiples of those of the other figures."""
+"""Objects that are published, as multiples of those of the other figures."""
 
 _COUNTS = e.Steps(
     lambda base: [
@@ -93,7 +93,7 @@ _ARRIVALS = e.Steps(
 
 
 def _swept(figure: int, what: str, sweep: e.Sweep, x: str, y: str = _IN_ALL) -> e.Experiment:
-    """Return a figure of what a move costs over what is varied."""
+    """Return a figure of the time of a move over the varied parameter."""
     return e.Experiment(
         f"figure-{figure}",
         f"AP-Tree, Figure {figure}",
@@ -105,7 +105,7 @@ def _swept(figure: int, what: str, sweep: e.Sweep, x: str, y: str = _IN_ALL) -> 
 
 
 def _with_devices(figure: int, what: str, sweep: e.Sweep, x: str) -> e.Experiment:
-    """Return a figure of what devices send and are sent."""
+    """Return a figure of the traffic of devices over the varied parameter."""
     columns = {
         "server_us_per_device_s": "us a device and second",
         "bytes_per_device_hour": "bytes",

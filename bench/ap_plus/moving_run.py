@@ -1,8 +1,9 @@
-"""One index of the suite ap-plus on one workload: built, let learn how clauses move, measured.
+"""Build one index of the suite ap-plus, let it learn how clauses move, and measure it on one workload.
 
-The AP+-Tree divides space by how clauses move, which it knows only when they have moved. So some
-timestamps pass first, unmeasured, for every index; then a tree is rebuilt with what it has learnt. What
-it costs to rebuild nodes that have drifted is counted apart from moves and publications.
+The AP+-Tree divides space by the movement of clauses, which it knows only after they have moved. So some
+timestamps pass first without being measured, for every index; then a tree is rebuilt with the learnt
+movement. The cost of rebuilding nodes that have drifted is counted separately from moves and
+publications.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from index.published.ap_plus_tree import ApPlusTree
 from index.published.ap_tree import ApTree
 
 _FILL = 10_000
-"""Objects that are published at once at the beginning."""
+"""Objects of one call when the index is filled."""
 
 _Found = TypeVar("_Found")
 
 
 def index_of(name: str, workload: ApPlusWorkload) -> MovingIndex:
-    """Make an empty index."""
+    """Create an empty index."""
     if name == "ap-plus-tree":
         return ApPlusTree(workload.square, copies_max=workload.parameters.copies_max)
     return MOVING_INDEXES[name](workload.square)
 
 
 def tree_of(index: MovingIndex) -> ApPlusTree | ApTree | None:
-    """Return the tree that is rebuilt as its clauses drift, if an index has one."""
+    """Return the tree of an index that is rebuilt as its clauses drift; None if the index has none."""
     part = index.clause_index if isinstance(index, PairedIndex) else index
     return part if isinstance(part, ApPlusTree | ApTree) else None
 
 
 class Times:
-    """How long calls took: of batches together, of single rows one by one."""
+    """Record the times of calls: those of batches in total, those of single rows one by one."""
 
     def __init__(self) -> None:
         self.spent_s = 0.0
@@ -54,7 +55,7 @@ class Times:
         self._batched = 0
 
     def add(self, size: int, spent_s: float, count: int) -> None:
-        """Note a call with so many rows; with single ones, `size` is 1."""
+        """Record a call with `count` rows; for a call with a single row, `size` is 1."""
         self.spent_s += spent_s
         self.count += count
         if size == 1:
@@ -64,27 +65,27 @@ class Times:
             self._batched += count
 
     def single_us(self) -> float:
-        """Return the median of single calls: arrays that grow would spoil a mean."""
+        """Return the median of the calls with single rows; growing arrays would distort a mean."""
         return round(1e6 * float(np.median(self._singles_s or [0.0])), 3)
 
     def batch_us(self) -> float:
-        """Return the mean of a row in a batch."""
+        """Return the mean time of a row in a batch."""
         return round(1e6 * self._batches_s / max(1, self._batched), 3)
 
 
 class MovingRun:
-    """One index on one workload.
+    """Run one index on one workload.
 
     Parameters
     ----------
     name
-        Of the index.
+        Name of the index.
     workload
-        What happens.
+        The clauses, their moves and the objects.
     deadline_s
-        When it has to be ready, on the clock that `time.perf_counter` reads.
+        Time at which the run has to be finished, on the clock of `time.perf_counter`.
     progress
-        Is told how far it is.
+        Function that receives the progress.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class MovingRun:
         self.build_s = self._build()
 
     def _begin(self) -> None:
-        """Begin to measure."""
+        """Start to measure."""
         self.published = Times()
         self.moved = Times()
         self.changes = 0
@@ -110,7 +111,7 @@ class MovingRun:
         self._rebuilds_before = self._rebuilds()
 
     def _rebuilds(self) -> tuple[int, float]:
-        """Return how many nodes were built anew for drift so far, and the seconds it took."""
+        """Return the number of nodes rebuilt so far because of drift, and the seconds that this took."""
         return (self._tree.rebuild_count, self._tree.rebuild_s) if self._tree else (0, 0.0)
 
     def _build(self) -> float:
@@ -145,13 +146,16 @@ class MovingRun:
             self._look_at_the_clock()
 
     def _chunks(self, count: int, batch: int, singles: int) -> list[tuple[int, int, int]]:
-        """Divide so many rows: some one by one, others in batches; each with the size of its batch."""
+        """Divide a number of rows: some one by one, the others in batches.
+
+        Each chunk is its first row, the row after its last one, and the size of its batch.
+        """
         first = min(count // 2, singles)
         found = [(row, row + 1, 1) for row in range(first)]
         return found + [(start, min(start + batch, count), batch) for start in range(first, count, batch)]
 
     def _timed(self, times: Times, size: int, count: int, call: Callable[[], _Found]) -> _Found:
-        """Call an index with so many rows; note the time without that of rebuilding what has drifted."""
+        """Call an index with `count` rows; record the time without that of rebuilding drifted nodes."""
         rebuilt_s = self._rebuilds()[1]
         began_s = time.perf_counter()
         found = call()
@@ -197,7 +201,7 @@ class MovingRun:
             raise TooSlowError
 
     def figures(self) -> Row:
-        """Summarise."""
+        """Return the measurements as columns."""
         parameters = self._workload.parameters
         moves = max(1, self.moved.count)
         memory = self.index.memory_bytes()
@@ -226,9 +230,9 @@ class MovingRun:
 
 
 def parts(name: str, workload: ApPlusWorkload) -> Row:
-    """Tell what the insertion of an object costs beside its matching, and a move that finds nothing.
+    """Return the cost of inserting an object without its matching, and of a move that finds nothing.
 
-    The objects of the timestamps in which the index learns are retracted before that.
+    The objects of the timestamps in which the index learns are retracted first.
     """
     parameters, rows = workload.parameters, workload.ids - 1
     index = index_of(name, workload)

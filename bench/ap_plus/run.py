@@ -1,8 +1,9 @@
-"""Ranges that move, Figures 19 to 25 of ap-tree.txt; `bench.ap_plus.devices` has 26 and 27.
+"""Moving ranges, Figures 19 to 25 of ap-tree.txt; `bench.ap_plus.devices` has 26 and 27.
 
-An index is given all subscriptions, then all objects; then, at each timestamp, objects expire, others
-come, and some ranges move (`bench.ap_plus.moving_run`). Most come and move in batches, some one by one.
-Kernels are compiled before. A run that is too slow, the building included, is tried at half the size.
+An index receives all subscriptions, then all objects. Then, at each timestamp, objects expire, new ones
+are published, and some ranges move (`bench.ap_plus.moving_run`). Most objects and moves come in batches,
+some one by one. Kernels are compiled before. A run that is too slow, including the building, is repeated
+at half the size.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from bench.datasets import source
 from index.catalogue import MOVING_INDEXES
 
 _TRIAL = 2_000
-"""Subscriptions and objects of the run that tells how long others would take."""
+"""Subscriptions and objects of the run from which the time of larger ones is estimated."""
 
 
 class MovingBenchmark(Benchmark[ApPlusParameters]):
-    """Indexes of ranges that move."""
+    """Measure indexes of moving ranges."""
 
     VARIANTS = tuple(name for name in MOVING_INDEXES if name != "naive")
 
@@ -48,7 +49,7 @@ class MovingBenchmark(Benchmark[ApPlusParameters]):
         return lambda other: float(each_s * (other.subscriptions + other.objects) * other.steps)
 
     def smaller(self, variant: str, parameters: ApPlusParameters) -> ApPlusParameters | None:
-        """Return half as many subscriptions and objects."""
+        """Return parameters with half as many subscriptions and objects; None if there are too few."""
         del variant
         if parameters.subscriptions <= _TRIAL:
             return None
@@ -57,7 +58,7 @@ class MovingBenchmark(Benchmark[ApPlusParameters]):
         )
 
     def measure(self, variant: str, parameters: ApPlusParameters) -> list[Row]:
-        """Let all timestamps pass; a small point takes the time that it takes."""
+        """Let all timestamps pass; a small point has no deadline."""
         workload = self.workload(parameters)
         is_small = self.smaller(variant, parameters) is None
         deadline_s = np.inf if is_small else time.perf_counter() + parameters.budget_s
@@ -67,7 +68,7 @@ class MovingBenchmark(Benchmark[ApPlusParameters]):
 
 
 class PartsBenchmark(MovingBenchmark):
-    """The same, and what an insertion and a move that finds nothing cost: Figure 19."""
+    """Measure the same, and the costs of an insertion and of a move that finds nothing: Figure 19."""
 
     def measure(self, variant: str, parameters: ApPlusParameters) -> list[Row]:
         """Run, and then measure the parts."""

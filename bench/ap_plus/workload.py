@@ -1,4 +1,4 @@
-"""The workload of the suite ap-plus: ap-tree.txt section 5.2.1 and Table 3."""
+"""Draw the workload of the suite ap-plus: ap-tree.txt section 5.2.1 and Table 3."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _STEP_M = 100.0
 
 
 class ApPlusWorkload:
-    """Clauses, numbered from 1, that drive about, and objects that come and expire.
+    """Clauses, numbered from 1, that drive around, and objects that are published and expire.
 
     Parameters
     ----------
     data
-        Where keywords are from.
+        Data set of the keywords.
     drives
-        Where ranges go; objects lie near the nodes of the roads.
+        Paths of the ranges; objects lie near the nodes of the roads.
     parameters
-        How many, and how fast.
+        Numbers of subscriptions and objects, and their rates.
     """
 
     def __init__(self, data: Dataset, drives: Drives, parameters: ApPlusParameters) -> None:
@@ -58,7 +58,10 @@ class ApPlusWorkload:
         )
 
     def _draw_expiries(self) -> Ints:
-        """Return when objects end. Lives are exponential: those that are there go on as new ones do."""
+        """Return the expiry times of objects.
+
+        Lifetimes are exponential, also those that remain to the first objects.
+        """
         parameters = self.parameters
         born = np.zeros(len(self.objects))
         born[parameters.objects :] = np.repeat(np.arange(parameters.steps), parameters.arrivals) + 1
@@ -67,7 +70,7 @@ class ApPlusWorkload:
         return found
 
     def arriving(self, timestamp: int) -> slice:
-        """Return which objects come at a timestamp; at 0, those that are there at the beginning."""
+        """Return the objects that are published at a timestamp; at 0, the first objects."""
         parameters = self.parameters
         if timestamp == 0:
             return slice(0, parameters.objects)
@@ -82,24 +85,24 @@ class ApPlusWorkload:
         return chance.permutation(parameters.subscriptions)[:count]
 
     def boxes(self, rows: Ints, timestamp: int) -> Boxes:
-        """Return the ranges of clauses where their devices are."""
+        """Return the ranges of clauses around the positions of their devices."""
         elapsed = round(timestamp * PERIOD_S * self.parameters.velocity)
         x_m, y_m = self._drives.at(self._drive[rows], self._phase[rows] + elapsed)
         half_x_m, half_y_m = self._half_x_m, self._half_y_m
         return Boxes(x_m - half_x_m, y_m - half_y_m, x_m + half_x_m, y_m + half_y_m)
 
     def words(self, rows: Ints) -> KeywordLists:
-        """Return what clauses require."""
+        """Return the keywords that clauses require."""
         return keyword_rows(self.required, rows)
 
 
 class ApPlusAudit:
-    """What some clauses have been told to match, against the definition, in plain Python.
+    """Compare the reported matches of some clauses with the definition, in plain Python.
 
     Parameters
     ----------
     workload
-        What happens.
+        The workload of the run.
     """
 
     def __init__(self, workload: ApPlusWorkload) -> None:
@@ -114,20 +117,20 @@ class ApPlusAudit:
         self._boxes: dict[int, tuple[float, ...]] = {}
 
     def place(self, rows: Ints, boxes: Boxes) -> None:
-        """Note where clauses are."""
+        """Record the ranges of clauses."""
         for i in np.flatnonzero(np.isin(rows, self.rows)).tolist():
             corners = (boxes.x1_m[i], boxes.y1_m[i], boxes.x2_m[i], boxes.y2_m[i])
             self._boxes[int(rows[i]) + 1] = tuple(map(float, corners))
 
     def matched(self, offsets: Ints, clause_ids: Ints, object_ids: Ints) -> None:
-        """Note what objects were told to match."""
+        """Record the clauses that match published objects."""
         found = np.flatnonzero(np.isin(clause_ids, self.rows + 1))
         owners = np.searchsorted(offsets, found, side="right") - 1
         for place, owner in zip(found.tolist(), owners.tolist(), strict=True):
             self._reported[int(clause_ids[place])].add(int(object_ids[owner]))
 
     def moved(self, rows: Ints, offsets: Ints, object_ids: Ints, *, is_left: bool) -> None:
-        """Note what clauses began or ceased to match."""
+        """Record the objects that clauses start or cease to match."""
         for i in np.flatnonzero(np.isin(rows, self.rows)).tolist():
             some = set(object_ids[offsets[i] : offsets[i + 1]].tolist())
             reported = self._reported[int(rows[i]) + 1]
@@ -139,7 +142,7 @@ class ApPlusAudit:
                 reported |= some
 
     def compare(self, timestamp: int) -> None:
-        """Compare what clauses were told with what they match, of what is alive."""
+        """Compare the reported matches of clauses with the live objects that match by the definition."""
         workload = self._workload
         now_ms = 1000 * PERIOD_S * timestamp
         end = workload.arriving(timestamp).stop

@@ -1,1 +1,1 @@
-"""Whom a new object concerns, of boolean subscriptions: ap-tree.txt section 5.1, and peers."""
+"""Find the boolean subscriptions that a new object matches: ap-tree.txt section 5.1, and peers."""

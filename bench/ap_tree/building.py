@@ -1,4 +1,4 @@
-"""A clause index, built and settled: what insertions cost, and the rebuilds that follow."""
+"""Build a clause index and settle it; measure the insertions and the rebuilds that follow them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from index.contracts import ClauseIndex
 from index.published.ap_tree import ApTree
 
 _BATCH = 1_000
-"""Subscriptions a call of those that come later."""
+"""Subscriptions in a call, for those inserted after the index was built."""
 
 
 class Insertions(NamedTuple):
-    """What the clauses cost that came after an index was built, in microseconds each."""
+    """Cost of the clauses that were inserted after an index was built, in microseconds each."""
 
     us: float
-    """The calls; small rebuilds and slices of large ones ride along."""
+    """Time of the calls, including small rebuilds and slices of large ones."""
     settled_us: float
-    """With what was left to be rebuilt after the last of them."""
+    """Time including the rebuilds that were pending after the last call."""
     rebuilds: int
-    """Nodes that were built anew for drift."""
+    """Nodes that were rebuilt because of drift."""
 
     def figures(self) -> Row:
-        """Return them as columns."""
+        """Return the costs as columns."""
         return {
             "us_per_insert": round(self.us, 3),
             "us_per_insert_settled": round(self.settled_us, 3),
@@ -39,12 +39,12 @@ class Insertions(NamedTuple):
 
 
 class Built(NamedTuple):
-    """An index with all clauses of a workload, of which nothing waits to be rebuilt."""
+    """An index with all clauses of a workload and no pending rebuilds."""
 
     clause_index: ClauseIndex
     built_s: float
     insertions: Insertions | None
-    """None if it was built of all clauses at once."""
+    """None if the index was built from all clauses at once."""
 
 
 def build(
@@ -55,7 +55,7 @@ def build(
     parameters: ApTreeParameters,
     progress: Progress,
 ) -> Built:
-    """Build an index of the first clauses, insert the others in batches, and let it settle."""
+    """Build an index from the first clauses, insert the others in batches, and finish its rebuilds."""
     index = make(data.square(), workload.history, parameters)
     whole = len(workload.required)
     first = max(1, round(whole * parameters.first_share))
@@ -82,7 +82,10 @@ def build(
 
 
 def _settle(index: ClauseIndex) -> tuple[float, int]:
-    """Do what waits to be rebuilt; return the seconds it took, and how many nodes were ever rebuilt."""
+    """Finish the pending rebuilds.
+
+    Returns the seconds that this took, and the number of all nodes that were rebuilt so far.
+    """
     if not isinstance(index, ApTree):
         return 0.0, 0
     return sum(one.wall_ms for one in slices(index)) / 1e3, index.rebuild_count

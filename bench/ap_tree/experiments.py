@@ -1,4 +1,4 @@
-"""ap-tree.txt section 5.1, Figures 10 to 18, the peers, and slices of a rebuild, as data."""
+"""Experiments of ap-tree.txt section 5.1, Figures 10 to 18, peers, and slices of a rebuild, as data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pydantic import Field
 from bench import experiment as e
 
 LIMITS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
-"""Of the histogram of slices."""
+"""Limits of the histogram of slices."""
 
 
 class ApTreeParameters(e.MessageParameters, e.BudgetParameters):
-    """Size and shape of a run; the defaults are the paper's, but for the sizes."""
+    """Size and shape of a run; the defaults are those of the paper, except for the sizes."""
 
     subscriptions: int = e.count(100_000, "How many there are.")
     objects: int = e.count(10_000, "New objects to be matched.")
@@ -63,7 +63,7 @@ MATCHING = {
     "results_per_object": "clauses an object",
     "bytes_per_subscription": "bytes a subscription",
 }
-"""What is measured of a clause index, with units."""
+"""Metrics of a clause index, with units."""
 
 _INSERTED = {
     "us_per_insert": "us a clause",
@@ -88,7 +88,7 @@ _OURS = (
 def _swept(
     figure: str, what: str, variants: tuple[str, ...], sweep: e.Sweep, x: str, **changes: object
 ) -> e.Experiment:
-    """Return a figure of the time of an object over what is varied."""
+    """Return a figure of the time to match an object over the varied parameter."""
     log = "x" if x in {"area_max", "theta_kl"} else ""
     return e.Experiment(
         f"figure-{figure}",

@@ -1,4 +1,4 @@
-"""What of an AP-Tree waits to be rebuilt, slice by slice; how long the slices take: a histogram."""
+"""Rebuild an AP-Tree slice by slice, and make a histogram of the times of the slices."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from index.tables.growth import reserved
 
 
 class Slice(NamedTuple):
-    """What one slice of a rebuild took."""
+    """Time of one slice of a rebuild."""
 
     wall_ms: float
     cpu_ms: float
 
 
 def slices(index: ApTree) -> Iterator[Slice]:
-    """Do what waits to be rebuilt, a slice each time, until nothing does."""
+    """Do the pending rebuilds, a slice each time, until none is pending."""
     is_waiting = True
     while is_waiting:
         began, began_cpu = time.perf_counter(), time.thread_time()
@@ -33,7 +33,10 @@ def slices(index: ApTree) -> Iterator[Slice]:
 
 
 class RebuildBenchmark(Benchmark[ApTreeParameters]):
-    """A tree is built, and all of it rebuilt beside itself while objects are matched: a histogram."""
+    """Build a tree and rebuild all of it as a second copy while objects are matched.
+
+    The result is a histogram of the times of slices.
+    """
 
     VARIANTS = ("ap-tree",)
 

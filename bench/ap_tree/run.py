@@ -1,7 +1,7 @@
-"""Which boolean subscriptions a new object concerns: clause indexes measured.
+"""Find the boolean subscriptions that a new object matches: clause indexes measured.
 
-A variant is built from all subscriptions at once (of figure-16 and figure-17, from some; the others are
-inserted as they would come, and what is being rebuilt then is rebuilt to the end), and new objects are
+A variant is built from all subscriptions at once. In figure-16 and figure-17 it is built from some; the
+others are inserted later in batches, and the rebuilds that this starts are finished. Then new objects are
 matched, one a call and in batches. Kernels are compiled before.
 """
 
@@ -19,21 +19,21 @@ from bench.matching import timed
 from bench.parts import object_part
 
 _TRIAL = 2_000
-"""Subscriptions of the run that tells how long a large one would take."""
+"""Subscriptions of the run from which the time of a large one is estimated."""
 _BATCH = 1_000
-"""Objects a call."""
+"""Objects in a call."""
 _SINGLES = 2_000
 _MATCHING_SHARE = 0.3
-"""Of the time of a run, for each of the two ways of matching."""
+"""Share of the time of a run, for each of the two ways of matching."""
 
 
 class ClauseBenchmark(Benchmark[ApTreeParameters]):
-    """Clause indexes, and what one would take instead."""
+    """Measure clause indexes, and the structures that one would use instead."""
 
     VARIANTS = tuple(VARIANTS)
 
     def why_not(self, variant: str) -> str | None:
-        """Say why a variant cannot be measured here."""
+        """Return the reason that a variant cannot be measured here; None if it can."""
         return why_not(variant)
 
     def trial(self, variant: str, parameters: ApTreeParameters) -> Estimate:
@@ -45,7 +45,7 @@ class ClauseBenchmark(Benchmark[ApTreeParameters]):
         return lambda other: float(other.subscriptions * built.built_s / trial.subscriptions)
 
     def smaller(self, variant: str, parameters: ApTreeParameters) -> ApTreeParameters | None:
-        """Return half as many subscriptions."""
+        """Return parameters with half as many subscriptions; None if there are too few."""
         del variant
         count = parameters.subscriptions
         return parameters.changed(subscriptions=count // 2) if count > _TRIAL else None

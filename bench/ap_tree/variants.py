@@ -1,4 +1,4 @@
-"""What the suites ap-tree and rt-tree compare."""
+"""Variants of the suites ap-tree and rt-tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from index.square import Square
 _POSTGRES = "postgresql"
 
 Make = Callable[[Square, ObjectBatch, ApTreeParameters], ClauseIndex]
-"""Makes an index for a space, with objects that were there before."""
+"""Function that creates an index for a space, with earlier objects."""
 
 
 def _ap_tree(variant: str = "HR", *, is_rarest_first: bool = False) -> Make:
@@ -66,14 +66,14 @@ VARIANTS: dict[str, Make] = {
         for order in ORDERS
     },
 }
-"""By name. `ap-tree` is HR; R^t+- and R^t++-trees are there with each order of tokens, too."""
+"""Variants by name. `ap-tree` is HR; R^t+- and R^t++-trees exist with each order of tokens, too."""
 
 
 def learn(index: ClauseIndex, history: ObjectBatch, ids: Ints, boxes: Boxes) -> None:
-    """Let an index know the objects of before that learns what objects are like by matching them.
+    """Match earlier objects in an index that learns the distribution of objects from matching.
 
-    It counts only keywords that clauses require. So it is shown the objects when it has the clauses, and
-    these are placed again, by what it knows then.
+    The index counts only keywords that clauses require. So it receives the objects when it has the
+    clauses; then the clauses are placed again, by the distribution that it knows.
     """
     if isinstance(index, CellTrees):
         index.match(history)
@@ -81,5 +81,5 @@ def learn(index: ClauseIndex, history: ObjectBatch, ids: Ints, boxes: Boxes) -> 
 
 
 def why_not(name: str) -> str | None:
-    """Say why a variant cannot be measured here; None if it can."""
+    """Return the reason that a variant cannot be measured here; None if it can."""
     return missing() if name == _POSTGRES else None

@@ -1,4 +1,4 @@
-"""The workload of the suite ap-tree: subscriptions as in ap-tree.txt section 5.1.1, and new objects."""
+"""Draw the workload of the suite ap-tree: subscriptions as in ap-tree.txt section 5.1.1, and objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.matching import wrong_rows
 from index.batches import Boxes, Floats, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
 
 _HISTORY = 1_000_000_000
-"""Ids of objects of the history begin here."""
+"""First id of the objects of the history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class ApTreeWorkload:
 
     @property
     def ids(self) -> Ints:
-        """Numbers of the clauses."""
+        """Return the numbers of the clauses."""
         return np.arange(1, len(self.required) + 1, dtype=np.int64)
 
     def part(self, start: int, stop: int) -> tuple[Ints, Boxes, KeywordLists]:
-        """Return consecutive clauses, as indexes take them."""
+        """Return the ids, boxes and required keywords of consecutive clauses."""
         offsets = self.required.offsets[start : stop + 1]
         ids = self.required.ids[offsets[0] : offsets[-1]]
         required = KeywordLists(offsets - offsets[0], ids)
@@ -83,7 +83,7 @@ def _arrivals(data: Dataset, parameters: ApTreeParameters, chance: np.random.Gen
 def _words(
     keywords: KeywordIds, count: int, data: Dataset, chance: np.random.Generator
 ) -> npt.NDArray[np.int32]:
-    """Return so many keywords: an object's, and those of others where it has too few."""
+    """Return `count` keywords: those of an object, and those of others if it has too few."""
     found = set(keywords.tolist())
     for _ in range(count):
         if len(found) >= count:
@@ -95,7 +95,7 @@ def _words(
 def _subsets(
     rows: Sequence[KeywordIds], parameters: ApTreeParameters, chance: np.random.Generator
 ) -> list[list[int]]:
-    """Return some keywords of each row, increasing."""
+    """Return some keywords of each row, in increasing order."""
     wanted = chance.integers(parameters.keywords_min, parameters.keywords_max + 1, len(rows)).tolist()
     return [
         np.sort(chance.choice(row, min(count, len(row)), replace=False)).tolist()
@@ -106,7 +106,7 @@ def _subsets(
 def _boxes(
     data: Dataset, sampled: ObjectBatch, parameters: ApTreeParameters, chance: np.random.Generator
 ) -> Boxes:
-    """Return a box about each object."""
+    """Return a box around each object."""
     width_m = float(data.x_m.max() - data.x_m.min())
     height_m = float(data.y_m.max() - data.y_m.min())
     count = len(sampled)
@@ -121,7 +121,10 @@ def _boxes(
 
 
 def _general(words: list[int], chance: np.random.Generator) -> list[list[int]]:
-    """Return the clauses of a general expression: two parts, each all or any of its words, joined."""
+    """Return the clauses of a general expression.
+
+    It joins two parts with AND or OR; each part requires all or any of its words.
+    """
     if len(words) == 1:
         return [words]
     cut = int(chance.integers(1, len(words)))
@@ -136,14 +139,14 @@ def _general(words: list[int], chance: np.random.Generator) -> list[list[int]]:
 
 
 class ApTreeAudit:
-    """The true matches of some new objects, from the definition, in plain Python.
+    """The true matches of some new objects by the definition, in plain Python.
 
     Parameters
     ----------
     workload
-        What is measured.
+        The measured workload.
     count
-        How many of the first new objects are compared.
+        Number of the first new objects that are compared.
     """
 
     def __init__(self, workload: ApTreeWorkload, count: int) -> None:
@@ -171,5 +174,5 @@ class ApTreeAudit:
             )
 
     def mismatches(self, found: Matches) -> int:
-        """Count the objects whose matches are others than found."""
+        """Count the objects whose true matches differ from the matches found."""
         return wrong_rows(found, self.expected)

@@ -1,1 +1,1 @@
-"""What authentication costs, and what intruders do to others."""
+"""Measure the cost of authentication, and the effect of an intruder on honest devices."""

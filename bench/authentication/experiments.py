@@ -1,4 +1,4 @@
-"""What asking everybody who he is costs, and what one intruder does to honest devices, as data."""
+"""Experiments on the cost of authentication and the effect of one intruder on honest devices, as data."""
 
 from __future__ import annotations
 

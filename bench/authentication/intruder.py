@@ -26,7 +26,7 @@ Request = device_service_pb2.AttachRequest
 
 
 class Intruder:
-    """What it does, each for ever."""
+    """Run all misuses, each without end."""
 
     def __init__(self, address: str, token: str) -> None:
         self._channel: Any = grpc.aio.insecure_channel(
@@ -35,7 +35,7 @@ class Intruder:
         self._metadata = (("authorization", f"Bearer {token}"),)
 
     async def run(self) -> None:
-        """Do all of it until killed."""
+        """Run all misuses until the process is killed."""
         acts: list[Callable[[], Awaitable[None]]] = [
             self._flood,
             self._flood,

@@ -1,13 +1,13 @@
-"""What asking everybody who he is costs, and what one intruder does to honest devices.
+"""Measure the cost of authentication, and the effect of one intruder on honest devices.
 
-Variant `cost`: two servers, one that asks nobody and one that asks for signed tokens, hold the same
-objects and devices and are measured in turn: reports on fleet streams, requests to publish on one stream.
-CPU is all of the server process, by the kernel's account.
+Variant `cost`: two servers, one without authentication and one that requires signed tokens, hold the same
+objects and devices. They are measured in turn: reports on fleet streams, requests to publish on one
+stream. CPU is that of the whole server process, as the kernel accounts it.
 
-Variant `intruder`: one server that asks for tokens; honest devices, each with its own token and
-connection, report at a pace, in turn with and without an intruder: another process with the token of one
-device, which uses it in all ways at once (`bench.authentication.intruder`). Whether honest devices keep
-their p99 is whether its median with the intruder lies within the range of those without.
+Variant `intruder`: one server requires tokens. Honest devices, each with its own token and connection,
+report at a fixed rate, in turn with and without an intruder. The intruder is another process with the
+token of one device, which it misuses in all ways at once (`bench.authentication.intruder`). Honest
+devices keep their p99 if its median with the intruder is at most the highest p99 without it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Metadata = Sequence[tuple[str, str]]
 
 
 class _Tokens:
-    """Signed by a key of this run."""
+    """Tokens signed by a key of this run."""
 
     def __init__(self, folder: Path) -> None:
         self._issuer = Issuer()
@@ -59,13 +59,13 @@ class _Tokens:
         return self._issuer.token(name, [role], ttl_s=86_400.0)
 
     def metadata(self, name: str, role: Role) -> Metadata:
-        """Return what a call begins with."""
+        """Return the metadata of a call."""
         return (("authorization", f"Bearer {self.text(name, role)}"),)
 
 
 @contextmanager
 def _both(workload: Workload, folder: Path, tokens: _Tokens) -> Iterator[dict[str, Process]]:
-    """Run a server of each sort."""
+    """Run a server without authentication and one with it."""
     flags: dict[str, Sequence[str]] = {
         _OPEN: (),
         _GUARDED: (f"--jwks={tokens.path}", *_UNLIMITED),
@@ -124,7 +124,7 @@ async def _cost(
 async def _publishing(
     workload: Workload, server: Process, metadata: Metadata, count: int, seconds: float
 ) -> Rate:
-    """Publish on one stream, a request as soon as the one before is answered."""
+    """Publish on one stream; send a request as soon as the previous one is answered."""
     message = workload.pushed(count).SerializeToString()
     async with opened(1, server.address, ways.PUBLISH, metadata) as lines:
         await lines[0].start()
@@ -132,7 +132,7 @@ async def _publishing(
 
 
 def _compared(what: str, found: dict[str, list[Rate]]) -> Row:
-    """Return medians, and the medians of what differs between neighbours in time."""
+    """Return medians of rates, and the medians of the ratios of consecutive measurements."""
     row: Row = {"what": what, "lists_audited": 0, "mismatches": 0}
     for name, rates in found.items():
         row[f"{name}_per_s"] = round(statistics.median(one.per_s for one in rates))
@@ -145,8 +145,8 @@ def _compared(what: str, found: dict[str, list[Rate]]) -> Row:
 
 @asynccontextmanager
 async def _intruder(address: str, token: str) -> AsyncIterator[None]:
-    """Let one device use its token in all ways at once, in a process of its own."""
-    # The token is no argument: those are for everybody to see.
+    """Let one device misuse its token in all ways at once, in its own process."""
+    # The token is not an argument: other users of the machine can read arguments.
     process = subprocess.Popen(  # noqa: ASYNC220, S603 - ours, and begins at once
         [sys.executable, "-m", "bench.authentication.intruder", address],
         stdin=subprocess.PIPE,
@@ -164,7 +164,7 @@ async def _intruder(address: str, token: str) -> AsyncIterator[None]:
 
 
 def _send_line(process: subprocess.Popen[str], line: str) -> bool:
-    """Give a process a line; return whether it has begun, which it tells with one of its own."""
+    """Write a line to a process; return whether the process has started, which it reports with a line."""
     if process.stdin is None or process.stdout is None:
         return False
     with contextlib.suppress(BrokenPipeError):
@@ -229,18 +229,18 @@ async def _maybe(is_there: bool, address: str, token: str) -> AsyncIterator[None
 
 
 class AuthenticationBenchmark(Benchmark[AuthenticationParameters]):
-    """What tokens cost, and what one intruder does to others."""
+    """Measure the cost of tokens, and the effect of one intruder on others."""
 
     VARIANTS = ("cost", "intruder")
 
     @classmethod
     def check(cls, variant: str, parameters: AuthenticationParameters) -> None:
-        """Require open files for all devices."""
+        """Require enough open files for all devices."""
         del variant
         require_files(parameters.devices)
 
     def measure(self, variant: str, parameters: AuthenticationParameters) -> list[Row]:
-        """Measure servers that are started for it."""
+        """Measure servers that are started for this run."""
         workload = Workload(
             source(parameters.data),
             parameters.objects,
