@@ -1,8 +1,9 @@
-"""`python -m bench.authentication.intruder ADDRESS`: one device that uses its token in all ways at once.
+"""`python -m bench.authentication.intruder ADDRESS`: one device that misuses its token in many ways.
 
-Floods of reports and pings on as many streams as it gets, streams without a word, answers that it does
-not read, calls again and again, huge messages, and calls without any token. It yields to everybody else
-on the machine (nice), so that what it does to others it does through the server.
+It floods the server with reports and pings on as many streams as it can open, opens streams without
+sending anything, does not read responses, calls without a pause, and sends huge messages and calls
+without a token. It yields the CPU to all other processes of the machine (nice), so that its effect on
+others comes through the server.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Three continuous queries of BerlinMOD as a stream, against stationary ranges."""
+"""Run three continuous queries of BerlinMOD as a stream, against stationary ranges."""

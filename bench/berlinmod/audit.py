@@ -1,4 +1,4 @@
-"""Answers of some ranges by the definitions, in plain Python, over all events."""
+"""Compute the answers of some ranges by the definitions, in plain Python, over all events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Box = tuple[float, float, float, float]
 def sample(
     events: Events, stationary_ranges: StationaryRanges, audited: int, chance: np.random.Generator
 ) -> list[int]:
-    """Choose ranges: half of them nearest to where some vehicle is, the others from all."""
+    """Choose ranges: half of them nearest to random events, the others from all ranges."""
     x_m, y_m = stationary_ranges.specs.ranges.x_m, stationary_ranges.specs.ranges.y_m
     places = chance.integers(0, len(events.x_m), audited // 2)
     near = [int(np.argmin((x_m - events.x_m[one]) ** 2 + (y_m - events.y_m[one]) ** 2)) for one in places]
@@ -30,7 +30,7 @@ def mismatches(
     answers: Answers,
     numbers: list[int],
 ) -> int:
-    """Return how many of some ranges have other answers than plain Python finds."""
+    """Return the number of audited ranges whose answers differ from those of plain Python."""
     order = np.lexsort((answers.events, answers.ranges))
     ranges, rows = answers.ranges[order], answers.events[order]
     wrong = 0
@@ -66,7 +66,7 @@ def expected(
 
 
 def _box(where: OracleCircle | OraclePolygon) -> Box:
-    """Return a box about a range, a little wider."""
+    """Return a box around a range; that of a circle is 1 m wider on each side."""
     if isinstance(where, OracleCircle):
         assert where.center is not None  # noqa: S101 - it stands
         (x_m, y_m), far_m = where.center, where.radius_m + 1.0

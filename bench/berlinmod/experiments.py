@@ -1,4 +1,4 @@
-"""Three queries of BerlinMOD as a stream, against stationary ranges, as data."""
+"""Experiments with three queries of BerlinMOD as a stream, against stationary ranges, as data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench import experiment as e
 Query = Literal["q3", "q4", "q7"]
 
 PAIRS_MAX = 400_000_000
-"""Vehicles times ranges: what is kept for each pair is an array."""
+"""Limit of vehicles times ranges: the state of all pairs is an array."""
 _SECONDS_MAX = 86_400
 
 

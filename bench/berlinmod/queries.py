@@ -1,8 +1,8 @@
-"""The three queries: from what an engine says of events to answers.
+"""The three queries: they turn the changes of an engine into answers.
 
-Q3, vehicles within a distance of a point: each event within is an answer. Q4, entry into a region: an
-event inside, if the one before of the same vehicle was not. Q7, first passage of points of interest: the
-first event of a vehicle near one.
+Q3, vehicles within a distance of a point: each event within it is an answer. Q4, entry into a region: an
+event inside is an answer if the previous event of the same vehicle was not inside. Q7, first passage of
+points of interest: the first event of a vehicle near a point is an answer.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ PUBLISHED_PER_S: dict[Query, int] = {"q3": 73_796, "q4": 66_403, "q7": 54_386}
 
 
 class Answers(NamedTuple):
-    """Events, by row, and the ranges that they answer for."""
+    """Events, by row, and the ranges that they are answers for."""
 
     events: Ints
     ranges: Ints
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """Put answers of batches together."""
+        """Concatenate the answers of batches."""
         nothing: Ints = np.empty(0, dtype=np.int64)
         return cls(
             np.concatenate([nothing, *(one.events for one in parts)]),
@@ -40,22 +40,22 @@ class Answers(NamedTuple):
         )
 
     def of(self, is_wanted: npt.NDArray[np.bool_]) -> Answers:
-        """Return those for some ranges, which are marked by number."""
+        """Return the answers for some ranges, which are marked by number."""
         mine = is_wanted[self.ranges]
         return Answers(self.events[mine], self.ranges[mine])
 
 
 class Answering:
-    """One query over a stream of events.
+    """Answer one query over a stream of events.
 
     Parameters
     ----------
     query
-        Which one.
+        The query.
     events
         The whole stream.
     vehicle_count, range_count
-        How many there are.
+        Numbers of vehicles and ranges.
     """
 
     def __init__(self, query: Query, events: Events, vehicle_count: int, range_count: int) -> None:
@@ -66,7 +66,7 @@ class Answering:
         self._latest = np.full(shape, NEVER, dtype=np.int32)
 
     def answers(self, changes: Rows) -> Answers:
-        """Return what is to be told of changes, which come from a batch of events after all before."""
+        """Return the answers in the changes of a batch of events; batches must come in order."""
         entered = changes[changes["is_drop"] == 0]
         rows: Ints = entered["object_id"] - 1
         range_numbers = numbers_of(entered["handle"])

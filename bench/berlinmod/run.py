@@ -1,8 +1,9 @@
-"""Events of vehicles against stationary ranges, through the engine.
+"""Match events of vehicles with stationary ranges, through the engine.
 
-An event is an object that lives until the next batch; a range is a boolean subscription that stays. What
-is timed is all that a server's engine does with a batch: what was there expires, the events are stored,
-matched and told, and the query makes answers of it. Kernels are compiled before.
+An event is an object that lives until the next batch; a range is a stationary boolean subscription. The
+time includes all work of a server's engine on a batch: the objects of the previous batch expire, the
+events are stored and matched, changes are returned, and the query selects answers from them. Kernels are
+compiled before.
 """
 
 from __future__ import annotations
@@ -31,26 +32,26 @@ from index.catalogue import (
 _TRIAL_EVENTS = 2_000
 _TRIAL_RANGES = 200
 _CHUNK = 100_000
-"""Ranges that subscribe together."""
+"""Ranges that are subscribed in one call."""
 
 
 class Run(NamedTuple):
-    """What was measured."""
+    """Measurements of a run."""
 
     built_s: float
     spent_s: float
     events: int
-    """So many were done in the time."""
+    """Number of events that were processed in the time."""
     answer_count: int
     answers: Answers
-    """Those of the ranges that are audited."""
+    """Answers of the audited ranges."""
     memory_bytes: int
 
 
 def measure(
     happens: Scene, ranges: StationaryRanges, parameters: BerlinModParameters, audited: Sequence[int] = ()
 ) -> Run:
-    """Let events pass, all or as many as the time allows; keep the answers of some ranges."""
+    """Process all events, or as many as the time allows; keep the answers of some ranges."""
     began_s = time.perf_counter()
     engine = _engine(happens, parameters)
     for start in range(0, len(ranges), _CHUNK):
@@ -65,7 +66,7 @@ def measure(
         stop = min(done + parameters.batch, parameters.events)
         batch = happens.events.objects(done, stop)
         began_s = time.perf_counter()
-        now_ms = stop  # the order of time is enough
+        now_ms = stop  # only the order of time matters
         engine.advance(now_ms)
         expiry_ms = np.full(len(batch), now_ms + 1, dtype=np.int64)
         found = answering.answers(engine.publish(batch, expiry_ms).changes)
@@ -88,7 +89,7 @@ def _engine(happens: Scene, parameters: BerlinModParameters) -> Engine:
 
 
 def _subscribe(engine: Engine, ranges: StationaryRanges, part: slice) -> None:
-    """Make some ranges known; nothing is there yet that they could match."""
+    """Subscribe and evaluate some ranges; no objects exist yet that they could match."""
     handles = ranges.handles[part]
     engine.matchers[BOOLEAN].subscribe(handles, ranges.part(part))
     nowhere = np.zeros(len(handles))
@@ -96,7 +97,7 @@ def _subscribe(engine: Engine, ranges: StationaryRanges, part: slice) -> None:
 
 
 class BerlinModBenchmark(Benchmark[BerlinModParameters]):
-    """A query, in an engine as the server has it."""
+    """Measure a query, in an engine as the server has it."""
 
     VARIANTS = ("nearcast",)
 
@@ -114,7 +115,7 @@ class BerlinModBenchmark(Benchmark[BerlinModParameters]):
         return lambda _other: 0.0
 
     def measure(self, variant: str, parameters: BerlinModParameters) -> list[Row]:
-        """Subscribe all ranges and let events pass."""
+        """Subscribe all ranges and process the events."""
         del variant
         happens = self._scene(parameters)
         ranges = stationary_ranges(happens.corners, parameters)

@@ -1,7 +1,8 @@
-"""The workload of the suite berlinmod: events of vehicles that drive, and stationary ranges.
+"""Draw the workload of the suite berlinmod: events of driving vehicles, and stationary ranges.
 
-Vehicles are cars of the simulator in its generated city, a position a second, all at the same seconds:
-BerlinMOD's own generator drives through Berlin in the same manner. Ranges lie about corners of streets.
+Vehicles are cars of the simulator in its generated city. Each has one position a second, all at the same
+seconds: BerlinMOD's own generator drives through Berlin in the same manner. Ranges lie around corners of
+streets.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from index.square import Square
 from safe_region.oracle_plane import OracleCircle, OraclePolygon
 
 VEHICLE = 1
-"""The keyword of every event, and of every range."""
+"""Keyword of every event and of every range."""
 
 _CORNERS = 6
 _JITTER_M = 100.0
-"""How far a range lies from the corner that it is about, at most, east or west, north or south."""
+"""Largest distance of a range from its corner, in each direction."""
 
 
 class Events(NamedTuple):
@@ -34,12 +35,12 @@ class Events(NamedTuple):
 
     vehicle: Ints
     number: Ints
-    """Of the event among those of its vehicle, from 0."""
+    """Number of the event among those of its vehicle, from 0."""
     x_m: Floats
     y_m: Floats
 
     def first(self, count: int) -> Events:
-        """Return the first so many."""
+        """Return the first `count` events."""
         return Events(self.vehicle[:count], self.number[:count], self.x_m[:count], self.y_m[:count])
 
     def objects(self, start: int, stop: int) -> ObjectBatch:
@@ -57,9 +58,9 @@ class StationaryRanges:
     Parameters
     ----------
     handles
-        Of the subscriptions; range i has the number i.
+        Handles of the subscriptions; range i has the number i.
     specs
-        What they ask for.
+        Specs of the subscriptions.
     """
 
     handles: Ints
@@ -69,7 +70,7 @@ class StationaryRanges:
         return len(self.handles)
 
     def part(self, rows: slice) -> BooleanSpecs:
-        """Return what some of them ask for, consecutive ones."""
+        """Return the specs of consecutive ranges."""
         ranges, count = self.specs.ranges, rows.stop - rows.start
         offsets = self.specs.clause_offsets[: count + 1]
         required = KeywordLists(offsets, self.specs.required.ids[rows])
@@ -96,7 +97,7 @@ class StationaryRanges:
         return BooleanSpecs(offsets, required, excluded, some, self.specs.region[rows])
 
     def oracle_range(self, number: int) -> OracleCircle | OraclePolygon:
-        """Return a range as plain Python sees it."""
+        """Return a range as the oracle in plain Python represents it."""
         ranges = self.specs.ranges
         if ranges.shape[number] == CIRCLE:
             middle = float(ranges.x_m[number]), float(ranges.y_m[number])
@@ -107,13 +108,13 @@ class StationaryRanges:
 
 
 class Scene(NamedTuple):
-    """What happens, the same for all queries."""
+    """Events and streets, the same for all queries."""
 
     events: Events
     corners: Floats
-    """Of streets, plane metres, a row each."""
+    """Corners of streets, plane metres, a row each."""
     square: Square
-    """About all of the city."""
+    """A square around all of the city."""
 
 
 def scene(parameters: BerlinModParameters) -> Scene:
@@ -152,7 +153,7 @@ def stationary_ranges(corners: Floats, parameters: BerlinModParameters) -> Stati
 
 
 def _regions(middles: Floats, size_m: float, chance: np.random.Generator) -> Ranges:
-    """Return polygons: a corner in each sixth of the turn, at half to all of the size."""
+    """Return polygons with a corner in each sixth of the turn, at half to all of the size."""
     count = len(middles)
     turns = (np.arange(_CORNERS) + chance.uniform(0.1, 0.9, (count, _CORNERS))) * 2.0 * np.pi / _CORNERS
     reach_m = size_m * chance.uniform(0.5, 1.0, (count, _CORNERS))

@@ -1,1 +1,1 @@
-"""Pictures of what operators see, drawn from a demo's own metrics."""
+"""Draw pictures of the dashboard and of `nearcast top` from the metrics of a demo."""

@@ -1,6 +1,6 @@
 """Run a demo, record its metrics, draw the dashboard's panels: `python -m bench.dashboard OUT [flags]`.
 
-The flags are the demo's. A frame of `nearcast top` is drawn, too, in the middle of it.
+The flags are those of the demo. In the middle of the demo, a frame of `nearcast top` is drawn, too.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from bench.dashboard.recording import recorded
 _EVERY_S = 1.0
 _WATCH = "watch it: nearcast top --server "
 _TOP_AFTER_S = 8.0
-"""In the demo, after its server has begun: devices have attached by then."""
+"""Seconds after the server of the demo has started; devices have attached by then."""
 _TOP_FRAMES = 20
-"""Of a second each, before the picture is drawn."""
+"""Frames of a second each, before the picture is drawn."""
 
 
 def main(out: Path, flags: list[str]) -> int:
-    """Return the status of the demo."""
+    """Run the demo and draw the pictures; return the exit status of the demo."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "cli", "demo", f"--metrics-port={port}", f"--out={out / 'demo'}"]

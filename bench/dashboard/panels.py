@@ -1,4 +1,4 @@
-"""The dashboard's panels as a picture: each query, drawn over the time of a recording."""
+"""Draw the panels of the dashboard: each query over the time of a recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.dashboard.recording import Labels, Scrape
 FILE = Path(__file__).resolve().parents[2] / "ops" / "grafana" / "nearcast.json"
 _COLUMNS = 3
 _NAMED_MAX = 4
-"""Lines that are named where all of them are 0."""
+"""Lines in the legend of a panel in which all lines are 0."""
 
 
 def panels(file: Path = FILE) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ def _named(legend: str, labels: dict[str, str]) -> str:
 
 
 def _draw_heatmap(axis: Any, panel: dict[str, Any], recording: Sequence[Scrape]) -> None:  # noqa: ANN401
-    """Draw how many values lie in each bucket, from counts of all up to a bound."""
+    """Draw the number of values in each bucket, computed from cumulative counts."""
     target = panel["targets"][0]
     columns = []
     bounds: list[float] = []

@@ -1,8 +1,7 @@
-"""The part of PromQL that the dashboard's panels need, over a recording.
+"""Evaluate the part of PromQL that the dashboard's panels need, over a recording.
 
-Selectors with `=`, `!=` and `=~`; `rate` between two scrapes; `sum by` one label; `histogram_quantile`.
-Variables of Grafana stand for everything. Anything else is an error: a panel that cannot be drawn is one
-that nobody has looked at.
+It consists of selectors with `=`, `!=` and `=~`; `rate` between two scrapes; `sum by` one label;
+`histogram_quantile`. Variables of Grafana match everything. Any other query is an error.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ _SELECTOR = re.compile(r"(\w+)(?:\{(.*)\})?")
 
 
 class QueryError(ValueError):
-    """A query is none of those that are understood."""
+    """A query has a form that is not supported."""
 
 
 def names(query: str) -> set[str]:
-    """Return the metrics that a query is about."""
+    """Return the names of the metrics in a query."""
     return set(re.findall(r"\b((?:nearcast|process)_\w+)", query))
 
 
 def evaluated(query: str, recording: Sequence[Scrape], at: int) -> dict[Labels, float]:
-    """Return what a query says at one of the scrapes, by labels.
+    """Return the values of a query at one of the scrapes, by labels.
 
     Raises
     ------
     QueryError
-        If it is not understood.
+        If the query is not supported.
     """
     query = query.strip()
     if found := _QUANTILE.fullmatch(query):
@@ -54,7 +53,7 @@ def _selected(selector: str, scrape: Scrape) -> dict[Labels, float]:
 
 
 def _rate(selector: str, recording: Sequence[Scrape], at: int) -> dict[Labels, float]:
-    """Return how much counters grew a second since the scrape before. One that fell began anew."""
+    """Return the growth of counters a second since the previous scrape. One that fell has restarted."""
     if at == 0:
         return {}
     before, now = recording[at - 1], recording[at]
@@ -75,7 +74,7 @@ def _summed(label: str, series: dict[Labels, float]) -> dict[Labels, float]:
 
 
 def _quantile(share: float, buckets: dict[Labels, float]) -> dict[Labels, float]:
-    """Return what a share of the values lies below, within a bucket in proportion, as Prometheus does."""
+    """Return a quantile, interpolated within a bucket in proportion, as Prometheus does."""
     counts = sorted((float(dict(labels)["le"]), count) for labels, count in buckets.items())
     if not counts or not counts[-1][1]:
         return {}

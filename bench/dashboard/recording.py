@@ -1,4 +1,4 @@
-"""A recording: what a metrics port has told, time after time."""
+"""Record the samples of a metrics port at intervals."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _TIMEOUT_S = 5.0
 
 
 class Scrape(NamedTuple):
-    """What was told once."""
+    """Samples of a metrics port at one time."""
 
     at_s: float
     samples: Mapping[str, Series]
-    """By name."""
+    """Series by name."""
 
     def select(self, name: str, matchers: str) -> dict[Labels, float]:
-        """Return the series of a name whose labels are as the matchers of PromQL say."""
+        """Return the series of a name whose labels match the matchers of PromQL."""
         wanted = _MATCHER.findall(matchers)
         found = self.samples.get(name, {})
         return {labels: value for labels, value in found.items() if _do_match(dict(labels), wanted)}
@@ -51,7 +51,7 @@ def scraped(url: str) -> Scrape:
     Raises
     ------
     OSError
-        If nobody answers.
+        If no server responds.
     """
     with urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - ours
         text = answer.read().decode()
@@ -59,7 +59,7 @@ def scraped(url: str) -> Scrape:
 
 
 def parsed(text: str, at_s: float) -> Scrape:
-    """Read what was told."""
+    """Parse the text of a metrics port."""
     samples: dict[str, dict[Labels, float]] = {}
     for family in text_string_to_metric_families(text):
         for one in family.samples:
@@ -69,13 +69,13 @@ def parsed(text: str, at_s: float) -> Scrape:
 
 @contextmanager
 def recorded(url: str, every_s: float) -> Iterator[list[Scrape]]:
-    """Scrape until the block ends, on a thread; yield what was told so far. The port may come later."""
+    """Scrape on a thread until the block ends; yield the growing list. The port may open later."""
     found: list[Scrape] = []
     ended = threading.Event()
 
     def record() -> None:
         while not ended.is_set():
-            with suppress(OSError):  # not there yet, or not any more
+            with suppress(OSError):  # the server has not started yet, or has stopped
                 found.append(scraped(url))
             ended.wait(every_s)
 

@@ -1,1 +1,1 @@
-"""The experiments of skype.txt section 8.2: the distributed system."""
+"""Run the experiments of skype.txt section 8.2: the distributed system."""

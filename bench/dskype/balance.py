@@ -1,8 +1,8 @@
-"""How alike the costs of partitions are, and what a division sends where, counted in plain Python.
+"""Count the balance and the traffic of a division into partitions, in plain Python.
 
-Given is which partition has which keyword, or which place; what counts is Equations 15 and 16 of
-skype.txt: the subscriptions of a partition times the messages that it is sent, or, where it is sent all
-of them, those that lie within it.
+The division gives the partition of each keyword or place. The cost is that of Equations 15 and 16 of
+skype.txt: the subscriptions of a partition times the messages sent to it, or, where all messages are sent
+to it, times those that lie within it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streaming.distribution.location import Location
 
 
 class Balance(NamedTuple):
-    """What a division does to a sample."""
+    """Effects of a division on a sample."""
 
     cost_max_mean: float
     """The greatest cost of a partition, divided by the mean."""
@@ -31,12 +31,12 @@ class Balance(NamedTuple):
 
 
 def balance_of(distribution: Distribution, sample: Sample, prefixes: Sequence[bool]) -> Balance:
-    """Return how a division treats a sample.
+    """Return the effects of a division on a sample.
 
     Parameters
     ----------
     prefixes
-        Of each of the subscriptions' keywords, whether it is in the loose prefix.
+        For each of the subscriptions' keywords, whether it is in the loose prefix.
     """
     placed, sent = Counter[int](), Counter[int]()
     copies = tuples = 0
@@ -59,7 +59,7 @@ def balance_of(distribution: Distribution, sample: Sample, prefixes: Sequence[bo
 
 
 def _lists(block: Block) -> list[range]:
-    """Return where the keywords of each row are."""
+    """Return the range of keyword positions of each row."""
     ends = block.offsets.tolist()
     return [range(start, end) for start, end in pairwise(ends)]
 
@@ -83,7 +83,7 @@ def _homes(
 
 
 def _targets(distribution: Distribution, sample: Sample, row: int, words: range) -> tuple[set[int], int]:
-    """Return the partitions whose cost a message adds to, and how many it is sent to."""
+    """Return the partitions whose cost a message adds to, and the number it is sent to."""
     block = sample.messages
     if isinstance(distribution, Location):
         return set(

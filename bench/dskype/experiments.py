@@ -11,11 +11,11 @@ PROCESS = "process"
 WARM = 2
 """Batches of messages that are not measured."""
 HYBRIDS = ("spatial-first", "keyword-first")
-"""They divide twice."""
+"""Mechanisms that divide twice."""
 
 
 class DskypeParameters(SkypeParameters):
-    """Size and shape of a run, of the workload of the suite skype."""
+    """Size and shape of a run, with the workload of the suite skype."""
 
     messages: int = e.count(
         200_000, "How many arrive at most; a job that is slower ends when its time is over."
@@ -36,11 +36,14 @@ class DskypeParameters(SkypeParameters):
 
 
 _SWEPT = ("hashing", "location", "prefix")
-"""As the paper has them in Figures 22 to 24: keyword, which is slower than prefix, is left out."""
+"""Mechanisms of the paper's Figures 22 to 24: keyword, which is slower than prefix, is left out."""
 
 
 def _hybrids(base: DskypeParameters) -> list[e.Step]:
-    """From all parts in the second division to all in the first; and what they lie between."""
+    """Return steps from all parts in the second division to all in the first.
+
+    They include location and prefix, the mechanisms that the hybrids lie between.
+    """
     count = base.partitions
     firsts = [one for one in range(1, count + 1) if count % one == 0]
     points = [(first, name, first) for first in firsts for name in HYBRIDS]
@@ -52,7 +55,7 @@ def _hybrids(base: DskypeParameters) -> list[e.Step]:
 
 
 def _swept(figure: int, what: str, sweep: e.Sweep, x: str, few: tuple[int, ...]) -> e.Experiment:
-    """Return a figure of the rate over what is varied; a few values are enough for a reduced run."""
+    """Return a figure of the rate over the varied parameter; a reduced run has only a few values."""
     return e.Experiment(
         f"figure-{figure}",
         f"Skype, Figure {figure}",

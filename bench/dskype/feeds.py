@@ -1,4 +1,4 @@
-"""The workload of the suite dskype: that of skype, as files of the feeds."""
+"""Write the workload of the suite skype as files of the feeds, for the suite dskype."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from safe_region.idf import IdfTable
 _FILE_ROWS = 50_000
 _METRES_PER_DEGREE = 111_194.9
 _MARGIN_M = 20_000.0
-"""Messages that are drawn may lie outside of the square about all places."""
+"""Drawn messages may lie outside the square around all places."""
 
 
 class FeedFiles:
@@ -30,9 +30,9 @@ class FeedFiles:
     Parameters
     ----------
     folder
-        New.
+        A new folder.
     workload
-        What they have. Keywords are written as decimal numbers.
+        Messages and subscriptions of the files. Keywords are written as decimal numbers.
     """
 
     def __init__(self, folder: Path, workload: SkypeWorkload) -> None:
@@ -60,7 +60,7 @@ class FeedFiles:
 
     @contextmanager
     def without_subscriptions(self) -> Iterator[None]:
-        """Let the folder of subscriptions be empty for a while."""
+        """Replace the folder of subscriptions by an empty one within the block."""
         folder, away = self.folder / "subscriptions", self.folder / "away"
         folder.rename(away)
         folder.mkdir()
@@ -71,7 +71,7 @@ class FeedFiles:
             away.rename(folder)
 
     def write_batch(self, number: int, batch: int) -> bool:
-        """Write a file of what comes then, so many messages each; return whether there is any left."""
+        """Write a file with messages of the batch of a number; return whether there were any left."""
         parameters = self.workload.parameters
         end = parameters.window + parameters.messages
         start = parameters.window + number * batch
@@ -80,7 +80,7 @@ class FeedFiles:
         return start < end
 
     def write_at_pace(self, first: int, rate: float, batch: int, stop: Event) -> None:
-        """Write messages at a rate, a file a batch, until there are no more, or one says stop."""
+        """Write messages at a rate, a file a batch, until none are left or `stop` is set."""
         end = self.workload.parameters.window + self.workload.parameters.messages
         began_s = time.monotonic()
         for number, start in enumerate(range(first, end, batch)):

@@ -1,4 +1,4 @@
-"""One engine without Spark, given the same batches: so that the price of Spark is seen."""
+"""Run one engine without Spark on the same batches, for comparison."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streaming.plan import Plan
 def measure_process(
     files: FeedFiles, workload: SkypeWorkload, parameters: DskypeParameters, progress: Progress
 ) -> Row:
-    """Give one engine the same batches, without Spark."""
+    """Measure one engine, without Spark, on the same batches."""
     window = WindowSize(count=workload.parameters.window)
     options = Plan("", files.area, window, "hashing", 1, None, (0,), "sq-plus-tree")
     partition = Partition(options.engine_options(), window)

@@ -1,8 +1,9 @@
-"""How many replicas subscriptions must have, computed apart: in plain Python, from the definitions.
+"""Compute independently the number of replicas that subscriptions need: plain Python, by the definitions.
 
-Given is the division of keywords (Algorithm 4), and what results the subscriptions have. A subscription
+Given are the division of keywords (Algorithm 4) and the results of the subscriptions. A subscription
 needs a replica on each partition that has one of its keywords, or one of its loose prefix (Definition
-12): the keywords, rarest first, as long as those from there on can make a message as good as the k-th.
+12). The prefix takes the keywords, rarest first, as long as the remaining keywords can make a message as
+good as the k-th.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ def expected_replication(
     worst: Mapping[int, float],
     sample: Sequence[int],
 ) -> float:
-    """Return how many replicas a subscription of a sample needs, on average.
+    """Return the number of replicas that a subscription of a sample needs, on average.
 
     Parameters
     ----------
     mechanism
-        Which partition has which keyword, and which is rarer.
+        Gives the partition of each keyword and the order by rarity.
     workload
         The subscriptions; they compare texts by tf-idf.
     maxdist_m
-        Of the job.
+        The maximum distance of the job.
     worst
-        The k-th score of those whose result is full.
+        The k-th score of the subscriptions with a full result.
     sample
         Numbers of subscriptions.
     """
@@ -62,9 +63,9 @@ def _words(workload: SkypeWorkload, subscription: int) -> list[int]:
 
 
 def _prefix(own: Sequence[int], one: int, workload: SkypeWorkload, maxdist_m: float, score: float) -> int:
-    """Return how many keywords the loose prefix has."""
+    """Return the number of keywords in the loose prefix."""
     alpha = float(workload.alpha[one])
-    # A message at the very place: alpha * 0 + (1 - alpha) * (1 - similarity) must be below the score.
+    # A message at distance 0: alpha * 0 + (1 - alpha) * (1 - similarity) must be below the score.
     weight = (1.0 - alpha) / alpha * maxdist_m
     most_distance = score * (maxdist_m + weight) / weight
     squares = [float(workload.weights[word]) ** 2 for word in own]

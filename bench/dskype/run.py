@@ -1,7 +1,7 @@
-"""The stream job on Spark, measured.
+"""Measure the stream job on Spark.
 
-A run fills the window, then the buffers of all subscriptions, then lets messages come as fast as the job
-takes them, a file a batch. Beside it `process`, one engine without Spark, is given the same batches.
+A run fills the window, then the buffers of all subscriptions. Then messages come as fast as the job reads
+them, a file a batch. For comparison, `process`, one engine without Spark, receives the same batches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MASTER = "local[*,4]"
 
 
 class DskypeBenchmark(Benchmark[DskypeParameters]):
-    """Ways to divide subscriptions, in one session of Spark; and one engine without it."""
+    """Measure ways to divide subscriptions, in one session of Spark, and one engine without it."""
 
     VARIANTS = (PROCESS, *MECHANISMS)
 
@@ -34,7 +34,7 @@ class DskypeBenchmark(Benchmark[DskypeParameters]):
         self._spark = self.resources.enter_context(session)
 
     def measure(self, variant: str, parameters: DskypeParameters) -> list[Row]:
-        """Measure one point; then how it begins again, and how it is with half the load it bears."""
+        """Measure one point; optionally also a restart, and the latency at half the maximum rate."""
         workload = SkypeWorkload(source(parameters.data), parameters)
         with tempfile.TemporaryDirectory(prefix="nearcast-dskype-", ignore_cleanup_errors=True) as folder:
             files = FeedFiles(Path(folder) / "feeds", workload)

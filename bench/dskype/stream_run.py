@@ -1,4 +1,4 @@
-"""The job of `nearcast stream` on one workload: filled, begun again, driven, looked at."""
+"""Run the job of `nearcast stream` on one workload: fill it, restart it, drive it, audit it."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from streaming.tasks.processor import release
 _FILLED = 4
 """Files of a batch while windows and buffers are filled."""
 _EDGES = ("matched", "received", "pairs", "feedback")
-"""Counts of rows that go from one partition to another."""
+"""Counts of rows that one partition sends to another."""
 _SAMPLE = 2_000
-"""Subscriptions whose replicas are counted apart."""
+"""Subscriptions whose replicas are counted independently."""
 _AHEAD = 3
-"""Files that wait, while messages come as fast as they are taken."""
+"""Files that are ready to be read, while messages come as fast as the job reads them."""
 _PACED_S = 2.0
-"""What comes in so much time is a file, while messages come at a rate."""
+"""Seconds of messages in a file, while messages come at a rate."""
 
 
 class StreamRun:
-    """The job on one workload.
+    """Run the job on one workload.
 
     Parameters
     ----------
     mechanism
-        How subscriptions are divided.
+        The way to divide subscriptions.
     files
         The feeds.
     parameters
@@ -63,7 +63,7 @@ class StreamRun:
     spark
         The session.
     progress
-        Is told how far it is.
+        Function that receives the progress.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class StreamRun:
         self._spark, self._progress = spark, progress
         self._batches: list[Batch] = []
         self._written = 0
-        """Files of the stream."""
+        """Files of the stream that were written."""
         self._end_s = 0.0
         self._stages: list[StreamingQueryProgress] = []
-        """What Spark says of the batches that were read last."""
+        """Progress reports of Spark on the batches that were read last."""
         self.parameters = StreamParameters(
             files.folder / "messages",
             files.folder / "subscriptions",
@@ -97,7 +97,7 @@ class StreamRun:
         )
 
     def measured(self) -> Row:
-        """Fill, let messages come, look at what there is then; return all figures and the audit."""
+        """Fill the job, process messages, and check the final state; return all figures and the audit."""
         try:
             fill_s = self.fill()
             started_again = self.restarted() if self._shape.restarts else {}
@@ -116,11 +116,11 @@ class StreamRun:
         }
 
     def fill(self) -> float:
-        """Fill the window and the buffers; return how long it took."""
+        """Fill the window and the buffers; return the seconds that this took."""
         began_s = time.perf_counter()
         self._files.write_window()
         self._files.write_subscriptions()
-        planned(self.parameters, self._spark)  # while there are subscriptions to look at
+        planned(self.parameters, self._spark)  # while the folder has subscriptions
         filling = replace(self.parameters, files_per_batch=_FILLED)
         with self._files.without_subscriptions():
             self._read("window filled", filling, _until_all)
@@ -128,7 +128,7 @@ class StreamRun:
         return time.perf_counter() - began_s
 
     def go(self, budget_s: float) -> Row:
-        """Let messages come; return figures."""
+        """Process messages as fast as the job reads them; return figures."""
         self._end_s = time.perf_counter() + budget_s
         parameters, before = replace(self.parameters, files_per_batch=1, once=False), self._written
         notes = self._noted("batches", parameters, lambda done: self._write_ahead(before + done))
@@ -161,16 +161,16 @@ class StreamRun:
         }
 
     def restarted(self) -> Row:
-        """Measure how long it takes to begin again, with engines in memory and without."""
+        """Measure the time of a restart, with engines in memory and without."""
         return {
             "restart_s": self._restart(memory_lost=False),
             "rebuild_s": self._restart(memory_lost=True),
         }
 
     def _restart(self, *, memory_lost: bool) -> float:
-        """Begin the job again where it was; return how long it takes to its next batch, seconds.
+        """Restart the job at its last position; return the seconds to its next complete batch.
 
-        Spark is there already, which takes a few seconds more.
+        Spark is already running; to start it takes a few seconds more.
         """
         if memory_lost:
             self.close()
@@ -183,7 +183,7 @@ class StreamRun:
         return round(time.perf_counter() - began_s, 1)
 
     def _write_ahead(self, done: int) -> bool:
-        """Write so that the job has always something to read; return whether it goes on."""
+        """Write ahead, so that the job always has files to read; return whether the job continues."""
         is_time = time.perf_counter() < self._end_s
         while is_time and self._written < done + _AHEAD:
             if not self._files.write_batch(self._written, self._shape.batch):
@@ -194,14 +194,14 @@ class StreamRun:
     def _noted(
         self, stage: str, parameters: StreamParameters, goes_on: Callable[[int], bool]
     ) -> list[dict[str, Any]]:
-        """Let the job read; return what is noted of its batches."""
+        """Let the job read; return the records of its batches."""
         before = len(self._batches)
         self._read(stage, parameters, goes_on)
         out = Stored(self._spark, self.parameters.out)
         return [read_batch(out, one.number) for one in self._batches[before:]]
 
     def _read(self, stage: str, parameters: StreamParameters, goes_on: Callable[[int], bool]) -> None:
-        """Let the job read; `goes_on` is told how many batches are complete."""
+        """Let the job read; `goes_on` receives the number of complete batches."""
         before = len(self._batches)
         query = start(parameters, self._spark, self._batches.append)
         try:
@@ -231,10 +231,10 @@ class StreamRun:
         counts = Counter[str]()
         for one in measured:
             counts.update({name: one.get(name, 0) for name in _EDGES})
-        # As the paper counts them (Figure 21): what subscription bolts are sent.
+        # As the paper counts them (Figure 21): the messages sent to subscription bolts.
         tuples = counts["matched"] or counts["received"]
-        # And on all edges (Table 1): to whoever distributes, to replicas, to windows; then what replicas
-        # send to owners, and owners to replicas, which the paper does not have.
+        # And on all edges (Table 1): messages to distributors, replicas and windows; then messages
+        # from replicas to owners, and from owners to replicas, which the paper does not have.
         everywhere = published + sum(counts.values())
         plan = self._plan()
         return {
@@ -259,7 +259,7 @@ class StreamRun:
         }
 
     def balance(self) -> Row:
-        """Return how alike the costs of partitions are, in the sample by which the job was divided."""
+        """Return the balance of the costs of partitions, in the sample by which the job was divided."""
         plan = self._plan()
         sample = sample_of(self.parameters, plan, self._spark)
         prefixes = loose_prefixes(Vocabulary.of(sample), sample).tolist()
@@ -285,12 +285,12 @@ class StreamRun:
         return {"replication_expected": round(needed, 2)}
 
     def audit(self, sample: int) -> tuple[int, int]:
-        """Compare results with the definition; return how many, and how many are wrong."""
+        """Compare results with the definition; return the numbers of compared and of wrong results."""
         found = audit(self.parameters.checkpoint, self.parameters.out, self._spark, sample)
         return found.lists, len(found.mismatches)
 
     def close(self) -> None:
-        """Remove what lies in memory."""
+        """Release the shared memory of the job."""
         release(self._spark, self._plan(), self.parameters.memory)
 
     def _plan(self) -> Plan:
@@ -298,7 +298,7 @@ class StreamRun:
 
 
 def _stage_times(batches: Sequence[StreamingQueryProgress]) -> Row:
-    """Return the medians of how long Spark was at each stage of a batch, and the size of its state."""
+    """Return the median times of Spark's stages of a batch, and the size of its state."""
     names = {name for one in batches for name in one.durationMs if name != "triggerExecution"}
     operators = [operator for one in batches for operator in one.stateOperators]
     commits_ms = [one.commitTimeMs for one in operators]
@@ -313,10 +313,10 @@ def _stage_times(batches: Sequence[StreamingQueryProgress]) -> Row:
 
 
 def _until_all(_done: int) -> bool:
-    """Go on until all has been read that is there."""
+    """Continue until all files have been read."""
     return True
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes that a folder has on its file system: files in memory have holes."""
+    """Return the bytes that a folder occupies on its file system: files in memory are sparse."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

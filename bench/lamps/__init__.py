@@ -1,1 +1,1 @@
-"""The experiments of lamps.txt section 7, and ours beside them."""
+"""Run the experiments of lamps.txt section 7, and those with anchored regions."""

@@ -1,4 +1,4 @@
-"""Lamps measured: the systems of Table 3, ours with anchored regions, and what a run amounts to."""
+"""Measure Lamps: the systems of Table 3, those with anchored regions, and the figures of a run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from index.catalogue import (
 from safe_region.region import RegionMode
 
 TRIAL = 1_000
-"""Subscriptions of the run that tells how long a large one would take."""
+"""Subscriptions of the run from which the time of a large one is estimated."""
 _TRIAL_WARM_UP_S = 4 * WARM_UP_STEP_S
-"""Of that run; all of a long warm-up would take minutes where regions are polygons."""
+"""Warm-up of that run; a full warm-up would take minutes where regions are polygons."""
 _NOT_AHEAD = CostModel(ahead=0.0)
 
 
@@ -60,11 +60,11 @@ VARIANTS: dict[str, Variant] = {
         _anchored("anchored-cost-ahead", None, CostModel()),
     )
 }
-"""The systems of Table 3, and ours with anchored regions, by name."""
+"""The systems of Table 3, and those with anchored regions, by name."""
 
 
 class LampsBenchmark(Benchmark[LampsParameters]):
-    """Ticks of one variant on one workload."""
+    """Measure the ticks of one variant on one workload."""
 
     VARIANTS = tuple(VARIANTS)
 
@@ -78,7 +78,10 @@ class LampsBenchmark(Benchmark[LampsParameters]):
         return partial(_seconds, VARIANTS[variant], lamps, small, parameters.objects)
 
     def smaller(self, variant: str, parameters: LampsParameters) -> LampsParameters | None:
-        """Return half as many subscriptions; of a variant that scans, half as many objects are dearer."""
+        """Return half as many subscriptions and objects; None if there are too few.
+
+        With half as many objects, a subscription costs more unless the variant scans.
+        """
         del variant
         if parameters.subscriptions <= 2 * TRIAL:
             return None
@@ -103,7 +106,7 @@ class LampsBenchmark(Benchmark[LampsParameters]):
 def _seconds(
     variant: Variant, lamps: Lamps, small: LampsParameters, objects: int, parameters: LampsParameters
 ) -> float:
-    """Return how long a run would take, from a small one among so many objects.
+    """Estimate the seconds of a run from a small one among `objects` objects.
 
     The cost of most variants grows with subscriptions; that of the naive indexes with objects, too.
     """
@@ -115,7 +118,7 @@ def _seconds(
 
 
 def figures(lamps: Lamps, parameters: LampsParameters) -> Row:
-    """Summarise a run. The first tick loads caches and is left out."""
+    """Return the measurements of a run. The first tick loads caches and is left out."""
     ticks = lamps.ticks
     row: Row = {"subscriptions": parameters.subscriptions, "objects": parameters.objects}
     total = [sum(parts) for parts in zip(*ticks.parts_ms(), strict=True)][1:]

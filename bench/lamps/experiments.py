@@ -1,4 +1,4 @@
-"""The tables and figures of lamps.txt section 7, and ours beside them, as data."""
+"""Experiments of lamps.txt section 7, tables and figures, and of anchored regions, as data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench import experiment as e
 
 
 class LampsParameters(e.TopKParameters, e.TrajectoryParameters, e.BudgetParameters):
-    """Size and shape of a run; the defaults are the paper's, but for the sizes."""
+    """Size and shape of a run; the defaults are those of the paper, except for the sizes."""
 
     subscriptions: int = e.count(100_000, "|S|.")
     objects: int = e.count(100_000, "|O_init|.")
@@ -44,7 +44,7 @@ _SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 def _swept(
     figure: int, what: str, variants: tuple[str, ...], sweep: e.Over | e.Shares, **small: object
 ) -> e.Experiment:
-    """Return a figure of the update time over what is varied."""
+    """Return a figure of the update time over the varied parameter."""
     (x,) = sweep.names if isinstance(sweep, e.Shares) else (sweep.name,)
     return e.Experiment(
         f"figure-{figure}",

@@ -1,9 +1,9 @@
-"""The update time of a tick, as in lamps.txt section 7.
+"""Measure the update time of a tick, as in lamps.txt section 7.
 
-A tick is a second: some objects are generated, some expire, every device moves. What the server does is
-timed, in three parts: generated (candidates, positions asked, results decided), expired (results of those
-who held the object found again) and moved (devices that left their region, evaluated anew). What devices
-do is not: they test their own regions.
+A tick is a second: some objects are generated, some expire, every device moves. The work of the server is
+timed, in three parts: generated (find candidates, request positions, decide results), expired (find the
+results again that contained an expired object) and moved (evaluate the devices again that left their
+regions). The work of devices, which test their own regions, is not timed.
 
 The three parts of a tick are each one batch. The paper processes objects one by one.
 """
@@ -37,9 +37,9 @@ from safe_region.region import RegionMode
 _FOREVER = 2**62
 _MS_PER_S = 1000
 WARM_UP_STEP_S = 5
-"""Between moves while warming up."""
+"""Seconds between moves during the warm-up."""
 _TICKS_MIN = 2
-"""Whatever the time: the first tick loads caches and is left out."""
+"""Ticks that run regardless of the time: the first tick loads caches and is left out."""
 _INSERT_CHUNK = 50_000
 _REGIONS = 10_000
 
@@ -53,19 +53,19 @@ class Variant(NamedTuple):
     subscription_index: Callable[[Square | None], SubscriptionIndex]
     buffer_extra: int | None = 0
     has_regions: bool = True
-    """Whether devices are silent within regions; if not, each says at every tick where it is."""
+    """Whether devices send nothing within regions; if not, each reports its position at every tick."""
     matcher: MakeMatcher = TopKMatcher
     costs: CostModel = CostModel()
 
     @property
     def is_scan(self) -> bool:
-        """Whether an evaluation looks at every object."""
+        """Return whether an evaluation scans every object."""
         return isinstance(self.object_index(), NaiveObjectIndex)
 
 
 @dataclass(slots=True)
 class Ticks:
-    """What ticks cost: milliseconds of each part, and how many subscriptions were evaluated in it."""
+    """Milliseconds of each part of the ticks, and the number of subscriptions evaluated in it."""
 
     generated_ms: list[float] = field(default_factory=list)
     expired_ms: list[float] = field(default_factory=list)
@@ -75,17 +75,17 @@ class Ticks:
     moved_count: list[int] = field(default_factory=list)
 
     def parts_ms(self) -> tuple[list[float], list[float], list[float]]:
-        """Return the three parts of every tick."""
+        """Return the milliseconds of the three parts of every tick."""
         return self.generated_ms, self.expired_ms, self.moved_ms
 
 
 class Lamps:
-    """One variant on one workload.
+    """Run one variant on one workload.
 
     Parameters
     ----------
     variant
-        What is measured.
+        The measured system.
     data, trajectories
         Places, and offsets of trajectories of at least as many seconds as there are ticks.
     parameters
@@ -182,7 +182,7 @@ class Lamps:
                 return
 
     def compare_sample(self, second: int) -> None:
-        """Audit some lists as they are at a second."""
+        """Audit some results at the positions of a second."""
         x_m, y_m = self._trajectories.at(second)
         handles = sample(len(x_m), self._parameters.audited // 2, self._chance)
         self.audit.compare(self.engine, handles, x_m[handles - 1], y_m[handles - 1])
@@ -230,13 +230,13 @@ class Lamps:
         self.ticks.moved_count.append(len(left))
 
     def memory_bytes(self) -> int:
-        """Size of the indexes and of what the engine keeps itself."""
+        """Return the size of the indexes and of the engine's own tables."""
         objects = self.engine.objects
         parts = (objects.table, objects.index, top_k_of(self.engine))
         return sum(part.memory_bytes() for part in parts)
 
     def region_us(self) -> float:
-        """Time to make one safe region, over a sample of subscriptions."""
+        """Return the time to create one safe region, over a sample of subscriptions."""
         handles = sample(self._parameters.subscriptions, _REGIONS, self._chance)
         matcher = top_k_of(self.engine)
         if isinstance(matcher, LocalMatcher):
@@ -246,5 +246,5 @@ class Lamps:
         return 1e6 * (time.perf_counter() - began) / len(handles)
 
     def _leaving(self, handles: Ints, x_m: Floats, y_m: Floats) -> Ints:
-        """Which devices find that their region does not cover them. Not the server's time."""
+        """Return the devices that have left their regions. The server's time does not include this."""
         return leaving(self.engine, handles, x_m, y_m, self._parameters.k_max)

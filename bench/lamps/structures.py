@@ -1,4 +1,4 @@
-"""Figures 9 and 11 of lamps.txt: what is measured inside the two indexes."""
+"""Figures 9 and 11 of lamps.txt: measurements inside the two indexes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OBJECTS_MET = 1_000
 
 
 class _Searches(NamedTuple):
-    """What IQF is asked, and among what."""
+    """Searches of IQF, and the objects that are searched."""
 
     objects: ObjectBatch
     queries: Subscriptions
@@ -43,12 +43,12 @@ def _searches(parameters: LampsParameters) -> _Searches:
 
 
 class FrequentKeywords(Benchmark[LampsParameters]):
-    """Retrieval time and memory of IQF by x, the share of keywords that have a quadtree."""
+    """Measure retrieval time and memory of IQF by x, the share of keywords that have a quadtree."""
 
     VARIANTS = ("iqf",)
 
     def measure(self, variant: str, parameters: LampsParameters) -> list[Row]:
-        """Build the index, ask once for the audit and for the caches, and once by the clock."""
+        """Build the index; search once for the audit and the caches, and once with the clock."""
         del variant
         whole = parameters.changed(frequent_percent=0.0)
         objects, queries, audit = self.kept("searches", whole, lambda: _searches(whole))
@@ -73,12 +73,12 @@ class FrequentKeywords(Benchmark[LampsParameters]):
 
 
 class Expectations(Benchmark[LampsParameters]):
-    """How far E[i_n] is from i_n, by the number of subscriptions."""
+    """Measure the error of E[i_n] against i_n, by the number of subscriptions."""
 
     VARIANTS = ("lamps",)
 
     def measure(self, variant: str, parameters: LampsParameters) -> list[Row]:
-        """Build the system, and compare what its index expects with what it finds."""
+        """Build the system, and compare the expectation of its index with the subscriptions it finds."""
         data = source(parameters.data)
         lamps = Lamps(
             Variant(variant, RegionMode.ELLIPSE, IqfObjectIndex, SqTree), data, STILL_M, parameters
