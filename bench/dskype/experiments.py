@@ -1,4 +1,4 @@
-"""The distributed system, skype.txt section 8.2, Figures 21 to 26 and Table 5, as data."""
+"""Experiments of the distributed system, skype.txt section 8.2, Figures 21 to 26, Table 5, as data."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class StreamRun:
         return self._figures(notes)
 
     def go_at_pace(self, rate: float, seconds: float) -> Row:
-        """Let messages come at a rate; return how long it takes from a file to its complete batch."""
+        """Process messages at a rate; return the time from writing a file to its complete batch."""
         first, stop = self._workload.parameters.window + self._written * self._shape.batch, Event()
         batch = max(1, round(rate * _PACED_S))
         writer = Thread(target=self._files.write_at_pace, args=(first, rate, batch, stop))

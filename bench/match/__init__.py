@@ -1,1 +1,1 @@
-"""Who is affected by a new object: subscription indexes beside what one would take instead."""
+"""Find the subscriptions that a new object affects: subscription indexes and general structures."""

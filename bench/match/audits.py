@@ -1,4 +1,4 @@
-"""Whether a subscription index finds what the definition says, in plain Python, without a kernel."""
+"""Compare a subscription index with the definition, in plain Python, without a kernel."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from safe_region.scoring import text_distance
 class MatchAudit:
     """The true matches of some new objects.
 
-    Subscriptions that share no keyword with an object are passed over, so that a sample is affordable
-    with a million subscriptions.
+    Subscriptions that share no keyword with an object are skipped, so that a sample is affordable with a
+    million subscriptions.
 
     Parameters
     ----------
     workload
-        What is measured.
+        The measured workload.
     count
-        How many of the first new objects are compared.
+        Number of the first new objects that are compared.
     """
 
     def __init__(self, workload: MatchWorkload, count: int) -> None:
@@ -34,7 +34,7 @@ class MatchAudit:
         self.expected = [self._matches(workload, i) for i in range(min(count, len(workload.arrivals)))]
 
     def _matches(self, workload: MatchWorkload, number: int) -> list[int]:
-        """Return the subscriptions to which one of the new objects matters, increasing."""
+        """Return the ids of the subscriptions that a new object affects, in increasing order."""
         objects, reaches, interests = workload.arrivals, workload.reaches, workload.interests
         object_id = int(objects.ids[number])
         here_x, here_y = float(objects.x_m[number]), float(objects.y_m[number])
@@ -52,6 +52,6 @@ class MatchAudit:
         return found
 
     def mismatches(self, found: Matches, subscriptions: int) -> int:
-        """Count the objects whose matches among the first subscriptions are others than found."""
+        """Count the objects whose true matches among the first subscriptions differ from those found."""
         known = [[one for one in ids if one <= subscriptions] for ids in self.expected]
         return wrong_rows(found, known)

@@ -1,4 +1,4 @@
-"""Which subscriptions a new object concerns, as data."""
+"""Experiments that find the subscriptions that a new object affects, as data."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ class MatchParameters(e.TopKParameters, e.BudgetParameters):
 
 @dataclass(frozen=True, slots=True)
 class Proportionate:
-    """Objects grow with subscriptions, up to what is set, so that an object has as many results."""
+    """Vary subscriptions, and objects in proportion, up to the given number.
+
+    An object then has the same number of results at each step.
+    """
 
     values: Sequence[Any]
 
     def steps(self, base: MatchParameters) -> list[e.Step]:
-        """Return a step a number of subscriptions."""
+        """Return a step for each number of subscriptions."""
         sizes = [base.changed(subscriptions=value).subscriptions for value in self.values]
         found = [
             {"subscriptions": size, "objects": max(1, base.objects * size // max(sizes))}
@@ -36,7 +39,7 @@ class Proportionate:
         return [e.Step(one, one) for one in found]
 
     def replaced(self, name: str, values: Sequence[Any]) -> e.Sweep | None:
-        """Return the same with other numbers of subscriptions."""
+        """Return the same sweep with other numbers of subscriptions."""
         return replace(self, values=tuple(values)) if name == "subscriptions" else None
 
 

@@ -1,8 +1,8 @@
-"""Who is affected by a new object, in microseconds.
+"""Find the subscriptions that a new object affects, in microseconds.
 
-A variant is built, some of its subscriptions are moved there and back, and new objects are matched, one
-a call and all in one. Kernels are compiled before. Slow variants match fewer objects, or are run with
-fewer subscriptions, and their rows say so.
+A variant is built, some of its subscriptions are moved there and back, and new objects are matched, one a
+call and all in one. Kernels are compiled before. Slow variants match fewer objects or run with fewer
+subscriptions, and their rows show the numbers.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ VARIANTS: dict[str, Callable[[Square | None], SubscriptionIndex]] = {
     "dict": lambda _square: SubscriptionDict(),
     "strtree": lambda _square: SubscriptionStrtree(),
 }
-"""By name: published ones, and what one would take instead."""
+"""Variants by name: published indexes, and the structures that one would use instead."""
 
 _TRIAL = 4_000
-"""Subscriptions of the run that tells how long a large one would take."""
+"""Subscriptions of the run from which the time of a large one is estimated."""
 _STEP_M = 300.0
 """Standard deviation of a move, in each direction."""
 _MEASURED_MIN = 10
 _MATCHING_SHARE = 0.3
-"""Of the time of a run, for each of the two ways of matching."""
+"""Share of the time of a run, for each of the two ways of matching."""
 
 
 class Costs(NamedTuple):
-    """What building and moving cost."""
+    """Costs of building and moving."""
 
     us_per_insert: float
     us_per_move: float
 
 
 class MatchBenchmark(Benchmark[MatchParameters]):
-    """Subscription indexes, and what one would take instead."""
+    """Measure subscription indexes, and the structures that one would use instead."""
 
     VARIANTS = tuple(VARIANTS)
 
     def _workload(self, parameters: MatchParameters) -> tuple[MatchWorkload, MatchAudit]:
-        """Return the workload of a point, and the true matches of the largest one like it."""
+        """Return the workload of a point, and the true matches of the largest workload of its kind."""
         whole = self.whole(parameters, "subscriptions")
 
         def make() -> tuple[MatchWorkload, MatchAudit]:
@@ -70,7 +70,7 @@ class MatchBenchmark(Benchmark[MatchParameters]):
     def trial(self, variant: str, parameters: MatchParameters) -> Estimate:
         """Build a small index.
 
-        What a move costs may grow with the subscriptions: a tree that cannot be changed is built anew.
+        The cost of a move may grow with the number of subscriptions: an immutable tree is rebuilt.
         """
         trial = self._workload(parameters)[0].first(min(_TRIAL, parameters.subscriptions))
         costs, index = _built(variant, trial, parameters.moved, silent)
@@ -79,7 +79,7 @@ class MatchBenchmark(Benchmark[MatchParameters]):
         return lambda other: float(other.subscriptions * each_s)
 
     def smaller(self, variant: str, parameters: MatchParameters) -> MatchParameters | None:
-        """Return half as many subscriptions."""
+        """Return parameters with half as many subscriptions; None if there are too few."""
         del variant
         count = parameters.subscriptions
         return parameters.changed(subscriptions=count // 2) if count > _TRIAL else None
@@ -89,7 +89,7 @@ class MatchBenchmark(Benchmark[MatchParameters]):
         workload, audit = self._workload(parameters)
         count, budget_s = len(workload), parameters.budget_s
         costs, index = _built(variant, workload, parameters.moved, self.progress)
-        index.match(object_part(workload.live, 0, 1))  # a tree that cannot be changed is built here
+        index.match(object_part(workload.live, 0, 1))  # an immutable tree is built here
         before = _candidates(index)
         single = timed(index, workload.arrivals, 1, budget_s * _MATCHING_SHARE, _MEASURED_MIN)
         candidates = _candidates(index) - before
@@ -127,7 +127,7 @@ def _built(
     index = VARIANTS[name](workload.data.square())
     count = len(workload)
     nothing = object_part(workload.live, 0, 0)
-    index.match(workload.live)  # as a server would have: some indexes learn how frequent keywords are
+    index.match(workload.live)  # as in a server: some indexes learn the frequencies of keywords
     spent = 0.0
     for first in range(0, count, CHUNK):
         some = slice(first, min(first + CHUNK, count))
@@ -144,13 +144,13 @@ def _built(
     began = time.perf_counter()
     for reaches in (there, back):
         index.move(reaches)
-        index.match(nothing)  # which is when a tree that cannot be changed is built anew
+        index.match(nothing)  # an immutable tree is rebuilt here
     moving = time.perf_counter() - began
     return Costs(1e6 * spent / count, 1e6 * moving / (2 * len(there))), index
 
 
 def _moves(workload: MatchWorkload, moved: int) -> tuple[ReachBatch, ReachBatch]:
-    """Move a sample by a random step, and back."""
+    """Return a sample moved by random steps, and the same sample moved back."""
     chance = np.random.default_rng(3)
     rows = chance.choice(len(workload), min(moved, len(workload)), replace=False)
     reaches = workload.reaches
@@ -167,9 +167,10 @@ def _moves(workload: MatchWorkload, moved: int) -> tuple[ReachBatch, ReachBatch]
 
 
 def _all_in_one(index: SubscriptionIndex, objects: ObjectBatch, budget_s: float) -> tuple[Matches, float]:
-    """Match objects in one call; return how long it took.
+    """Match objects in one call; return the matches and the seconds that this took.
 
-    Once more if there is time: an index that had too little room for what it found begins again.
+    If there is time, match twice and return the shorter time: an index that allocated too little space
+    for its matches starts again.
     """
     spent: list[float] = []
     while True:
@@ -181,5 +182,5 @@ def _all_in_one(index: SubscriptionIndex, objects: ObjectBatch, budget_s: float)
 
 
 def _candidates(index: SubscriptionIndex) -> int:
-    """How many subscriptions were verified so far, of an index that can tell."""
+    """Return the number of subscriptions verified so far; 0 if the index does not count them."""
     return int(getattr(index, "candidate_count", 0))

@@ -1,4 +1,4 @@
-"""The workload of the suite match: subscriptions with the reaches they would have, and new objects."""
+"""Draw the workload of the suite match: subscriptions with their reaches, and new objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHUNK = 20_000
 
 @dataclass(frozen=True, slots=True)
 class MatchWorkload:
-    """Subscriptions 1, 2, ..., each with its reach at its device's place, and objects, live and new."""
+    """Subscriptions 1, 2, ..., each with its reach at its device's place, and live and new objects."""
 
     data: Dataset
     reaches: ReachBatch
@@ -28,7 +28,7 @@ class MatchWorkload:
     arrivals: ObjectBatch
 
     def first(self, count: int) -> MatchWorkload:
-        """Return the same with the first subscriptions only."""
+        """Return the same workload with the first subscriptions only."""
         reaches, interests = reach_part(self.reaches, 0, count), interest_part(self.interests, 0, count)
         return MatchWorkload(self.data, reaches, interests, self.live, self.arrivals)
 

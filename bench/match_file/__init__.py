@@ -1,1 +1,1 @@
-"""Matching a file of boolean subscriptions with a file of objects."""
+"""Match a file of boolean subscriptions with a file of objects."""

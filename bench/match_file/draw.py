@@ -1,4 +1,4 @@
-"""Files for `nearcast bench match-file`, so that a run can be repeated without outside data.
+"""Draw files for `nearcast bench match-file`, so that a run can be repeated without external data.
 
 Subscriptions and objects are those of the suite ap-tree; keyword 17 is written `w17`.
 """
@@ -21,14 +21,14 @@ def draw_files(subscriptions: Path, objects: Path, parameters: ApTreeParameters)
     Parameters
     ----------
     subscriptions, objects
-        See `bench.match_file.tables`; what is there is overwritten.
+        Paths of the files, see `bench.match_file.tables`; existing files are overwritten.
     parameters
-        How many, of what shape, and from which data.
+        Number, shape and source of the rows.
 
     Raises
     ------
     BenchError
-        If the data is not there, or a file cannot be written.
+        If the data does not exist, or a file cannot be written.
     """
     workload = draw(source(parameters.data), parameters)
     boxes, arrivals = workload.boxes, workload.arrivals
@@ -38,7 +38,7 @@ def draw_files(subscriptions: Path, objects: Path, parameters: ApTreeParameters)
 
 
 def _lines(ids: Ints, columns: tuple[Floats, ...], keywords: KeywordLists) -> Iterator[str]:
-    """Yield a line for each row; coordinates are read back as they are."""
+    """Yield a line for each row; coordinates are written so that reading returns the same values."""
     rows = zip(ids.tolist(), *(one.tolist() for one in columns), keyword_sets(keywords), strict=True)
     for one, *coordinates, words in rows:
         text = "\t".join(map(repr, coordinates))

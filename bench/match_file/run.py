@@ -1,4 +1,4 @@
-"""Which subscriptions of a file the objects of another match, and how fast."""
+"""Find the subscriptions of one file that the objects of another match, and measure the time."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
     **CLAUSE_INDEXES,
     **{name: _without_square(make) for name, make in PEERS.items()},
 }
-"""What a file can be matched with."""
+"""Indexes that can match files, by name."""
 
 _TRIAL = 1_000
 """Subscriptions and objects of the run that compiles kernels."""
 
 
 class Report(NamedTuple):
-    """What a run has found."""
+    """Results of a run."""
 
     subscriptions: int
     objects: int
@@ -59,20 +59,20 @@ def match_files(
     Parameters
     ----------
     subscriptions, objects
-        See `bench.match_file.tables`.
+        Paths of the files, see `bench.match_file.tables`.
     name
         One of INDEXES.
     out
-        Where lines `object<TAB>subscription` are written, by object and then by subscription.
+        File for lines `object<TAB>subscription`, ordered by object and then by subscription.
     batch
-        How many objects one call has when they come in batches.
+        Number of objects in a call when they come in batches.
     progress
-        Is told how far it is.
+        Function that receives the progress.
 
     Raises
     ------
     BenchError
-        If the index is not known, a file cannot be read or written, or a line of one is wrong.
+        If the index is unknown, a file cannot be read or written, or a line of one is invalid.
     """
     if name not in INDEXES:
         raise BenchError(f"--index is {name!r}, must be one of {', '.join(INDEXES)}")
@@ -106,7 +106,7 @@ def match_files(
 
 
 def _square(clauses: Clauses) -> Square | None:
-    """Return the square about all rectangles."""
+    """Return the square around all rectangles."""
     boxes = clauses.boxes
     if not len(boxes):
         return None
@@ -116,7 +116,7 @@ def _square(clauses: Clauses) -> Square | None:
 
 
 def _compile(name: str, square: Square | None, clauses: Clauses, items: ObjectBatch) -> None:
-    """Have every kernel compiled, on a part of what there is."""
+    """Compile every kernel, on a part of the rows."""
     count = min(_TRIAL, len(clauses.ids))
     part = slice(0, count)
     boxes, required = clauses.boxes, clauses.required
@@ -131,7 +131,7 @@ def _compile(name: str, square: Square | None, clauses: Clauses, items: ObjectBa
 
 
 def _timed(index: ClauseIndex, items: ObjectBatch, batch: int, progress: Progress) -> Timed:
-    """Match all objects, so many a call."""
+    """Match all objects, `batch` a call."""
     stage = "one at a time" if batch == 1 else f"in batches of {batch}"
     progress(stage, 0, len(items))
     found = timed(index, items, batch)
@@ -140,7 +140,7 @@ def _timed(index: ClauseIndex, items: ObjectBatch, batch: int, progress: Progres
 
 
 def _write(out: Path, object_ids: Ints, found: Matches) -> None:
-    """Write pairs, by object and then by subscription."""
+    """Write pairs, ordered by object and then by subscription."""
     owners = np.repeat(object_ids, np.diff(found.offsets))
     order = np.lexsort((found.ids, owners))
     try:
@@ -156,6 +156,6 @@ def _write(out: Path, object_ids: Ints, found: Matches) -> None:
 
 
 def _peak_mb() -> float:
-    """Return the most memory that this process has had."""
+    """Return the largest resident memory of this process so far."""
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return used / (2**20 if sys.platform == "darwin" else 2**10)

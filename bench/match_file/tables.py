@@ -1,8 +1,8 @@
-"""Files of subscriptions and of objects: tab-separated, plain plane coordinates.
+"""Read files of subscriptions and of objects: tab-separated, plain plane coordinates.
 
 A subscription is a line `id x1 y1 x2 y2 keyword,keyword,...`: a closed rectangle, and keywords all of
 which are required. An object is a line `id x y keyword,keyword,...`. Keywords become numbers, common to
-both.
+both files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
 
 _ID_MAX = 2**63 - 1
 _STEP = 100_000
-"""Lines after which progress is told."""
+"""Lines between two progress reports."""
 
 
 class Clauses(NamedTuple):
@@ -32,7 +32,7 @@ class Clauses(NamedTuple):
 
 
 class Words:
-    """Numbers for keywords, in the order in which they are met."""
+    """Numbers of keywords, in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -44,14 +44,14 @@ class Words:
 
 
 class _Line(NamedTuple):
-    """A line of a file, taken apart."""
+    """A line of a file, split into fields."""
 
     path: Path
     number: int
     fields: Sequence[str]
 
     def wrong(self, field: str, value: object, limit: str) -> BenchError:
-        """Say what is wrong with the line."""
+        """Return an error that describes an invalid field of the line."""
         return BenchError(f"{self.path}, line {self.number}: {field} is {value!r}, must be {limit}")
 
     def id(self) -> int:
@@ -72,7 +72,7 @@ class _Line(NamedTuple):
         return value
 
     def keywords(self) -> list[str]:
-        """Return what the last field has between commas."""
+        """Return the words of the last field, which are separated by commas."""
         words = self.fields[-1].split(",")
         if "" in words:
             raise self.wrong(
@@ -87,7 +87,7 @@ def read_subscriptions(path: Path, words: Words, progress: Progress) -> Clauses:
     Raises
     ------
     BenchError
-        The file cannot be read, or naming the line, the field and the value that is wrong.
+        If the file cannot be read or a line is invalid; it names the line, the field and the value.
     """
     ids: dict[int, int] = {}
     corners: list[tuple[float, ...]] = []
@@ -109,7 +109,7 @@ def read_objects(path: Path, words: Words, progress: Progress) -> ObjectBatch:
     Raises
     ------
     BenchError
-        The file cannot be read, or naming the line, the field and the value that is wrong.
+        If the file cannot be read or a line is invalid; it names the line, the field and the value.
     """
     ids: dict[int, int] = {}
     points: list[tuple[float, float]] = []

@@ -1,1 +1,1 @@
-"""How many objects a second a server makes durable and tells devices about."""
+"""Measure the objects a second that a server makes durable and notifies devices of."""

@@ -1,4 +1,4 @@
-"""How many objects a second a server makes durable and notifies devices of, as data."""
+"""Experiments on the objects a second that a server makes durable and notifies devices of, as data."""
 
 from __future__ import annotations
 

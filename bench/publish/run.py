@@ -1,8 +1,9 @@
-"""Durable objects a second, through the store alone and through all of the server.
+"""Measure durable objects a second, through the store alone and through the whole server.
 
-`store` commits rows, one batch after the other. `server` is the server without its transport: publishers
-that each wait for their answer, planning, group commit, engine and sessions. Half of the objects are
-there before, so that subscriptions reach no further than they would; nobody takes what devices are sent.
+`store` commits rows, one batch after the other. `server` is the server without its transport: planning,
+group commit, engine and sessions, with publishers that each wait for their response. Half of the objects
+are published before, so that the reaches of subscriptions are not infinite; no stream takes the deltas of
+devices.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from server.store import SqliteStore
 
 _TTL_MS = 24 * 3600 * 1000
 _BEFORE = 1_000
-"""Objects a request, of those that are there before."""
+"""Objects a request, for those published before the measurement."""
 _AUDITED = 50
 
 
@@ -51,12 +52,12 @@ def workload_of(parameters: PublishParameters) -> RecoveryWorkload:
 
 
 class PublishBenchmark(Benchmark[PublishParameters]):
-    """A store alone, and all of a server but its transport."""
+    """Measure a store alone, and a whole server without its transport."""
 
     VARIANTS = ("store", "server")
 
     def measure(self, variant: str, parameters: PublishParameters) -> list[Row]:
-        """Measure one way of publishing, with so many objects a request."""
+        """Measure one way of publishing, with a given number of objects a request."""
         any_batch = parameters.changed(batch=1)
         workload = self.kept("workload", any_batch, lambda: workload_of(any_batch))
         is_server = variant == "server"
@@ -118,7 +119,8 @@ class _Run:
         count = self._parameters.objects
         await self._publish(self._requests(0, count, _BEFORE))
         await self._subscribe()
-        # What is compiled or loaded at the first use is not measured.
+        # This compiles and loads all code that is compiled or loaded at its first use, before the
+        # clock runs.
         await self._publish(self._requests(count, count + _BEFORE, self._parameters.batch))
         self._spent.clear()
         self._done = 0
@@ -132,7 +134,7 @@ class _Run:
         return {**_figures(measured, seconds, self._spent), **self._audited()}
 
     def _requests(self, first: int, end: int, size: int) -> Iterator[tuple[int, c.Publish]]:
-        """Make requests, each when it is its turn: publishers share this."""
+        """Yield requests, each created when it is requested: publishers share this iterator."""
         chance = random.Random(first)
         for start in range(first, min(end, len(self._ids)), size):
             rows = self._workload.object_rows(start, min(start + size, end), chance)

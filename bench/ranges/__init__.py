@@ -1,1 +1,1 @@
-"""How often the devices of ranges that move speak."""
+"""Measure the report rates of devices with moving ranges."""

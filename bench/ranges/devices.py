@@ -1,6 +1,6 @@
-"""Devices of the suite ranges: what makes them speak, and what is sent.
+"""Devices of the suite ranges: the events that make them report, and the traffic.
 
-The engine stands for the server; what it says that a device holds is what the device holds.
+The engine stands for the server; the devices hold the objects that the engine has for them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PAIR_BITS = 32
 
 
 def results(engine: Engine, workload: RangesWorkload, x_m: Floats, y_m: Floats) -> Ints:
-    """Return the true results of all devices at these places: pairs of a device and an object's id."""
+    """Return the true results of all devices at given positions: pairs of a device and an object's id."""
     matcher = boolean_of(engine)
     slots = matcher.subscriptions.slots(workload.handles)
     reach_m = np.full(len(slots), workload.radius_m)
@@ -39,16 +39,16 @@ class RangeDevices(Protocol):
     traffic: Traffic
 
     def move(self, second: int) -> None:
-        """Let devices be where they are at a second, and report."""
+        """Move devices to their positions at a second, and let them report."""
 
     def learn(self, published: Published) -> None:
-        """Let the server tell devices what new objects did."""
+        """Let the server notify devices of the effects of new objects."""
 
     def shown(self, row: int) -> set[int] | None:
-        """Return the ids that a device shows; None if it knows that they are not all."""
+        """Return the ids that a device shows; None if it knows that they are incomplete."""
 
     def is_sure(self, second: int) -> bool:
-        """Whether devices show what is true now."""
+        """Return whether devices show exact results at a second."""
 
 
 class AnchoredDevices:
@@ -57,9 +57,9 @@ class AnchoredDevices:
     Parameters
     ----------
     engine
-        With all subscriptions anchored where devices begin.
+        The engine, with all subscriptions anchored at the first positions of devices.
     workload
-        What happens.
+        Trajectories and subscriptions.
     """
 
     def __init__(self, engine: Engine, workload: RangesWorkload) -> None:
@@ -70,22 +70,22 @@ class AnchoredDevices:
         self._x_m, self._y_m = workload.positions(0)
 
     def move(self, second: int) -> None:
-        """Let devices be where they are at a second, and report."""
+        """Move devices to their positions at a second, and let them report."""
         self._second = second
         self._x_m, self._y_m = self._workload.positions(second)
         self._report()
 
     def learn(self, published: Published) -> None:
-        """Push what devices must know."""
+        """Push deltas, and answer the server's location requests."""
         notified = np.unique(np.concatenate([published.changes["handle"], published.rebound]))
         self.traffic.pushes += len(notified)
         self.traffic.count(len(notified), published.changes)
         self._answer(published.pending)
         if len(published.rebound):
-            self._report()  # a smaller slack is a smaller region
+            self._report()  # a smaller slack makes the region smaller
 
     def is_sure(self, second: int) -> bool:
-        """Whether devices show what is true now: always."""
+        """Return whether devices show exact results at a second: always."""
         del second
         return True
 
@@ -102,7 +102,7 @@ class AnchoredDevices:
         return set(ids[away_m <= self._workload.radius_m].tolist())
 
     def _answer(self, pending: Ints) -> None:
-        """Say where devices are that the server has asked."""
+        """Report the positions that the server requested."""
         self.traffic.location_requests += len(pending)
         self.traffic.answers += len(pending)
         self._evaluate(pending - self._workload.handles[0])
@@ -113,14 +113,14 @@ class AnchoredDevices:
         self._evaluate(leaving)
 
     def _evaluate(self, rows: Ints) -> None:
-        """Let the server evaluate where devices are, and tell them."""
+        """Let the server evaluate the positions of devices, and send them the changes."""
         if len(rows):
             places = self._workload.happens.trajectories.positions(rows + 1, self._second)
             changes = self._engine.evaluate(places._replace(handles=self._workload.handles[rows]))
             self.traffic.count(len(rows), changes)
 
     def _must_report(self) -> Bools:
-        """Whether each device has left its safe region."""
+        """Return whether each device has left its safe region."""
         return ~self._are_silent()
 
     def _are_silent(self) -> Bools:
@@ -137,10 +137,10 @@ class AnchoredDevices:
 
 
 class PeriodicDevices(AnchoredDevices):
-    """Devices that hold their result where they were last, and report every so many seconds.
+    """Devices that hold the result of their last report, and report at a fixed period.
 
-    As those of ap-tree.txt section 4.1: they compute nothing. What is new is pushed to those within whose
-    range it was then.
+    They are those of ap-tree.txt section 4.1: they compute nothing. The server pushes a new object to the
+    devices whose range at the last report contains it.
 
     Parameters
     ----------
@@ -153,11 +153,11 @@ class PeriodicDevices(AnchoredDevices):
         self._period_s = period_s
 
     def is_sure(self, second: int) -> bool:
-        """Whether devices show what is true now."""
+        """Return whether devices show exact results at a second: at multiples of the period."""
         return second % self._period_s == 0
 
     def move(self, second: int) -> None:
-        """Let devices be where they are at a second, and report."""
+        """Move devices to their positions at a second, and let them report."""
         super().move(second)
         if not self.is_sure(second):
             bounds = self._engine.bounds(self._workload.handles)
@@ -171,16 +171,16 @@ class PeriodicDevices(AnchoredDevices):
 
 
 class SetDevices(InformedDevices):
-    """Devices that hold their result and nothing else, and speak when it has changed, or by the clock.
+    """Devices that hold only their result, and are updated when it has changed, or periodically.
 
     Parameters
     ----------
     engine
-        That is asked for the truth.
+        The engine that finds the true results.
     workload
-        What happens.
+        Trajectories and subscriptions.
     period_s
-        See `InformedDevices`; nobody who holds no more can do better than without.
+        See `InformedDevices`; without it, no device that holds only its result can do better.
     """
 
     def __init__(self, engine: Engine, workload: RangesWorkload, period_s: int | None = None) -> None:
@@ -191,7 +191,7 @@ class SetDevices(InformedDevices):
         self._shown = results(engine, workload, *workload.positions(0))
 
     def move(self, second: int) -> None:
-        """Let devices be where they are at a second, and report."""
+        """Move devices to their positions at a second, and let them report."""
         self._second = second
         self.report(second)
 
@@ -204,12 +204,12 @@ class SetDevices(InformedDevices):
         return results(self._engine, self._workload, *self._workload.positions(self._second))
 
     def stale(self) -> int:
-        """Return how many devices show what is not true."""
+        """Return the number of devices that show a wrong result."""
         changed = np.setxor1d(self._true(), self._shown, assume_unique=True)
         return len(np.unique(changed >> _PAIR_BITS))
 
     def update(self) -> int:
-        """Show what is true; return for how many devices that is something else."""
+        """Replace the shown results by the true ones; return the number of devices with a change."""
         true = self._true()
         alive = self._engine.objects.table.ids.present(self._shown & ((1 << _PAIR_BITS) - 1))
         self._shown = self._shown[alive]  # devices know when objects expire

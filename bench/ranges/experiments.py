@@ -1,4 +1,4 @@
-"""How often devices with ranges that move speak, as data."""
+"""Experiments on the report rates of devices with moving ranges, as data."""
 
 from __future__ import annotations
 

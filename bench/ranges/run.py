@@ -1,8 +1,8 @@
-"""How often the devices of ranges that move speak, and what they are sent.
+"""Measure the report rates of devices with moving ranges, and the traffic to them.
 
-Every second objects expire, objects arrive, and every device moves and looks at what it holds. There is
-no server process: the engine says what would be sent, and messages are counted. What a device is sent
-when it subscribes is not.
+Every second objects expire, objects are published, and every device moves and checks the objects that it
+holds. There is no server process: the engine returns the changes that a server would send, and messages
+are counted. Messages sent upon subscribing are not counted.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from engine import Positions
 
 
 class RangesRun:
-    """One variant on one workload.
+    """Run one variant on one workload.
 
     Parameters
     ----------
     name, variant
-        What is measured.
+        Name and parameters of the measured variant.
     workload, parameters
-        What happens.
+        The workload, and the size and shape of the run.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class RangesRun:
         self.devices: RangeDevices = variant.devices(self._engine, workload)
 
     def go(self, progress: Progress) -> None:
-        """Let all seconds pass; audit on the way."""
+        """Let all seconds pass; audit at several of them."""
         seconds = self._parameters.seconds
         due = audit_seconds(seconds, self._parameters.audits)
         is_due = False
@@ -75,7 +75,7 @@ class RangesRun:
             progress(self._name, second, seconds)
 
     def _compare_sample(self, second: int) -> None:
-        """Compare what some devices show with the oracle's, at their true positions."""
+        """Compare the results that some devices show with the oracle's, at their true positions."""
         x_m, y_m = self._workload.positions(second)
         radius_m, count = self._workload.radius_m, len(self._workload.handles)
         for handle in sample(count, self._parameters.audited, self._chance).tolist():
@@ -85,7 +85,7 @@ class RangesRun:
                 self.audit.compare_range(handle, shown, float(x_m[row]), float(y_m[row]), radius_m)
 
     def figures(self, sizes: WireSizes) -> Row:
-        """Summarise, per device and hour."""
+        """Return the measurements, per device and hour."""
         device_seconds = len(self._workload.handles) * self._parameters.seconds
         return {
             **self.devices.traffic.figures(sizes, device_seconds),
@@ -96,12 +96,12 @@ class RangesRun:
 
 
 class RangesBenchmark(Benchmark[RangesParameters]):
-    """Ways of keeping devices right, for each radius."""
+    """Measure ways of keeping devices exact, for each radius."""
 
     VARIANTS = tuple(VARIANTS)
 
     def measure(self, variant: str, parameters: RangesParameters) -> list[Row]:
-        """Let time pass."""
+        """Run a variant on the workload of a radius."""
 
         def make() -> tuple[RangesWorkload, WireSizes]:
             data = source(parameters.data)

@@ -1,4 +1,4 @@
-"""The variants of the suite ranges: another one is a line here."""
+"""Variants of the suite ranges: another one is a line here."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from index.catalogue import (
 from safe_region.region import RegionMode
 
 _SLACKS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""In radii."""
+"""Slacks in radii."""
 
 
 class Variant(NamedTuple):
-    """A way of keeping devices right.
+    """A way of keeping devices exact.
 
     Parameters
     ----------
     slack
-        In radii; None for that by cost.
+        Slack in radii; None for a choice by cost.
     region
         Mode of the safe regions.
     moving_index
         Name of the moving index; that of the server by default.
     costs
-        What the choice weighs, and whether anchors lie ahead.
+        Weights of the choice by cost, and whether anchors lie ahead.
     devices
-        Makes the devices.
+        Function that creates the devices.
     """
 
     slack: float | None = None
@@ -78,5 +78,5 @@ VARIANTS: dict[str, Variant] = {
     "anchored-cost": Variant(costs=CostModel(ahead=0.0)),
     "anchored-cost-ahead": Variant(),
 }
-"""By name; the number is the slack in radii, or the seconds between two reports. `set-constant` and
-`periodic` devices are told by somebody who knows everything; all others by an engine."""
+"""Variants by name; the number is the slack in radii, or the seconds between two reports. An omniscient
+observer updates `set-constant` and `periodic` devices; an engine updates all others."""

@@ -1,4 +1,4 @@
-"""The workload of the suite ranges: circles about devices on trajectories, objects that come and go."""
+"""Draw the workload of the suite ranges: circles around moving devices, and changing objects."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from engine.contracts import BOOLEAN, handle_of
 from index.batches import Floats, Ints, KeywordLists
 
 KEYWORDS_MAX = 2
-"""Keywords of an expression, all of which an object must have: 1 to this."""
+"""Maximum number of keywords of an expression; an object must have all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangesWorkload:
-    """What happens, the same for all variants of one radius.
+    """The workload of all variants of one radius.
 
     Parameters
     ----------
     radius_m
-        Of all ranges.
+        Radius of all ranges.
     happens
         Objects and trajectories.
     handles
-        Of subscriptions, one a device.
+        Handles of subscriptions, one a device.
     specs
-        What they ask for.
+        Specs of subscriptions.
     keywords
-        Of each expression.
+        Keywords of each expression.
     """
 
     radius_m: float
@@ -43,14 +43,14 @@ class RangesWorkload:
     keywords: KeywordLists
 
     def positions(self, second: int) -> tuple[Floats, Floats]:
-        """Return where devices are."""
+        """Return the positions of devices at a second."""
         return self.happens.trajectories.at(second)
 
 
 def draw(
     data: Dataset, offsets_m: Floats, parameters: DrivingParameters, radius_m: float
 ) -> RangesWorkload:
-    """Draw a workload; for another radius the same one."""
+    """Draw a workload; except for the radius it is the same for all radii."""
     common = {name: getattr(parameters, name) for name in DrivingParameters.model_fields}
     happens = prepare(data, offsets_m, SilenceParameters(**common))
     chance = np.random.default_rng([parameters.seed, 41])

@@ -1,1 +1,1 @@
-"""How long a server takes to come back with what its store holds, and how much memory that takes."""
+"""Measure the time and the memory of a server's recovery from its store."""

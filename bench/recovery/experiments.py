@@ -1,4 +1,4 @@
-"""A server that comes back after a crash, as data."""
+"""Experiments with a server that recovers after a crash, as data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench import experiment as e
 
 
 class StoreParameters(e.TopKParameters):
-    """What suites have that write stores."""
+    """Parameters of the suites that write stores."""
 
     payload_bytes: int = e.count(64, "Of each object.", least=0, most=16 * 1024)
     folder: DirectoryPath | None = Field(

@@ -1,8 +1,8 @@
-"""A store is written by a process that then dies as if killed; another takes it over.
+"""Write a store in a process that then dies as if killed, and recover it in another process.
 
-Memory is what the second process has grown by, so it counts what arrays have in reserve, too. Kernels are
-compiled before, with a small store. What a device adds that comes back is measured alike: its session,
-its buffer and its region.
+Memory is the growth of the second process, so it includes the reserve of arrays. Kernels are compiled
+before, with a small store. The memory of a device that reconnects is measured in the same way: its
+session, its buffer and its region.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TRIAL = 2_000
 """Objects and subscriptions of the run that compiles kernels."""
 _DEVICES_A_STREAM = 1_000
 _DEVICES_A_BATCH = 192
-"""As many as a server evaluates together."""
+"""Devices that a server evaluates together."""
 
 _TAKEN_MAX = 1_000
 _MB = 1 << 20
@@ -56,7 +56,7 @@ def measure(parameters: RecoveryParameters, progress: Progress) -> Row:
 
 
 def _in_process(work: Callable[..., None], arguments: tuple[Any, ...], progress: Progress) -> Row:
-    """Run something in a process of its own, which says how far it is and, at last, its row."""
+    """Run a function in its own process, which sends its progress and, at the end, its row."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(*arguments, there))
@@ -128,7 +128,7 @@ def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: C
 
 
 class _Watch:
-    """What a store gives back; looks at clock and memory between objects and subscriptions."""
+    """The contents of a store; measures time and memory between objects and subscriptions."""
 
     def __init__(self, recovered: Recovered, parameters: RecoveryParameters, report: Connection) -> None:
         self._began = time.perf_counter()
@@ -155,7 +155,7 @@ class _Watch:
 
 
 def _rehearse(parameters: RecoveryParameters, path: Path) -> None:
-    """Recover a small store, and wake what is in it, so that all kernels are there."""
+    """Fill and recover a small store, so that all kernels are compiled."""
     workload = RecoveryWorkload(parameters)
     store = SqliteStore(path, workload.frame)
     for _ in workload.fill(store):
@@ -171,7 +171,7 @@ def _rss_bytes() -> int:
 
 
 def _attached(coordinator: Coordinator, workload: RecoveryWorkload, report: Connection) -> Row:
-    """Let devices come back in portions: each says hello, is given its list, and acknowledges it."""
+    """Let devices reconnect in batches: each sends hello, receives its result, and acknowledges it."""
     count = min(workload.parameters.attached, workload.parameters.subscriptions)
     streams = [Stream(counters=coordinator.counters) for _ in range(-(-count // _DEVICES_A_STREAM))]
     gc.collect()
@@ -202,7 +202,7 @@ def _attached(coordinator: Coordinator, workload: RecoveryWorkload, report: Conn
 
 
 def _audited(coordinator: Coordinator, workload: RecoveryWorkload, report: Connection) -> Row:
-    """Wake some subscriptions and compare their lists with the oracle; see that all are there."""
+    """Evaluate some subscriptions and compare them with the oracle; count the missing rows."""
     parameters = workload.parameters
     audit = Audit(workload.subscriptions, workload.frame.maxdist_m)
     report.send(("audit", 0, parameters.audited))
@@ -222,7 +222,7 @@ def _audited(coordinator: Coordinator, workload: RecoveryWorkload, report: Conne
 
 
 class RecoveryBenchmark(Benchmark[RecoveryParameters]):
-    """The store that servers have."""
+    """Measure the store of the server."""
 
     VARIANTS = ("sqlite",)
 

@@ -1,4 +1,4 @@
-"""The workload of the suite recovery: a store as a server that was killed leaves it."""
+"""The workload of the suite recovery: a store as a killed server leaves it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from server.store import SqliteStore
 from server.store.mutations import PutObject, PutSubscription
 
 CHUNK = 1_000
-"""Rows a commit: what a busy server has in a batch."""
+"""Rows a commit: the batch of a busy server."""
 _NONCE = bytes(16)
 _NOW_MS = 1_000
 _EXPIRY_MS = 10**12
@@ -37,7 +37,7 @@ _MARGIN_DEG = 0.01
 
 
 class RecoveryWorkload:
-    """What is written, and then must be there.
+    """Rows that are written and must be recovered.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class RecoveryWorkload:
         )
         drawn = data.objects(parameters.objects, 1, chance)
         self.frame = _frame_about(drawn)
-        # Where objects are once their degrees have been through the store.
+        # Coordinates of objects after their degrees were written to the store and read from it.
         self._lon = self.frame.lon0_deg + drawn.x_m / self.frame.x_m_per_deg
         self._lat = self.frame.lat0_deg + drawn.y_m / self.frame.y_m_per_deg
         self.objects = ObjectBatch(
@@ -90,7 +90,7 @@ class RecoveryWorkload:
             yield "subscriptions", first + len(started), total, spent
 
     def object_rows(self, first: int, end: int, chance: random.Random) -> list[PutObject]:
-        """Return some objects, to be committed."""
+        """Return rows of some objects, to be committed."""
         some = object_part(self.objects, first, end)
         words = keyword_sets(some.keywords)
         columns = (some.ids.tolist(), self._lon[first:end].tolist(), self._lat[first:end].tolist(), words)
@@ -119,7 +119,7 @@ class RecoveryWorkload:
         return PutSubscription(_device_id(row), 1, TopKKind.number, TopKKind.encoded(spec))
 
     def hello(self, row: int, stream: Outbox) -> Hello:
-        """Return what the device of a subscription says when it comes back."""
+        """Return the hello of the device of a subscription that reconnects."""
         drawn, frame = self.subscriptions, self.frame
         lon, lat = frame.unproject(float(drawn.x_m[row]), float(drawn.y_m[row]))
         return Hello(stream, _device_id(row), _NONCE, 0, Place(lon, lat))
@@ -135,7 +135,7 @@ def named(words: list[int]) -> tuple[str, ...]:
 
 
 def _frame_about(objects: ObjectBatch) -> Frame:
-    """Return a frame about the equator that covers all objects."""
+    """Return a frame centred on the equator that covers all objects."""
     unit = Frame.of(Area(-1.0, -1.0, 1.0, 1.0))
     east = float(np.abs(objects.x_m).max()) / unit.x_m_per_deg + _MARGIN_DEG
     north = float(np.abs(objects.y_m).max()) / unit.y_m_per_deg + _MARGIN_DEG
@@ -143,7 +143,7 @@ def _frame_about(objects: ObjectBatch) -> Frame:
 
 
 def options_of(frame: Frame) -> EngineOptions:
-    """Return the engine's options as the server has them by default."""
+    """Return the default options of the server's engine."""
     low = frame.project(frame.area.lon_min, frame.area.lat_min)
     square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
     index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]

@@ -1,1 +1,1 @@
-"""What is best here: object indexes beside an inverted file."""
+"""Find the best objects for a position: object indexes and an inverted file."""

@@ -1,4 +1,4 @@
-"""What is best at a place, as data."""
+"""Experiments that find the best objects for a position, as data."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What is best here, in microseconds, and how fast objects come and go.
+"""Measure the time to find the best objects for a position, and the rates of insertions and removals.
 
-A variant is built; objects are inserted and as many others removed, in large and in small batches; then
-it is asked for the k + b + 1 best, one subscription a call and all in one. Kernels are compiled before.
-Slow variants answer fewer subscriptions, or hold fewer objects, and their rows say so.
+A variant is built; objects are inserted and as many others removed, in large and in small batches. Then
+it finds the k + b + 1 best objects, for one subscription a call and for all in one call. Kernels are
+compiled before. Slow variants search for fewer subscriptions, or hold fewer objects, and their rows show
+the numbers.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from index.catalogue import OBJECT_INDEXES
 from index.contracts import ObjectIndex
 
 VARIANTS: dict[str, Callable[[], ObjectIndex]] = {**OBJECT_INDEXES, "inverted-file": InvertedFile}
-"""All object indexes there are, and posting lists alone."""
+"""All object indexes, and posting lists alone."""
 
 _CHUNK = 50_000
 _TRIAL = 5_000
-"""Objects of the run that tells how long a large one would take."""
+"""Objects of the run from which the time of a large one is estimated."""
 _BUILDING_SHARE = 0.4
-"""Of the time of a run."""
+"""Share of the time of a run."""
 _ANSWERED_MIN = 10
 _SMALL_BATCHES = 10
 
@@ -40,7 +41,7 @@ class Retrieve:
     Parameters
     ----------
     data
-        Where objects and subscriptions are drawn from.
+        Data set of objects and subscriptions.
     parameters
         Size and shape; batches are no larger than the number of objects.
     """
@@ -59,7 +60,7 @@ class Retrieve:
         self._audits: dict[int, Audit] = {}
 
     def rates(self, index: ObjectIndex, objects: int) -> tuple[Row, Ints]:
-        """Let objects come and as many others go; return rates, and who went."""
+        """Insert objects and remove as many others; return rates, and the ids of the removed objects."""
         added = self.large + _SMALL_BATCHES * self.small
         gone = np.random.default_rng(5).permutation(self.objects.ids[: objects + added])[:added]
         row: Row = {}
@@ -87,7 +88,7 @@ class Retrieve:
         return row, gone
 
     def answer(self, index: ObjectIndex, extra: int, audit: Audit, until_s: float) -> Row:
-        """Ask one by one, and all at once."""
+        """Search for subscriptions one by one, and for all at once."""
         parameters = self._parameters
         self.ask(index, extra, len(self.queries.k) - 1, len(self.queries.k))  # loads caches
         times_us = []
@@ -129,7 +130,7 @@ class Retrieve:
         )
 
     def ask(self, index: ObjectIndex, extra: int, start: int, stop: int) -> Ranking:
-        """Look for the best at some of the subscriptions."""
+        """Find the best objects for some of the subscriptions."""
         queries = self.queries
         return index.best(
             interest_part(queries.interests, start, stop),
@@ -140,7 +141,7 @@ class Retrieve:
         )
 
     def audit(self, objects: int, gone: Ints) -> Audit:
-        """Return the audit of what is there when so many objects were built."""
+        """Return the audit of the objects that remain of a build with a number of objects."""
         if objects not in self._audits:
             added = self.large + _SMALL_BATCHES * self.small
             self._audits[objects] = Audit(self.queries, self._maxdist_m)
@@ -150,7 +151,7 @@ class Retrieve:
 
 
 class RetrieveBenchmark(Benchmark[RetrieveParameters]):
-    """Object indexes, and posting lists alone."""
+    """Measure object indexes, and posting lists alone."""
 
     VARIANTS = tuple(VARIANTS)
 
@@ -159,7 +160,7 @@ class RetrieveBenchmark(Benchmark[RetrieveParameters]):
         return self.kept("workload", whole, lambda: Retrieve(source(whole.data), whole))
 
     def trial(self, variant: str, parameters: RetrieveParameters) -> Estimate:
-        """Build a small index, ask it, and remove an object."""
+        """Build a small index, search it, and remove an object."""
         workload = self._workload(parameters)
         count = min(_TRIAL, parameters.objects)
         index, spent_s = _built(variant, object_part(workload.objects, 0, count), silent)
@@ -169,13 +170,13 @@ class RetrieveBenchmark(Benchmark[RetrieveParameters]):
         return lambda other: float(other.objects * each_s)
 
     def smaller(self, variant: str, parameters: RetrieveParameters) -> RetrieveParameters | None:
-        """Return half as many objects."""
+        """Return parameters with half as many objects; None if there are too few."""
         del variant
         count = parameters.objects
         return parameters.changed(objects=count // 2) if count > _TRIAL else None
 
     def measure(self, variant: str, parameters: RetrieveParameters) -> list[Row]:
-        """Build a variant, let objects come and go, and ask: a row for each b."""
+        """Build a variant, insert and remove objects, and search: a row for each b."""
         workload, count, extras = self._workload(parameters), parameters.objects, parameters.extras
         index, build_s = _built(variant, object_part(workload.objects, 0, count), self.progress)
         rates, gone = workload.rates(index, count)
@@ -193,7 +194,7 @@ class RetrieveBenchmark(Benchmark[RetrieveParameters]):
 
 
 def _built(name: str, objects: ObjectBatch, progress: Progress) -> tuple[ObjectIndex, float]:
-    """Build a variant; return how long it took."""
+    """Build a variant; return it and the seconds that this took."""
     index = VARIANTS[name]()
     spent = 0.0
     for first in range(0, len(objects), _CHUNK):
@@ -206,6 +207,6 @@ def _built(name: str, objects: ObjectBatch, progress: Progress) -> tuple[ObjectI
 
 
 def _first(found: Ranking, count: int) -> Ranking:
-    """Take the first rows."""
+    """Return the first rows."""
     end = found.offsets[count]
     return Ranking(found.offsets[: count + 1], found.ids[:end], found.length_m[:end], found.r_m[:end])

@@ -1,1 +1,1 @@
-"""The experiments of rt-tree.txt."""
+"""Run the experiments of rt-tree.txt."""

@@ -1,4 +1,4 @@
-"""rt-tree.txt section 6, Figures 6 to 10, Table 1; and the line-up of the AP-Tree paper, as data."""
+"""Experiments of rt-tree.txt section 6, Figures 6 to 10, Table 1; and the AP-Tree's line-up, as data."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from bench.ap_tree.experiments import MATCHING, ApTreeParameters
 
 SHORT, LONG = (6, 20), (100, 1_000)
 AREA_SIDE = 0.01
-"""Of objects with areas: sides up to this share of the space's. The paper does not say."""
+"""Objects with areas have sides up to this share of the space's. The paper does not give it."""
 ORDERS = ("random", "df", "idf", "local")
-"""Of tokens."""
+"""Orders of tokens."""
 
 GROUPS = e.Steps(
     lambda _base: [
