@@ -270,7 +270,7 @@ class StreamRun:
         }
 
     def expected_replication(self) -> Row:
-        """Return how many replicas a subscription needs, computed apart, if keywords alone decide."""
+        """Return the replicas that a subscription needs, counted independently, by keyword mechanisms."""
         mechanism = self._plan().make_distribution()
         if not isinstance(mechanism, Keyword):
             return {}

@@ -1,1 +1,1 @@
-"""What one caller within its rights does to its neighbours."""
+"""Measure the effect of one caller, acting within its rights, on its neighbours."""

@@ -1,9 +1,9 @@
-"""`python -m bench.neighbours.acting ADDRESS SECONDS`: callers that act, in a process of their own.
+"""`python -m bench.neighbours.acting ADDRESS SECONDS`: callers that act, in their own process.
 
-The first line of standard input has their acts and tokens; they act from the second on. The process
-yields to all others of the machine (nice), so that what it does to others it does through the server.
-In the end it writes what became of its calls, and exits without closing anything, as a caller that is
-killed does.
+The first line of standard input has their acts and tokens; they start to act at the second line. The
+process yields the CPU to all others of the machine (nice), so that its effect on others comes through the
+server. At the end it writes the outcomes of its calls, and exits without closing anything, as a killed
+caller does.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from bench.neighbours.caller import Caller
 
 _NICE = 10
 _LATE_S = 1.0
-"""An act that does not end by itself is left so long after its time."""
+"""An act that does not end by itself is interrupted this long after its time."""
 _AGAIN_S = 0.01
-"""An act that the server ends, by ending its stream or connection, is repeated so much later."""
+"""An act that the server ends, by ending its stream or connection, is repeated after this pause."""
 
 
 async def act(address: str, seconds: float, orders: list[dict[str, str]]) -> dict[str, Any]:
-    """Let each caller act; return what became of their calls, by act."""
+    """Let each caller act; return the outcomes of their calls, by act."""
     callers = {
         order["act"]: Caller(address, order["token"], order["name"], ACTS[order["act"]].world.word)
         for order in orders
@@ -46,7 +46,7 @@ async def act(address: str, seconds: float, orders: list[dict[str, str]]) -> dic
 
 
 async def _act_once(named: NamedAct, caller: Caller) -> None:
-    """Act until the time is over, or the server ends it."""
+    """Act until the time is over or the server ends the stream or connection."""
     try:
         await named.act(caller)
     except Exception as error:  # noqa: BLE001 - shown in the row: a caller may meet anything
@@ -54,7 +54,7 @@ async def _act_once(named: NamedAct, caller: Caller) -> None:
 
 
 def main() -> None:
-    """Act, and end at once."""
+    """Act, and exit at once."""
     os.nice(_NICE)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

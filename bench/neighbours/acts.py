@@ -1,4 +1,4 @@
-"""The table of acts: what one caller within its rights does, and among which objects."""
+"""The table of acts: the requests of one caller within its rights, and the server's objects."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _COPENHAGEN = "12.5,55.6,12.65,55.75"
 
 
 class World(NamedTuple):
-    """The objects that a server has before anybody acts."""
+    """The objects that a server has before the callers act."""
 
     objects: int = 20_000
     word: str = COMMON
     """A keyword that all of them have."""
     payload_bytes: int = 64
     area: str = _COPENHAGEN
-    """Where they lie, evenly: the server's area."""
+    """The server's area, in which the objects are distributed evenly."""
 
 
 class NamedAct(NamedTuple):
@@ -34,7 +34,7 @@ class NamedAct(NamedTuple):
 
     name: str
     role: Role | None
-    """Of the caller's token; None for a caller without one."""
+    """Role of the caller's token; None for a caller without one."""
     what: str
     act: Act
     world: World = World()
@@ -189,16 +189,16 @@ _ACTS = (
     ),
 )
 ACTS = {one.name: one for one in _ACTS}
-"""By name; the first does nothing."""
+"""Acts by name; the first does nothing."""
 
 
 def chosen(names: tuple[str, ...]) -> list[NamedAct]:
-    """Return the acts of these names, in the order of the table; all without any.
+    """Return the acts of these names, in the order of the table; all acts for no names.
 
     Raises
     ------
     BenchError
-        If one is not known.
+        If a name is unknown.
     """
     for name in names:
         if name not in ACTS:

@@ -1,4 +1,4 @@
-"""One caller: what it has, how it calls, and what became of its calls."""
+"""One caller: its token and connection, its calls, and the counts of their outcomes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEARCH = "/nearcast.v1.DeviceService/Search"
 PUBLISH = "/nearcast.v1.PublisherService/Publish"
 RETRACT = "/nearcast.v1.PublisherService/Retract"
 _SHOWN = 60
-"""Characters of an error by which those of a kind are counted."""
+"""Number of characters at the start of an error that define its kind in the counts."""
 _CALL_S = 60.0
 
 Stream = Any
@@ -39,13 +39,13 @@ class Caller:
     Parameters
     ----------
     address
-        Of the server.
+        Address of the server.
     token
-        Empty for a stranger.
+        Empty for a caller without a token.
     name
-        Whose token it is: a device has to attach under this id.
+        Name of the token's owner: a device has to attach under this id.
     word
-        The keyword that all objects have that were there before.
+        The keyword of all initial objects.
     """
 
     def __init__(self, address: str, token: str, name: str, word: str) -> None:
@@ -61,32 +61,32 @@ class Caller:
         self._reading: set[asyncio.Task[None]] = set()
 
     def begin(self, seconds: float) -> None:
-        """Act for so long from now on."""
+        """Start to act for a number of seconds."""
         self._until_s = time.monotonic() + seconds
 
     @property
     def is_on(self) -> bool:
-        """Whether it still acts."""
+        """Return whether the caller still acts."""
         return self.remaining_s > 0.0
 
     @property
     def remaining_s(self) -> float:
-        """How long it still acts."""
+        """Return the seconds for which the caller still acts."""
         return max(0.0, self._until_s - time.monotonic())
 
     async def rest(self) -> None:
-        """Send nothing any more, and keep what is open."""
+        """Stop sending, and keep streams and connections open."""
         await asyncio.sleep(self.remaining_s)
 
     @property
     def channel(self) -> Any:  # noqa: ANN401 - grpc.aio has no types for raw methods
-        """The connection, made when it is needed."""
+        """Return the connection, which is created at its first use."""
         if self._channel is None:
             self._channel = grpc.aio.insecure_channel(self.address, options=_OPTIONS)
         return self._channel
 
     def stream(self, method: str, note: Callable[[bytes], str] | None = None) -> Stream:
-        """Begin a stream whose responses are read and counted; `note` returns what a response refuses."""
+        """Open a stream whose responses are read and counted; `note` returns the error of a response."""
         call = self.channel.stream_stream(method)(metadata=self.metadata)
         task = asyncio.create_task(self._read(call, note))
         self._reading.add(task)
@@ -104,7 +104,7 @@ class Caller:
             self.count_refusal(f"{code.name}: {await call.details()}")
 
     async def write(self, stream: Stream, message: bytes) -> bool:
-        """Write a message; return whether the stream has taken it."""
+        """Write a message; return whether the stream accepted it."""
         try:
             await stream.write(message)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
@@ -133,14 +133,14 @@ class Caller:
             self.count_error(error)
 
     def count_error(self, error: BaseException) -> None:
-        """Count a call that ended with a status."""
+        """Count a call that ended with an error."""
         if isinstance(error, grpc.aio.AioRpcError):
             self.count_refusal(f"{error.code().name}: {error.details()}")
         else:
             self.count_refusal(type(error).__name__)
 
     def count_refusal(self, error: str) -> None:
-        """Count a refusal, by the beginning of what it says."""
+        """Count a refusal, also under the start of its message."""
         self.counts["refused"] += 1
         self.counts[error[:_SHOWN]] += 1
 
@@ -149,12 +149,12 @@ Act = Callable[[Caller], Awaitable[None]]
 
 
 def rejected(message: bytes) -> str:
-    """Return why a command of a device was refused; nothing if the message says no such thing."""
+    """Return the reason of a rejected command; the empty text if the message is no rejection."""
     response = device_service_pb2.AttachResponse.FromString(message)
     return response.rejection.error.message if response.HasField("rejection") else ""
 
 
 def refused(message: bytes) -> str:
-    """Return why a request to publish was refused; nothing if it was not."""
+    """Return the reason of a refused request to publish; the empty text if it was accepted."""
     response = publisher_service_pb2.PublishResponse.FromString(message)
     return response.error.message if response.HasField("error") else ""

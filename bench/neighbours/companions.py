@@ -1,4 +1,4 @@
-"""Processes beside the server: callers, which take a line to begin and answer with one of JSON."""
+"""Run processes of callers: each starts at a line of input and responds with a line of JSON."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bench.errors import BenchError
 
 
 class Companion:
-    """A module of this package in a process of its own.
+    """A module of this package in its own process.
 
     Parameters
     ----------
     process
-        Which has been given its first line.
+        The process, which has received its first line.
     name
-        For errors.
+        Name for errors.
     """
 
     def __init__(self, process: subprocess.Popen[str], name: str) -> None:
@@ -29,23 +29,23 @@ class Companion:
         self._name = name
 
     def await_ready(self) -> None:
-        """Wait for the line by which it says that it is ready.
+        """Wait for the line by which the process reports that it is ready.
 
         Raises
         ------
         BenchError
-            If it ends before.
+            If the process ends before.
         """
         if self._process.stdout is None or not self._process.stdout.readline():
             raise BenchError(f"{self._name} does not start; its message is above")
 
     def send(self, line: str = "") -> None:
-        """Write a line to it.
+        """Write a line to the process.
 
         Raises
         ------
         BenchError
-            If it has ended.
+            If the process has ended.
         """
         try:
             print(line, file=self._process.stdin, flush=True)
@@ -53,15 +53,15 @@ class Companion:
             raise BenchError(f"{self._name} has ended; its message is above") from None
 
     def stop(self) -> None:
-        """Let it do nothing until it goes on."""
+        """Suspend the process."""
         self._process.send_signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Let a process that is stopped go on."""
+        """Resume the suspended process."""
         self._process.send_signal(signal.SIGCONT)
 
     def result(self, within_s: float) -> Any:  # noqa: ANN401 - whatever it writes
-        """Return what it has written, None if it does not end in time."""
+        """Return the JSON value that the process has written; None if it does not end in time."""
         try:
             written, _ = self._process.communicate(timeout=within_s)
         except subprocess.TimeoutExpired:
@@ -71,9 +71,9 @@ class Companion:
 
 @contextmanager
 def companion(module: str, *arguments: str, first: object) -> Iterator[Companion]:
-    """Run a module until the block ends, and give it its first line, of JSON.
+    """Run a module until the block ends, and send its first line, of JSON.
 
-    Tokens are in that line and are no arguments, which everybody on the machine can read.
+    Tokens are in that line and not among the arguments, which all users of the machine can read.
     """
     process = subprocess.Popen(  # noqa: S603 - ours
         [sys.executable, "-m", module, *arguments],

@@ -1,4 +1,4 @@
-"""What the server itself counts, as an operator sees it."""
+"""Read the counters of the server, as an operator sees them."""
 
 from __future__ import annotations
 

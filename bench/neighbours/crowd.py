@@ -1,11 +1,13 @@
-"""`python -m bench.neighbours.crowd ADDRESS`: callers of tenants, with one message under way each.
+"""`python -m bench.neighbours.crowd ADDRESS`: callers of tenants, each with one pending message.
 
-Each tenant has devices, which report again when a delta has answered their last report, and publishers,
-which send the next request when the last is answered: as soon as that, or so many a second, behind which
-they fall if responses take too long, and then catch up. What counts is what the server has accepted. The
-first line of standard input has their tokens, by tenant. The process writes a line when all have been
-answered; with the second line the last tenant's callers stop; with the third all end, and what they
-counted is written as JSON.
+Each tenant has devices and publishers. A device reports again when a delta has answered its last report;
+a publisher sends the next request when the last one is answered. Both send at once, or at a rate; if
+responses take too long, they fall behind the rate and then catch up. The counts are those of messages
+that the server has accepted.
+
+The first line of standard input has the tokens, by tenant. The process writes a line when all callers
+have received a response. At the second line the callers of the last tenant stop; at the third all stop,
+and the counts are written as JSON.
 """
 
 from __future__ import annotations
@@ -28,21 +30,21 @@ from nearcast.v1 import device_service_pb2, publisher_service_pb2
 _SAMPLE_S = 0.05
 _RETRY_S = 0.05
 _BEHIND_S = 1.0
-"""How far behind its rate a caller may be and still catch up."""
+"""The longest delay behind its rate that a caller catches up."""
 _OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
 
 
 class Member(ABC):
-    """A caller that sends its next message when the last is answered.
+    """A caller that sends its next message when the last one is answered.
 
     Parameters
     ----------
     address
-        Of the server.
+        Address of the server.
     name, token
-        Of the caller.
+        Name and token of the caller.
     per_s
-        Messages a second at most; 0 for as many as there are responses.
+        Maximum number of messages a second; 0 for no maximum.
     """
 
     METHOD = ""
@@ -58,7 +60,7 @@ class Member(ABC):
         self.has_answer = asyncio.Event()
 
     async def run(self) -> None:
-        """Send for ever; on another stream when one has ended."""
+        """Send without end; open another stream when one has ended."""
         while True:
             call = self._channel.stream_stream(self.METHOD)(metadata=self._metadata)
             try:
@@ -92,7 +94,7 @@ class Member(ABC):
         await call.write(self.message(self._number))
 
     def opening(self) -> tuple[bytes, ...]:
-        """Return what a stream begins with."""
+        """Return the first messages of a stream."""
         return ()
 
     @abstractmethod
@@ -105,7 +107,7 @@ class Member(ABC):
 
 
 class Device(Member):
-    """Reports, and holds the five best."""
+    """A device that reports, and holds the five best objects."""
 
     METHOD = ATTACH
 
@@ -114,11 +116,11 @@ class Device(Member):
         return messages.hello(self._name), messages.subscribe(1, messages.top_k())
 
     def message(self, number: int) -> bytes:
-        """Return a report, each from another place than the one before."""
+        """Return a report from another position than the previous one."""
         return messages.report(number, lon=messages.LON + 1e-5 * (number % 50))
 
     def verdict(self, response: bytes, number: int) -> bool | None:
-        """Return whether a delta answers the report, or a rejection."""
+        """Return True for a delta that answers the report, False for a rejection, None otherwise."""
         event = device_service_pb2.AttachResponse.FromString(response)
         if event.HasField("rejection"):
             return False
@@ -126,7 +128,7 @@ class Device(Member):
 
 
 class Publisher(Member):
-    """Publishes an object a request."""
+    """A publisher that publishes one object a request."""
 
     METHOD = PUBLISH
 
@@ -135,7 +137,7 @@ class Publisher(Member):
         return messages.publication(number, ttl_ms=1_000)
 
     def verdict(self, response: bytes, number: int) -> bool | None:
-        """Return whether the request was accepted."""
+        """Return whether the request was accepted; None for a response to another request."""
         found = publisher_service_pb2.PublishResponse.FromString(response)
         return not found.HasField("error") if found.sequence == number else None
 
@@ -144,7 +146,7 @@ _KINDS: dict[str, type[Member]] = {"device": Device, "publisher": Publisher}
 
 
 async def measure(address: str, tenants: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Send until the third line of standard input; return samples of what was accepted, by tenant."""
+    """Send until the third line of standard input; return samples of accepted messages, by tenant."""
     members = {
         tenant: [_KINDS[one["kind"]](address, one["name"], one["token"], one["per_s"]) for one in callers]
         for tenant, callers in tenants.items()
@@ -175,12 +177,12 @@ async def measure(address: str, tenants: dict[str, list[dict[str, Any]]]) -> dic
 
 
 def _counts(callers: list[Member]) -> list[int]:
-    """Return how many reports and requests have been accepted."""
+    """Return the numbers of accepted reports and requests."""
     return [sum(one.accepted for one in callers if isinstance(one, kind)) for kind in (Device, Publisher)]
 
 
 def main() -> None:
-    """Measure, and write what was counted."""
+    """Measure, and write the counts."""
     tenants = json.loads(sys.stdin.readline())
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""What a device or gateway does: each function acts until its caller's time is over."""
+"""Acts of a device or a gateway: each function acts until the time of its caller is over."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def fat_reports(caller: Caller) -> None:
 
 
 async def hellos(caller: Caller) -> None:
-    """Come back again and again, as another instance each time, to 64 circles."""
+    """Reconnect again and again, as another instance each time, with 64 circles."""
     stream = await caller.attached(m.circle(caller.word, 1_500.0 + i) for i in range(SUBSCRIPTIONS))
     await asyncio.sleep(_SETTLE_S)
     stream.cancel()
@@ -61,7 +61,7 @@ async def hellos(caller: Caller) -> None:
 
 
 async def durable(caller: Caller) -> None:
-    """Replace one subscription as fast as the stream takes it: each is a commit."""
+    """Replace one subscription as fast as the stream accepts it: each change is a commit."""
     stream = await caller.attached()
     for number in count(1):
         spec = m.top_k(m.HONEST if number % 2 else "w", 1 + number % 50)
@@ -107,14 +107,14 @@ async def silent_circles(caller: Caller) -> None:
 
 
 async def boolean_subscriptions(caller: Caller) -> None:
-    """Make 8 subscriptions of 64 clauses with 16 exclusions each, send one report, then nothing."""
+    """Start 8 subscriptions of 64 clauses with 16 exclusions each, send one report, then nothing."""
     stream = await caller.attached(m.many_clauses(caller.word, 49_000.0 + i) for i in range(8))
     await caller.write(stream, m.report(1, range(1, 9)))
     await caller.rest()
 
 
 def searching(request: Callable[[Caller], bytes], parallel: int = 4) -> Act:
-    """Return an act: searches, so many at once, each as soon as one before is answered."""
+    """Return an act of `parallel` concurrent searches, each sent when the previous one is answered."""
 
     async def act(caller: Caller) -> None:
         message = request(caller)
@@ -130,7 +130,7 @@ def searching(request: Callable[[Caller], bytes], parallel: int = 4) -> Act:
 
 
 async def reflection(caller: Caller) -> None:
-    """Request what the server's reflection says, again and again on two streams."""
+    """Request the description of a service from the server's reflection, repeatedly on two streams."""
     from grpc_reflection.v1alpha import reflection_pb2  # noqa: PLC0415 - of this act alone
 
     request = reflection_pb2.ServerReflectionRequest(
@@ -147,7 +147,7 @@ async def reflection(caller: Caller) -> None:
 
 
 async def health_watches(caller: Caller) -> None:
-    """Keep as many streams of health watches as the server takes."""
+    """Keep up to 300 streams of health watches open."""
     for _ in range(_STREAMS):
         if not caller.is_on:
             return

@@ -1,4 +1,4 @@
-"""What one caller within its rights does to honest callers of the same server, as data."""
+"""Experiments on the effect of one caller, within its rights, on honest callers, as data."""
 
 from __future__ import annotations
 

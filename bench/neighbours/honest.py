@@ -1,10 +1,11 @@
 """`python -m bench.neighbours.honest ADDRESS PER_S`: an honest device and an honest publisher.
 
-Each sends at a pace whatever the server does (open loop): the latency of a message counts from when it
-was due, so that what waits behind a server that does not respond counts for as long as it waits. They
-run in a process of their own that collects no garbage. The first line of standard input has their
-tokens. The process writes a line when each has had one response, and ends with the next line: then it
-writes what it has measured as JSON.
+Each sends at a fixed rate regardless of the server's responses (open loop). The latency of a message
+counts from the time at which it was due, so that messages waiting for an unresponsive server count with
+their full waiting time. Both run in their own process without garbage collection.
+
+The first line of standard input has their tokens. The process writes a line when each has received one
+response. It ends at the next line of input: then it writes its measurements as JSON.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ from nearcast.v1 import device_service_pb2, publisher_service_pb2
 DEVICE, PUBLISHER = "honest-device", "honest-publisher"
 _RETRY_S = 0.05
 _END_S = 0.5
-"""What is under way in the end may be answered so much later."""
+"""Pending messages may still be answered this long after the end."""
 _STEP_DEG = 1e-5
 _PLACES = 50
 
 Answered = tuple[Iterable[int], bool]
-"""Numbers of messages that a response answers, and whether it refuses them."""
+"""Numbers of the messages that a response answers, and whether it refuses them."""
 
 
 class Paced(ABC):
-    """A stream on which messages are sent at a pace.
+    """A stream on which messages are sent at a fixed rate.
 
     Parameters
     ----------
     channel
         The connection.
     token
-        Of the caller.
+        Token of the caller.
     per_s
         Messages a second.
     """
@@ -59,14 +60,14 @@ class Paced(ABC):
         self._begin_s = time.monotonic()
         self._number = 0
         self._pending: dict[int, float] = {}
-        """Times at which messages were due that are not answered, by number."""
+        """Times at which unanswered messages were due, by number."""
         self._found: list[tuple[float, float]] = []
         self._refused = self._broken = 0
         self.has_answer = asyncio.Event()
 
     @abstractmethod
     def opening(self) -> Sequence[bytes]:
-        """Return what a stream begins with."""
+        """Return the first messages of a stream."""
 
     @abstractmethod
     def message(self, number: int) -> bytes:
@@ -74,10 +75,10 @@ class Paced(ABC):
 
     @abstractmethod
     def answered(self, response: bytes, pending: Iterable[int]) -> Answered:
-        """Return which of the messages that are pending a response answers."""
+        """Return the pending messages that a response answers."""
 
     async def run(self) -> None:
-        """Send for ever; on another stream when one has ended."""
+        """Send without end; open another stream when one has ended."""
         self._begin_s = time.monotonic()
         while True:
             call = self._stub(metadata=self._metadata)
@@ -121,10 +122,10 @@ class Paced(ABC):
                 self.has_answer.set()
 
     def result(self) -> dict[str, Any]:
-        """Return what was measured.
+        """Return the measurements.
 
-        What is still pending counts with how long it has waited, and so does what a stream that takes no
-        more has kept from being sent.
+        A pending message counts with its waiting time so far, and so does a message that was due but not
+        sent because the stream accepted no more.
         """
         now_s = time.monotonic()
         last = int((now_s - self._begin_s) / self._every_s)
@@ -140,7 +141,7 @@ class Paced(ABC):
 
 
 class Reports(Paced):
-    """Reports of one device that subscribes to the five best."""
+    """Reports of one device that subscribes to the five best objects."""
 
     METHOD = ATTACH
 
@@ -149,11 +150,14 @@ class Reports(Paced):
         return messages.hello(DEVICE), messages.subscribe(1, messages.top_k())
 
     def message(self, number: int) -> bytes:
-        """Return a report, each from another place than the one before."""
+        """Return a report from another position than the previous one."""
         return messages.report(number, lon=messages.LON + _STEP_DEG * (number % _PLACES))
 
     def answered(self, response: bytes, pending: Iterable[int]) -> Answered:
-        """Return the reports up to the one that a delta answers: one that waits gives way to the next."""
+        """Return the reports up to the one that a delta answers.
+
+        A report that waits is replaced by the next one.
+        """
         event = device_service_pb2.AttachResponse.FromString(response)
         if event.HasField("rejection"):
             return [event.rejection.number], True
@@ -162,7 +166,7 @@ class Reports(Paced):
 
 
 class Publications(Paced):
-    """Requests of one publisher, an object each."""
+    """Requests of one publisher, each with one object."""
 
     METHOD = PUBLISH
 
@@ -182,7 +186,7 @@ class Publications(Paced):
 
 
 async def measure(address: str, per_s: float, tokens: dict[str, str]) -> dict[str, Any]:
-    """Report and publish until the next line of standard input; return what was measured."""
+    """Report and publish until the next line of standard input; return the measurements."""
     async with grpc.aio.insecure_channel(address) as one, grpc.aio.insecure_channel(address) as other:
         both = {
             "report": Reports(one, tokens["device"], per_s),

@@ -1,7 +1,8 @@
-"""HTTP/2 as a client would not speak it that reads its responses: one raw connection.
+"""Write HTTP/2 frames on a raw connection, as no client does that reads its responses.
 
-Frames are written by hand (RFC 9113), header fields without indexing (RFC 7541). A window of 0 lets the
-server send no byte of a response; pings and settings get theirs, so that the connection counts as alive.
+Frames are written by hand (RFC 9113), header fields without indexing (RFC 7541). With a window of 0 the
+server can send no byte of a response; pings and settings are acknowledged, so that the connection counts
+as alive.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ _END_STREAM, _ACK, _END_HEADERS = 1, 1, 4
 _MAX_STREAMS, _INITIAL_WINDOW = 3, 4
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _WINDOW = 65_535
-"""Of a connection, until it is updated."""
+"""Window of a connection, until it is updated."""
 _CANCEL = struct.pack(">I", 8)
 _HEADER_BYTES = 9
 _STREAM_MASK = 0x7FFF_FFFF
 _LITERAL_MAX = 127
 _CREDIT_S = 0.002
-"""How often is looked whether the server takes more."""
+"""Seconds between two checks whether the server accepts more."""
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
@@ -59,16 +60,16 @@ def header_block(path: str, token: str = "") -> bytes:
 
 
 class RawConnection:
-    """One connection. Made by `open`.
+    """One connection, created by `open`.
 
     Parameters
     ----------
     reader, writer
-        Of the connection.
+        Streams of the connection.
     window
-        Bytes of each response that the server may send before it is allowed more.
+        Bytes of each response that the server may send before an update of the window.
     reads
-        Whether the server is allowed more as its responses arrive.
+        Whether the window is updated as responses arrive.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class RawConnection:
 
     @property
     def ended(self) -> int:
-        """How many calls the server has ended, or are cancelled."""
+        """Return the number of calls that the server has ended or that were cancelled."""
         return self.sent - len(self._open)
 
     async def call(
@@ -111,7 +112,7 @@ class RawConnection:
         is_reset: bool = False,
         ahead_max: int = 2**31,
     ) -> None:
-        """Begin a call, once no more than `ahead_max` wait.
+        """Start a call when fewer than `ahead_max` calls are pending.
 
         Parameters
         ----------

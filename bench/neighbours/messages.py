@@ -1,8 +1,8 @@
-"""What callers send: the honest ones' messages, and those of acts.
+"""The messages of callers: those of honest callers, and those of acts.
 
-Every message of an act is within the limits that the server publishes, or is to be refused: what it costs
-others is what is measured. Large ones are written by hand (`bench.neighbours.wire`), as no library would
-write them.
+Every message of an act is within the limits that the server publishes, or has to be refused; the
+benchmark measures its cost to others. Large messages are written by hand (`bench.neighbours.wire`), since
+no library would write them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Corners = Sequence[Corner]
 LON, LAT = 12.56, 55.66
 HERE = geometry_pb2.Position(lon=LON, lat=LAT)
 HONEST = "honest"
-"""Keyword of what the honest publisher publishes and the honest device subscribes to."""
+"""Keyword of the honest publisher's objects and of the honest device's subscription."""
 DEVICE_BYTES = 2**20
-"""Of one message of a device."""
+"""Size of one message of a device."""
 PUBLISHER_BYTES = 32 * 2**20
-"""Of one message of a publisher or gateway."""
+"""Size of one message of a publisher or gateway."""
 _HEADER_BYTES = 200
-"""Enough for what encloses a list that fills a message."""
+"""Enough for the fields that enclose a list that fills a message."""
 POLYGON_CORNERS = 512
 AREA_CORNERS = 63
 _HOLES = 168
@@ -63,7 +63,7 @@ def many_clauses(word: str, radius_m: float) -> Spec:
 
 
 def polygon(corners: Corners, holes: Iterable[Corners] = ()) -> Spec:
-    """Return a subscription within a polygon that is fixed in place, for a keyword that no object has."""
+    """Return a subscription within a stationary polygon, for a keyword that no object has."""
     spec = Spec()
     spec.boolean.clauses.add(required=[_NOBODY])
     _fill(spec.boolean.polygon.outer, corners)
@@ -73,7 +73,7 @@ def polygon(corners: Corners, holes: Iterable[Corners] = ()) -> Spec:
 
 
 def comb(count: int, shift: float = 0.0) -> list[Corner]:
-    """Return the corners of a comb: a line across meets most of its edges."""
+    """Return the corners of a comb: a line across intersects most of its edges."""
     teeth = (count - 1) // 2
     found = [(12.55 + shift, 55.65)]
     for i in range(teeth):
@@ -82,7 +82,7 @@ def comb(count: int, shift: float = 0.0) -> list[Corner]:
 
 
 def fan() -> Spec:
-    """Return a polygon with 168 holes that touch in one point, one coordinate the least that there is."""
+    """Return a polygon with 168 holes that touch in one point; one coordinate is the smallest float."""
     radius = 1e-3
 
     def corner(turn: float) -> Corner:

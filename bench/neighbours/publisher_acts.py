@@ -1,4 +1,4 @@
-"""What a publisher does: each function acts until its caller's time is over."""
+"""Acts of a publisher: each function acts until the time of its caller is over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _LONG_MS = 24 * 3600 * 1000
 
 
 def publishing(request: Callable[[], bytes]) -> Act:
-    """Return an act: the same request as fast as streams take it, on another one when one has ended."""
+    """Return an act that sends the same request as fast as streams accept it.
+
+    When a stream has ended, the act opens another one.
+    """
 
     async def act(caller: Caller) -> None:
         message = request()

@@ -1,4 +1,4 @@
-"""What is read of a server process while callers act: memory and CPU."""
+"""Sample memory and CPU of a server process while callers act."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MB = 2**20
 
 
 class Readings:
-    """Samples a process from a thread, until the block ends.
+    """Sample a process from a thread, until the block ends.
 
     Parameters
     ----------
@@ -26,11 +26,12 @@ class Readings:
         self._server = server
         self._ended = threading.Event()
         self.samples: list[tuple[float, float, float]] = []
-        """Monotonic seconds, megabytes, and seconds of CPU; in order. It ends where the process does."""
+        """Monotonic seconds, megabytes, and seconds of CPU; in order. The list ends when the process
+        does."""
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start sampling."""
         self._thread.start()
         return self
 
@@ -40,7 +41,7 @@ class Readings:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        """End."""
+        """Stop sampling."""
         self._ended.set()
         self._thread.join()
 
@@ -49,20 +50,20 @@ class Readings:
             try:
                 rss_mb, cpu_s = self._server.rss_bytes() / _MB, self._server.cpu_s()
             except (OSError, IndexError):
-                return  # it is gone
+                return  # the process has ended
             self.samples.append((time.monotonic(), rss_mb, cpu_s))
 
     def rss_mb(self, at_s: float) -> float:
-        """Return how large the process was at a time: the last sample until then."""
+        """Return the size of the process at a time: that of the last sample until then."""
         return [rss for time_s, rss, _ in self.samples if time_s <= at_s][-1]
 
     def rss_mb_max(self, from_s: float, to_s: float) -> float:
-        """Return how large the process became within a span."""
+        """Return the largest size of the process within a span."""
         inside = [rss for time_s, rss, _ in self.samples if from_s <= time_s <= to_s]
         return max(inside, default=self.rss_mb(to_s))
 
     def cores(self, from_s: float, to_s: float) -> float:
-        """Return how many cores the process kept busy within a span."""
+        """Return the number of cores that the process kept busy within a span."""
         inside = [(time_s, cpu) for time_s, _, cpu in self.samples if from_s <= time_s <= to_s]
         if len(inside) < 2:  # noqa: PLR2004 - a span has two ends
             return 0.0

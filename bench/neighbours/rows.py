@@ -1,4 +1,4 @@
-"""Trials of an act and of nothing, as a row."""
+"""Summarise trials with and without an act as a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.neighbours.trial import Outcome
 
 KINDS = ("report", "publish")
 SETTLED_S = 10.0
-"""After an act, memory should be as before."""
+"""Seconds after an act; memory should then be as before it."""
 
 
 BOUNDS = {
@@ -25,23 +25,23 @@ BOUNDS = {
     "rss_mb_more_after": 50.0,
     "recovery_s": 1.0,
 }
-"""What no caller within its rights should exceed."""
+"""Bounds that no caller within its rights should exceed."""
 
 
 class Figures(NamedTuple):
-    """Of one trial."""
+    """Figures of one trial."""
 
     before: dict[str, Summary]
     during: dict[str, Summary]
     after: dict[str, Summary]
     pause_ms: float
-    """The longest that a message took which was due while somebody acted or after."""
+    """The longest latency of a message that was due during or after an act."""
     recovery_s: float | None
     rss_mb: float
-    """Before the act."""
+    """Memory before the act."""
     rss_mb_peak: float
     rss_mb_after: float
-    """Ten seconds after the act, or in the end."""
+    """Memory ten seconds after the act, or at the end."""
     cores: float
 
 
@@ -73,7 +73,7 @@ def figures(outcome: Outcome) -> Figures:
 
 
 def row(act: NamedAct, control: Sequence[Outcome], trials: Sequence[Outcome]) -> Row:
-    """Return medians of the trials of an act beside those of trials in which nobody acts."""
+    """Return medians of the trials of an act, and of trials without an act."""
     without, found = [figures(one) for one in control], [figures(one) for one in trials]
     columns: Row = {
         "variant": act.name,
@@ -114,7 +114,7 @@ def row(act: NamedAct, control: Sequence[Outcome], trials: Sequence[Outcome]) ->
 
 
 def exceeded(row: Row) -> list[str]:
-    """Return the columns that exceed their bounds; what is not known does."""
+    """Return the columns that exceed their bounds; unknown values do."""
     return [name for name, most in BOUNDS.items() if row[name] is None or row[name] > most]
 
 
@@ -140,7 +140,7 @@ def _median(found: Sequence[Figures], value: Callable[[Figures], float]) -> floa
 
 
 def _server_counts(trials: Sequence[Outcome]) -> dict[str, int]:
-    """Return what the servers counted, all trials together."""
+    """Return the sums of the servers' counters over all trials."""
     found = Counter[str]()
     for outcome in trials:
         found.update(outcome.server_counts)

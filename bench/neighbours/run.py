@@ -1,12 +1,11 @@
-"""What one caller within its rights does to honest callers of the same server.
+"""Measure the effect of one caller, acting within its rights, on honest callers of the same server.
 
-A trial is a fresh server with objects, an honest device that reports and an honest publisher, each at a
-pace and both in a process of their own, and another process that acts for a while
-(`bench.neighbours.acts` is the table). Trials of acts alternate with trials in which nobody acts, in
-every round; a row has medians.
+A trial has a fresh server with objects, an honest device that reports and an honest publisher, each at a
+fixed rate and both in one process, and another process that acts for a time (`bench.neighbours.acts` is
+the table). Trials of acts alternate with trials without an act, in every round; a row has medians.
 
-In `TenantsBenchmark` there are four tenants with a load of their own instead, of which one misbehaves;
-in `VersionsBenchmark` nobody does, and two servers are compared.
+In `TenantsBenchmark` there are instead four tenants with equal loads, one of which misbehaves. In
+`VersionsBenchmark` no caller misbehaves, and two servers are compared.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _CALLERS: dict[Role | None, Callers] = {
 
 
 def setting_of(parameters: NeighboursParameters) -> Setting:
-    """Return what all trials have in common, with a server that has compiled what nobody had yet.
+    """Return the setting of all trials, after a server has compiled all missing kernels.
 
-    The memory that compiling takes is not later servers'.
+    The memory of compiling is thus not part of later servers.
     """
     setting = Setting(
         Phases(parameters.before_s, parameters.during_s, parameters.after_s),
@@ -48,13 +47,13 @@ def setting_of(parameters: NeighboursParameters) -> Setting:
 
 
 class ActsBenchmark(Benchmark[NeighboursParameters]):
-    """One caller acts, others are honest. All acts are measured in turn, so that they are one point."""
+    """Measure acts of one caller beside honest callers: all acts in turn, as one point."""
 
     VARIANTS: ClassVar = ("acts",)
 
     @classmethod
     def check(cls, variant: str, parameters: NeighboursParameters) -> None:
-        """Require acts that there are."""
+        """Require acts that exist."""
         del variant
         chosen(parameters.acts)
 
@@ -86,7 +85,7 @@ class ActsBenchmark(Benchmark[NeighboursParameters]):
 
 
 class TenantsBenchmark(ActsBenchmark):
-    """One tenant of four misbehaves."""
+    """Measure four tenants, one of which misbehaves."""
 
     VARIANTS: ClassVar = ("tenants",)
 
@@ -100,7 +99,7 @@ class TenantsBenchmark(ActsBenchmark):
 
 
 class VersionsBenchmark(ActsBenchmark):
-    """Nobody misbehaves: what a message costs this server and another one."""
+    """Measure the cost of a message on this server and on another one, without misbehaviour."""
 
     VARIANTS: ClassVar = ("versions",)
 

@@ -1,4 +1,4 @@
-"""What is done below gRPC: connections without calls, calls without a token, responses never read."""
+"""Acts below gRPC: connections without calls, calls without a token, responses never read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.neighbours.http2 import RawConnection, header_block
 
 CHECK = "/grpc.health.v1.Health/Check"
 _AHEAD_MAX = 5_000
-"""Calls that a flood lets wait."""
+"""Maximum number of pending calls of a flood."""
 _UNREAD = 150
 _UNREAD_PAUSE_S = 0.01
 _IDLE = 1_000
@@ -26,7 +26,7 @@ def flooding(
     is_reset: bool = False,
     reads: bool = True,
 ) -> Act:
-    """Return an act: calls on one raw connection as fast as they are ended."""
+    """Return an act that makes calls on one raw connection as fast as they are ended."""
 
     async def act(caller: Caller) -> None:
         block = header_block(path, token)
@@ -45,7 +45,7 @@ def flooding(
 
 
 async def unread_searches(caller: Caller) -> None:
-    """Search for large results on a connection that lets the server send no byte of a response."""
+    """Search for large results on a connection with a window of 0 for responses."""
     connection = await RawConnection.open(caller.address, window=0)
     block = header_block(SEARCH, caller.token)
     request = m.search(m.circle(caller.word, 40_000.0))

@@ -1,4 +1,4 @@
-"""What the latencies of honest callers amount to."""
+"""Summarise the latencies of honest callers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 Latencies = Sequence[tuple[float, float]]
-"""When each message was due, and how long it took, in seconds."""
+"""The time at which each message was due, and its latency, in seconds."""
 
 _WINDOW_S = 1.0
 _STEP_S = 0.1
@@ -24,7 +24,7 @@ class Summary(NamedTuple):
 
 
 def within(latencies: Latencies, from_s: float, to_s: float) -> list[float]:
-    """Return how long the messages took that were due within a span, ascending."""
+    """Return the latencies of the messages that were due within a span, ascending."""
     return sorted(took_s for due_s, took_s in latencies if from_s <= due_s < to_s)
 
 
@@ -41,10 +41,10 @@ def summary(latencies: Latencies, from_s: float, to_s: float) -> Summary:
 
 
 def recovery_s(latencies: Latencies, bound_s: float, from_s: float, to_s: float) -> float | None:
-    """Return after how many seconds latencies are as before; None if they are not within the span.
+    """Return the seconds until latencies are as before; None if they are not within the span.
 
-    They are as before from the first second on in which nine of ten messages take at most twice as
-    long as 99 of 100 did before.
+    They are as before from the first second in which nine of ten messages take at most twice the 99th
+    percentile before the act.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Four tenants with the same load, of which one misbehaves for a while: what the others get done.
+"""Measure the rates of four tenants with the same load, one of which misbehaves for a time.
 
-Each has devices and publishers. They send as fast as they are answered, or at a rate of which all four
-together use about half of the server. Then the last tenant's stop, and several of its callers act at once
-instead, or nobody does. Three rates of the other tenants are compared: before, when all four behave; when
-the fourth is silent; and when it misbehaves.
+Each tenant has devices and publishers. They send as fast as they receive responses, or at a rate at which
+all four together use about half of the server. Then the last tenant's callers stop, and either several of
+its callers act at once instead or the tenant is silent. Three rates of the other tenants are compared:
+before, when all four behave; when the fourth is silent; and when it misbehaves.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from bench.neighbours.trial import Outcome, Setting, acted, acting, served
 from server.principal import Role
 
 TENANTS = ("alder", "birch", "cedar", "thorn")
-"""The last one misbehaves."""
+"""Names of the tenants; the last one misbehaves."""
 MISBEHAVING = ("report-ids", "search-holes", "fat-reports", "durable", "hellos", "area-polygons")
 _OBJECTS = 5_000
-"""Of each tenant."""
+"""Objects of each tenant."""
 _DEVICES, _PUBLISHERS = 4, 2
-"""Of each tenant."""
+"""Callers of each tenant."""
 _PER_S = {"device": 75.0, "publisher": 15.0}
-"""What one sends a second at most, in the second of two measurements."""
+"""Maximum messages a second of a caller, in the second of two measurements."""
 _KINDS = ("reports", "publishes")
 """Entries of a sample."""
 
 
 class Rates(NamedTuple):
-    """Accepted a second, of all tenants that behave together."""
+    """Accepted messages a second, of all tenants that behave together."""
 
     by_kind: dict[str, float]
     least_share: float
-    """What the tenant got that got least, of an equal share."""
+    """Messages of the tenant with the fewest, as a share of the mean of the tenants that behave."""
 
 
 def rates(samples: Sequence[Any], from_s: float, to_s: float) -> Rates:
@@ -60,14 +60,14 @@ def rates(samples: Sequence[Any], from_s: float, to_s: float) -> Rates:
 def measure(
     acts: Sequence[str], rounds: int, objects: int | None, setting: Setting, progress: Progress
 ) -> list[Row]:
-    """Return two rows: rates of the tenants that behave with and without the one that does not.
+    """Return two rows: rates of the tenants that behave, with and without the misbehaving one.
 
     Parameters
     ----------
     acts
-        What its callers do, all at once; several that cost others something without any.
+        Concurrent acts of the misbehaving tenant; by default those in MISBEHAVING.
     objects
-        Of each tenant.
+        Objects of each tenant.
     """
     misbehaving = chosen(tuple(acts) or MISBEHAVING)
     world = World(objects=_OBJECTS if objects is None else objects)
@@ -101,7 +101,10 @@ def _trial(acts: Sequence[NamedAct], world: World, setting: Setting, per_s: dict
 
 
 def _callers(tenant: str, tokens: Tokens, per_s: dict[str, float]) -> list[dict[str, Any]]:
-    """Return kinds, names and tokens: devices have a gateway's, whose rate does not bound them."""
+    """Return kinds, names, tokens and rates of a tenant's callers.
+
+    Devices have the token of a gateway, whose rate limit does not bound them.
+    """
     gateway = tokens.text("gate", Role.GATEWAY, tenant)
     names = [f"publisher-{i}" for i in range(_PUBLISHERS)]
     callers = [("device", f"device-{i}", gateway) for i in range(_DEVICES)]
@@ -152,7 +155,7 @@ def _rates(outcome: Outcome, begin: str, end: str) -> Rates:
 
 
 def _accepted(outcome: Outcome) -> int:
-    """Return how much the tenants that behave got accepted in all."""
+    """Return the number of accepted messages of the tenants that behave."""
     _, counts = outcome.found["samples"][-1]
     return sum(sum(counts[tenant]) for tenant in TENANTS[:-1])
 

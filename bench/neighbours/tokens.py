@@ -1,4 +1,4 @@
-"""Tokens signed by a key of this run."""
+"""Sign tokens with a key of this run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Metadata = tuple[tuple[str, str], ...]
 
 
 class Tokens:
-    """Signs tokens.
+    """A signer of tokens.
 
     Parameters
     ----------
     folder
-        Where the key set is written that the server reads.
+        Folder for the key set, which the server reads.
     """
 
     def __init__(self, folder: Path) -> None:

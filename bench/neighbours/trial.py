@@ -1,4 +1,4 @@
-"""One trial: a fresh server, honest callers beside it, and for a while callers that act."""
+"""Run one trial: a fresh server, honest callers, and for a time callers that act."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from bench.server.processes import Process
 from server.principal import Role
 
 _LATE_S = 5.0
-"""Callers that act write what became of their calls so much later, or are killed."""
+"""Callers that act write the outcomes of their calls within this time, or are killed."""
 _RESULT_S = 120.0
 _OPERATOR = "watch"
 
 
 class Phases(NamedTuple):
-    """How long honest callers are measured before, during and after an act."""
+    """Lengths of the measurements of honest callers before, during and after an act."""
 
     before_s: float = 5.0
     during_s: float = 8.0
@@ -39,7 +39,7 @@ _PHASES = Phases()
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all trials of a run have in common."""
+    """The common setting of all trials of a run."""
 
     phases: Phases = _PHASES
     messages_per_s: float = 20.0
@@ -47,41 +47,41 @@ class Setting:
     server_command: str = ""
     server_flags: tuple[str, ...] = ()
     warm_s: float = 1.0
-    """After both honest callers have been answered, before they count."""
+    """Time from the first responses of both honest callers until measurements count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """When what happened, in monotonic seconds."""
+    """Times of the phases, in monotonic seconds."""
 
     before_s: float
     act_s: float
     calm_s: float
-    """From when on nobody acts."""
+    """Time from which no caller acts."""
     end_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one trial has shown."""
+    """Results of one trial."""
 
     spans: Spans
     readings: Readings
     found: dict[str, Any]
-    """By honest caller: latencies as pairs of when a message was due and how long it took, and counts."""
+    """By honest caller: counts, and latencies as pairs of a message's due time and its latency."""
     counts: dict[str, dict[str, int]]
-    """What became of the calls of those who acted, by act; without one that was killed."""
+    """Outcomes of the acting callers' calls, by act; empty if the process was killed."""
     is_alive: bool
     """Whether the server still runs."""
     server_counts: dict[str, int] = field(default_factory=dict)
-    """What the server has counted from its start on; empty if it did not respond in the end."""
+    """Counters of the server since its start; empty if it did not respond at the end."""
 
 
 @contextmanager
 def served(
     world: World, setting: Setting, tenants: Sequence[str] = ("",)
 ) -> Iterator[tuple[Process, Tokens, Readings]]:
-    """Run a fresh server, with each tenant's objects, that is read from outside."""
+    """Run a fresh server with the objects of each tenant, and sample its process."""
     with tempfile.TemporaryDirectory(prefix="neighbours-") as temporary:
         folder = Path(temporary)
         tokens = Tokens(folder)
@@ -98,7 +98,7 @@ def served(
 def acting(
     acts: Sequence[NamedAct], server: Process, tokens: Tokens, seconds: float, tenant: str = ""
 ) -> Iterator[Companion]:
-    """Prepare callers that act once they get a line, each with a token of its own."""
+    """Prepare callers that act once they receive a line, each with its own token."""
     orders = [
         {
             "act": one.name,
@@ -120,14 +120,14 @@ def acted(
     phases: Phases,
     on_act: Callable[[], None] = lambda: None,
 ) -> tuple[Spans, Any, Any]:
-    """Let callers act when it is time; return when, their counts, and what honest callers found.
+    """Let callers act when it is time; return the spans, their counts, and the honest callers' results.
 
     Parameters
     ----------
     begin_s
-        When honest callers count from.
+        Time from which the measurements of honest callers count.
     on_act
-        Called when it begins.
+        Called when the act starts.
     """
     time.sleep(max(0.0, begin_s + phases.before_s - time.monotonic()))
     act_s = time.monotonic()

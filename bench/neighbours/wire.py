@@ -11,7 +11,7 @@ _VARINT, _FIXED64, _LENGTH = 0, 1, 2
 
 
 def varint(value: int) -> bytes:
-    """Write a number that is not negative."""
+    """Write a non-negative number."""
     found = bytearray()
     while value >= _MORE:
         found.append(value & (_MORE - 1) | _MORE)
@@ -36,6 +36,6 @@ def nested(field: int, content: bytes) -> bytes:
 
 
 def empties(field: int, size: int) -> bytes:
-    """Write as many empty messages of a repeated field as fit into so many bytes."""
+    """Write as many empty messages of a repeated field as fit into `size` bytes."""
     one = nested(field, b"")
     return one * (size // len(one))

@@ -1,4 +1,4 @@
-"""A server process that has the objects of a world."""
+"""Run a server process that has the objects of a world."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _READY = "serving on "
 _REQUEST_BYTES = 2 * 2**20
 _REQUEST_OBJECTS = 1_000
 _OBJECT_BYTES = 100
-"""Of an object without its payload, at most."""
+"""Maximum size of an object without its payload."""
 _PUBLISHER_OBJECTS = 20_000
-"""Published by one publisher: below any quota of objects and within the burst of its rate."""
+"""Objects of one publisher: below any quota of objects and within the burst of its rate."""
 _TTL_MS = 3_600_000
 _WORDS = 500
 
@@ -45,18 +45,18 @@ def serving(
     Parameters
     ----------
     folder
-        Of its store and log.
+        Folder of its store and log.
     command
-        How another installation's command line is called; that of this one if it is empty.
+        Command line of another installation; if it is empty, this installation runs.
     flags
-        More of the server's.
+        Additional flags of the server.
     tenants
-        Whose objects there are; the empty name is the default tenant's.
+        Tenants that have the objects; the empty name is the default tenant's.
 
     Raises
     ------
     BenchError
-        If it does not start, or refuses an object.
+        If the server does not start, or refuses an object.
     """
     own = [f"--area={world.area}", "--port=0", f"--store={folder / 'store.db'}", "--create"]
     own += [f"--tenant={tenant}" for tenant in tenants if tenant]
@@ -85,7 +85,7 @@ async def _publish(world: World, address: str, tokens: Tokens, tenant: str) -> N
 
 
 def _requests(world: World, size: int, rng: np.random.Generator) -> Iterator[bytes]:
-    """Yield requests that publish so many objects."""
+    """Yield requests that publish `size` objects."""
     lon_min, lat_min, lon_max, lat_max = map(float, world.area.split(","))
     step = min(_REQUEST_OBJECTS, _REQUEST_BYTES // (world.payload_bytes + _OBJECT_BYTES))
     lons, lats = rng.uniform(lon_min, lon_max, size), rng.uniform(lat_min, lat_max, size)
@@ -101,7 +101,7 @@ def _requests(world: World, size: int, rng: np.random.Generator) -> Iterator[byt
 
 
 async def _publish_as(channel: Any, token: str, requests: Iterator[bytes]) -> None:  # noqa: ANN401
-    """Publish requests one after the other; one that comes too soon is sent again when it may be."""
+    """Publish requests one after the other; repeat one that comes too early after the given time."""
     stream = channel.stream_stream(PUBLISH)(metadata=metadata(token))
     for request in requests:
         while True:

@@ -1,4 +1,4 @@
-"""What indexes of a geometry library share: a table whose rows have boxes in shapely's STRtree."""
+"""Base of indexes with a geometry library: a table whose rows have boxes in shapely's STRtree."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from index.tables import SlotTable
 from index.tables.slots import Slots
 
 _BOX_BYTES = 500
-"""Of a box and its place in the tree: what a process grew by for each of a million."""
+"""Bytes of a box and its place in the tree: the growth of a process for each of a million."""
 
 
 class BoxTree:
-    """Rows with boxes. The tree cannot be changed: it is built again before a query, O(n log n).
+    """Rows with boxes. The tree is immutable: it is rebuilt before a query, O(n log n).
 
     Parameters
     ----------
     dtype
-        Of the rows.
+        Type of the rows.
     """
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self.candidate_count = 0
-        """How many rows were verified so far."""
+        """Rows that were verified so far."""
         self.table = SlotTable(np.dtype(dtype))
         self.boxed: Slots = np.empty(0, dtype=np.int32)
         """Rows in the tree, in its order."""
@@ -41,7 +41,7 @@ class BoxTree:
         return len(self.table)
 
     def boxes(self, used: Slots) -> tuple[Slots, Boxes]:
-        """Return which of the rows have a box, and their boxes."""
+        """Return the rows that have a box, and their boxes."""
         raise NotImplementedError
 
     def tree(self) -> Any:  # noqa: ANN401 - shapely has no types for its methods
@@ -56,11 +56,11 @@ class BoxTree:
         return self._tree
 
     def memory_bytes(self) -> int:
-        """Size of the arrays, and about that of the boxes."""
+        """Return the size of the arrays, and the approximate size of the boxes."""
         return self.table.memory_bytes() + _BOX_BYTES * len(self.boxed)
 
     def check(self) -> None:
-        """Verify the table, and that every row is in the tree or apart."""
+        """Verify the table, and that every row is in the tree or among the rows without a box."""
         self.table.check()
         known = np.sort(np.concatenate([self.boxed, self.apart]))
         if not self.is_stale and not np.array_equal(known, self.table.used()):

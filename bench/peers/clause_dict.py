@@ -1,7 +1,7 @@
-"""A clause index as one would write it in plain Python: a dict from (rarest keyword, cell) to clauses.
+"""A clause index in plain Python: a dict from (rarest keyword, cell) to clauses.
 
-Operations: insert, move and remove O(cells of the box), and to look through their lists; match O(clauses
-of the object's keywords in its cell) an object.
+Operations: insert, move and remove O(cells of the box), and a scan of their lists; match O(clauses of the
+object's keywords in its cell) an object.
 
 Plan: a uniform grid. A clause is in the list of its rarest keyword in each cell that its box meets, as a
 tuple of box, keywords and id; a match looks up each of its keywords in the cell of the object. Keys are
@@ -28,19 +28,19 @@ Entry = tuple[float, float, float, float, frozenset[int], int]
 """x1_m, y1_m, x2_m, y2_m, required keywords, id."""
 
 LINES = 1 << 16
-"""Columns, and rows, of the grid: what is beyond is in the outermost ones."""
+"""Columns, and rows, of the grid: coordinates beyond it are in the outermost ones."""
 _HALF = LINES // 2
 CELLS_MAX = 1024
-"""A box that meets more of them is found everywhere."""
+"""A box that meets more cells than this is in the list for everywhere."""
 EVERYWHERE = LINES * LINES
 WORD_STEP = 2 * EVERYWHERE
 """Keys are keyword * WORD_STEP + cell."""
 SIDES_OF_BOX = 3.0
-"""A cell is so many times as wide as the average box: of 0.5 to 8 the fastest."""
+"""A cell is this many times as wide as the median side of boxes: the fastest factor of 0.5 to 8."""
 
 
 def cell_of_boxes(boxes: Boxes) -> float:
-    """Return how wide cells should be for these boxes."""
+    """Return the width of cells for these boxes."""
     sides = np.concatenate([boxes.x2_m - boxes.x1_m, boxes.y2_m - boxes.y1_m])
     middle_m = float(np.median(sides)) if len(sides) else 0.0
     return SIDES_OF_BOX * middle_m if middle_m > 0.0 else 1.0
@@ -52,7 +52,7 @@ class ClauseDict(DictLists[Entry, Entry]):
     Parameters
     ----------
     cell_m
-        How wide cells are; by default as fits the first clauses.
+        Width of cells; by default it is chosen by the first clauses.
     """
 
     def __init__(self, cell_m: float | None = None) -> None:
@@ -76,7 +76,7 @@ class ClauseDict(DictLists[Entry, Entry]):
             self.enter(one, (*box, row, one))
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Replace the boxes of clauses."""
         validate_boxes(ids, boxes)
         self.require_known(ids)
         for one, box in zip(ids.tolist(), _rows(boxes), strict=True):
@@ -91,7 +91,7 @@ class ClauseDict(DictLists[Entry, Entry]):
             self._word_counts.subtract(words)
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find which clauses each object matches."""
+        """Find the clauses that each object matches."""
         offsets = [0]
         found: list[int] = []
         words = objects.keywords.ids.tolist()
@@ -108,7 +108,7 @@ class ClauseDict(DictLists[Entry, Entry]):
         return Matches(np.array(offsets, dtype=np.int64), np.array(found, dtype=np.int64))
 
     def memory_bytes(self) -> int:
-        """Size of the dictionaries, of the lists, and of what they hold."""
+        """Return the size of the dictionaries, of the lists, and of their contents."""
         size = super().memory_bytes() + sys.getsizeof(self._rarest)
         size += sum(sys.getsizeof(key) for key in self._lists)
         number = sys.getsizeof(1.0)
@@ -156,7 +156,7 @@ class ClauseDict(DictLists[Entry, Entry]):
         return found
 
     def _all_keys(self, word: int, box: Box) -> Iterator[int]:
-        """Keys that may have what meets a box."""
+        """Yield the keys of lists that may contain clauses whose boxes meet a box."""
         cells = _cells(box, self._cell_m or 1.0)
         key = word * WORD_STEP
         yield key + EVERYWHERE
@@ -196,12 +196,12 @@ class ClauseDict(DictLists[Entry, Entry]):
 
 
 def _line(x_m: float, cell_m: float) -> int:
-    """Which column, or row, a coordinate is in."""
+    """Return the column, or row, of a coordinate."""
     return min(max(math.floor(min(max(x_m / cell_m, -LINES), LINES)) + LINES // 2, 0), LINES - 1)
 
 
 def _cells(box: Box, cell_m: float) -> tuple[range, range]:
-    """Columns and rows of the cells that a box meets."""
+    """Return the columns and rows of the cells that a box meets."""
     return (
         range(_line(box[0], cell_m), _line(box[2], cell_m) + 1),
         range(_line(box[1], cell_m), _line(box[3], cell_m) + 1),

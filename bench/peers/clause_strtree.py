@@ -1,7 +1,7 @@
-"""A clause index of what a geometry library offers: shapely's STRtree of the boxes, then the keywords.
+"""A clause index with a geometry library: shapely's STRtree of the boxes, then the keywords.
 
-Operations: insert, move and remove O(1) a clause, but the tree, which cannot be changed, is built anew
-before the next match, O(n log n); match O(boxes hit) an object.
+Operations: insert, move and remove O(1) a clause, but the tree, which is immutable, is rebuilt before the
+next match, O(n log n); match O(boxes hit) an object.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 from index.tables.slots import Slots
 
 _CHUNK = 256
-"""Objects that the tree is asked for at a time."""
+"""Objects in a query of the tree."""
 _ROW_DTYPE = np.dtype(
     [
         ("id", np.int64),
@@ -58,7 +58,7 @@ class ClauseStrtree(BoxTree):
         self.is_stale = True
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Replace the boxes of clauses."""
         validate_boxes(ids, boxes)
         slots = self.table.distinct_slots(ids)
         for name, values in columns_of(boxes).items():
@@ -72,7 +72,7 @@ class ClauseStrtree(BoxTree):
         self.is_stale = True
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find which clauses each object matches."""
+        """Find the clauses that each object matches."""
         tree = self.tree()
         boxes = objects.extents()
         words = [frozenset(row.tolist()) for row in keyword_sets(objects.keywords)]
@@ -96,6 +96,9 @@ class ClauseStrtree(BoxTree):
             raise InconsistentIndexError("the keywords are not those of the clauses")
 
     def _verified(self, slots: list[int], words: frozenset[int]) -> Iterator[int]:
-        """Keep those all of whose keywords are there; the tree has tested the boxes, in float64."""
+        """Yield the clauses whose required keywords are all in `words`.
+
+        The tree has tested the boxes, in float64.
+        """
         self.candidate_count += len(slots)
         return (self._ids[slot] for slot in slots if self._required[slot] <= words)

@@ -1,4 +1,4 @@
-"""What one would write, or take, in place of a clause index, by name."""
+"""Structures that one could write or use in place of a clause index, by name."""
 
 from __future__ import annotations
 

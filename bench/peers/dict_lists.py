@@ -1,4 +1,4 @@
-"""What indexes in plain Python share: rows by id, and a dict of lists in which rows are found by keys."""
+"""Base of indexes in plain Python: rows by id, and a dict of lists that finds rows by keys."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Item = TypeVar("Item")
 class DictLists(Generic[Entry, Item]):
     """Rows by id, each in the lists of its keys.
 
-    Operations: enter O(keys), leave O(keys, and to look through their lists) a row.
+    Operations: enter O(keys), leave O(keys, and a scan of their lists) a row.
     """
 
     def __init__(self) -> None:
         self.candidate_count = 0
-        """How many rows were verified so far."""
+        """Rows that were verified so far."""
         self._entries: dict[int, Entry] = {}
         self._lists: dict[int, list[Item]] = {}
 
@@ -35,7 +35,7 @@ class DictLists(Generic[Entry, Item]):
         raise NotImplementedError
 
     def item_of(self, one: int) -> Item:
-        """Return what lists have of a row."""
+        """Return the item of a row in the lists."""
         raise NotImplementedError
 
     def enter(self, one: int, entry: Entry) -> None:
@@ -56,28 +56,28 @@ class DictLists(Generic[Entry, Item]):
         return self._entries.pop(one)
 
     def require_new(self, ids: Ints) -> None:
-        """Require ids that are all different, and none that is there."""
+        """Require ids that are all different and not in the index."""
         _require_different(ids)
         for one in ids.tolist():
             if one in self._entries:
                 raise KeyError(f"id {one} is already in the index")
 
     def require_known(self, ids: Ints) -> None:
-        """Require ids that are all different and there."""
+        """Require ids that are all different and in the index."""
         _require_different(ids)
         for one in ids.tolist():
             if one not in self._entries:
                 raise KeyError(f"id {one} is not in the index")
 
     def check(self) -> None:
-        """Verify that the lists have what the rows have."""
+        """Verify that the lists agree with the rows."""
         expected = [(key, self.item_of(one)) for one in self._entries for key in self.keys_of(one)]
         pairs = [(key, item) for key, items in self._lists.items() for item in items]
         if len(pairs) != len(expected) or set(pairs) != set(expected):
             raise InconsistentIndexError("the lists are not those of the rows")
 
     def memory_bytes(self) -> int:
-        """Size of the dictionaries and of the lists; not of keys, nor of what rows hold."""
+        """Return the size of the dictionaries and lists, without keys and the contents of rows."""
         size = sys.getsizeof(self._lists) + sys.getsizeof(self._entries)
         return size + sum(sys.getsizeof(items) for items in self._lists.values())
 

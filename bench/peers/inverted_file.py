@@ -3,9 +3,10 @@
 Operations: insert and remove O(keywords) an object, amortised; best O(postings of the subscription's
 keywords) a subscription; within O(postings of the rarest keyword) a row.
 
-Plan: one list of objects for each keyword. `best` counts, over the lists of all its keywords, how many
-each object has in common with the subscription, and keeps those of least exact length in a bounded heap.
-No bounds, no space. Room that lists had is reused when they grow again, and never given back.
+Plan: one list of objects for each keyword. `best` counts, over the lists of all its keywords, the
+keywords that each object has in common with the subscription, and keeps the objects of least exact length
+in a bounded heap. There are no bounds and no spatial structure. The capacity of lists is reused when they
+grow again, and never released.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class InvertedFile:
         bound_m: Floats,
         first_id: Ints | None = None,
     ) -> Ranking:
-        """For each interest at its position, the `count` objects of least (length, id)."""
+        """Return for each interest at its position the `count` objects of least (length, id)."""
         answers = Answers(np.minimum(count, len(self)), 0)
         kernels.best(
             self._file(),
@@ -91,14 +92,14 @@ class InvertedFile:
         return answers.ranking()
 
     def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
-        """For each row, the objects in its box that have all its keywords."""
+        """Return for each row the objects in its box that have all its keywords."""
         arrays = (self._file(), box_queries(required, boxes))
         return collected(
             len(boxes), lambda row, offsets, found: kernels.within(*arrays, row, offsets, found)
         )
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         own = (self._lists, self._postings, self._common, self._touched)
         numbers = self._numbers.keys.nbytes + self._numbers.values.nbytes
         return sum(array.nbytes for array in own) + numbers + self._table.memory_bytes()
@@ -134,7 +135,7 @@ class InvertedFile:
         )
 
     def _reserve(self, words: KeywordIds) -> None:
-        """Give the lists of these keywords room for as many postings more."""
+        """Reserve capacity in the lists of these keywords for as many more postings."""
         keywords, more = np.unique(words.astype(np.int64), return_counts=True)
         new = keywords[~self._numbers.present(keywords)]
         known = len(self._lists)
@@ -151,7 +152,7 @@ class InvertedFile:
         )
 
     def _widen_postings(self, more: int) -> None:
-        """Make room behind the lists, which are packed on the way."""
+        """Allocate space behind the lists, and pack the lists."""
         kept = int(self._lists["room"].sum())
         packed = np.zeros(2 * (kept + more), dtype=np.int32)
         self._end = kernels.pack(self._lists, self._postings, packed)

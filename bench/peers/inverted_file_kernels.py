@@ -34,14 +34,14 @@ LIST_DTYPE = np.dtype(
     [
         ("start", np.int64),  # first posting
         ("count", np.int32),  # postings in use
-        ("room", np.int32),  # postings set aside
+        ("room", np.int32),  # allocated postings
     ],
     align=True,
 )
 
 
 class File(NamedTuple):
-    """The arrays: keyword to list, the lists, their postings, and the objects they point at."""
+    """The arrays: keyword to list, the lists, their postings, and the objects of the postings."""
 
     keys: Ints
     numbers: Values
@@ -50,12 +50,12 @@ class File(NamedTuple):
     objects: Rows
     pool: KeywordIds
     places: Slots
-    """Beside each keyword of the pool: which posting of the keyword's list is the object's."""
+    """For each keyword of the pool, the position of the object's posting in the keyword's list."""
 
 
 @kernel
 def widen(lists: Rows, postings: Slots, numbers: Ints, rooms: Ints, end: int) -> int:
-    """Move lists behind the others, where they have more room; return the new end."""
+    """Move lists with larger capacities behind the others; return the new end."""
     for i in range(numbers.shape[0]):
         one = numbers[i]
         start = lists[one]["start"]
@@ -69,7 +69,7 @@ def widen(lists: Rows, postings: Slots, numbers: Ints, rooms: Ints, end: int) ->
 
 @kernel
 def pack(lists: Rows, postings: Slots, packed: Slots) -> int:
-    """Copy the lists without the gaps between them; return how much they take."""
+    """Copy the lists without the gaps between them; return their total capacity."""
     end = 0
     for one in range(lists.shape[0]):
         start = lists[one]["start"]
@@ -82,7 +82,7 @@ def pack(lists: Rows, postings: Slots, packed: Slots) -> int:
 
 @kernel
 def enter(file: File, slots: Slots) -> None:
-    """Append objects to the lists of their keywords, which exist and have room."""
+    """Append objects to the lists of their keywords, which exist and have capacity."""
     for slot in slots:
         start = file.objects[slot]["keyword_start"]
         for i in range(start, start + file.objects[slot]["keyword_count"]):
@@ -95,7 +95,7 @@ def enter(file: File, slots: Slots) -> None:
 
 @kernel
 def leave(file: File, slots: Slots) -> None:
-    """Take objects out of their lists; the last of a list fills the gap."""
+    """Remove objects from their lists; the last posting of a list fills the gap."""
     for slot in slots:
         start = file.objects[slot]["keyword_start"]
         for i in range(start, start + file.objects[slot]["keyword_count"]):
@@ -114,7 +114,7 @@ def leave(file: File, slots: Slots) -> None:
 
 @leaf
 def count(file: File, question: Question, common: Commons, touched: Slots) -> int:
-    """Add up the squared weights of the words that each object has; return how many have any."""
+    """Add the squared weights of the words that each object has; return the number with any."""
     touched_count = 0
     for i in range(question.words.shape[0]):
         one = find(file.keys, file.numbers, int(question.words[i]))
@@ -132,7 +132,7 @@ def count(file: File, question: Question, common: Commons, touched: Slots) -> in
 
 @leaf
 def keep(file: File, question: Question, kept: Kept, common: Commons, touched: Slots) -> int:
-    """Keep the best of the objects that were touched; return how many."""
+    """Keep the best of the objects that were touched; return their number."""
     size = 0
     for slot in touched:
         row = file.objects[slot]
@@ -148,14 +148,14 @@ def keep(file: File, question: Question, kept: Kept, common: Commons, touched: S
 
 @kernel
 def best(file: File, queries: Queries, answered: Answered, common: Commons, touched: Slots) -> None:
-    """Answer a batch of questions.
+    """Answer a batch of queries.
 
     Parameters
     ----------
     common
         A zero for each object, and zero again afterwards.
     touched
-        Room for every object.
+        Capacity for every object.
     """
     scratch = scratch_for(queries)
     for i in range(answered.sizes.shape[0]):
@@ -181,7 +181,7 @@ def _rarest(file: File, wanted: Wanted) -> int:
 
 @kernel
 def within(file: File, queries: BoxQueries, first_row: int, offsets: Ints, found: Ints) -> int:
-    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    """Answer rows from one on; return the first that lacked capacity (see `index.tables.matches`)."""
     for i in range(first_row, queries.x1_m.shape[0]):
         total = int(offsets[i])
         wanted = wanted_of(queries, i)

@@ -1,10 +1,10 @@
 """The dict index compiled: a clause index that is a hash of (rarest keyword, cell) to runs of entries.
 
-Operations: insert, move and remove O(cells of the box), and to look through their lists; match O(clauses
-of the object's keywords in its cell) an object.
+Operations: insert, move and remove O(cells of the box), and a scan of their lists; match O(clauses of the
+object's keywords in its cell) an object.
 
-Plan: as `clause_dict`, with open addressing in place of the dict, one table of clauses, and beside each
-number of a clause in a list its box, so that most of what does not match is passed over in one run of
+Plan: as `clause_dict`, with open addressing in place of the dict and one table of clauses. A list has the
+box of each clause next to its number, so that most clauses that do not match are skipped in one run of
 memory.
 """
 
@@ -35,7 +35,7 @@ class NumbaDict:
     Parameters
     ----------
     cell_m
-        How wide cells are; by default as fits the first clauses.
+        Width of cells; by default it is chosen by the first clauses.
     """
 
     def __init__(self, cell_m: float | None = None) -> None:
@@ -58,7 +58,7 @@ class NumbaDict:
 
     @property
     def candidate_count(self) -> int:
-        """How many entries were looked at so far."""
+        """Return the number of entries examined so far."""
         return int(self._lists.meta[kernels.CANDIDATES])
 
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
@@ -77,7 +77,7 @@ class NumbaDict:
         self._enter(slots)
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Replace the boxes of clauses."""
         validate_boxes(ids, boxes)
         slots = self._table.distinct_slots(ids)
         kernels.leave(self._lists, slots)
@@ -94,7 +94,7 @@ class NumbaDict:
         self._adopt_table()
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find which clauses each object matches."""
+        """Find the clauses that each object matches."""
         box = objects.extents()
         words = objects.keywords
         arrivals = Arrivals(box.x1_m, box.y1_m, box.x2_m, box.y2_m, words.offsets, words.ids)
@@ -105,13 +105,13 @@ class NumbaDict:
         return Matches(offsets, self._found[: offsets[-1]].copy())
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         lists = self._lists
         own = (lists.keys, lists.values, lists.lists, *lists.entries, self._word_counts, self._found)
         return sum(array.nbytes for array in own) + self._table.memory_bytes()
 
     def check(self) -> None:
-        """Verify that the lists have what the clauses have."""
+        """Verify that the lists agree with the clauses."""
         self._table.check()
         count = int(self._lists.meta[kernels.LIST_COUNT])
         rows = self._lists.lists[:count]
@@ -148,5 +148,5 @@ class NumbaDict:
                 )
 
     def _adopt_table(self) -> None:
-        """Take over arrays that the table has changed."""
+        """Adopt arrays that the table has replaced."""
         self._lists = self._lists._replace(clauses=self._table.rows, pool=self._table.pool)

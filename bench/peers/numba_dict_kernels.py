@@ -28,19 +28,19 @@ KEYS_FULL = -1
 RUNS_FULL = -2
 
 LINES = 1 << 15
-"""Columns, and rows, of the grid: what is beyond is in the outermost ones."""
+"""Columns, and rows, of the grid: coordinates beyond it are in the outermost ones."""
 CELLS_MAX = 1024
-"""A box that meets more of them is found everywhere."""
+"""A box that meets more cells than this is in the list for everywhere."""
 EVERYWHERE = LINES * LINES
 WORD_STEP = 2 * EVERYWHERE
 """Keys are keyword * WORD_STEP + cell."""
 
 LIST_COUNT = 0
-"""In meta: lists there are, one after the other."""
+"""In meta: number of lists, which are stored one after the other."""
 CANDIDATES = 1
-"""In meta: entries looked at so far."""
+"""In meta: entries examined so far."""
 WIDE_COUNT = 2
-"""In meta: clauses that are found everywhere."""
+"""In meta: clauses in lists for everywhere."""
 META_COUNT = 3
 
 CLAUSE_DTYPE = np.dtype(
@@ -52,7 +52,7 @@ CLAUSE_DTYPE = np.dtype(
         ("y2_m", np.float64),
         ("keyword_start", np.int64),
         ("keyword_count", np.int32),
-        ("rarest", np.int32),  # the keyword in whose lists it is
+        ("rarest", np.int32),  # the keyword of its lists
     ],
     align=True,
 )
@@ -94,13 +94,13 @@ class Lists(NamedTuple):
 
 @leaf
 def _line(x_m: float, cell_m: float) -> int:
-    """Which column, or row, a coordinate is in."""
+    """Return the column, or row, of a coordinate."""
     return int(np.floor(min(max(x_m / cell_m, -LINES / 2), LINES / 2 - 1))) + LINES // 2
 
 
 @leaf
 def _is_wide(lists: Lists, slot: int) -> bool:
-    """Whether a clause is in one list for its keyword alone."""
+    """Return whether a clause is in one list for its keyword alone."""
     clause = lists.clauses[slot]
     cell_m = lists.cell_m[0]
     columns = _line(clause["x2_m"], cell_m) - _line(clause["x1_m"], cell_m) + 1
@@ -129,7 +129,7 @@ def keys_of(lists: Lists, slot: int) -> Ints:
 
 @leaf
 def _make_room(lists: Lists, key: int) -> int:
-    """Make room for one more entry in the list of a key; return a status."""
+    """Reserve capacity for one more entry in the list of a key; return a status."""
     number = find(lists.keys, lists.values, key)
     if number == NO_VALUE:
         number = int(lists.meta[LIST_COUNT])
@@ -154,7 +154,7 @@ def _make_room(lists: Lists, key: int) -> int:
 
 @leaf
 def _add(lists: Lists, key: int, slot: int) -> None:
-    """Add a clause to a list, which has room."""
+    """Add a clause to a list, which has capacity."""
     row = lists.lists[find(lists.keys, lists.values, key)]
     clause = lists.clauses[slot]
     entry = lists.entries.records[int(row["start"]) + int(row["count"])]
@@ -168,7 +168,7 @@ def _add(lists: Lists, key: int, slot: int) -> None:
 
 @kernel
 def count_words(lists: Lists, slots: Slots, counts: Slots, change: int) -> None:
-    """Count how many clauses require each keyword."""
+    """Add `change` to the number of clauses that require each keyword."""
     for slot in slots:
         start = lists.clauses[slot]["keyword_start"]
         for i in range(start, start + lists.clauses[slot]["keyword_count"]):
@@ -177,7 +177,7 @@ def count_words(lists: Lists, slots: Slots, counts: Slots, change: int) -> None:
 
 @kernel
 def choose_rarest(lists: Lists, slots: Slots, counts: Slots) -> None:
-    """Note the rarest keyword of clauses."""
+    """Store the rarest keyword of clauses."""
     for slot in slots:
         start = lists.clauses[slot]["keyword_start"]
         best = lists.pool[start]
@@ -205,7 +205,7 @@ def enter(lists: Lists, slots: Slots, begin: int) -> int:
 
 @leaf
 def _drop(lists: Lists, key: int) -> None:
-    """Forget an empty list; the last one takes its number."""
+    """Remove an empty list; the last one takes its number."""
     number = find(lists.keys, lists.values, key)
     free_run(lists.entries, int(lists.lists[number]["start"]), int(lists.lists[number]["size_class"]))
     pop(lists.keys, lists.values, key)
@@ -219,7 +219,7 @@ def _drop(lists: Lists, key: int) -> None:
 
 @leaf
 def _take_out(lists: Lists, key: int, slot: int) -> None:
-    """Take a clause out of a list; the last of its entries fills the gap."""
+    """Remove a clause from a list; the last of its entries fills the gap."""
     row = lists.lists[find(lists.keys, lists.values, key)]
     start = int(row["start"])
     last = start + int(row["count"]) - 1
@@ -238,7 +238,7 @@ def _take_out(lists: Lists, key: int, slot: int) -> None:
 
 @kernel
 def leave(lists: Lists, slots: Slots) -> None:
-    """Take clauses out of their lists."""
+    """Remove clauses from their lists."""
     for slot in slots:
         lists.meta[WIDE_COUNT] -= _is_wide(lists, int(slot))
         for key in keys_of(lists, int(slot)):
@@ -247,7 +247,7 @@ def leave(lists: Lists, slots: Slots) -> None:
 
 @leaf
 def _has_all(required: KeywordIds, words: KeywordIds) -> bool:
-    """Whether an object has all keywords of a clause: both increase."""
+    """Return whether an object has all keywords of a clause; both are increasing."""
     at = 0
     for keyword in required:
         while at < words.shape[0] and words[at] < keyword:
@@ -260,7 +260,8 @@ def _has_all(required: KeywordIds, words: KeywordIds) -> bool:
 class Arrivals(NamedTuple):
     """Objects: a row for each.
 
-    No other tuple of such fields has this name: numba would take them for one, and look at each call.
+    No other named tuple with such fields has this name: numba would treat both as the same type, and
+    check each call.
     """
 
     x1_m: Floats
@@ -273,7 +274,7 @@ class Arrivals(NamedTuple):
 
 @leaf
 def _scan(lists: Lists, arrivals: Arrivals, i: int, key: int, cell: int, found: Ints, total: int) -> int:
-    """Keep what matches of a list; return how many there are, or -1 if there is no room."""
+    """Append the matches of a list; return the number of matches, or -1 if capacity is missing."""
     number = find(lists.keys, lists.values, key)
     if number == NO_VALUE:
         return total
@@ -303,7 +304,7 @@ def _scan(lists: Lists, arrivals: Arrivals, i: int, key: int, cell: int, found: 
 
 @leaf
 def _match_one(lists: Lists, arrivals: Arrivals, i: int, found: Ints, total: int) -> int:
-    """Keep what matches an object; return how many there are, or -1 if there is no room."""
+    """Append the matches of an object; return the number of matches, or -1 if capacity is missing."""
     cell_m = lists.cell_m[0]
     column_1, column_2 = _line(arrivals.x1_m[i], cell_m), _line(arrivals.x2_m[i], cell_m)
     row_1, row_2 = _line(arrivals.y1_m[i], cell_m), _line(arrivals.y2_m[i], cell_m)

@@ -1,8 +1,7 @@
-"""PostgreSQL as a clause index: what many would take first. A GiST index on boxes, keywords as text[].
+"""PostgreSQL as a clause index: a GiST index on boxes, keywords as text[].
 
-A private cluster is started when it is needed, on a socket in a folder of its own, and stopped when the
-process ends. It writes to memory as far as it may (no fsync), since the peers do not write at all.
-
+A private cluster is started at its first use, on a socket in its own folder, and stopped when the process
+ends. It writes to memory as far as possible (no fsync), since the other peers do not write at all.
 Operations are SQL statements; a batch of objects is one join.
 """
 
@@ -34,7 +33,7 @@ _NUMBERS = count(1)
 
 
 def missing() -> str | None:
-    """Say why there is no PostgreSQL here; None if there is."""
+    """Return the reason that PostgreSQL is not available; None if it is."""
     try:
         import psycopg  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
@@ -45,13 +44,13 @@ def missing() -> str | None:
 
 
 def _program(name: str) -> str | None:
-    """Return where a program of PostgreSQL is; Debian keeps them off the path."""
+    """Return the path of a program of PostgreSQL, which Debian does not put on the search path."""
     debian = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
     return shutil.which(name) or shutil.which(name, path=os.pathsep.join([*_FOLDERS, *debian]))
 
 
 class PostgresIndex:
-    """See `index.contracts.ClauseIndex`. A table of its own in the cluster.
+    """See `index.contracts.ClauseIndex`. Each index has its own table in the cluster.
 
     Raises
     ------
@@ -64,7 +63,7 @@ class PostgresIndex:
         self._table = f"clauses_{next(_NUMBERS)}"
         self._count = 0
         self.candidate_count = 0
-        """Not known."""
+        """Unknown, always 0."""
         self._execute("create table {} (id bigint primary key, area box, words text[])")
         self._execute("create index on {} using gist (area)")
 
@@ -83,7 +82,7 @@ class PostgresIndex:
         self._execute("analyze {}")
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
-        """Give clauses new boxes."""
+        """Replace the boxes of clauses."""
         validate_boxes(ids, boxes)
         self._require(ids, are_there=True)
         with self._connection.cursor() as cursor:
@@ -99,7 +98,7 @@ class PostgresIndex:
         self._count -= len(ids)
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Ask for one object, or join with many."""
+        """Query for one object, or join with many."""
         if len(objects) == 1:
             (box,), (words,) = _boxes(objects.extents()), _words(objects.keywords)
             sql = "select 0, id from {} where area && %s::box and words <@ %s::text[]"
@@ -128,7 +127,7 @@ class PostgresIndex:
         return found
 
     def _require(self, ids: Ints, *, are_there: bool) -> None:
-        """Require that ids are there, or are not, and none twice."""
+        """Require that ids are in the index, or are not, and that none occurs twice."""
         known = {row[0] for row in self._rows("select id from {} where id = any(%s)", (ids.tolist(),))}
         seen: set[int] = set()
         for one in ids.tolist():
@@ -146,12 +145,12 @@ class PostgresIndex:
         return self._connection.execute(self._sql(sql), values or None).fetchall()
 
     def memory_bytes(self) -> int:
-        """Size of the table and its indexes."""
+        """Return the size of the table and its indexes."""
         ((size,),) = self._rows("select pg_total_relation_size('{}')")
         return int(size)
 
     def check(self) -> None:
-        """PostgreSQL's own affair."""
+        """Do nothing: PostgreSQL verifies its own tables."""
 
 
 def _boxes(boxes: Boxes) -> Iterator[str]:
@@ -169,7 +168,7 @@ def _words(lists: KeywordLists) -> Iterator[list[str]]:
 
 @cache
 def _connection() -> psycopg.Connection[Any]:
-    """Start a cluster, once a process; connect to it."""
+    """Start a cluster, once in a process; connect to it."""
     reason = missing()
     if reason is not None:
         raise BenchError(reason)

@@ -1,4 +1,4 @@
-"""A subscription index as one would write it at first: keyword to subscriptions, verified one by one.
+"""A naive subscription index: keyword to subscriptions, verified one by one.
 
 Operations: insert O(keywords) and move O(1) a subscription; remove O(subscriptions that share a keyword);
 match O(subscriptions that share a keyword) an object, in plain Python.
@@ -24,7 +24,7 @@ Place = tuple[float, float, float, float, int]
 
 
 class Interest(NamedTuple):
-    """What a subscription looks for."""
+    """Keywords and scoring of a subscription."""
 
     weight_m: float
     similarity: int
@@ -43,7 +43,7 @@ class SubscriptionDict(DictLists[Interest, int]):
         return self._entries[one].keywords
 
     def item_of(self, one: int) -> int:
-        """Return its id: a place is looked up, so that a move changes no list."""
+        """Return the id of a subscription: its place is looked up, so that a move changes no list."""
         return one
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:
@@ -61,7 +61,7 @@ class SubscriptionDict(DictLists[Interest, int]):
             self.enter(one, Interest(weight_m, similarity, frozenset(words.tolist())))
 
     def move(self, reaches: ReachBatch) -> None:
-        """Give subscriptions a new place and reach."""
+        """Replace the places and reaches of subscriptions."""
         for one in reaches.ids.tolist():
             if one not in self._places:
                 raise KeyError(f"id {one} is not in the index")
@@ -75,7 +75,7 @@ class SubscriptionDict(DictLists[Interest, int]):
             del self._places[one]
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find who is affected."""
+        """Find the subscriptions that each object affects."""
         columns = (objects.ids.tolist(), objects.x_m.tolist(), objects.y_m.tolist())
         offsets = [0]
         found: list[int] = []
@@ -87,7 +87,7 @@ class SubscriptionDict(DictLists[Interest, int]):
         return Matches(np.array(offsets, dtype=np.int64), np.array(found, dtype=np.int64))
 
     def observe(self, objects: ObjectBatch) -> None:
-        """Do nothing: there is nothing to learn."""
+        """Do nothing: this index does not learn."""
 
     def _affected(self, object_id: int, x_m: float, y_m: float, words: KeywordIds) -> Iterator[int]:
         wanted = frozenset(words.tolist())
@@ -106,7 +106,7 @@ class SubscriptionDict(DictLists[Interest, int]):
                 yield one
 
     def memory_bytes(self) -> int:
-        """Size of the dictionaries, of the lists, and of what they hold."""
+        """Return the size of the dictionaries, of the lists, and of their contents."""
         size = super().memory_bytes() + sys.getsizeof(self._places)
         number = sys.getsizeof(1.0)
         for one, place in self._places.items():
@@ -116,7 +116,7 @@ class SubscriptionDict(DictLists[Interest, int]):
         return size
 
     def check(self) -> None:
-        """Verify that the lists have what the subscriptions have, and that each has a place."""
+        """Verify that the lists agree with the subscriptions, and that each has a place."""
         super().check()
         if self._places.keys() != self._entries.keys():
             raise InconsistentIndexError("the places are not those of the subscriptions")

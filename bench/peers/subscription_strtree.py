@@ -1,11 +1,11 @@
-"""A subscription index of what a geometry library offers: shapely's STRtree of the largest discs.
+"""A subscription index with a geometry library: shapely's STRtree of the largest discs.
 
-The box of the disc about the anchor whose radius is the reach holds every object that can match; what a
-query hits is verified by keywords and by the exact rule, in numpy. Infinite reaches are kept apart and
-verified for every object.
+The disc around the anchor whose radius is the reach contains every object that can match; the tree has
+its box. The subscriptions that a query hits are verified by keywords and by the exact rule, in numpy.
+Subscriptions with infinite reaches are stored separately and verified for every object.
 
-Operations: insert, move and remove O(1) a subscription, but the tree, which cannot be changed, is built
-anew before the next match, O(n log n); match O(boxes hit) an object.
+Operations: insert, move and remove O(1) a subscription, but the tree, which is immutable, is rebuilt
+before the next match, O(n log n); match O(boxes hit) an object.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from safe_region.scoring import Similarity
 
 _OUTWARD = 1.0 + 1e-9
 _OUTWARD_M = 1e-6
-"""Boxes are larger than discs by more than rounding."""
+"""Boxes exceed discs by more than rounding errors."""
 _COORDINATES = ("x_m", "y_m", "radius_m", "reach_m", "reach_id")
 
 
@@ -33,7 +33,7 @@ class SubscriptionStrtree(BoxTree):
         super().__init__(SUBSCRIPTION_DTYPE)
 
     def boxes(self, used: Slots) -> tuple[Slots, Boxes]:
-        """Return those with a finite reach, and the boxes of their discs."""
+        """Return the subscriptions with a finite reach, and the boxes of their discs."""
         found = used[np.isfinite(self.table.rows["reach_m"][used])]
         rows = self.table.rows[found]
         half_m = (rows["radius_m"] + rows["reach_m"]) * _OUTWARD + _OUTWARD_M
@@ -48,7 +48,7 @@ class SubscriptionStrtree(BoxTree):
         self.is_stale = True
 
     def move(self, reaches: ReachBatch) -> None:
-        """Give subscriptions a new place and reach."""
+        """Replace the places and reaches of subscriptions."""
         slots = self.table.slots(reaches.ids)
         for name in _COORDINATES:
             self.table.rows[name][slots] = getattr(reaches, name)
@@ -60,7 +60,7 @@ class SubscriptionStrtree(BoxTree):
         self.is_stale = True
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find who is affected."""
+        """Find the subscriptions that each object affects."""
         tree = self.tree()
         offsets = np.zeros(len(objects) + 1, dtype=np.int64)
         found: list[Ints] = [np.empty(0, dtype=np.int64)]
@@ -81,10 +81,10 @@ class SubscriptionStrtree(BoxTree):
         return Matches(offsets, np.concatenate(found))
 
     def observe(self, objects: ObjectBatch) -> None:
-        """Do nothing: there is nothing to learn."""
+        """Do nothing: this index does not learn."""
 
     def _verified(self, slots: Slots, object_id: int, x_m: float, y_m: float, words: KeywordIds) -> Ints:
-        """Keep those that share a keyword and whose length is below their reach."""
+        """Return the subscriptions that share a keyword and whose length is below their reach."""
         common = self._common(slots, words)
         slots, common = slots[common > 0], common[common > 0]
         rows = self.table.rows[slots]
@@ -111,7 +111,7 @@ class SubscriptionStrtree(BoxTree):
 def _text_distances(
     similarity: npt.NDArray[np.int8], common: Ints, left: npt.NDArray[np.int32], right: int
 ) -> Floats:
-    """Return `scoring.text_distance` of many."""
+    """Return `scoring.text_distance` of arrays."""
     jaccard = 1.0 - common / (left + right - common)
     dice = 1.0 - 2.0 * common / (left + right)
     cosine = 1.0 - common / np.sqrt((left * right).astype(np.float64))

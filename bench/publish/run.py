@@ -165,7 +165,7 @@ class _Run:
         await self._command_loop.execute(c.Sync())
 
     def _audited(self) -> Row:
-        """Compare buffers of some devices with the oracle; see that what was acknowledged is on disk."""
+        """Compare buffers of some devices with the oracle; check that published objects are on disk."""
         missing = len(np.setdiff1d(self._ids, _ids_on_disk(self._store)))
         drawn = self._workload.subscriptions
         audit = Audit(drawn, self._workload.frame.maxdist_m)

@@ -90,7 +90,7 @@ class AnchoredDevices:
         return True
 
     def shown(self, row: int) -> set[int] | None:
-        """Return what of that which a device holds is within its range."""
+        """Return the held objects within a device's range; None if it knows that they are incomplete."""
         handle = self._workload.handles[row : row + 1]
         bounds = self._engine.bounds(handle)
         if bounds.bound_id[0]:
