@@ -1,4 +1,4 @@
-"""Whether a benchmark's devices have the right results: a sample of them against the oracle."""
+"""Compare the results of a sample of a benchmark's devices with the oracle."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from safe_region.scoring import Similarity
 
 _FOREVER = 2**62
 _KNOWN_MIN = 200
-"""How much of a result is computed when several indexes or sizes may be compared with it."""
+"""Length of a computed result if several indexes or sizes may be compared with it."""
 
 
 class Audit:
-    """Keeps what is alive in plain Python and compares.
+    """A copy of the live objects in plain Python, and comparisons with it.
 
-    The oracle is asked with the objects that share a keyword only, so that a sample of hundreds is
-    affordable with a million objects.
+    The oracle receives only the objects that share a keyword, so that a sample of hundreds is affordable
+    with a million objects.
 
     Parameters
     ----------
     subscriptions
-        What was subscribed.
+        The subscriptions of the benchmark.
     maxdist_m
         Diagonal of the area.
     """
@@ -44,7 +44,7 @@ class Audit:
         self._known: dict[int, tuple[int, list[int]]] = {}
 
     def publish(self, objects: ObjectBatch) -> None:
-        """Note objects that are published."""
+        """Record published objects."""
         self._known.clear()
         words = keyword_sets(objects.keywords)
         columns = (objects.ids.tolist(), objects.x_m.tolist(), objects.y_m.tolist(), words)
@@ -55,21 +55,21 @@ class Audit:
                 self._having.setdefault(word, set()).add(object_id)
 
     def remove(self, ids: Ints) -> None:
-        """Note objects that are gone."""
+        """Record removed objects."""
         self._known.clear()
         for object_id in ids.tolist():
             for word in self._alive.pop(object_id).keywords:
                 self._having[word].discard(object_id)
 
     def compare_found(self, found: Ranking, count: Ints | None = None) -> None:
-        """Compare what an object index found, subscriptions 1, 2, ... where they began.
+        """Compare the results of an object index, for subscriptions 1, 2, ... at their first positions.
 
         Parameters
         ----------
         found
-            Of the first subscriptions, or of all.
+            Results of the first subscriptions, or of all.
         count
-            How many objects of each are compared; by default k.
+            Number of compared objects of each; by default k.
         """
         started = self._subscriptions
         for row in range(len(found.offsets) - 1):
@@ -80,7 +80,7 @@ class Audit:
                 self.mismatches += 1
 
     def _expected_at_start(self, row: int, count: int) -> list[int]:
-        """Return the true result where a device began; known from before if nothing came or went."""
+        """Return the true result at a device's first position; cached until objects change."""
         requested, ids = self._known.get(row, (-1, []))
         if requested < count:
             requested = max(count, _KNOWN_MIN)
@@ -90,7 +90,7 @@ class Audit:
         return ids[:count]
 
     def compare(self, engine: Engine, handles: Ints, x_m: Floats, y_m: Floats) -> None:
-        """Compare what devices at these positions make of what they hold."""
+        """Compare the results that devices at these positions compute from the objects that they hold."""
         for handle, x, y in zip(handles.tolist(), x_m.tolist(), y_m.tolist(), strict=True):
             self.lists += 1
             k = int(self._subscriptions.k[handle - 1])
@@ -98,7 +98,7 @@ class Audit:
                 self.mismatches += 1
 
     def compare_sets(self, handles: Ints, shown: list[list[int]], x_m: Floats, y_m: Floats) -> None:
-        """Compare results of which the order is left open, at these positions."""
+        """Compare unordered results at these positions."""
         for handle, ids, x, y in zip(handles.tolist(), shown, x_m.tolist(), y_m.tolist(), strict=True):
             self.lists += 1
             k = int(self._subscriptions.k[handle - 1])
@@ -106,13 +106,16 @@ class Audit:
                 self.mismatches += 1
 
     def compare_list(self, handle: int, shown: list[int] | None, x_m: float, y_m: float) -> None:
-        """Compare what one device shows at a position."""
+        """Compare the result that one device shows at a position."""
         self.lists += 1
         if shown != self._expected(handle, x_m, y_m, int(self._subscriptions.k[handle - 1])):
             self.mismatches += 1
 
     def compare_range(self, handle: int, held: set[int], x_m: float, y_m: float, radius_m: float) -> None:
-        """Compare what one device holds of all that has its keywords, within a circle that stays."""
+        """Compare the objects that a device holds with the definition.
+
+        The definition is all objects that have its keywords and lie within a stationary circle.
+        """
         self.lists += 1
         wanted = frozenset(map(str, self._words[handle - 1].tolist()))
         circle = oracle.OracleCircle(radius_m, (x_m, y_m))
@@ -140,7 +143,7 @@ class Audit:
         return [match.object_id for match in found]
 
     def _shown(self, engine: Engine, handle: int, x_m: float, y_m: float) -> list[int] | None:
-        """Return what the device shows; None if it knows that this is not exact."""
+        """Return the result that a device shows; None if it knows that it is not exact."""
         row = top_k_of(engine).row(handle)
         ids, shares = engine.held(handle)
         table = engine.objects.table
@@ -160,7 +163,7 @@ class Audit:
 
 
 def audit_seconds(seconds: int, audits: int) -> set[int]:
-    """Return at which seconds of a run there are so many audits: evenly, the last at its end."""
+    """Return the seconds of a run at which to audit: evenly distributed, the last at its end."""
     return {max(1, seconds * number // audits) for number in range(1, audits + 1)}
 
 

@@ -1,4 +1,4 @@
-"""What a suite's code is to the runner: it measures one variant at one point."""
+"""Interface between the runner and the code of a suite, which measures one variant at one point."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ P = TypeVar("P", bound=BenchParameters)
 T = TypeVar("T")
 
 Row = dict[str, Any]
-"""Columns of a result; `lists_audited` and `mismatches` are the audit's."""
+"""Columns of a result; `lists_audited` and `mismatches` are those of the audit."""
 Progress = Callable[[str, int, int], None]
-"""Is given a stage, how much of it is done, and how much there is."""
+"""Receives a stage, the completed part of it, and its total."""
 Estimate = Callable[[Any], float]
 """Returns the seconds that a point with other parameters would take."""
 
 
 class TooSlowError(Exception):
-    """A run takes longer than it may; the runner tries a smaller one."""
+    """A run exceeds its time; the runner tries a smaller one."""
 
 
 class Benchmark(Generic[P]):
@@ -32,17 +32,17 @@ class Benchmark(Generic[P]):
     points
         The parameters of all points that will be measured.
     progress
-        Is told how far it is.
+        Function that receives the progress.
     """
 
     VARIANTS: ClassVar[Sequence[str]]
-    """Everything that can be measured, by name."""
+    """Names of all variants that can be measured."""
 
     def __init__(self, points: Sequence[P], progress: Progress) -> None:
         self.points = points
         self.progress = progress
         self.resources = ExitStack()
-        """Closed when all points have been measured."""
+        """Resources that are closed when all points have been measured."""
         self._kept: dict[str, tuple[Hashable, Any]] = {}
 
     def __enter__(self) -> Self:
@@ -58,7 +58,7 @@ class Benchmark(Generic[P]):
 
     @classmethod
     def check(cls, variant: str, parameters: P) -> None:
-        """See before anything is measured that a point can be.
+        """Check before all measurements that a point can be measured.
 
         Raises
         ------
@@ -67,13 +67,13 @@ class Benchmark(Generic[P]):
         """
 
     def why_not(self, variant: str) -> str | None:  # noqa: ARG002
-        """Say why a variant cannot be measured on this machine; None if it can."""
+        """Return the reason that a variant cannot be measured on this machine; None if it can."""
         return None
 
     def trial(self, variant: str, parameters: P) -> Estimate | None:  # noqa: ARG002
-        """Run a small point, which compiles kernels; return what it lets one expect of others.
+        """Run a small point, which compiles kernels; return an estimate for other points.
 
-        None if there is nothing to compile. The runner does it twice for the first point of a variant.
+        None if there is nothing to compile. The runner calls it twice for the first point of a variant.
         """
         return None
 
@@ -92,9 +92,9 @@ class Benchmark(Generic[P]):
         raise NotImplementedError
 
     def whole(self, parameters: P, size: str) -> P:
-        """Return the point with the largest size of those that differ in nothing else.
+        """Return the point with the largest size among those that are equal otherwise.
 
-        Workloads are drawn for it: smaller points have the first rows of the same.
+        Workloads are drawn for it: smaller points have the first rows of the same workload.
         """
         alike = [
             getattr(one, size)
@@ -104,13 +104,13 @@ class Benchmark(Generic[P]):
         return parameters.changed(**{size: max([getattr(parameters, size), *alike])})
 
     def kept(self, what: str, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made for this key, as long as no other key was asked for; else make it."""
+        """Return the value that was made for this key, if it is the last key; otherwise make it."""
         if what not in self._kept or self._kept[what][0] != key:
-            self._kept.pop(what, None)  # there may be no memory for two
+            self._kept.pop(what, None)  # there may not be enough memory for two
             self._kept[what] = (key, make())
         found: T = self._kept[what][1]
         return found
 
 
 def silent(_stage: str, _done: int, _total: int) -> None:
-    """Progress of a trial: none."""
+    """Ignore the progress of a trial."""

@@ -1,4 +1,4 @@
-"""Boolean subscriptions of benchmarks, as the engine takes them: a range and one clause each."""
+"""Create boolean subscriptions of benchmarks, as the engine takes them: a range and one clause each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def boolean_of(engine: Engine) -> BooleanMatcher:
 
 
 def circles(x_m: Floats, y_m: Floats, radius_m: float, *, are_moving: bool = False) -> Ranges:
-    """Return circles of one radius; of those that move, the middle is where the device is."""
+    """Return circles of one radius; the centre of a moving circle is the device's position."""
     count = len(x_m)
     nothing = np.zeros(count)
     return Ranges(
@@ -36,7 +36,7 @@ def circles(x_m: Floats, y_m: Floats, radius_m: float, *, are_moving: bool = Fal
 
 
 def requiring(required: KeywordLists, ranges: Ranges) -> BooleanSpecs:
-    """Return subscriptions of objects that have all keywords of a row and meet its range."""
+    """Return subscriptions for objects that have all keywords of a row and meet its range."""
     count = len(required)
     excluded = KeywordLists(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
     region = np.full(count, RegionMode.ANCHORED, dtype=np.int8)

@@ -1,4 +1,4 @@
-"""All suites of experiments, and which experiments a name means."""
+"""List all suites of experiments, and find experiments by name."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def experiments() -> list[Named]:
 
 
 def found(names: Sequence[str]) -> list[Named]:
-    """Return the experiments of these names, each once; the name of a suite stands for all of its.
+    """Return the experiments of these names, each once; the name of a suite means all of its experiments.
 
     Raises
     ------
     BenchError
-        If there is none of a name.
+        If a name has no experiment.
     """
     known = experiments()
     chosen: dict[str, Named] = {}
@@ -53,7 +53,7 @@ def found(names: Sequence[str]) -> list[Named]:
 
 
 def _nearest(name: str, known: Sequence[Named]) -> str:
-    """Return the experiments of the suite that a name begins with, or all suites."""
+    """Return the experiments of the suite that a name starts with, or all suites."""
     suite = name.partition("/")[0]
     mine = [one.name for one in known if one.suite.name == suite]
     return ", ".join(mine or [f"{one.name}/..." for one in SUITES])

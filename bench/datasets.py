@@ -1,9 +1,9 @@
-"""What benchmarks are run on: places with keywords, on a plane.
+"""Data sets of benchmarks: places with keywords, on a plane.
 
 `places` and `osm` read files that are not part of the project (`NEARCAST_DATA` names their folder, by
-default `../shared/data`); `synthetic` needs none. More objects than a file has are drawn from it: the
-position of one place, moved by a random step, with the keywords of another. So density varies as in the
-file and keywords are as frequent, and nothing is there seven times.
+default `../shared/data`); `synthetic` needs none. If more objects are required than a file has, they are
+drawn from it: the position of one place, moved by a random step, with the keywords of another. So density
+varies as in the file and keywords are as frequent, and no object is repeated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALPHA_MIN, ALPHA_MAX = 0.001, 0.999
 _STEP_M = 2_000.0
 """Standard deviation of the step away from a place that was drawn before."""
 _START_M = 500.0
-"""Of the distance from the place where a device begins."""
+"""Standard deviation of the distance from a place to a device's first position."""
 _LOWER_48 = Area(-125.0, 24.0, -87.0, 50.0)
 """Part of the United States that the file of places covers, without Alaska."""
 _AMERICAS = Area(-170.0, -56.0, -30.0, 75.0)
@@ -50,11 +50,11 @@ class Dataset:
     Parameters
     ----------
     name
-        Where they come from.
+        Name of the source.
     x_m, y_m
         Plane positions.
     keywords
-        Keyword ids of each.
+        Keyword ids of each place.
     maxdist_m
         Diagonal of the area.
     """
@@ -69,7 +69,7 @@ class Dataset:
         return len(self.x_m)
 
     def square(self) -> Square:
-        """Return a square about all places: its centre and half a side."""
+        """Return a square around all places: its centre and half a side."""
         low_x, high_x = float(self.x_m.min()), float(self.x_m.max())
         low_y, high_y = float(self.y_m.min()), float(self.y_m.max())
         half = max(high_x - low_x, high_y - low_y) / 2.0 + 1.0
@@ -94,7 +94,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """Subscriptions drawn as in lamps.txt section 7.1, and where their devices begin."""
+    """Subscriptions drawn as in lamps.txt section 7.1, and the first positions of their devices."""
 
     handles: Ints
     interests: InterestBatch
@@ -114,7 +114,7 @@ def subscriptions(
 ) -> Subscriptions:
     """Draw subscriptions: 1 to 5 keywords of a random place, alpha uniform in (0, 1), k from 1 to k_max.
 
-    Devices begin at random places, which need not be those of the keywords.
+    Devices start at random places, which need not be those of the keywords.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def subscriptions(
 def distinct_subscriptions(
     data: Dataset, count: int, k_max: int, similarity: Similarity, chance: np.random.Generator
 ) -> Subscriptions:
-    """Draw until no two have the same keywords, alpha, k and place."""
+    """Draw until no two have the same keywords, alpha, k and position."""
     drawn = subscriptions(data, count, k_max, similarity, chance)
     while len(repeated := repeated_rows(drawn)):
         again = subscriptions(data, len(repeated), k_max, similarity, chance)
@@ -154,7 +154,7 @@ def distinct_subscriptions(
 
 
 def repeated_rows(drawn: Subscriptions) -> Ints:
-    """Return the rows that say what an earlier one says."""
+    """Return the rows that equal an earlier one."""
     if len(np.unique(drawn.x_m)) == len(drawn.x_m):
         return np.empty(0, dtype=np.int64)
     columns = (drawn.x_m.tolist(), drawn.y_m.tolist(), drawn.alpha.tolist(), drawn.k.tolist())
@@ -169,7 +169,7 @@ def repeated_rows(drawn: Subscriptions) -> Ints:
 
 
 def _replaced(drawn: Subscriptions, rows: Ints, others: Subscriptions) -> Subscriptions:
-    """Put others in the place of some rows."""
+    """Replace some rows by others."""
     source = np.arange(len(drawn.handles))
     source[rows] = len(source) + np.arange(len(rows))
     first, second = drawn.interests, others.interests
@@ -193,12 +193,12 @@ def _replaced(drawn: Subscriptions, rows: Ints, others: Subscriptions) -> Subscr
 
 
 def text_weight_all(alphas: Floats, maxdist_m: float) -> Floats:
-    """Return `text_weight` of many."""
+    """Return `text_weight` of an array."""
     return np.array([text_weight(alpha, maxdist_m) for alpha in alphas.tolist()])
 
 
 def sample_keywords(lists: KeywordLists, counts: Ints, chance: np.random.Generator) -> KeywordLists:
-    """Keep random keywords of each row, so many."""
+    """Keep random keywords of each row; `counts` has their numbers."""
     sizes = np.diff(lists.offsets)
     owners = np.repeat(np.arange(len(lists)), sizes)
     order = np.lexsort((chance.random(len(lists.ids)), owners))
@@ -214,7 +214,7 @@ def sample_keywords(lists: KeywordLists, counts: Ints, chance: np.random.Generat
 
 
 def data_folder() -> Path:
-    """Return where files are looked for."""
+    """Return the folder of data files."""
     return Path(os.environ.get("NEARCAST_DATA", "../shared/data"))
 
 
@@ -224,7 +224,7 @@ def required_file(name: str) -> Path:
     Raises
     ------
     BenchError
-        If it is not there.
+        If the file does not exist.
     """
     path = data_folder() / name
     if not path.is_file():
@@ -293,7 +293,7 @@ def messages(count: int = 100_000) -> Dataset:
 
 
 def uniform(count: int = 100_000) -> Dataset:
-    """Draw a city whose objects have 5 to 13 keywords, all as frequent."""
+    """Draw a city whose objects have 5 to 13 keywords, all equally frequent."""
     return _city("uniform", count, 2, lambda chance: chance.integers(5, 14, count), zipf=0.0)
 
 
@@ -304,13 +304,13 @@ def _city(
     sizes_of: Callable[[np.random.Generator], Ints],
     zipf: float = _ZIPF,
 ) -> Dataset:
-    """Draw places with so many keywords each, or fewer if some are drawn twice."""
+    """Draw places with a drawn number of keywords each, or fewer if some are drawn twice."""
     chance = np.random.default_rng([seed, count])
     centres = chance.uniform(-_CITY_M / 2, _CITY_M / 2, (_CLUSTERS, 2))
     spread = chance.uniform(0.01, 0.06, _CLUSTERS) * _CITY_M
     cluster = chance.integers(0, _CLUSTERS, count)
     points = centres[cluster] + chance.normal(0.0, 1.0, (count, 2)) * spread[cluster, None]
-    points = (points + _CITY_M / 2) % _CITY_M - _CITY_M / 2  # what leaves on one side enters on the other
+    points = (points + _CITY_M / 2) % _CITY_M - _CITY_M / 2  # points that leave enter on the other side
     sizes = sizes_of(chance)
     weights = 1.0 / np.arange(1, _VOCABULARY + 1) ** zipf
     drawn = np.searchsorted(np.cumsum(weights) / weights.sum(), chance.random(int(sizes.sum())))
@@ -334,12 +334,12 @@ SOURCES: dict[str, Callable[[], Dataset]] = {
 
 @lru_cache(maxsize=2)
 def source(name: str) -> Dataset:
-    """Return a data set by name, read or drawn once as long as no two others are asked for.
+    """Return a data set by name; the last two are cached.
 
     Raises
     ------
     BenchError
-        If a file is not there.
+        If a file does not exist.
     """
     return SOURCES[name]()
 

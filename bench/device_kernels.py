@@ -1,6 +1,6 @@
 """Devices in a benchmark: the test (*) of `safe_region.anchored`, for all of them at once.
 
-What the engine says a device holds is what the device holds, so the engine's own arrays are read.
+The devices hold the objects that the engine has for them, so the engine's own arrays are read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from safe_region.jit import kernel
 from safe_region.scoring_kernels import length
 
 NOBODY = -1
-"""In the place of an object where there is none."""
+"""Id in place of an object if there is none."""
 
 
 @kernel
@@ -32,7 +32,7 @@ def must_report(
     is_leaving: npt.NDArray[np.bool_],
     k_max: int,
 ) -> None:
-    """Say which devices are where their region does not cover them."""
+    """Mark the devices whose region does not cover their position."""
     lengths = np.empty(k_max)
     ids = np.empty(k_max, dtype=np.int64)
     shares = np.empty(k_max)
@@ -67,9 +67,9 @@ def best_held(
     starts: Ints,
     best: Ints,
 ) -> None:
-    """Write the ids of the k best that device i holds to `best[starts[i] : starts[i + 1]]`, increasing.
+    """Write the ids of the k best objects of device i to `best[starts[i] : starts[i + 1]]`, increasing.
 
-    There is room for k of each; where there are fewer, the rest is NOBODY and comes first.
+    Each slice has capacity for k; if there are fewer, the rest is NOBODY and comes first.
     """
     room = 0
     for i in range(slots.shape[0]):
@@ -94,7 +94,7 @@ def best_held(
 def compare_sets(
     starts: Ints, before: Ints, after: Ints, entered: npt.NDArray[np.int32], left: npt.NDArray[np.int32]
 ) -> None:
-    """Count what entered and what left each set; both are as `best_held` writes them."""
+    """Count the objects that entered and left each set; both are as `best_held` writes them."""
     for i in range(starts.shape[0] - 1):
         here, there = starts[i], starts[i]
         end = starts[i + 1]

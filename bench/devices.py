@@ -1,4 +1,4 @@
-"""Which devices find that their regions do not cover them, whatever the engine."""
+"""Find the devices that have left their regions, for any engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from index.batches import Floats, Ints
 
 
 def leaving(engine: Engine, handles: Ints, x_m: Floats, y_m: Floats, k_max: int) -> Ints:
-    """Return the handles of devices that must report, of those at these positions."""
+    """Return the handles of the devices at these positions that must report."""
     matcher = top_k_of(engine)
     if isinstance(matcher, LocalMatcher):
         outside: Ints = handles[matcher.local.is_outside(handles, x_m, y_m)]

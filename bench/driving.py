@@ -1,4 +1,4 @@
-"""Vehicles of the simulator on the roads of a generated city or of a map, a position a second."""
+"""Drive vehicles of the simulator on roads of a generated city or a map, with a position a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Driven(NamedTuple):
-    """Where vehicles were, in plane metres, and on what."""
+    """Positions of vehicles in plane metres, and the terrain and streets."""
 
     x_m: Floats
     """Shape (vehicles, seconds + 1)."""
@@ -28,12 +28,12 @@ class Driven(NamedTuple):
 
 
 def driven(vehicles: int, seconds: int, seed: int, path: Path | None = None, **more: Any) -> Driven:  # noqa: ANN401
-    """Drive shortest paths at the speeds of the roads, stops included.
+    """Drive shortest paths at the speeds of the roads, including stops.
 
     Parameters
     ----------
     vehicles, seconds
-        How many, and for how long.
+        Number of vehicles, and length of the drive.
     path
         A map; by default a city is generated.
     more

@@ -1,4 +1,4 @@
-"""Engines of benchmarks: what they are asked for, and how long they take."""
+"""Create engines of benchmarks, and measure their working time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MakeMatcher = Callable[[Objects, EngineOptions], TopKMatcher]
 
 
 class TimedEngine(Engine):
-    """An engine that says how long it has worked: for objects that come and go, and for positions."""
+    """An engine that measures its time for objects, expiry and positions."""
 
     spent_s = 0.0
 
@@ -75,6 +75,6 @@ def top_k_of(engine: Engine) -> TopKMatcher:
 def subscribe(
     engine: Engine, drawn: Subscriptions, region: RegionMode, lasts: Lasts | None = None
 ) -> None:
-    """Make drawn subscriptions known, all in one mode, with these windows."""
+    """Subscribe drawn subscriptions, all in one mode, with these windows."""
     modes = np.full(len(drawn.handles), region, dtype=np.int64)
     top_k_of(engine).subscribe(drawn.handles, TopKSpecs(drawn.interests, drawn.k, modes, lasts=lasts))

@@ -1,5 +1,5 @@
-"""What a benchmark says when it cannot go on."""
+"""The error that ends a benchmark."""
 
 
 class BenchError(Exception):
-    """Data are missing, an option has a value that nobody knows, or a process has failed."""
+    """Data are missing, an option has an unknown value, or a process has failed."""

@@ -1,8 +1,8 @@
-"""An experiment as data: its parameters, what is varied, by which systems, what is measured and drawn.
+"""An experiment as data: its parameters, its sweep, the compared systems, the metrics and the plots.
 
-A suite is what one kind of measurement has: a model of its parameters, the experiments, and the name of
-the code that measures a point (`bench.benchmark.Benchmark`), which is imported when it is needed.
-`bench.runner` runs experiments, `bench.catalogue` knows all suites.
+A suite has everything that one kind of measurement shares: a model of its parameters, the experiments,
+and the name of the code that measures a point (`bench.benchmark.Benchmark`), which is imported when it is
+needed. `bench.runner` runs experiments, `bench.catalogue` lists all suites.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ DATA_MEANING = (
 
 
 class BenchParameters(Parameters):
-    """What every suite has."""
+    """Parameters of every suite."""
 
     seed: int = Field(1, description="Of everything that is drawn.")
 
 
 class DataParameters(BenchParameters):
-    """What suites have that draw objects from a data set."""
+    """Parameters of the suites that draw objects from a data set."""
 
     data: DataName = Field("synthetic", description=DATA_MEANING)
 
 
 class MessageParameters(BenchParameters):
-    """The same, for suites whose objects have more keywords."""
+    """Parameters of the suites whose objects have more keywords."""
 
     data: DataName = Field("messages", description=DATA_MEANING)
 
 
 class BudgetParameters(BenchParameters):
-    """What suites have in which a slow system runs at a smaller size."""
+    """Parameters of the suites in which a slow system runs at a smaller size."""
 
     budget_s: float = Field(
         600.0,
@@ -73,7 +73,7 @@ class BudgetParameters(BenchParameters):
 
 
 class TopKParameters(DataParameters):
-    """What suites have whose subscriptions are top-k."""
+    """Parameters of the suites with top-k subscriptions."""
 
     k_max: int = Field(10, ge=1, le=100, description="k is uniform from 1 to this.")
     similarity: Literal["jaccard", "dice", "cosine"] = Field(
@@ -82,32 +82,32 @@ class TopKParameters(DataParameters):
 
     @property
     def text_similarity(self) -> Similarity:
-        """The same, as indexes know it."""
+        """Return the similarity, as indexes represent it."""
         return Similarity[self.similarity.upper()]
 
 
 class TrajectoryParameters(BenchParameters):
-    """What suites have whose devices drive on trajectories."""
+    """Parameters of the suites whose devices drive on trajectories."""
 
     trajectories: Literal["roads", "gps"] = Field(
         "roads", description="Drives through a generated city, or taxi traces."
     )
 
 
-# -- what is varied ------------------------------------------------------------------------------
+# -- sweeps -------------------------------------------------------------------------------------
 
 
 class Step(NamedTuple):
-    """One value of what an experiment varies.
+    """One value of a sweep.
 
     Parameters
     ----------
     changes
-        Of the parameters.
+        Changes of the parameters.
     label
         Columns of the rows.
     variants
-        The only ones that are measured here; those of the experiment by default.
+        The only variants that are measured here; those of the experiment by default.
     """
 
     changes: Changes
@@ -116,18 +116,18 @@ class Step(NamedTuple):
 
 
 class Sweep(Protocol):
-    """What an experiment varies."""
+    """The parameters that an experiment varies, and their values."""
 
     def steps(self, base: Any) -> list[Step]:  # noqa: ANN401 - a model of parameters
         """Return the steps from these parameters."""
 
     def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:
-        """Return the same with other values of a parameter; None if it does not decide about it."""
+        """Return the same sweep with other values of a parameter; None if it does not determine it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A parameter takes some values.
+    """Vary one parameter.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Over:
     follow: tuple[str, ...] = ()
 
     def steps(self, base: Any) -> list[Step]:  # noqa: ANN401
-        """Return a step a value."""
+        """Return a step for each value."""
         found = [base.changed(**dict.fromkeys((self.name, *self.follow), value)) for value in self.values]
         names = (self.name, *self.follow)
         return [
@@ -151,22 +151,22 @@ class Over:
         ]
 
     def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:
-        """Return the same with other values."""
+        """Return the same sweep with other values."""
         return replace(self, values=tuple(values)) if name == self.name else None
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Sizes take shares of what they are.
+    """Vary sizes by shares of their values.
 
     Parameters
     ----------
     names
-        Parameters.
+        Names of the parameters.
     shares
-        What they are multiplied by.
+        Factors of the values.
     least
-        What they are at least.
+        Least value.
     """
 
     names: tuple[str, ...]
@@ -174,7 +174,7 @@ class Shares:
     least: int = 1
 
     def steps(self, base: Any) -> list[Step]:  # noqa: ANN401
-        """Return a step a share."""
+        """Return a step for each share."""
         found = [
             {name: max(self.least, round(getattr(base, name) * share)) for name in self.names}
             for share in self.shares
@@ -182,13 +182,13 @@ class Shares:
         return [Step(sizes, sizes) for sizes in found]
 
     def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:
-        """Return the values, if there are several: a single one is the whole."""
+        """Return a sweep over several values; None for one value, the base of the shares."""
         return Over(name, values) if self.names == (name,) and len(values) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """Every step of a sweep with every step of another one."""
+    """Combine every step of a sweep with every step of another one."""
 
     first: Sweep
     second: Sweep
@@ -199,7 +199,7 @@ class Each:
         return [Step({**a.changes, **b.changes}, {**a.label, **b.label}) for a, b in pairs]
 
     def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:
-        """Return the same with other values."""
+        """Return the same sweep with other values."""
         first, second = self.first.replaced(name, values), self.second.replaced(name, values)
         if first is None and second is None:
             return None
@@ -208,12 +208,12 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps that a function makes of the parameters."""
+    """Compute steps from the parameters with a function."""
 
     make: Callable[[Any], list[Step]]
 
     def steps(self, base: Any) -> list[Step]:  # noqa: ANN401
-        """Return them."""
+        """Return the steps of the function."""
         return self.make(base)
 
     def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:  # noqa: ARG002
@@ -222,13 +222,13 @@ class Steps:
 
 
 ONCE = Steps(lambda _base: [Step({}, {})])
-"""Nothing is varied."""
+"""Sweep of an experiment that varies nothing."""
 
 # -- pictures ------------------------------------------------------------------------------------
 
 
 class Lines(NamedTuple):
-    """Lines over what is varied, of the rows that have it.
+    """Lines over a varied column, of the rows that have it.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class Lines(NamedTuple):
     by
         A line for each value of this column.
     log
-        "x" if that axis is logarithmic. The other one is if values differ by much.
+        "x" for a logarithmic x axis. The y axis is logarithmic if its values differ by much.
     """
 
     x: str
@@ -247,7 +247,7 @@ class Lines(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """A group of bars a row.
+    """A group of bars for each row.
 
     Parameters
     ----------
@@ -256,9 +256,9 @@ class Bars(NamedTuple):
     names
         Columns that name a row.
     is_stacked
-        Whether the bars of a row lie on top of each other, to a linear scale.
+        Whether the bars of a row lie on top of each other, at a linear scale.
     is_flat
-        Whether they lie, so that there is space for many names.
+        Whether bars are horizontal, so that there is space for many names.
     """
 
     heights: tuple[str, ...]
@@ -268,7 +268,7 @@ class Bars(NamedTuple):
 
 
 class Scatter(NamedTuple):
-    """A point a row, with its name.
+    """A point for each row, with its name.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class Scatter(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What was read from time to time in each row: a column of pairs of seconds and values."""
+    """Samples over time in each row: a column of pairs of seconds and values."""
 
     samples: str
     what: str
@@ -305,23 +305,23 @@ class Experiment:
     Parameters
     ----------
     name
-        Behind the name of its suite and a slash.
+        Name, which follows the name of its suite and a slash.
     source
         Paper and figure; empty if it is ours.
     what
         One line.
     variants
-        What is compared; all of the benchmark by default.
+        Compared variants; all of the benchmark by default.
     changes
-        Of the suite's parameters.
+        Changes of the suite's parameters.
     sweep
-        What is varied.
+        The varied parameters.
     metrics
-        Columns that are shown besides the suite's, with their units.
+        Columns that are shown in addition to the suite's, with their units.
     plots
-        What is drawn; what the suite has by default.
+        Plots; those of the suite by default.
     reduced
-        Parameters of a run of some minutes, besides the suite's.
+        Parameters of a run of some minutes, in addition to the suite's.
     benchmark
         Code that measures it, if not the suite's.
     """
@@ -345,23 +345,23 @@ class Suite:
     Parameters
     ----------
     name
-        Before the slash.
+        Name before the slash.
     what
         One line.
     benchmark
         `module:class` of a `bench.benchmark.Benchmark`.
     parameters
-        Their model.
+        Model of the parameters.
     metrics
         Columns that are shown, in this order, with their units.
     plots
-        What is drawn of experiments that do not say.
+        Plots of the experiments that have none of their own.
     reduced
         Parameters of a run of some minutes; several values are a series.
     experiments
-        All of them.
+        All experiments.
     about
-        What its variants are, and what else has to be known.
+        Description of the variants, and other notes.
     """
 
     name: str
@@ -383,5 +383,5 @@ class Named(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As users write it."""
+        """Return the name as users write it."""
         return f"{self.suite.name}/{self.experiment.name}"

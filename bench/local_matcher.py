@@ -1,7 +1,8 @@
 """Lamps without ASR: top-k subscriptions with local safe regions (LSR), polygons on both sides.
 
-The index sees the disc about the polygon's centroid; devices test the polygon. The rest is the top-k
-matcher's. A located device is always evaluated anew: a new object changes O_s, and with it every polygon.
+The index has the disc around the polygon's centroid; devices test the polygon. All else is inherited from
+the top-k matcher. A located device is always re-evaluated: a new object changes O_s, and with it every
+polygon.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from safe_region.frame import Point
 from safe_region.local import Circle, local_safe_region
 
 BETWEEN = 10
-"""Size of O_s: gamma is the length of the object after so many beyond the results. This is Delta."""
+"""Size of O_s: gamma is the length of the object after this many beyond the results. This is Delta."""
 
 
 class LocalEvaluation(Evaluation):
@@ -34,17 +35,17 @@ class LocalEvaluation(Evaluation):
         super().__init__(tables, options)
         self.regions: dict[int, Any] = {}
         self.region_s = 0.0
-        """Time spent on making regions."""
+        """Seconds spent on creating regions."""
         self.region_count = 0
 
     def locate(self, positions: Positions, pending_offsets: Ints, pending_ids: Ints) -> Rows:
-        """Take the answers of devices: evaluate all of them."""
+        """Re-evaluate all devices that sent their positions."""
         del pending_offsets, pending_ids
         return self.anchor(positions)
 
     def anchor(self, positions: Positions, retrieved: list[Choice] | None = None) -> Rows:
-        """Evaluate subscriptions anew where their devices are, and make their polygons."""
-        del retrieved  # never anything: see `LocalMatcher.retrieve`
+        """Re-evaluate subscriptions at the positions of their devices, and create their polygons."""
+        del retrieved  # always None: see `LocalMatcher.retrieve`
         slots = self._subscriptions.slots(positions.handles)
         interests = self._tables.interests(slots)
         rows = self._subscriptions.rows[slots]
@@ -83,7 +84,7 @@ class LocalEvaluation(Evaluation):
         return region
 
     def reaches(self, slots: Slots) -> ReachBatch:
-        """Return discs about polygons, with their reaches."""
+        """Return discs around polygons, with their reaches."""
         batch = self._tables.reaches_of(slots)
         began = time.perf_counter()
         for i, handle in enumerate(batch.ids.tolist()):
@@ -97,7 +98,7 @@ class LocalEvaluation(Evaluation):
         return batch
 
     def is_outside(self, handles: Ints, x_m: Floats, y_m: Floats) -> npt.NDArray[np.bool_]:
-        """Which devices have left their polygon. The anchor itself is always inside."""
+        """Return whether each device has left its polygon. The anchor itself is always inside."""
         rows = self._tables.rows(handles)
         geometry = np.array([self.regions.get(handle) for handle in handles.tolist()], dtype=object)
         inside = shapely.contains_xy(geometry, x_m, y_m)
@@ -113,11 +114,11 @@ class LocalMatcher(TopKMatcher):
     local: LocalEvaluation
 
     def make_evaluation(self) -> LocalEvaluation:
-        """Return what makes polygons, and let the index look where they are."""
+        """Return the evaluation that creates polygons, and use its discs as reaches in the index."""
         self.local = LocalEvaluation(self.tables, self._options)
         self.tables.reaches = self.local.reaches
         return self.local
 
     def retrieve(self, positions: Positions) -> None:
-        """Do nothing before: polygons are made as subscriptions are settled."""
+        """Do nothing ahead: polygons are created as subscriptions are settled."""
         del positions

@@ -1,4 +1,4 @@
-"""New objects, matched by an index and the clock: one a call, or in batches."""
+"""Match new objects with an index and measure the time: one a call, or in batches."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from index.batches import Matches, ObjectBatch
 
 
 class Matching(Protocol):
-    """An index that objects are matched with."""
+    """An index that matches objects."""
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find what concerns each object."""
+        """Find the matches of each object."""
 
 
 class Timed(NamedTuple):
-    """What was found, and microseconds an object of each call."""
+    """Matches, and the microseconds an object of each call."""
 
     us: list[float]
     matches: Matches
 
     @property
     def objects(self) -> int:
-        """How many objects were matched."""
+        """Return the number of matched objects."""
         return len(self.matches.offsets) - 1
 
     def quantile(self, share: float) -> float:
-        """Return the microseconds an object that a share of the calls took at most."""
+        """Return the quantile of the calls' microseconds an object."""
         return float(np.quantile(self.us, share)) if self.us else 0.0
 
     def mean(self) -> float:
-        """Return the mean of the calls."""
+        """Return the mean of the calls' microseconds an object."""
         return float(np.mean(self.us)) if self.us else 0.0
 
 
 def timed(
     index: Matching, objects: ObjectBatch, batch: int, until_s: float = math.inf, least: int = 1
 ) -> Timed:
-    """Match objects, so many a call, until all are or the time is up; so many calls in any case."""
+    """Match objects, `batch` a call, until all are or the time is up, but at least `least` calls."""
     times_us: list[float] = []
     counts = [np.zeros(1, dtype=np.int64)]
     ids = [np.empty(0, dtype=np.int64)]
@@ -62,7 +62,7 @@ def timed(
 
 
 def wrong_rows(found: Matches, expected: Sequence[Sequence[int]]) -> int:
-    """Count the objects whose matches are others than expected, of those that are in both."""
+    """Count the objects whose matches differ from the expected ones, among those in both."""
     return sum(
         sorted(found.row(number).tolist()) != one
         for number, one in enumerate(expected[: len(found.offsets) - 1])

@@ -1,4 +1,4 @@
-"""Consecutive rows of batches, and rows of them in any order."""
+"""Take consecutive rows of batches, and rows in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of results: a panel for each plot of an experiment, as its data says."""
+"""Draw pictures of results: a panel for each plot that an experiment's data declare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.results import Result
 mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
 
 _LOG_FROM = 10.0
-"""A panel whose largest value is so many times its least is drawn to a logarithmic scale."""
+"""A panel whose largest value exceeds its least by this factor has a logarithmic scale."""
 _COLUMNS = 2
 _STYLES = ("o-", "s--", ".:")
 _HEIGHT = 3.2
@@ -62,7 +62,7 @@ def _drawn(axis: Axes, plot: Plot, rows: Sequence[Row]) -> None:
 
 
 def _parts(rows: Sequence[Row], plot: Plot) -> list[tuple[str, list[Row]]]:
-    """Divide the rows that a plot is about by what has panels of its own; name the parts."""
+    """Divide the rows of a plot by the column that has panels of its own; name the parts."""
     rows = [row for row in rows if all(row.get(name) is not None for name in _needed(plot))]
     each = plot.each if isinstance(plot, Scatter) else "data"
     values = list(dict.fromkeys(row.get(each) for row in rows))
@@ -82,7 +82,7 @@ def _needed(plot: Plot) -> tuple[str, ...]:
 
 
 def _extra(plot: Plot, rows: Sequence[Row]) -> float:
-    """Return the inches that a panel of many names needs more."""
+    """Return the additional inches of a panel with many names."""
     return max(0.0, 0.35 * len(rows) - _HEIGHT) if isinstance(plot, Bars) and plot.is_flat else 0.0
 
 
@@ -106,7 +106,7 @@ def _lines(axis: Axes, plot: Lines, rows: Sequence[Row]) -> None:
 
 
 def _bars(axis: Axes, plot: Bars, rows: Sequence[Row]) -> None:
-    """Draw a group of bars a row."""
+    """Draw a group of bars for each row."""
     count = 1 if plot.is_stacked else len(plot.heights)
     width = 0.8 / count
     floors = [0.0] * len(rows)
@@ -136,7 +136,7 @@ def _bars(axis: Axes, plot: Bars, rows: Sequence[Row]) -> None:
 
 
 def _scatter(axis: Axes, plot: Scatter, rows: Sequence[Row]) -> None:
-    """Draw a point a row; some are joined. What is sometimes wrong is grey, and says how often."""
+    """Draw a point for each row; some are joined. Variants that are at times stale are grey."""
     pairs = [(row[plot.x], row[plot.y]) for row in rows]
     is_joined = [re.match(plot.curve, row["variant"]) is not None for row in rows]
     curve = [pair for pair, joined in zip(pairs, is_joined, strict=True) if joined]
@@ -158,7 +158,7 @@ def _scatter(axis: Axes, plot: Scatter, rows: Sequence[Row]) -> None:
 
 
 def _course(axis: Axes, plot: Course, rows: Sequence[Row]) -> None:
-    """Draw what was read over time."""
+    """Draw samples over time."""
     for row in rows:
         axis.plot(*zip(*row[plot.samples], strict=True), label=str(row["variant"]))
     axis.set_xlabel("seconds")

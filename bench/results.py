@@ -1,4 +1,4 @@
-"""Results: JSON with all that is needed to read them, and tables for the screen."""
+"""Results: JSON with all data needed to interpret them, and tables for the screen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from bench.benchmark import Row
 
 FORMAT = 1
-"""Of the JSON; another number if a reader would have to know."""
+"""Version of the JSON format; it changes when readers have to change."""
 
 _PACKAGES = ("nearcast", "numpy", "numba", "shapely", "pyarrow", "pyspark", "grpcio", "uvloop", "psycopg")
 _AUDIT = ("lists_audited", "mismatches")
@@ -25,24 +25,24 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(slots=True)
 class Result:
-    """What one experiment has shown.
+    """Results of one experiment.
 
     Parameters
     ----------
     experiment, source, what
         Its name, the paper and figure, and a line.
     parameters
-        Those that all points begin with; rows name what differs.
+        Base parameters of all points; rows have the differences.
     metrics
         Columns that are shown, with their units.
     labels
-        Columns of what is varied, and of what it was measured on.
+        Columns of the varied parameters and of the data.
     rows
-        A row a variant and point, with all columns that were measured.
+        A row for each variant and point, with all measured columns.
     took_s
-        How long all of it took.
+        Seconds of the whole experiment.
     error
-        Why there are no rows.
+        Reason for which there are no rows.
     """
 
     experiment: str
@@ -57,22 +57,22 @@ class Result:
 
     @property
     def lists(self) -> int:
-        """How many lists were audited."""
+        """Return the number of audited results."""
         return sum(row["lists_audited"] for row in self.rows)
 
     @property
     def mismatches(self) -> int:
-        """How many of them were wrong."""
+        """Return the number of wrong ones among them."""
         return sum(row["mismatches"] for row in self.rows)
 
     @property
     def failures(self) -> list[str]:
-        """What makes the run a failure, besides mismatches: rows say so."""
+        """Return the failures of the run, other than mismatches, that rows or the run report."""
         found = [row["failure"] for row in self.rows if row.get("failure")]
         return [*found, *([self.error] if self.error else [])]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it ready for JSON."""
+        """Return the result as JSON values."""
         return {
             "experiment": self.experiment,
             "source": self.source,
@@ -88,7 +88,7 @@ class Result:
         }
 
     def table(self) -> list[str]:
-        """Return the rows as lines: variants, what is varied, metrics."""
+        """Return the rows as lines: variants, varied parameters, metrics."""
         known = ["variant", *self.labels, "skipped", *self.metrics, *_AUDIT]
         columns = [name for name in dict.fromkeys(known) if any(name in row for row in self.rows)]
         table = [columns, *([str(row.get(name, "")) for name in columns] for row in self.rows)]
@@ -114,7 +114,7 @@ def write(path: Path, results: Sequence[Result], command: Sequence[str]) -> None
 
 
 def machine() -> dict[str, Any]:
-    """Say what a run runs on."""
+    """Return a description of the machine."""
     return {
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)),

@@ -1,4 +1,4 @@
-"""Runs experiments: trial, size that the time allows, measurement, repetition, audit."""
+"""Run experiments: trial, size that the time allows, measurement, repetition, audit."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Runner:
     Parameters
     ----------
     progress
-        Is told how far it is.
+        Function that receives the progress.
     settings
-        Values of parameters; those that a suite does not have are not its affair.
+        Values of parameters; a suite ignores those of parameters that it does not have.
     variants
-        The only ones that are measured; all by default.
+        The only variants that are measured; all by default.
     is_reduced
-        Whether sizes are such that an experiment takes some minutes.
+        Whether to use sizes with which an experiment takes some minutes.
     repeat
-        How often each point is measured; rows have medians then.
+        Number of measurements of each point; rows then have medians.
     """
 
     progress: Progress
@@ -52,14 +52,14 @@ class Runner:
     repeat: int = 1
 
     def measurable(self, chosen: Sequence[Named]) -> list[Named]:
-        """Check all settings before anything is measured; leave out experiments without a point.
+        """Check all settings before all measurements; leave out experiments without a point.
 
         Raises
         ------
         ParameterError
             If a value is outside its limits.
         BenchError
-            If a variant is not known, or no experiment compares it.
+            If a variant is unknown, or no experiment compares it.
         """
         known = {name: None for one in chosen for name in benchmark_of(one).VARIANTS}
         for name in self.variants:
@@ -77,7 +77,7 @@ class Runner:
         return found
 
     def plan(self, named: Named) -> tuple[BenchParameters, list[Point]]:
-        """Return the parameters that all points begin with, and the points.
+        """Return the base parameters of all points, and the points.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Runner:
     def _settled(
         self, suite: Suite, experiment: Experiment
     ) -> tuple[BenchParameters, Sweep, dict[str, Sequence[Any]]]:
-        """Return the parameters, what is varied, and which parameters have several values besides."""
+        """Return the parameters, the sweep, and the other parameters that have several values."""
         fields = suite.parameters.model_fields
         chosen = {**suite.reduced, **experiment.reduced} if self.is_reduced else {}
         chosen |= {name: values for name, values in self.settings.items() if name in fields}
@@ -186,7 +186,7 @@ def affordable(benchmark: Benchmark[P], variant: str, parameters: P) -> P:
         return parameters
     _compiled.add((type(benchmark), variant))
     estimate = benchmark.trial(variant, parameters)
-    if is_first and estimate is not None:  # it has compiled
+    if is_first and estimate is not None:  # the first trial compiled kernels
         estimate = benchmark.trial(variant, parameters)
     if estimate is None:
         return parameters
@@ -213,7 +213,7 @@ def _median(rows: Sequence[Row]) -> Row:
 
 
 def _shown(parameters: BenchParameters) -> list[str]:
-    """Return the parameters that every row names: what it was measured on."""
+    """Return the parameters that every row has: those of the data."""
     return [one for one in ("data", "trajectories", "roads") if one in type(parameters).model_fields]
 
 

@@ -1,9 +1,9 @@
-"""How devices move in benchmarks: pieces of real trajectories, begun wherever a device is.
+"""Movement of devices in benchmarks: pieces of real trajectories that start at any position.
 
-A trajectory is a series of offsets in metres, one a second. `roads` are drives through a generated
-city's streets (`simulator.city`); `gps` are taxi traces, straight between fixes. Devices share them, each
-shifted to where it begins and turned by a multiple of 90 degrees. So a million devices move as vehicles
-do, without a road map of a continent; what is lost is that places lie beside roads.
+A trajectory is a series of offsets in metres, one a second. `roads` are drives through a generated city's
+streets (`simulator.city`); `gps` are taxi traces, straight between fixes. Devices share them, each
+shifted to its first position and turned by a multiple of 90 degrees. So a million devices move as
+vehicles do, without a road map of a continent; but places no longer lie beside roads.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from safe_region.frame import Area, Frame
 
 JOURNEYS = 2_000
 STILL_M: Floats = np.zeros((1, 2, 2))
-"""Nobody moves."""
+"""Offsets without movement."""
 _TAXIS = "traj/porto_taxi_1000.parquet"
 _PORTO = Area(-8.8, 41.0, -8.3, 41.4)
 
 
 class Trajectories:
-    """Where devices are at each second.
+    """Positions of devices at each second.
 
     Parameters
     ----------
     offsets_m
         Shape (trajectories, seconds + 1, 2); the first offset of each is zero.
     x_m, y_m
-        Where devices begin.
+        First positions of devices.
     """
 
     def __init__(self, offsets_m: Floats, x_m: Floats, y_m: Floats, chance: np.random.Generator) -> None:
@@ -67,7 +67,7 @@ class Trajectories:
         return np.ascontiguousarray(positions[:, 0]), np.ascontiguousarray(positions[:, 1])
 
     def positions(self, handles: Ints, second: int) -> Positions:
-        """Return where some devices are (handle i + 1 is device i), and how they came there."""
+        """Return the positions of some devices (handle i + 1 is device i), and their last movements."""
         before = self.at(max(0, second - 1))
         x_m, y_m = self.at(second)
         rows = handles - 1
@@ -84,7 +84,7 @@ def offsets(trajectories: str, seconds: int, seed: int) -> Floats:
     Raises
     ------
     BenchError
-        If a file is not there, or no taxi trip lasts long enough.
+        If a file does not exist, or no taxi trip lasts long enough.
     """
     return _gps_offsets(seconds) if trajectories == "gps" else _road_offsets(seconds, seed)
 
@@ -123,6 +123,6 @@ def _gps_offsets(seconds: int) -> Floats:
 
 
 def _from_start(positions: Floats) -> Floats:
-    """Make positions offsets of the first of each trajectory."""
+    """Subtract the first position of each trajectory."""
     found: Floats = positions - positions[:, :1]
     return found

@@ -71,7 +71,7 @@ class FeedFiles:
             away.rename(folder)
 
     def write_batch(self, number: int, batch: int) -> bool:
-        """Write a file with messages of the batch of a number; return whether there were any left."""
+        """Write the file of a batch by its number; return whether any messages were left for it."""
         parameters = self.workload.parameters
         end = parameters.window + parameters.messages
         start = parameters.window + number * batch

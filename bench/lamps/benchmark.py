@@ -78,10 +78,7 @@ class LampsBenchmark(Benchmark[LampsParameters]):
         return partial(_seconds, VARIANTS[variant], lamps, small, parameters.objects)
 
     def smaller(self, variant: str, parameters: LampsParameters) -> LampsParameters | None:
-        """Return half as many subscriptions and objects; None if there are too few.
-
-        With half as many objects, a subscription costs more unless the variant scans.
-        """
+        """Return parameters with half as many subscriptions and objects; None if there are too few."""
         del variant
         if parameters.subscriptions <= 2 * TRIAL:
             return None

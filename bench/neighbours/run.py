@@ -58,7 +58,7 @@ class ActsBenchmark(Benchmark[NeighboursParameters]):
         chosen(parameters.acts)
 
     def measure(self, variant: str, parameters: NeighboursParameters) -> list[Row]:
-        """Measure acts and nothing in turn; return a row an act, which is its variant."""
+        """Measure trials with and without acts in turn; return a row for each act, as its variant."""
         del variant
         worlds: dict[World, list[NamedAct]] = defaultdict(list)
         for act in chosen(parameters.acts):

@@ -1,1 +1,1 @@
-"""What one would write, or take, in place of our indexes: dicts, shapely, PostgreSQL, posting lists."""
+"""Structures that one could use in place of our indexes: dicts, shapely, PostgreSQL, posting lists."""

@@ -2,7 +2,7 @@
 
 `store` commits rows, one batch after the other. `server` is the server without its transport: planning,
 group commit, engine and sessions, with publishers that each wait for their response. Half of the objects
-are published before, so that the reaches of subscriptions are not infinite; no stream takes the deltas of
+are published before, so that subscriptions reach no farther than usual; no stream takes the deltas of
 devices.
 """
 

@@ -1,1 +1,1 @@
-"""A server process under load, beside a bare grpc.aio echo server in the same run."""
+"""Measure a server process under load, and in the same run a bare grpc.aio echo server."""

@@ -1,4 +1,4 @@
-"""A stream for each device: rates and latencies beside an echo server, memory, a stalled device."""
+"""Measure a stream for each device: rates, latencies, memory, an echo server, a stalled device."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bench.server.processes import Process, files_max
 from bench.server.workload import AttachRequest, Workload
 
 LATENCY_PER_S = 1_000.0
-"""Reports, and deltas of published objects, a second while latencies are measured."""
+"""Rate of reports, and of deltas of published objects, while latencies are measured."""
 _ATTACH_S = 120.0
 _VICTIM = 0
 _VICTIM_PER_S = 40.0
 _VICTIM_BYTES = 12_000
-"""Of the objects published for the device that stalls: far more than its stream takes unread."""
+"""Payload of the objects published for the stalled device: far more than its stream buffers unread."""
 _FANOUT_PER_S = 100.0
-"""Objects a second while is found how many devices one concerns."""
+"""Objects a second while the number of deltas for an object is measured."""
 PING = AttachRequest(ping={"number": 1}).SerializeToString()
 
 
 class Connections:
-    """Lines of as many devices, and as many to the echo server.
+    """Streams of all devices, and as many to the echo server.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class Connections:
     server, echo
         Both processes.
     seconds, rounds
-        Length of a measurement; how often each of the two is measured, in turn.
+        Length of a measurement; number of measurements of each process, in turn.
     connections
-        How many they share; None for one each.
+        Number of connections that the streams share; None for one each.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Connections:
         self._echo = echo
         self._seconds = seconds
         self._rounds = rounds
-        self._stalled_runs = 2 * rounds - 1  # an odd number, for which the median is one of them
+        self._stalled_runs = 2 * rounds - 1  # an odd number, so that the median is one of them
         self._connections = connections
 
     async def measure(self, progress: Progress) -> Row:
-        """Return the row."""
+        """Measure all; return the row."""
         workload, devices = self._workload, self._workload.devices
         stage = f"{devices} streams on {self._connections or devices} connections"
         steps = 6 + 2 * self._stalled_runs
@@ -76,7 +76,7 @@ class Connections:
             row: Row = {"devices": devices, "rss_mb": round(self._server.rss_bytes() / 1e6, 1)}
             row["own_mb"] = round(self._server.own_bytes() / 1e6, 1)
             row["kb_per_device"] = round((self._server.rss_bytes() - before) / 1e3 / devices, 1)
-            # Latencies first: a load generator that closes thousands of other connections is late itself.
+            # Latencies first: a load generator that closes thousands of other connections is itself late.
             reports = workload.rounds()
             speakers = lines[: workload.reporting]
             found = await paced(speakers, reports, LATENCY_PER_S, self._seconds)
@@ -103,7 +103,7 @@ class Connections:
         return row
 
     async def _beside_echo(self, name: str, lines: list[Channel], messages: list[list[bytes]]) -> Row:
-        """Measure an exchange and that of the echo server with the same sizes, in turn."""
+        """Measure an exchange on the server and one of the same sizes on the echo server, in turn."""
         count = len(lines)
         if self._connections is None:
             count = min(count, files_max() - count)
@@ -129,13 +129,13 @@ class Connections:
         }
 
     async def _at_home(self, lines: list[Channel]) -> None:
-        """Let every device report from where it began."""
+        """Let every device report from its first position."""
         await answered(
             lines, lambda line: self._workload.report(line.number, 0).SerializeToString(), _ATTACH_S
         )
 
     async def _publishers(self, stack: AsyncExitStack) -> list[Channel]:
-        """Return a publisher, and one for the device that stalls."""
+        """Return a stream of a publisher, and one that publishes for the stalled device."""
         lines = await stack.enter_async_context(opened(2, self._server.address, ways.PUBLISH))
         for line in lines:
             await line.start()
@@ -148,7 +148,7 @@ class Connections:
         return publish
 
     async def _pace(self, lines: list[Channel], publisher: Channel) -> tuple[float, float]:
-        """Find how many objects a second make the deltas that are wanted."""
+        """Find the number of objects a second that cause the required rate of deltas."""
         per_s = _FANOUT_PER_S
         for _ in range(2):
             found = await pushes(lines, self._publish(publisher), per_s, max(1.0, self._seconds / 2))
@@ -158,7 +158,7 @@ class Connections:
     async def _stalled(
         self, lines: list[Channel], publisher: Channel, per_s: float, done: Callable[[int], None]
     ) -> Row:
-        """Compare the others' latency while one device reads and while it does not."""
+        """Compare the latency of other devices while one device reads and while it does not."""
         p99: dict[bool, list[float]] = {False: [], True: []}
         victim = lines[_VICTIM]
         for run in range(2 * self._stalled_runs):
@@ -183,7 +183,7 @@ class Connections:
 
     @asynccontextmanager
     async def _flooded(self, annoyer: Channel) -> AsyncIterator[None]:
-        """Publish large objects for the device that stalls, whether it reads or not."""
+        """Publish large objects for the stalled device, whether it reads or not."""
         ended = asyncio.Event()
 
         async def flood() -> None:
@@ -201,13 +201,13 @@ class Connections:
 
 
 async def _receive_echo(line: Channel) -> None:
-    """Connect and exchange a message: thousands of calls that begin at once are cancelled."""
+    """Connect and exchange a message: thousands of calls that start at once are cancelled."""
     await line.start()
     await answered([line], lambda _: PING, _ATTACH_S)
 
 
 async def attach(lines: list[Channel], workload: Workload) -> None:
-    """Say hello and subscribe on every line; wait for a welcome and a delta on each."""
+    """Send a hello and a subscription on every stream; wait for a welcome and a delta on each."""
     received = Awaited()
     both = [0] * len(lines)
     complete = [asyncio.Event() for _ in lines]
@@ -230,7 +230,7 @@ async def attach(lines: list[Channel], workload: Workload) -> None:
 
 
 async def answered(lines: list[Channel], message: Callable[[Channel], bytes], within_s: float) -> None:
-    """Say something on every line and wait for as many answers."""
+    """Send a message on every stream and wait for as many responses."""
     received = Awaited()
 
     def on_message(_number: int, _message: bytes) -> tuple[bytes, ...]:

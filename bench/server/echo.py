@@ -1,6 +1,6 @@
-"""A bare grpc.aio server that answers every message with one of a given size: the most one could get.
+"""A bare grpc.aio server that answers every message with one of a given size: an upper bound of rates.
 
-It decodes nothing, looks nothing up and keeps nothing. `python -m bench.server.echo` prints its port.
+It decodes nothing, looks nothing up and stores nothing. `python -m bench.server.echo` prints its port.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import uvloop
 
 METHOD = "/bench.Echo/Echo"
 REPLY_BYTES = "reply-bytes"
-"""Metadata: size of every answer; without it the message itself comes back."""
+"""Metadata: size of every response; without it the message itself is returned."""
 READY = "echoing on "
 
 

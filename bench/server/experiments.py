@@ -1,4 +1,4 @@
-"""A server process under load, as data."""
+"""Experiments with a server process under load, as data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pydantic import Field
 from bench import experiment as e
 
 SINGLE = ("connections", "shared")
-"""Variants in which each device has a stream of its own."""
+"""Variants in which each device has its own stream."""
 
 
 class LoadParameters(e.TopKParameters):
-    """What suites have that put servers under load."""
+    """Parameters of the suites that put servers under load."""
 
     devices: int = e.count(1_000, "Attached to each server.", least=4, most=1_000_000)
     objects: int = e.count(100_000, "How many are there.")

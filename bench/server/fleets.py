@@ -1,4 +1,4 @@
-"""Fleet streams: many devices on few connections, many entries in a message."""
+"""Measure fleet streams: many devices on few connections, many entries in a message."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ ENTRIES = 64
 """Entries in a message."""
 _WINDOW_MAX = 4096
 _FLOOD = 4
-"""A flood lasts so many times as long as other measurements: at its end a report of each device waits,
-and to answer those of ten thousand takes a second."""
+"""A flood lasts this many times as long as other measurements: at its end a report of each device is
+pending, and to answer those of ten thousand devices takes a second."""
 _ATTACH_S = 120.0
 
 
 class Fleets:
-    """Some fleet streams that share the devices.
+    """Fleet streams that share the devices.
 
     Parameters
     ----------
     workload
         The messages.
     server
-        Who answers.
+        The measured server.
     seconds, rounds
-        Length of a measurement, and how many there are.
+        Length and number of measurements.
     metadata
-        Who the streams are of.
+        Metadata of the streams.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Fleets:
         self._groups = [list(range(one, workload.devices, STREAMS)) for one in range(STREAMS)]
 
     async def measure(self, progress: Progress) -> Row:
-        """Return the row."""
+        """Measure all; return the row."""
         devices = self._workload.devices
         stage = f"fleet of {devices}"
         steps = 2 * self._rounds + 1
@@ -70,7 +70,7 @@ class Fleets:
             row["own_mb"] = round(self._server.own_bytes() / 1e6, 1)
             row["kb_per_device"] = round((self._server.rss_bytes() - before) / 1e3 / devices, 1)
             reports = [self._reports(group, entries) for group in self._groups]
-            # No device has two reports under way: every one is answered.
+            # A device never has two pending reports: every report is answered.
             window = min(_WINDOW_MAX, len(self._groups[-1]) - len(self._groups[-1]) % entries)
             anchored = []
             for number in range(self._rounds):
@@ -92,7 +92,7 @@ class Fleets:
         return row | await self._audit()
 
     async def reanchors(self) -> Rate:
-        """Attach all devices on streams of their own, and measure how many reports are answered."""
+        """Attach all devices on new streams, and measure the rate of answered reports."""
         entries = min(ENTRIES, len(self._groups[-1]))
         window = min(_WINDOW_MAX, len(self._groups[-1]) - len(self._groups[-1]) % entries)
         reports = [self._reports(group, entries) for group in self._groups]
@@ -102,7 +102,7 @@ class Fleets:
             return await windowed(lines, reports, entries, window, self._server, self._seconds)
 
     async def _audit(self) -> Row:
-        """Attach some of the devices anew, on connections of their own, and look at their lists."""
+        """Attach some of the devices again, each on its own connection, and audit their results."""
         count = min(AUDITED, self._workload.devices)
         async with opened(count, self._server.address, ways.ATTACH) as lines:
             listeners = Listeners(self._workload, lines)
@@ -110,7 +110,7 @@ class Fleets:
             return await listeners.audit()
 
     def _reports(self, group: list[int], entries: int) -> list[bytes]:
-        """Return a round of reports of a stream's devices, so many devices in each message."""
+        """Return a round of reports of a stream's devices, with `entries` devices in each message."""
         full = len(group) - len(group) % entries
         return [
             self._message([(one, self._workload.report(one, corner)) for one in group[i : i + entries]])
@@ -127,7 +127,7 @@ class Fleets:
         ).SerializeToString()
 
     async def _attach(self, lines: list[Channel]) -> None:
-        """Say hello and subscribe for all devices; wait for a welcome and a delta of each."""
+        """Send hello and subscribe for all devices; wait for a welcome and a delta of each."""
         received = Awaited()
 
         def on_message(_number: int, message: bytes) -> tuple[bytes, ...]:

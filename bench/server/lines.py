@@ -1,8 +1,8 @@
-"""Raw gRPC streams: bytes out, bytes in. The load generator decodes nothing that it need not.
+"""Raw gRPC streams: bytes out, bytes in. The load generator decodes as little as possible.
 
-A line is one stream, on a connection of its own or on one that many share, with one task that reads. What
-arrives goes to `on_message`, which the measurement at hand sets; what that returns is written, so that an
-exchange costs two awaits.
+A line is one stream, on its own connection or on a shared one, with one task that reads. It passes each
+message to `on_message`, which the current measurement sets, and writes the messages that this function
+returns, so that an exchange costs two awaits.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", -1),
 )
 _OPENING = 200
-"""Connections that are made at once: below the backlog of a listening socket."""
+"""Connections that are opened at once: below the backlog of a listening socket."""
 
 
 def silent(_line: int, _message: bytes) -> Sequence[bytes]:
-    """OnMessage a message and say nothing."""
+    """Ignore a message and send nothing."""
     return ()
 
 
@@ -47,7 +47,7 @@ def _varint(sequence: int) -> bytes:
 
 _PLACEHOLDER = _varint(SEQUENCE - 2**34)
 _SEQUENCES = itertools.count(1)
-"""Of reports: one for all lines, as a device may be on one today and on another tomorrow."""
+"""Sequences of reports: common to all lines, as a device may change its line."""
 
 
 class Channel:
@@ -56,11 +56,11 @@ class Channel:
     Parameters
     ----------
     number
-        Which of many it is.
+        Number of the stream.
     channel, method
-        Where it leads.
+        Connection and method of the call.
     metadata
-        Of the call.
+        Metadata of the call.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Channel:
         self.number = number
         self.on_message: OnMessage = silent
         self.tape: list[bytes] | None = None
-        """What was heard, if it is to be audited."""
+        """Received messages, if they are audited."""
         self.channel = channel
         self._method = method
         self._metadata = metadata
@@ -84,13 +84,13 @@ class Channel:
         self._reads.set()
 
     async def start(self) -> None:
-        """Connect, then begin to read. Thousands that connected at once would overrun the listener."""
+        """Connect, then start to read. Thousands that connected at once would overrun the listener."""
         await self.channel.channel_ready()
         self._call = self.channel.stream_stream(self._method)(metadata=self._metadata)
         self._reading = asyncio.create_task(self._read())
 
     def stall(self, *, stalled: bool) -> None:
-        """Cease to read what comes, or go on."""
+        """Stop reading messages, or resume."""
         (self._reads.clear if stalled else self._reads.set)()
 
     async def send(self, message: bytes) -> None:
@@ -120,14 +120,14 @@ class Channel:
                 await self.send(answer)
 
     def end(self) -> None:
-        """End the stream. Its connection, which may be that of others too, stays."""
+        """End the stream. Its connection, which other streams may share, stays open."""
         if self._reading is not None:
             self._reading.cancel()
             self._call.cancel()
 
 
 def connection(address: str) -> grpc.aio.Channel:
-    """Return a connection that is no other channel's."""
+    """Return a channel that shares its connection with no other channel."""
     return grpc.aio.insecure_channel(address, options=_OPTIONS)
 
 
@@ -139,9 +139,9 @@ async def opened(
     metadata: Metadata | Callable[[int], Metadata] = (),
     connections: int | None = None,
 ) -> AsyncIterator[list[Channel]]:
-    """Open lines, each on a connection of its own or on so many; close them when the block ends.
+    """Open streams, each on its own connection or on shared ones; close them when the block ends.
 
-    Metadata may be another line's another.
+    `metadata` may be a function of the stream's number.
     """
     shared = count if connections is None else min(count, connections)
     channels = [connection(address) for _ in range(shared)]
@@ -159,17 +159,17 @@ async def opened(
     finally:
         for line in lines:
             line.end()
-        channels = list({line.channel for line in lines})  # some may be others than in the beginning
+        channels = list({line.channel for line in lines})  # some may have been replaced
         for start in range(0, len(channels), _OPENING):
             await asyncio.gather(*(channel.close() for channel in channels[start : start + _OPENING]))
-        # Closed channels are cycles and keep their sockets until they are collected.
+        # Closed channels are in reference cycles and keep their sockets until they are collected.
         lines.clear()
         channels.clear()
         gc.collect()
 
 
 async def in_chunks(lines: Iterable[Channel], act: Callable[[Channel], Any]) -> None:
-    """Do the same on all lines, some at a time."""
+    """Do the same on all lines, a limited number at a time."""
     room = asyncio.Semaphore(_OPENING)
 
     async def one(line: Channel) -> None:
@@ -180,7 +180,7 @@ async def in_chunks(lines: Iterable[Channel], act: Callable[[Channel], Any]) -> 
 
 
 class Awaited:
-    """Counts what is heard, and lets one wait for a number of it."""
+    """A counter of received messages on which a caller can wait for a number."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -188,13 +188,13 @@ class Awaited:
         self._reached = asyncio.Event()
 
     def add(self, count: int) -> None:
-        """Note that so many more were heard."""
+        """Add to the count of received messages."""
         self.count += count
         if self.count >= self._wanted:
             self._reached.set()
 
     async def reach(self, wanted: int, within_s: float) -> bool:
-        """Wait until the count is so large; return whether it became."""
+        """Wait until the count reaches a number; return whether it did in time."""
         self._wanted = wanted
         if self.count < wanted:
             self._reached.clear()
@@ -204,7 +204,7 @@ class Awaited:
 
 
 def entry_count(message: bytes) -> int:
-    """Return how many entries an AttachFleetResponse has, without decoding them."""
+    """Return the number of entries of an AttachFleetResponse, without decoding them."""
     place, count = 0, 0
     while place < len(message):
         place += 1  # the tag

@@ -1,4 +1,4 @@
-"""A sample of devices whose messages are kept, and audited: what they show against the oracle."""
+"""Record the messages of a sample of devices, and compare their results with the oracle."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ANSWER_S = 20.0
 
 
 class Listeners:
-    """A sample of lines with tapes.
+    """A sample of lines whose messages are recorded.
 
     Parameters
     ----------
     workload
-        Who asked for what.
+        The subscriptions of the devices.
     lines
-        All devices' lines.
+        Lines of all devices.
     """
 
     def __init__(self, workload: Workload, lines: Sequence[Channel]) -> None:
@@ -41,7 +41,7 @@ class Listeners:
             line.tape = []
 
     async def audit(self) -> Row:
-        """Let the sample report, and compare, when nothing is left of what was pushed."""
+        """Let the sample report, and compare it; all pushed objects must have expired."""
         received = Awaited()
         speakers = [line for line in self._lines if line.number < self._workload.reporting]
 
@@ -70,12 +70,12 @@ class Listeners:
 
 
 async def expired() -> None:
-    """Wait until nothing is left of what was pushed."""
+    """Wait until all pushed objects have expired."""
     await asyncio.sleep(PUSHED_TTL_MS / 1000.0 + 1.0)
 
 
 def _deltas(tape: Sequence[bytes]) -> Iterator[tuple[Delta, dict[int, Buffered]]]:
-    """Yield each delta, and what the device holds then; what has expired is still there."""
+    """Yield each delta, and the objects that the device then holds, including expired ones."""
     held: dict[int, Buffered] = {}
     version = 0
     for message in tape:
@@ -97,7 +97,7 @@ def _deltas(tape: Sequence[bytes]) -> Iterator[tuple[Delta, dict[int, Buffered]]
 
 
 def _shown(tape: Sequence[bytes], k: int, point: Point) -> list[int] | None:
-    """Return what a device shows of its top-k subscription, None if it knows that this is not exact."""
+    """Return the top-k result that a device shows, None if it knows that it is not exact."""
     region = AnchoredRegion(k)
     now_ms = 0
     for delta, held in _deltas(tape):
@@ -111,7 +111,7 @@ def _shown(tape: Sequence[bytes], k: int, point: Point) -> list[int] | None:
 
 
 def _held(tape: Sequence[bytes]) -> set[int]:
-    """Return what a device holds of its boolean subscription, when nothing is left of what was pushed."""
+    """Return the objects that a device holds for its boolean subscription and that have not expired."""
     held: dict[int, Buffered] = {}
     for _, held in _deltas(tape):  # noqa: B007 - the last
         pass

@@ -1,4 +1,4 @@
-"""The event loop of all measurements: gRPC's poller goes on telling the first one what happens."""
+"""Run all measurements on one event loop: gRPC's poller keeps notifying the first loop."""
 
 from __future__ import annotations
 

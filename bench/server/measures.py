@@ -1,4 +1,4 @@
-"""What is measured on lines: how many messages a second, and how long one takes."""
+"""Measure rates and latencies of messages on lines."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bench.server.processes import Process
 from bench.server.workload import sent_ns
 
 _SETTLE_S = 0.7
-"""Before a rate is measured: until everybody has a message under way."""
+"""Seconds before a rate is measured, until every line has a pending message."""
 _TICK_S = 0.005
-"""How often a paced load sends what is due."""
+"""Seconds between two sends of a paced load."""
 _AFTER_S = 1.0
-"""What is still under way may arrive so much later."""
+"""Seconds in which pending messages may still arrive."""
 _QUIET_S = 10.0
-"""Nobody is waited for longer once a rate is measured."""
+"""Maximum seconds of waiting for pending messages after a rate was measured."""
 
 
 @dataclass(slots=True)
 class Rate:
-    """Messages a second, and what one costs the server."""
+    """Messages a second, and the CPU time and mean size of a message."""
 
     per_s: float
     cpu_us: float
@@ -37,7 +37,7 @@ class Rate:
 
 @dataclass(slots=True)
 class Latencies:
-    """How long each message took."""
+    """Latency of each message."""
 
     ns: list[int] = field(default_factory=list)
     seconds: float = 1.0
@@ -53,7 +53,7 @@ class Latencies:
 
 
 class _Tally:
-    """What is heard while a rate is measured."""
+    """Counts of received messages while a rate is measured."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -67,7 +67,10 @@ class _Tally:
         seconds: float,
         is_quiet: Callable[[], bool],
     ) -> Rate:
-        """Measure once everybody is busy; then let what is under way arrive, and the lines be silent."""
+        """Measure the rate once every line is busy.
+
+        Then let pending messages arrive, and the lines ignore further ones.
+        """
         await asyncio.sleep(_SETTLE_S)
         began, cpu = time.perf_counter(), process.cpu_s()
         first, first_bytes = self.count, self.size_bytes
@@ -87,14 +90,14 @@ class _Tally:
 async def closed_loop(
     lines: Sequence[Channel], messages: Sequence[Sequence[bytes]], process: Process, seconds: float
 ) -> Rate:
-    """Let every line say its next message as soon as the last is answered.
+    """Let every line send its next message as soon as the last one is answered.
 
     Parameters
     ----------
     messages
-        Of each line, said again and again.
+        Messages of each line, sent repeatedly.
     process
-        Who answers.
+        The measured server.
     """
     tally = _Tally()
     places = [0] * len(lines)
@@ -118,7 +121,7 @@ async def closed_loop(
 async def paced(
     lines: Sequence[Channel], messages: Sequence[Sequence[bytes]], per_s: float, seconds: float
 ) -> Latencies:
-    """Let random lines speak at a given rate; tell how long the answers take."""
+    """Let random lines send at a given rate; return the latencies of the responses."""
     sent_ns: list[int] = [0] * len(lines)
     found = Latencies(seconds=seconds)
     turns = [0] * len(lines)
@@ -155,12 +158,12 @@ async def pushes(
     *,
     without: frozenset[int] = frozenset(),
 ) -> Latencies:
-    """Publish stamped objects at a pace; tell how long each takes to each device.
+    """Publish stamped objects at a rate; return the latency of each to each device.
 
     Parameters
     ----------
     publish
-        Publishes so many.
+        Publishes a number of objects.
     without
         Devices that do not count.
     """
@@ -183,7 +186,7 @@ async def pushes(
 
 
 async def at_pace(send: Callable[[int], Awaitable[None]], per_s: float, seconds: float) -> None:
-    """Send so many a second, what is due at once together."""
+    """Send `per_s` messages a second; those that are due at once are sent together."""
     began = time.perf_counter()
     sent = 0
     while (passed := time.perf_counter() - began) < seconds:
@@ -205,12 +208,12 @@ async def windowed(
     process: Process,
     seconds: float,
 ) -> Rate:
-    """Keep a window of entries under way on every fleet stream; count those that are answered.
+    """Keep a window of pending entries on every fleet stream; count the answered entries.
 
     Parameters
     ----------
     messages
-        Of each stream, in turn; `entries` entries in each.
+        Messages of each stream, in turn, with `entries` entries in each.
     """
     tally = _Tally()
     open_entries = [0] * len(lines)
@@ -235,7 +238,7 @@ async def windowed(
     for line in lines:
         line.on_message = on_message
     for line in lines:
-        # One message each: the first answer fills the window, so that nobody else writes on the line.
+        # One message each: the first response fills the window, so that only one task writes on the line.
         open_entries[line.number] = entries
         await line.send(messages[line.number][0])
     return await tally.rate(lines, process, seconds, lambda: max(open_entries) <= 0)
@@ -248,12 +251,12 @@ async def flooded(
     entries: int,
     seconds: float,
 ) -> tuple[float, float]:
-    """Say all that the streams take; then ask each for a pong, which is behind all of it.
+    """Send as much as the streams accept; then request a pong from each, which comes after all of it.
 
     Returns
     -------
     tuple
-        Entries accepted a second until the last pong, and the share of them that was answered by deltas.
+        Entries accepted a second until the last pong, and the share of them that deltas answered.
     """
     received = 0
     last_received = asyncio.Event()
@@ -292,5 +295,5 @@ async def flooded(
 
 
 PONG_NUMBER = 2**40 + 7
-"""A number that a message ends with only if it is the pong that was asked for."""
+"""A number that ends a message only if the message is the requested pong."""
 _PONG = bytes([0x87, 0x80, 0x80, 0x80, 0x80, 0x20])

@@ -1,4 +1,4 @@
-"""What metrics cost: two servers with the same load, of which one is scraped, measured in turn."""
+"""Measure the cost of metrics: two servers with the same load in turn, one of which is scraped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bench.server.setup import published, serving
 from bench.server.workload import Workload
 
 _SCRAPE_S = 1.0
-"""Between two scrapes: fifteen times as often as Prometheus does by default."""
+"""Seconds between two scrapes: fifteen times as often as Prometheus does by default."""
 
 
 async def measure_metrics(workload: Workload, seconds: float, rounds: int, progress: Progress) -> Row:
@@ -52,7 +52,7 @@ async def measure_metrics(workload: Workload, seconds: float, rounds: int, progr
                 await attach(lines, workload)
             async with _scraped(port) as scrapes:
                 for number in range(2 * rounds):
-                    # Each begins as often as the other: the machine may warm up or be slowed down.
+                    # Each starts as often as the other: the machine may warm up or be slowed down.
                     name = ("plain", "metrics", "metrics", "plain")[number % 4]
                     server, lines = servers[name]
                     speakers = lines[: workload.reporting]
@@ -79,7 +79,7 @@ async def measure_metrics(workload: Workload, seconds: float, rounds: int, progr
 
 @asynccontextmanager
 async def _scraped(port: int) -> AsyncIterator[list[int]]:
-    """Scrape until the block ends; yield the sizes of what was told."""
+    """Scrape until the block ends; yield the sizes of the responses."""
     sizes: list[int] = []
 
     def scrape() -> int:

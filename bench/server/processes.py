@@ -1,4 +1,4 @@
-"""Server processes: started, looked at from outside, stopped."""
+"""Start server processes, measure them from outside, and stop them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from bench.errors import BenchError
 
 _STOP_S = 20.0
 _FILES_SPARE = 200
-"""Open files of a process besides its connections."""
+"""Open files of a process in addition to its connections."""
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Process:
-    """A server that runs as a process of its own.
+    """A server that runs as its own process.
 
     Parameters
     ----------
     pid
-        Its number.
+        Number of the process.
     address
-        Where it listens.
+        Address at which it listens.
     """
 
     def __init__(self, pid: int, address: str) -> None:
@@ -36,21 +36,21 @@ class Process:
         self.address = address
 
     def rss_bytes(self) -> int:
-        """Return how much memory it occupies."""
+        """Return the resident memory of the process."""
         return self._pages()[1] * _PAGE_BYTES
 
     def own_bytes(self) -> int:
-        """Return how much of that is not pages of files, which the system takes back when it is short."""
+        """Return the resident memory without pages of files, which the system can reclaim."""
         _, occupied, of_files, *_ = self._pages()
         return (occupied - of_files) * _PAGE_BYTES
 
     def cpu_s(self) -> float:
-        """Return how long it has computed, all threads together."""
+        """Return the CPU time of the process, all threads together."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """Return whether the process still runs."""
         try:
             state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
@@ -58,7 +58,7 @@ class Process:
         return state != "Z"
 
     def kill(self) -> None:
-        """End it at once, as `kill -9` does."""
+        """Kill the process, as `kill -9` does."""
         os.kill(self.pid, signal.SIGKILL)
 
     def _pages(self) -> list[int]:
@@ -81,18 +81,18 @@ def running(
     arguments
         Module and its arguments.
     ready
-        How the line begins with which it says where it listens.
+        Start of the line in which the process reports its address.
     log
-        Where its messages go.
+        File for its messages.
     command
-        What takes the arguments; by default this Python, which runs a module.
+        Command that takes the arguments; by default this Python, which runs a module.
     folder
-        Where it runs; by default here.
+        Working directory; by default the current one.
 
     Raises
     ------
     BenchError
-        If it ends before it listens.
+        If the process ends before it listens.
     """
     with log.open("w") as messages:
         process = subprocess.Popen(  # noqa: S603 - ours
@@ -117,18 +117,18 @@ def running(
 
 
 def files_max() -> int:
-    """Return how many connections this process may have."""
+    """Return the maximum number of connections of this process."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if hard == resource.RLIM_INFINITY else hard - _FILES_SPARE
 
 
 def require_files(connections: int) -> None:
-    """Let this process and those it starts have so many connections.
+    """Raise the limit of open files of this process and of those that it starts.
 
     Raises
     ------
     BenchError
-        If the system does not allow it.
+        If the system does not allow so many connections.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

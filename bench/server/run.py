@@ -1,13 +1,13 @@
-"""A real server process under load, and a bare echo server beside it.
+"""Measure a real server process under load, and a bare echo server.
 
-The load generator is the process of the command. It sends messages that were written before and looks
-into as few of what arrives as it can, so that the server is what is measured. Both servers run on uvloop
-in processes of their own. They are measured in turn, several times; rows have medians, and ratios to the
-echo server of the same run.
+The load generator is the process of the command. It sends messages that were serialised before and
+decodes as few of the received ones as it can, so that the server is measured and not the generator. Both
+servers run on uvloop in their own processes. They are measured in turn, several times; rows have medians,
+and ratios to the echo server of the same run.
 
-A ping is the cheapest message of the protocol that is answered: it changes no subscription, but
-passes through the same queue as every other command, and its pong comes in order. A report is answered
-by a delta.
+A ping is the cheapest message of the protocol that is answered: it changes no subscription, but passes
+through the same queue as every other command, and its pong comes in order. A report is answered by a
+delta.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _RETRIEVE_S = 30.0
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Python's collector keeps still: the load generator's own stalls are nobody's latency."""
+    """Disable Python's garbage collector: pauses of the load generator must not count as latency."""
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -57,20 +57,20 @@ def _without_collector() -> Iterator[None]:
 
 
 class ServerBenchmark(Benchmark[ServerParameters]):
-    """Devices on connections of their own, shared ones, or fleet streams; storms, metrics, a soak."""
+    """Measure devices on own or shared connections, or fleet streams; storms, metrics, a soak."""
 
     VARIANTS = (*SINGLE, "fleet", "storm-connections", "storm-fleet", "metrics", "soak")
 
     @classmethod
     def check(cls, variant: str, parameters: ServerParameters) -> None:
-        """Require open files for all devices, and boolean subscriptions only where there may be some."""
+        """Require enough open files, and boolean subscriptions only for variants that support them."""
         require_files(parameters.devices)
         if parameters.boolean_share and variant not in SINGLE:
             known = ", ".join(SINGLE)
             raise BenchError(f"variant is {variant!r}, must be one of {known} with a boolean share")
 
     def measure(self, variant: str, parameters: ServerParameters) -> list[Row]:
-        """Measure a server that is started for it."""
+        """Measure a server that is started for this run."""
         workload = self.kept("workload", parameters, lambda: _drawn(parameters))
         self.kept("compiled", parameters.devices, lambda: compile_kernels(workload))
         with _without_collector():
@@ -94,7 +94,7 @@ class ServerBenchmark(Benchmark[ServerParameters]):
             return loop.run(_measured(variant, workload, parameters, (server, echo), progress))
 
     def _beside_retrieval(self, row: Row, parameters: ServerParameters) -> Row:
-        """Compare re-anchors, if they were measured, with what retrieval alone allows."""
+        """Compare re-anchors, if they were measured, with the rate that retrieval alone allows."""
         if "reanchors_per_s" not in row:
             return {}
         wanted = RetrieveParameters(

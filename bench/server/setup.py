@@ -1,4 +1,4 @@
-"""A server that is ready to be measured: its kernels compiled, its objects published."""
+"""Run a server that is ready to be measured: its kernels compiled, its objects published."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.server.workload import PUBLISHED_MAX, Workload
 
 _READY = "serving on "
 _WAITING_MAX = 4
-"""Requests to publish that are under way at once."""
+"""Maximum number of pending requests to publish."""
 _PUBLISH_S = 600.0
 
 
@@ -34,7 +34,7 @@ def serving(
 
 
 def compile_kernels(workload: Workload) -> None:
-    """Run a server that compiles what nobody has yet: the memory which that takes is not later ones'."""
+    """Run a server that compiles missing kernels, so that later ones do not need the memory for it."""
     with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder)):
         pass
 
@@ -45,7 +45,7 @@ async def published(
     progress: Progress,
     metadata: Sequence[tuple[str, str]] = (),
 ) -> float:
-    """Publish all objects in full requests, a few under way; return how many became durable a second."""
+    """Publish all objects in full requests, a few pending at a time; return the objects a second."""
     requests = [request.SerializeToString() for request in workload.requests()]
     answers = Awaited()
     room = asyncio.Semaphore(_WAITING_MAX)

@@ -1,7 +1,7 @@
-"""A long run that shows whether the server's memory stays flat under a mixed load.
+"""Run a mixed load for a long time and check that the server's memory stays flat.
 
-Devices report, acknowledge and ping on connections of their own; some drop their connection at any moment
-and come back; a publisher posts objects that live for seconds. The memory is read now and then.
+Devices report, acknowledge and ping on their own connections; some drop their connection at any moment
+and reconnect; a publisher publishes objects that live for seconds. The memory is sampled at intervals.
 
 The rule: after the warm-up, a fifth of the run in which regions, caches and heaps fill, a straight line
 is fitted to the samples. The run fails if the line rises, until the end of the run, by more than the
@@ -31,7 +31,7 @@ from bench.server.workload import ROUND, AttachRequest, Workload, version_of
 
 WARM_UP_SHARE = 0.2
 RISE_SHARE_MAX = 0.02
-"""Of the mean: heaps of this size move by so much by themselves when what is in them changes."""
+"""Share of the mean: heaps of this size vary by this much when their contents change."""
 _SAMPLES = 300
 _SAMPLE_S_MIN = 0.2
 _REPORTS_PER_S = 300.0
@@ -39,9 +39,9 @@ _PINGS_PER_S = 300.0
 _OBJECTS_PER_S = 200.0
 _RECONNECTS_PER_S = 5.0
 _STEADY_SHARE = 0.5
-"""Of the devices: they never drop their connection, and a sample of them is audited."""
+"""Share of the devices that never drop their connection; a sample of them is audited."""
 _PUBLISH_S = 60.0
-"""What has been said is on disk within this time."""
+"""All sent requests are answered within this time."""
 _ACK_EVERY = 32
 """Deltas between two acks, as devices do."""
 _MB = 1e6
@@ -53,7 +53,7 @@ def rise(samples: list[tuple[float, float]]) -> tuple[float, float, float]:
     Returns
     -------
     tuple
-        By how much it rises, the noise about it, and the mean, all in megabytes.
+        The rise of the line, the noise around it, and the mean, all in megabytes.
     """
     begin = samples[0][0] + WARM_UP_SHARE * (samples[-1][0] - samples[0][0])
     late = np.array([one for one in samples if one[0] >= begin])
@@ -64,7 +64,7 @@ def rise(samples: list[tuple[float, float]]) -> tuple[float, float, float]:
 
 
 def is_flat(risen: float, noise: float, mean: float) -> bool:
-    """Tell whether memory keeps within the rule."""
+    """Return whether memory conforms to the rule."""
     return risen <= max(noise, RISE_SHARE_MAX * mean)
 
 
@@ -76,7 +76,7 @@ class Soak:
     workload
         The messages.
     server
-        What is watched.
+        The process whose memory is sampled.
     """
 
     def __init__(self, workload: Workload, server: Process) -> None:
@@ -91,7 +91,7 @@ class Soak:
         self._published = Awaited()
 
     async def run(self, seconds: float, progress: Progress) -> Row:
-        """Keep all of it going for so long."""
+        """Run the mixed load for a number of seconds; return the row."""
         workload, address = self._workload, self._server.address
         steady = self._steady
         async with (
@@ -145,7 +145,7 @@ class Soak:
         return row | {"seconds": round(seconds)} | self._findings()
 
     def _findings(self) -> Row:
-        """Return how memory went."""
+        """Return the measurements of memory, and the reconnects."""
         risen, noise, mean = rise(self.samples)
         return {
             "devices": self._workload.devices,
@@ -162,7 +162,7 @@ class Soak:
         if version <= self._versions[number]:
             return ()
         self._versions[number] = version
-        # Those that stay are spoken for by the pace of reports; two must not write on one line at once.
+        # The paced reports ack for steady devices; two tasks must not write on one line at once.
         if number < self._steady or version % _ACK_EVERY:
             return ()
         return (_ack(version),)
@@ -172,7 +172,7 @@ class Soak:
         return ()
 
     async def _all_published(self) -> None:
-        """Wait for the answers to all requests: on a slow disk some are seconds behind."""
+        """Wait for the responses to all requests: on a slow disk some are seconds late."""
         if not await self._published.reach(self._requests, _PUBLISH_S):
             missing = self._requests - self._published.count
             raise BenchError(f"publish: {missing} of {self._requests} requests were not answered")
@@ -199,7 +199,7 @@ def _ack(version: int) -> bytes:
 
 
 async def soak(workload: Workload, seconds: float, progress: Progress) -> Row:
-    """Run a server for so long under mixed load; return its row."""
+    """Run a server for a number of seconds under mixed load; return its row."""
     compile_kernels(workload)
     with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder)) as server:
         await published(workload, server, progress)

@@ -1,9 +1,10 @@
-"""A reconnect storm: a server is killed and starts again, and all its devices come back at once.
+"""A reconnect storm: a server is killed and starts again, and all its devices reconnect at once.
 
-The devices are the SDK's, in this process, and come back by themselves, backoff included. Each has one
-subscription for the k best. When all have it, the server is killed and started again with the same store
-on the same port. How long the server takes, from the first hello received to the last snapshot written,
-it says itself (`ControlService.Status`). How long devices wait is seen here: until each is EXACT again.
+The devices are those of the SDK, in this process, and reconnect by themselves, with backoff. Each has one
+subscription for the k best objects. When all have their results, the server is killed and started again
+with the same store on the same port. The server itself reports the time from the first hello that it
+receives to the last snapshot that it writes (`ControlService.Status`). The waiting time of devices, until
+each is EXACT again, is measured here.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ from nearcast.protocol.subscription import Subscription
 _ATTACHING = 200
 """Devices that attach at once, before the storm."""
 _TICK_S = 0.05
-"""How often is looked who is back: to look at thousands takes a millisecond of the devices' own core."""
+"""Seconds between two checks of the devices: to check thousands takes a millisecond of the devices' own
+core."""
 _BACK_S = 120.0
 
 
 @dataclass(slots=True)
 class _Attached:
-    """A device: its subscription, what it counts, and how many deltas that were before the storm."""
+    """A device: its subscription, its counters, and the number of deltas before the storm."""
 
     subscription: Subscription
     counters: Counters
@@ -47,7 +49,7 @@ class _Attached:
     back_s: float = 0.0
 
     def is_back(self) -> bool:
-        """Whether it has heard of the new server, and its result is exact."""
+        """Return whether the new server has sent a delta, and the result is exact."""
         has_delta = self.counters.deltas > self.deltas
         return has_delta and self.subscription.state is SubscriptionState.EXACT
 
@@ -58,15 +60,15 @@ class Storm:
     Parameters
     ----------
     workload
-        Objects, devices and what they ask for.
+        Objects, devices and their subscriptions.
     k
-        Of every subscription.
+        k of every subscription.
     folder
-        Where the store is.
+        Folder of the store.
     is_fleet
         Whether the devices share fleet streams; if not, each has a connection.
     progress
-        Is told how far it is.
+        Function that receives the progress.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class Storm:
         self._stage = f"storm of {workload.devices}"
 
     async def measure(self) -> Row:
-        """Return the row."""
+        """Measure the storm; return the row."""
         workload = self._workload
         row: Row = {"devices": workload.devices, "k": self._k}
         async with AsyncExitStack() as stack:
@@ -135,7 +137,7 @@ class Storm:
 
     @asynccontextmanager
     async def _restarted(self, before: Process) -> AsyncIterator[Process]:
-        """Start the server again; devices go on trying meanwhile."""
+        """Start the server again; devices continue to retry meanwhile."""
         port = int(before.address.rpartition(":")[2])
         process = serving(self._workload, self._folder, port)
         server = await asyncio.to_thread(process.__enter__)
@@ -145,12 +147,12 @@ class Storm:
             await asyncio.to_thread(process.__exit__, None, None, None)
 
     async def _all_back(self, attached: list[_Attached], killed: float) -> None:
-        """Wait until all devices are EXACT again; note when each was.
+        """Wait until all devices are EXACT again; record the time of each.
 
         Raises
         ------
         BenchError
-            If some do not come back.
+            If some do not become EXACT in time.
         """
         away = attached
         while away:
@@ -169,7 +171,7 @@ class Storm:
             away = still
 
     def _audited(self, attached: list[_Attached]) -> Row:
-        """Compare what a sample of devices shows with the oracle."""
+        """Compare the results that a sample of devices shows with the oracle."""
         workload = self._workload
         subscribed = replace(workload.subscribed, k=np.full(workload.devices, self._k, dtype=np.int64))
         audit = Audit(subscribed, workload.frame.maxdist_m)
@@ -196,7 +198,7 @@ async def _status(server: Process) -> ServerStatus:
 
 
 def _server_times(status: ServerStatus) -> Row:
-    """Return how long the server was at it, and when it began, from when it served."""
+    """Return the storm's duration on the server, and the seconds from serving to the first hello."""
     first_ms, last_ms = (status.gauges[name] for name in ("first_hello_ms", "last_snapshot_ms"))
     return {
         "storm_s": round((last_ms - first_ms) / 1000.0, 2),
@@ -207,7 +209,7 @@ def _server_times(status: ServerStatus) -> Row:
 
 
 def _device_times(attached: list[_Attached], restart_s: float) -> Row:
-    """Return after how long devices were EXACT again, from the kill; and the last, from `serving`."""
+    """Return the seconds from the kill until devices were EXACT; and the last, from `serving`."""
     waited_s = np.array([one.back_s for one in attached])
     return {
         "exact_s_p50": round(float(np.quantile(waited_s, 0.5)), 2),

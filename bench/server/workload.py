@@ -1,8 +1,9 @@
-"""What the load consists of: a city's objects, a subscription a device, a round of reports for each.
+"""The messages of the load: a city's objects, a subscription a device, a round of reports for each.
 
-Messages are written before they are needed, so that sending one costs the load generator nothing but the
-call. A device's reports go round a polygon of `ROUND` corners, one `STEP_M` after the other: about as far
-as devices get on one region (`nearcast bench run silence`: 10 to 13 reports an hour at car speed).
+Messages are serialised before they are needed, so that sending one costs the load generator only the
+call. A device's reports go round a polygon of `ROUND` corners, one `STEP_M` after the other: about the
+distance for which devices stay in one region (`nearcast bench run silence`: 10 to 13 reports an hour at
+car speed).
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from safe_region.scoring import Similarity
 ROUND = 16
 STEP_M = 1_000.0
 PUBLISHED_MAX = 1_000
-"""Objects a request: what the server accepts."""
+"""Maximum objects of a request: the server's limit."""
 PUSHED_TTL_MS = 5_000
 _STAMP = struct.Struct("<q")
 _PUBLISHED = (subscriptions_pb2.CAUSE_PUBLISHED, subscriptions_pb2.CAUSE_REPLACED)
 _PUSHED_M = 500.0
 RANGE_M = 600.0
-"""Radius of ranges: what is published for a device is within."""
+"""Radius of ranges; objects published for a device are within it."""
 _NEARER = 0.999
-"""Every object published for a device is nearer than the last: it matters however many there are."""
+"""Each object published for a device is nearer than the last one, so that it changes the result."""
 _FOREVER_MS = 24 * 3600 * 1000
 _SPEED_MPS = 12.0
 _LAT_DEG = 36.0
@@ -40,30 +41,30 @@ _WIDER = 1.001
 _SUBSCRIPTION_ID = 1
 
 VERSION = 2**40
-"""Acknowledges whatever a device has been sent: the load generator does not look into it."""
+"""Acknowledges all deltas of a device: the load generator does not decode their versions."""
 SEQUENCE = 2**34 + 0x155_5555
-"""Stands in reports for the number that the line gives them."""
+"""Placeholder in reports for the number that the line assigns."""
 
 AttachRequest = device_service_pb2.AttachRequest
 FleetRequest = device_service_pb2.AttachFleetRequest
 
 
 class Workload:
-    """Messages of so many devices.
+    """Messages of a number of devices.
 
     Parameters
     ----------
     data
-        Where objects and subscriptions are drawn from.
+        Data set of objects and subscriptions.
     objects, devices
-        How many.
+        Their numbers.
     k_max
         k is uniform from 1 to this.
     seed
-        Another seed, other devices.
+        Seed of all random draws.
     boolean_share
-        So many of the devices, the last ones, have a boolean subscription in place of a top-k one: for
-        objects with all of its keywords, in a circle about where they begin. They never report.
+        Share of the devices, the last ones, that have a boolean subscription in place of a top-k one: for
+        objects with all of its keywords, in a circle around their first positions. They never report.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Workload:
         chance = np.random.default_rng([seed, 31])
         self.devices = devices
         self.reporting = devices - round(devices * boolean_share)
-        """How many devices, the first ones, have a top-k subscription."""
+        """Number of devices, the first ones, that have a top-k subscription."""
         centre_x, centre_y, half = data.square()
         self._centre = (centre_x, centre_y)
         self.area = _area(half * _WIDER)
@@ -96,7 +97,7 @@ class Workload:
         return f"device-{device:06d}"
 
     def place(self, device: int, corner: int) -> tuple[float, float]:
-        """Return where on the plane a device is at a corner of its round."""
+        """Return the plane position of a device at a corner of its round."""
         radius_m = STEP_M / (2.0 * math.sin(math.pi / ROUND))
         angle = float(self._turn[device]) + math.tau * corner / ROUND
         x_m = float(self.subscribed.x_m[device]) - self._centre[0] + radius_m * math.cos(angle)
@@ -104,7 +105,7 @@ class Workload:
         return min(max(x_m, -self._half), self._half), min(max(y_m, -self._half), self._half)
 
     def keywords(self, device: int) -> list[str]:
-        """Return what a device asks for."""
+        """Return the keywords of a device's subscription."""
         return [f"word{number}" for number in self._words[device].tolist()]
 
     def _position(self, x_m: float, y_m: float) -> geometry_pb2.Position:
@@ -146,7 +147,7 @@ class Workload:
         )
 
     def report(self, device: int, corner: int) -> AttachRequest:
-        """Return the report of a device that has come to a corner."""
+        """Return the report of a device at a corner."""
         angle = float(self._turn[device]) + math.tau * (corner + 0.5) / ROUND
         return AttachRequest(
             report=device_service_pb2.Report(
@@ -160,14 +161,14 @@ class Workload:
         )
 
     def rounds(self) -> list[list[bytes]]:
-        """Return the reports of a round of each device that reports."""
+        """Return the reports of a round, for each device that reports."""
         return [
             [self.report(device, corner).SerializeToString() for corner in range(ROUND)]
             for device in range(self.reporting)
         ]
 
     def _near(self, device: int) -> geometry_pb2.Position:
-        """Return a place nearer to where a device began than the last one."""
+        """Return a position nearer to a device's first one than the last returned one."""
         self._pushed_count[device] += 1
         x_m, y_m = self.place(device, 0)
         away_m = _PUSHED_M * _NEARER ** self._pushed_count[device]
@@ -176,7 +177,7 @@ class Workload:
     # -- objects ---------------------------------------------------------------------------------
 
     def requests(self) -> Iterator[PublishRequest]:
-        """Return all objects that are there from the beginning, in full requests."""
+        """Yield requests, of maximum size, that publish all initial objects."""
         words = keyword_sets(self.objects.keywords)
         for start in range(0, len(self.objects), PUBLISHED_MAX):
             stop = min(start + PUBLISHED_MAX, len(self.objects))
@@ -194,21 +195,21 @@ class Workload:
             )
 
     def inside(self, x_m: float, y_m: float) -> tuple[float, float]:
-        """Return a place of the data as one of the frame's, within the area."""
+        """Return a position of the data as one of the frame, within the area."""
         x_m, y_m = x_m - self._centre[0], y_m - self._centre[1]
         return min(max(x_m, -self._half), self._half), min(max(y_m, -self._half), self._half)
 
     def pushed(self, count: int, device: int | None = None, payload: int = 0) -> PublishRequest:
-        """Return objects that concern devices, one each, that are stamped with the time.
+        """Return a request with objects that match devices, stamped with the time.
 
         Parameters
         ----------
         count
-            How many.
+            Number of objects, each for one device.
         device
-            Whom they concern; by default the devices in turn.
+            The device that they match; by default the devices in turn.
         payload
-            Bytes beside the stamp.
+            Bytes in addition to the stamp.
         """
         stamp = _STAMP.pack(time.perf_counter_ns()) + bytes(payload)
         objects = []
@@ -226,7 +227,7 @@ class Workload:
 
 
 def sent_ns(message: bytes) -> int:
-    """Return when the oldest object was sent that a message brings as published; 0 if there is none."""
+    """Return the send time of the oldest newly published object in a message; 0 if there is none."""
     delta = device_service_pb2.AttachResponse.FromString(message).delta
     if delta.cause not in _PUBLISHED:
         return 0
@@ -240,26 +241,26 @@ def version_of(message: bytes) -> int:
 
 
 def _in_turn(devices: int, chance: np.random.Generator) -> Iterator[int]:
-    """Yield devices in random order, again and again."""
+    """Yield devices in random order, repeatedly."""
     order = chance.permutation(devices).tolist()
     while True:
         yield from order
 
 
 def _area(half_m: float) -> Area:
-    """Return an area that reaches so far from its centre to every side."""
+    """Return an area whose sides are `half_m` from its centre."""
     unit = Frame.of(Area(0.0, _LAT_DEG - 1.0, 1.0, _LAT_DEG + 1.0))
     lon, lat = half_m / unit.x_m_per_deg, half_m / unit.y_m_per_deg
     return Area(-lon, _LAT_DEG - lat, lon, _LAT_DEG + lat)
 
 
 def object_batch(workload: Workload) -> ObjectBatch:
-    """Return the objects with their places of the frame; ids are given by the server in this order."""
+    """Return the objects at their positions in the frame; the server assigns ids in this order."""
     objects = workload.objects
     places = [
         workload.inside(x, y) for x, y in zip(objects.x_m.tolist(), objects.y_m.tolist(), strict=True)
     ]
-    # As the server will have them, through degrees and back.
+    # The positions that the server computes, through degrees and back.
     points = [workload.frame.project(*workload.frame.unproject(*place)) for place in places]
     return ObjectBatch(
         objects.ids,

@@ -1,1 +1,1 @@
-"""How often devices speak, and what they are sent."""
+"""Measure the report rates of devices, and the traffic to them."""

@@ -1,7 +1,7 @@
-"""Devices of the suite silence: what makes them speak, and what is sent.
+"""Devices of the suite silence: the events that make them report, and the traffic.
 
-Every device has one subscription, whose handle is its number. The engine stands for the server; what it
-says that a device holds is what the device holds.
+Every device has one subscription, whose handle is its number. The engine stands for the server; the
+devices hold the objects that the engine has for them.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class Devices(Protocol):
     engine: Engine
 
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
-        """Let devices be where they are at a second, and report."""
+        """Move devices to their positions at a second, and let them report."""
 
     def lose(self) -> None:
-        """Objects have expired; nobody was told."""
+        """Handle expired objects, of which the server does not notify devices."""
 
     def learn(self, published: Published) -> None:
-        """Let the server tell devices what new objects did."""
+        """Let the server notify devices of the effects of new objects."""
 
     def is_sure(self, second: int) -> bool:
-        """Whether devices show what is true now, and can be audited."""
+        """Return whether devices show exact results at a second, so that they can be audited."""
 
     def compare(self, audit: Audit, handles: Ints) -> None:
         """Audit some devices."""
 
     def held(self) -> float:
-        """Return how many objects a device holds, on average."""
+        """Return the number of objects that a device holds, on average."""
 
 
 class RegionDevices:
@@ -52,9 +52,9 @@ class RegionDevices:
     Parameters
     ----------
     engine
-        With all subscriptions anchored where devices begin.
+        The engine, with all subscriptions anchored at the first positions of devices.
     workload
-        What happens.
+        Trajectories and subscriptions.
     """
 
     def __init__(self, engine: Engine, workload: SilenceWorkload) -> None:
@@ -67,17 +67,17 @@ class RegionDevices:
         self._x_m, self._y_m = workload.trajectories.at(0)
 
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
-        """Let devices be where they are at a second, and report."""
+        """Move devices to their positions at a second, and let them report."""
         self._second = second
         self._x_m, self._y_m = x_m, y_m
         self._report()
 
     def lose(self) -> None:
-        """Let devices that hold too little report."""
+        """Let devices that hold too few objects report."""
         self._report()
 
     def learn(self, published: Published) -> None:
-        """Push what anchored devices must know; ask the others where they are."""
+        """Push deltas to anchored devices; request the positions of the others."""
         changes = np.concatenate([published.left, published.changes])
         notified = np.unique(np.concatenate([changes["handle"], published.rebound]))
         self.traffic.pushes += len(notified)
@@ -88,19 +88,19 @@ class RegionDevices:
         if len(pending):
             self.traffic.count(len(pending), self.engine.evaluate(self._positions(pending)))
         if len(notified):
-            self._report()  # a lower reach is a smaller region
+            self._report()  # a lower reach makes the region smaller
 
     def is_sure(self, second: int) -> bool:
-        """Whether devices show what is true now: always."""
+        """Return whether devices show exact results at a second: always."""
         del second
         return True
 
     def compare(self, audit: Audit, handles: Ints) -> None:
-        """Audit what some devices make of what they hold."""
+        """Audit the results that some devices compute from the objects that they hold."""
         audit.compare(self.engine, handles, self._x_m[handles - 1], self._y_m[handles - 1])
 
     def held(self) -> float:
-        """Return how many objects a device holds, on average."""
+        """Return the number of objects that a device holds, on average."""
         subscriptions = top_k_of(self.engine).subscriptions
         return float(subscriptions.rows["buffer_count"][subscriptions.used()].mean())
 
@@ -111,23 +111,24 @@ class RegionDevices:
             self.traffic.count(len(reporting), self.engine.evaluate(self._positions(reporting)))
 
     def _positions(self, handles: Ints) -> Positions:
-        """Where devices say that they are, and how they move."""
+        """Return the reported positions and movements of devices."""
         return self._trajectories.positions(handles, self._second)
 
 
 class SetDevices(InformedDevices):
-    """Devices that hold their result and nothing else, and speak when it has changed, or by the clock.
+    """Devices that hold only their result, and are updated when it has changed, or periodically.
 
-    They know when it changes: that is the best that a region which is evaluated anew when it is left can
-    do, and no such region is as large. Behind them is an engine with large buffers, which is asked for
-    the true result at every second and whose own traffic is not counted.
+    They know when it changes: no region that is re-evaluated when the device leaves it can do better, and
+    no such region is as large. An engine with large buffers finds the true result at every second; its
+    own traffic is not counted.
 
     Parameters
     ----------
     engine
-        With all subscriptions anchored where devices begin, in the mode ANCHORED.
+        The engine, with all subscriptions anchored at the first positions of devices, in the mode
+        ANCHORED.
     workload
-        What happens.
+        Trajectories and subscriptions.
     period_s
         See `InformedDevices`.
     """
@@ -143,7 +144,7 @@ class SetDevices(InformedDevices):
         self._shown = self._true()
 
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
-        """Let devices be where they are at a second, and report."""
+        """Move devices to their positions at a second, and let them report."""
         self._x_m, self._y_m = x_m, y_m
         self.report(second)
 
@@ -153,17 +154,17 @@ class SetDevices(InformedDevices):
             self.traffic.reports += self.update()
 
     def held(self) -> float:
-        """Return how many objects a device holds, on average."""
+        """Return the number of objects that a device holds, on average."""
         return float((self._shown != NOBODY).sum() / len(self._handles))
 
     def compare(self, audit: Audit, handles: Ints) -> None:
-        """Audit what some devices show."""
+        """Audit the results that some devices show."""
         shown = [self._shown[self._starts[one - 1] : self._starts[one]] for one in handles.tolist()]
         lists = [[one for one in ids.tolist() if one != NOBODY] for ids in shown]
         audit.compare_sets(handles, lists, self._x_m[handles - 1], self._y_m[handles - 1])
 
     def _true(self) -> Ints:
-        """Return the true results at this moment, one behind the other."""
+        """Return the current true results, one after the other."""
         engine = self.engine
         unsure = leaving(engine, self._handles, self._x_m, self._y_m, self._k_max)
         engine.evaluate(Positions(unsure, self._x_m[unsure - 1], self._y_m[unsure - 1]))
@@ -182,18 +183,18 @@ class SetDevices(InformedDevices):
         return best
 
     def _compare(self, true: Ints) -> tuple[Ints, Ints]:
-        """Count what entered and what left each result since it was shown."""
+        """Count the objects that entered and left each result since it was shown."""
         counts = np.empty((2, len(self._handles)), dtype=np.int32)
         device_kernels.compare_sets(self._starts, self._shown, true, counts[0], counts[1])
         return counts[0].astype(np.int64), counts[1].astype(np.int64)
 
     def stale(self) -> int:
-        """Return how many devices show what is not true."""
+        """Return the number of devices that show a wrong result."""
         entered, left = self._compare(self._true())
         return int(((entered > 0) | (left > 0)).sum())
 
     def update(self) -> int:
-        """Show what is true; return for how many devices that is something else."""
+        """Replace the shown results by the true ones; return the number of devices with a change."""
         true = self._true()
         entered, left = self._compare(true)
         changed = int(((entered > 0) | (left > 0)).sum())

@@ -1,4 +1,4 @@
-"""How often devices speak, as data."""
+"""Experiments on the report rates of devices, as data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench import experiment as e
 
 
 class DrivingParameters(e.DataParameters, e.TrajectoryParameters):
-    """What suites have whose devices drive while objects come and go."""
+    """Parameters of the suites whose devices drive while objects are published and expire."""
 
     devices: int = e.count(2_000, "Each has one subscription.", most=1_000_000)
     objects: int = e.count(100_000, "How many there are at the beginning.")
@@ -51,7 +51,7 @@ TRAFFIC = {
     "bytes_down": "bytes a device and hour, without payloads",
     "stale_share": "of the time what is shown is wrong",
 }
-"""What is counted of devices, with its unit."""
+"""Metrics of devices, with their units."""
 
 _LIFETIMES = (
     *("asr", "lsr", "set-constant"),

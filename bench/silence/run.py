@@ -1,8 +1,8 @@
-"""How often devices speak, and what they are sent.
+"""Measure the report rates of devices, and the traffic to them.
 
-Every second objects expire, objects arrive, and every device moves and looks at what it holds. There is
-no server process: the engine says what would be sent, and messages are counted. What a device is sent
-when it subscribes is not.
+Every second objects expire, objects are published, and every device moves and checks the objects that it
+holds. There is no server process: the engine returns the changes that a server would send, and messages
+are counted. Messages sent upon subscribing are not counted.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _TRIAL_SECONDS = 30
 
 
 class SilenceRun:
-    """One variant on one workload.
+    """Run one variant on one workload.
 
     Parameters
     ----------
     variant
-        What is measured.
+        The measured variant.
     workload, parameters
-        What happens.
+        The workload, and the size and shape of the run.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class SilenceRun:
         self.devices = self._anchored(variant)
 
     def _anchored(self, variant: Variant) -> Devices:
-        """Publish what is there and evaluate all subscriptions."""
+        """Publish the initial objects and evaluate all subscriptions."""
         engine = variant.make(self._workload.data)
         self._publish(engine)
         drawn = self._workload.drawn
@@ -62,7 +62,7 @@ class SilenceRun:
         return variant.devices(engine, self._workload)
 
     def go(self, seconds: int, until_s: float, progress: Progress) -> None:
-        """Let so many seconds pass, or as many as there is time for; audit on the way, which is free."""
+        """Let seconds pass, as many as the time allows; audit at several of them, outside this time."""
         deadline = time.perf_counter() + until_s
         due = audit_seconds(seconds, self._parameters.audits)
         is_due = False
@@ -92,7 +92,7 @@ class SilenceRun:
         self.devices.move(self.second, *self._workload.trajectories.at(self.second))
 
     def _publish(self, engine: Engine) -> Published:
-        """Publish what arrives at this second."""
+        """Publish the objects of this second."""
         objects, expiry_ms = self._workload.arriving(self.second)
         if self._window is not Window.LIFETIMES:
             expiry_ms = np.full_like(expiry_ms, FOREVER)
@@ -112,12 +112,12 @@ class SilenceRun:
         return lasts
 
     def compare_sample(self) -> None:
-        """Audit some devices as they are."""
+        """Audit some devices in their current state."""
         count = len(self._workload.drawn.handles)
         self.devices.compare(self.audit, sample(count, self._parameters.audited, self._chance))
 
     def figures(self, sizes: WireSizes) -> Row:
-        """Summarise, per device and hour."""
+        """Return the measurements, per device and hour."""
         traffic, seconds = self.devices.traffic, len(self._workload.drawn.handles) * self.second
         return {
             **traffic.figures(sizes, seconds),
@@ -128,7 +128,7 @@ class SilenceRun:
 
 
 class SilenceBenchmark(Benchmark[SilenceParameters]):
-    """Ways of keeping devices right, all on one workload."""
+    """Measure ways of keeping devices exact, all on one workload."""
 
     VARIANTS = tuple(VARIANTS)
 
@@ -151,7 +151,7 @@ class SilenceBenchmark(Benchmark[SilenceParameters]):
         return workload.first(parameters.devices), sizes
 
     def trial(self, variant: str, parameters: SilenceParameters) -> Estimate | None:
-        """Let a device, and some more, move for a while."""
+        """Let one device, and then several devices, move for some seconds."""
         if not VARIANTS[variant].is_slow:
             return None
         workload, _ = self._workload(parameters)
@@ -167,13 +167,13 @@ class SilenceBenchmark(Benchmark[SilenceParameters]):
         return lambda other: spent_s[0] + float(other.devices * each_s)
 
     def smaller(self, variant: str, parameters: SilenceParameters) -> SilenceParameters | None:
-        """Return half as many devices, for a slow variant."""
+        """Return parameters with half as many devices, for a slow variant; None otherwise."""
         if not VARIANTS[variant].is_slow or parameters.devices <= _TRIAL_DEVICES:
             return None
         return parameters.changed(devices=parameters.devices // 2)
 
     def measure(self, variant: str, parameters: SilenceParameters) -> list[Row]:
-        """Let time pass; if it takes too long, the row says how many seconds were run."""
+        """Let time pass; if it takes too long, the row has the number of seconds that were run."""
         way = VARIANTS[variant]
         workload, sizes = self._workload(parameters)
         run = SilenceRun(way, workload, parameters)

@@ -1,4 +1,4 @@
-"""What is sent between devices and a server, counted; and devices that know when they have to speak."""
+"""Count the traffic between devices and a server; devices that know when their results change."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _HOUR_S = 3600.0
 
 @dataclass(slots=True)
 class Traffic:
-    """What was sent, counted."""
+    """Counts of messages and their contents."""
 
     reports: int = 0
-    """By devices on their own account."""
+    """Reports that devices sent by themselves."""
     location_requests: int = 0
-    """By the server: where are you?"""
+    """Requests of the server for a device's position."""
     answers: int = 0
     pushes: int = 0
-    """Deltas that answer nobody."""
+    """Deltas that answer no message."""
     deltas: int = 0
-    """All of them."""
+    """All deltas."""
     objects: int = 0
-    """In deltas, to be added."""
+    """Objects to be added, in deltas."""
     drops: int = 0
-    """In deltas, to be forgotten."""
+    """Objects to be dropped, in deltas."""
     stale: int = 0
-    """Device-seconds with a result that is not the true one."""
+    """Device-seconds with a wrong result."""
 
     def count(self, deltas: int, changes: Rows) -> None:
         """Count deltas and the changes in them."""
@@ -40,7 +40,7 @@ class Traffic:
         self.objects += len(changes) - drops
 
     def figures(self, sizes: WireSizes, device_seconds: int) -> Row:
-        """Summarise, per device and hour."""
+        """Return the counts as columns, per device and hour."""
         hours = device_seconds / _HOUR_S
         counts = {
             "reports": self.reports,
@@ -62,15 +62,15 @@ class Traffic:
 
 
 class InformedDevices:
-    """Devices that know when their result changes, and then speak, or by the clock.
+    """Devices that know when their results change, and report then, or periodically.
 
     Parameters
     ----------
     count
-        How many there are.
+        Number of devices.
     period_s
-        Devices report every so many seconds, and only then learn anything; if absent, whenever their
-        result has changed.
+        Seconds between two reports, the only times at which devices are updated; if absent, devices
+        report whenever their result has changed.
     """
 
     def __init__(self, count: int, period_s: int | None) -> None:
@@ -79,7 +79,7 @@ class InformedDevices:
         self._count = count
 
     def report(self, second: int) -> None:
-        """Let devices that are somewhere else report."""
+        """Let devices report, those whose result has changed or, at multiples of the period, all."""
         if self.period_s is None:
             self.traffic.reports += self.update()
         elif self.is_sure(second):
@@ -89,19 +89,19 @@ class InformedDevices:
             self.traffic.stale += self.stale()
 
     def learn(self, published: Published) -> None:
-        """Push new results, as by a server that knows where devices are."""
+        """Push new results, as a server does that knows the positions of devices."""
         del published
         if self.period_s is None:
             self.traffic.pushes += self.update()
 
     def is_sure(self, second: int) -> bool:
-        """Whether devices show what is true now."""
+        """Return whether devices show exact results at a second."""
         return self.period_s is None or second % self.period_s == 0
 
     def stale(self) -> int:
-        """Return how many devices show what is not true."""
+        """Return the number of devices that show a wrong result."""
         raise NotImplementedError
 
     def update(self) -> int:
-        """Show what is true; return for how many devices that is something else."""
+        """Replace the shown results by the true ones; return the number of devices with a change."""
         raise NotImplementedError

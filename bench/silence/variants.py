@@ -23,43 +23,43 @@ from index.catalogue import (
 from safe_region.region import RegionMode
 
 _KNOWN_AROUND = 64
-"""b of the engine that stands for the truth: it is seldom asked anew."""
+"""b of the engine that finds the true results; with it few evaluations are needed."""
 
 
 class Window(Enum):
-    """What ends objects."""
+    """The rule that ends objects."""
 
     LIFETIMES = "lifetimes"
-    """Each says when it ends."""
+    """Each object has its expiry."""
     SECONDS = "seconds"
-    """They last, and subscriptions have windows of so many seconds."""
+    """Objects do not expire, and subscriptions have windows of a number of seconds."""
     COUNT = "count"
-    """They last, and subscriptions have windows of so many objects."""
+    """Objects do not expire, and subscriptions have windows of a number of objects."""
 
 
 class Variant(NamedTuple):
-    """A way of keeping devices right.
+    """A way of keeping devices exact.
 
     Parameters
     ----------
     name
-        Of the rows.
+        Name in the rows.
     region
         Mode of all subscriptions.
     buffer_extra
         b; None for b by cost.
     costs
-        What b by cost weighs, and whether anchors lie ahead.
+        Weights of the choice of b by cost, and whether anchors lie ahead.
     matcher
-        Makes the matcher from options whose indexes are set.
+        Function that creates the matcher from options whose indexes are set.
     devices
-        Makes the devices, whose subscriptions are anchored where they begin.
+        Function that creates the devices, whose subscriptions are anchored at their first positions.
     prunes
-        Whether what others beat everywhere and outlive is left out.
+        Whether objects are pruned that others dominate everywhere and outlive.
     window
-        What ends objects, where each counts for the same time.
+        The rule that ends objects, if each counts for the same time.
     is_slow
-        Whether a trial run has to tell how many devices there can be.
+        Whether a trial run has to find the possible number of devices.
     """
 
     name: str

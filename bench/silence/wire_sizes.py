@@ -1,7 +1,7 @@
-"""How many bytes the messages between a device and the server have, from real ones.
+"""Measure the sizes of the messages between a device and the server, from real ones.
 
 A sample of messages is built as the server and the SDK build them, and measured: payloads are empty,
-keywords are written as their numbers. What gRPC, HTTP/2 and TLS add is not counted.
+keywords are written as their numbers. The overhead of gRPC, HTTP/2 and TLS is not counted.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from nearcast.v1 import device_service_pb2, geometry_pb2, objects_pb2, subscript
 
 _SAMPLE = 300
 _DEG_PER_M = 1e-5
-"""Positions on Earth have the size they have, wherever they are."""
+"""Positions on Earth have the same size everywhere."""
 _TIME_MS = 1_790_000_000_000
-_ACK_EVERY = 32  # nearcast.conversation: deltas between two acks
+_ACK_EVERY = 32  # nearcast.protocol.delta_sequence: deltas between two acks
 
 
 class WireSizes(NamedTuple):
-    """Mean sizes in bytes: of whole messages, and of what an object adds to a delta."""
+    """Mean sizes in bytes: of whole messages, and of the part of a delta that an object adds."""
 
     report: float
     ack: float
@@ -37,13 +37,13 @@ class WireSizes(NamedTuple):
         return reports * self.report + deltas / _ACK_EVERY * self.ack
 
     def down(self, deltas: int, entries: int, drops: int, location_requests: int) -> float:
-        """Return the bytes that devices are sent."""
+        """Return the bytes that devices receive."""
         objects = entries * self.entry + drops * self.drop
         return deltas * self.delta + objects + location_requests * self.locate
 
 
 def wire_sizes(data: Dataset, objects: ObjectBatch, seed: int) -> WireSizes:
-    """Build a sample of messages about objects and measure them."""
+    """Build a sample of messages with objects and measure them."""
     chance = np.random.default_rng([seed, 31])
     rows = chance.integers(0, len(objects), _SAMPLE).tolist()
     sizes: list[tuple[int, ...]] = []

@@ -1,4 +1,4 @@
-"""The workload of the suite silence: devices on trajectories, objects that come and go."""
+"""Draw the workload of the suite silence: devices on trajectories, and changing objects."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class SilenceWorkload:
-    """What happens, the same for all variants.
+    """The workload of all variants.
 
     Parameters
     ----------
     data
-        Where it was drawn from.
+        The data set.
     drawn
-        Subscriptions, and where their devices begin.
+        Subscriptions, and the first positions of their devices.
     trajectories
-        Where devices are.
+        Positions of devices.
     objects
-        Those of the beginning, then those that arrive, in order.
+        The initial objects, then those published later, in order.
     created_ms, expiry_ms
-        When each of them comes and goes.
+        Creation and expiry time of each object.
     arrived
-        How many of them there have been by each second; at second 0 those of the beginning.
+        Number of objects published until each second; at second 0 the initial ones.
     """
 
     data: Dataset
@@ -45,26 +45,26 @@ class SilenceWorkload:
     arrived: Ints
 
     def part(self, second: int) -> slice:
-        """Return which objects arrive at a second; at 0 all that are there."""
+        """Return the slice of the objects published at a second; at 0, the initial ones."""
         return slice(int(self.arrived[second - 1]) if second else 0, int(self.arrived[second]))
 
     def arriving(self, second: int) -> tuple[ObjectBatch, Ints]:
-        """Return the objects that arrive at a second (at 0 all that are there), and their expiries."""
+        """Return the objects published at a second (at 0 the initial ones), and their expiries."""
         part = self.part(second)
         return object_part(self.objects, part.start, part.stop), self.expiry_ms[part]
 
     def ending(self, second: int) -> Ints:
-        """Return the ids of objects that go at a second, where each goes after the same time."""
+        """Return the ids of the objects that end at a second, if all have the same lifetime."""
         ends = np.searchsorted(self.expiry_ms, [_MS * (second - 1), _MS * second], side="right")
         return np.arange(ends[0], ends[1]) + 1
 
     def crowded_out(self, second: int, count: int) -> Ints:
-        """Return the ids of objects that those of a second drive out of a window of so many."""
+        """Return the ids of the objects that leave a window of `count` objects at a second."""
         part = self.part(second)
         return np.arange(max(0, part.start - count), max(0, part.stop - count)) + 1
 
     def first(self, devices: int) -> SilenceWorkload:
-        """Return the same with the first devices only."""
+        """Return the same workload with the first devices only."""
         whole = self.drawn
         drawn = Subscriptions(
             whole.handles[:devices],
@@ -102,7 +102,7 @@ def _windowed(
     parameters: SilenceParameters,
     chance: np.random.Generator,
 ) -> SilenceWorkload:
-    """Let objects arrive by Poisson's law, at whole seconds, and each go after the same time."""
+    """Draw objects that arrive by Poisson's law, at whole seconds, and have the same lifetime."""
     first = -int(np.ceil(parameters.window_s)) + 1
     per_s = parameters.objects / (1 - first)
     arrivals = chance.poisson(per_s, parameters.seconds + 1 - first)
@@ -114,7 +114,7 @@ def _windowed(
 
 
 def _expiries(arrived: Ints, expiring: Ints, chance: np.random.Generator) -> Ints:
-    """Choose who goes at each second, among those who are there."""
+    """Choose the objects that end at each second among those alive."""
     expiry_ms = np.full(int(arrived[-1]), FOREVER, dtype=np.int64)
     alive = np.arange(arrived[0])
     for second, count in enumerate(expiring.tolist(), 1):

@@ -1,1 +1,1 @@
-"""Sliding windows over stationary subscriptions: the experiments of skype.txt, section 8.1."""
+"""Measure sliding windows over stationary subscriptions: the experiments of skype.txt, section 8.1."""

@@ -1,4 +1,4 @@
-"""Sliding windows over stationary subscriptions, skype.txt section 8.1, as data."""
+"""Experiments on sliding windows over stationary subscriptions, skype.txt section 8.1, as data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench import experiment as e
 
 
 class SkypeParameters(e.MessageParameters, e.BudgetParameters):
-    """Size and shape of a run; the defaults are the paper's, but for the sizes."""
+    """Size and shape of a run; the defaults are those of the paper, except for the sizes."""
 
     subscriptions: int = e.count(100_000, "How many there are.")
     window: int = e.count(100_000, "How many messages count, on average if `seconds` is given.")
@@ -40,14 +40,14 @@ _SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def _tuned(variant: str, name: str, values: tuple[float, ...]) -> list[e.Step]:
-    """Vary a parameter of one system."""
+    """Return steps that vary a parameter of one system."""
     return [e.Step({name: value}, {name: value}, (variant,)) for value in values]
 
 
 def _swept(
     figure: int, what: str, sweep: e.Sweep, *columns: str, variants: tuple[str, ...] = _MAIN
 ) -> e.Experiment:
-    """Return a figure of the time of a message over what is varied."""
+    """Return a figure of the time of a message over the varied parameter."""
     return e.Experiment(
         f"figure-{figure}",
         f"Skype, Figure {figure}",

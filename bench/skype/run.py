@@ -1,8 +1,8 @@
-"""Sliding windows, measured.
+"""Measure sliding windows.
 
 A system is a subscription index, a policy of buffers and a message index, in the engine of the server.
-The window is filled, then all buffers through IQF+; from then on messages come, some at once, and as many
-expire. Kernels are compiled before.
+The window is filled, then all buffers through IQF+; from then on messages arrive, several at once, and as
+many expire. Kernels are compiled before.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from index.square import Square
 from index.tables.growth import reserved
 
 _FILL = 20_000
-"""Messages that fill the window, and buffers that are filled, at once."""
+"""Messages in a call that fills the window, and buffers in a call that fills them."""
 _TRIAL = 1_000
 """Subscriptions and messages of the run that compiles kernels."""
 _TRIAL_SECONDS = 10
 
 
 class System(NamedTuple):
-    """What is measured."""
+    """A measured system."""
 
     subscriptions: str
     policy: StationaryPolicy
@@ -57,27 +57,27 @@ SYSTEMS = {
     "igpt-cskyband-iq-tree": System("igpt", StationaryPolicy.CSKYBAND, "iq-tree"),
     "igpt-cskyband-ir-tree": System("igpt", StationaryPolicy.CSKYBAND, "ir-tree"),
 }
-"""By name: what finds subscriptions, and how much is held."""
+"""Systems by name: subscription index, buffer policy and message index."""
 
 
 def subscription_index(system: System, parameters: SkypeParameters, square: Square) -> SubscriptionIndex:
-    """Make the subscription index of a system."""
+    """Create the subscription index of a system."""
     if system.subscriptions == "igpt":
         return Igpt(square, groups=parameters.groups)
     return SUBSCRIPTION_INDEXES[system.subscriptions](square)
 
 
 class SkypeRun:
-    """One system on one workload.
+    """Run one system on one workload.
 
     Parameters
     ----------
     system
-        What is measured.
+        The measured system.
     workload
-        What happens.
+        Messages and subscriptions.
     progress
-        Is told how far it is.
+        Function that receives the progress.
     """
 
     def __init__(self, system: System, workload: SkypeWorkload, progress: Progress) -> None:
@@ -127,7 +127,7 @@ class SkypeRun:
             self._take_other_message_index()
 
     def _take_other_message_index(self) -> None:
-        """Let the message index of the system take the place of the one that filled buffers."""
+        """Replace the message index that filled buffers by the one of the system."""
         objects = self.engine.objects
         index = OBJECT_INDEXES[self._system.messages]()
         for start in range(0, self.workload.parameters.window, _FILL):
@@ -140,7 +140,7 @@ class SkypeRun:
         objects.index = index
 
     def go(self, budget_s: float) -> None:
-        """Let messages come and expire until all have, or time is over."""
+        """Let messages arrive and expire until all have, or the time is over."""
         workload = self.workload
         first = workload.parameters.window
         gone = 0
@@ -172,7 +172,7 @@ class SkypeRun:
         self.audit.compare(held, gone, first + self.arrived)
 
     def figures(self) -> Row:
-        """Summarise."""
+        """Return the measurements as columns."""
         parameters = self.workload.parameters
         arrived, expired = max(1, self.arrived), max(1, self.expired)
         amp_us, emp_us = 1e6 * self.arriving_s / arrived, 1e6 * self.expiring_s / expired
@@ -200,13 +200,13 @@ class SkypeRun:
 
 
 class SkypeBenchmark(Benchmark[SkypeParameters]):
-    """Systems that keep the results of stationary subscriptions."""
+    """Measure systems that maintain the results of stationary subscriptions."""
 
     VARIANTS = tuple(SYSTEMS)
 
     def __init__(self, points: Sequence[SkypeParameters], progress: Progress) -> None:
         super().__init__(points, progress)
-        self.resources.enter_context(reserved())  # as a server has it
+        self.resources.enter_context(reserved())  # as in a server
 
     def trial(self, variant: str, parameters: SkypeParameters) -> Estimate:
         """Run a small workload. Large ones end when their time is over."""
@@ -221,7 +221,7 @@ class SkypeBenchmark(Benchmark[SkypeParameters]):
         return lambda _other: 0.0
 
     def measure(self, variant: str, parameters: SkypeParameters) -> list[Row]:
-        """Fill the window and the buffers, then let messages come."""
+        """Fill the window and the buffers, then let messages arrive."""
         workload = SkypeWorkload(source(parameters.data), parameters)
         run = SkypeRun(SYSTEMS[variant], workload, self.progress)
         run.go(parameters.budget_s)

@@ -1,4 +1,4 @@
-"""The workload of the suite skype: skype.txt section 8.1.1."""
+"""Draw the workload of the suite skype: skype.txt section 8.1.1."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from safe_region.idf import IdfTable
 from safe_region.scoring import Similarity
 
 _SHOWN = 1
-"""When lists are compared, all of the window is alive."""
+"""Time of the comparison of results, at which all messages of the window are alive."""
 
 
 class SkypeWorkload:
     """Messages, subscriptions and times.
 
     Messages have the ids 1, 2, ...; the first of them fill the window. Times are milliseconds: a message
-    of a window of so many messages comes at its id, and ends when as many have come after it.
+    of a window of a number of messages is created at its id, and ends when as many have come after it.
 
     Parameters
     ----------
     data
-        Whose places and keywords messages have.
+        Data set of the messages' positions and keywords.
     parameters
         Size and shape.
     """
@@ -66,7 +66,7 @@ class SkypeWorkload:
         return created, created + 1000 * self.parameters.seconds
 
     def _weights(self) -> Floats:
-        """Weights of keywords, from the messages that fill the window."""
+        """Return weights of keywords, from the messages that fill the window."""
         words = self.messages.keywords
         first = words.ids[: words.offsets[self.parameters.window]]
         counts = np.bincount(first, minlength=1 + int(words.ids.max(initial=0)))
@@ -92,7 +92,7 @@ class SkypeWorkload:
         return object_part(self.messages, start, stop)
 
     def chunks(self) -> list[tuple[int, int, int]]:
-        """Return which messages come together after the window is full, and the time then."""
+        """Return the slices of messages that arrive together after the window is full, and the times."""
         parameters = self.parameters
         first, total = parameters.window, parameters.window + parameters.messages
         if not parameters.seconds:
@@ -107,7 +107,7 @@ class SkypeWorkload:
 
 
 class SkypeAudit:
-    """Keeps what the subscriptions of a sample have been told, and compares it with the definition."""
+    """Record the reported results of sampled subscriptions, and compare them with the definition."""
 
     def __init__(self, workload: SkypeWorkload) -> None:
         self.lists = 0
@@ -122,7 +122,7 @@ class SkypeAudit:
         }
 
     def record(self, changes: Rows) -> None:
-        """Take note of changes."""
+        """Record changes."""
         mine = changes[np.isin(changes["handle"], self._workload.handles[self.rows])]
         for handle, object_id, is_drop in zip(
             mine["handle"].tolist(), mine["object_id"].tolist(), mine["is_drop"].tolist(), strict=True
@@ -131,13 +131,13 @@ class SkypeAudit:
             (reported.discard if is_drop else reported.add)(object_id)
 
     def forget(self, start: int, stop: int) -> None:
-        """Take note of what expires, of which nobody is told."""
+        """Record expired messages, which the engine does not report."""
         gone = set(range(start + 1, stop + 1))
         for reported in self._reported.values():
             reported.difference_update(gone)
 
     def compare(self, held: dict[int, set[int]], start: int, stop: int) -> None:
-        """Compare what is held of the sample, and what was told, when these messages are alive."""
+        """Compare the held and the reported messages of the sample, for a range of live messages."""
         words = self._workload.messages.keywords
         low, high = words.offsets[start], words.offsets[stop]
         owners = np.repeat(np.arange(start, stop), np.diff(words.offsets[start : stop + 1]))
