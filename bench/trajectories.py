@@ -48,7 +48,7 @@ class Trajectories:
     def first(self, count: int) -> Trajectories:
         """Return the trajectories of the first devices."""
         some = copy(self)
-        some._start = self._start[:count]  # noqa: SLF001 - a copy of itself
+        some._start = self._start[:count]  # noqa: SLF001 - a copy of this object
         some._journey, some._turn = self._journey[:count], self._turn[:count]  # noqa: SLF001
         return some
 

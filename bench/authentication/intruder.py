@@ -118,7 +118,7 @@ class Intruder:
 
 async def _main(address: str, token: str) -> None:
     intruder = Intruder(address, token)
-    print(flush=True)  # noqa: T201 - it begins
+    print(flush=True)  # noqa: T201 - it has started
     await intruder.run()
 
 

@@ -147,7 +147,7 @@ def _compared(what: str, found: dict[str, list[Rate]]) -> Row:
 async def _intruder(address: str, token: str) -> AsyncIterator[None]:
     """Let one device misuse its token in all ways at once, in its own process."""
     # The token is not an argument: other users of the machine can read arguments.
-    process = subprocess.Popen(  # noqa: ASYNC220, S603 - ours, and begins at once
+    process = subprocess.Popen(  # noqa: ASYNC220, S603 - our own program, starts at once
         [sys.executable, "-m", "bench.authentication.intruder", address],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

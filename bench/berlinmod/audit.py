@@ -68,7 +68,7 @@ def expected(
 def _box(where: OracleCircle | OraclePolygon) -> Box:
     """Return a box around a range; that of a circle is 1 m wider on each side."""
     if isinstance(where, OracleCircle):
-        assert where.center is not None  # noqa: S101 - it stands
+        assert where.center is not None  # noqa: S101 - a stationary range
         (x_m, y_m), far_m = where.center, where.radius_m + 1.0
         return x_m - far_m, y_m - far_m, x_m + far_m, y_m + far_m
     xs, ys = zip(*where.rings[0], strict=True)

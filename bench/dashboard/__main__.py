@@ -31,7 +31,7 @@ def main(out: Path, flags: list[str]) -> int:
     out.mkdir(parents=True, exist_ok=True)
     with (
         recorded(f"http://127.0.0.1:{port}/metrics", _EVERY_S) as recording,
-        subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True) as demo,  # noqa: S603 - ourselves
+        subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True) as demo,  # noqa: S603 - our own program
     ):
         for line in demo.stdout or ():
             sys.stdout.write(line)
@@ -55,7 +55,7 @@ def _picture_top(address: str, out: Path) -> None:
         f"--frames={_TOP_FRAMES}",
         f"--svg={out / 'top.svg'}",
     ]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # noqa: S603 - ourselves
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # noqa: S603 - our own program
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def scraped(url: str) -> Scrape:
     OSError
         If no server responds.
     """
-    with urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - ours
+    with urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - a local address
         text = answer.read().decode()
     return parsed(text, time.monotonic())
 

@@ -86,7 +86,7 @@ class Expectations(Benchmark[LampsParameters]):
         lamps.build(self.progress)
         lamps.compare_sample(0)
         tree = top_k_of(lamps.engine).tables.indexes.alike
-        assert isinstance(tree, SqTree)  # noqa: S101 - made some lines above
+        assert isinstance(tree, SqTree)  # noqa: S101 - created above
         met = data.objects(_OBJECTS_MET, 1, np.random.default_rng([parameters.seed, 11]))
         return [
             {

@@ -49,7 +49,7 @@ async def _act_once(named: NamedAct, caller: Caller) -> None:
     """Act until the time is over or the server ends the stream or connection."""
     try:
         await named.act(caller)
-    except Exception as error:  # noqa: BLE001 - shown in the row: a caller may meet anything
+    except Exception as error:  # noqa: BLE001 - counted in the row: any error may occur
         caller.count_error(error)
 
 

@@ -60,7 +60,7 @@ class Companion:
         """Resume the suspended process."""
         self._process.send_signal(signal.SIGCONT)
 
-    def result(self, within_s: float) -> Any:  # noqa: ANN401 - whatever it writes
+    def result(self, within_s: float) -> Any:  # noqa: ANN401 - any JSON value
         """Return the JSON value that the process has written; None if it does not end in time."""
         try:
             written, _ = self._process.communicate(timeout=within_s)
@@ -75,7 +75,7 @@ def companion(module: str, *arguments: str, first: object) -> Iterator[Companion
 
     Tokens are in that line and not among the arguments, which all users of the machine can read.
     """
-    process = subprocess.Popen(  # noqa: S603 - ours
+    process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -34,7 +34,7 @@ async def _serve() -> None:
     server.add_generic_rpc_handlers((_Handler(),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    print(f"{READY}127.0.0.1:{port}", flush=True)  # noqa: T201 - read by who started this
+    print(f"{READY}127.0.0.1:{port}", flush=True)  # noqa: T201 - read by the parent process
     await server.wait_for_termination()
 
 

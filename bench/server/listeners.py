@@ -113,7 +113,7 @@ def _shown(tape: Sequence[bytes], k: int, point: Point) -> list[int] | None:
 def _held(tape: Sequence[bytes]) -> set[int]:
     """Return the objects that a device holds for its boolean subscription and that have not expired."""
     held: dict[int, Buffered] = {}
-    for _, held in _deltas(tape):  # noqa: B007 - the last
+    for _, held in _deltas(tape):  # noqa: B007 - the last value is used
         pass
     now_ms = 1000 * int(time.time())
     return {one.object_id for one in held.values() if one.expiry_ms > now_ms}

@@ -80,7 +80,7 @@ class _Tally:
         self.is_over = True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_QUIET_S):
-                while not is_quiet():  # noqa: ASYNC110 - what is waited for has no event to offer
+                while not is_quiet():  # noqa: ASYNC110 - there is no event to wait for
                     await asyncio.sleep(0.05)
         for line in lines:
             line.on_message = silent

@@ -95,7 +95,7 @@ def running(
         If the process ends before it listens.
     """
     with log.open("w") as messages:
-        process = subprocess.Popen(  # noqa: S603 - ours
+        process = subprocess.Popen(  # noqa: S603 - our own program
             [*(command or (sys.executable, "-m")), *arguments],
             cwd=folder,
             stdout=subprocess.PIPE,
