@@ -1,4 +1,4 @@
-"""Protocol Buffers by hand: messages that no library would write, such as a megabyte of one id."""
+"""Write Protocol Buffers by hand: messages that no library would write, such as a megabyte of one id."""
 
 from __future__ import annotations
 

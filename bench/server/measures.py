@@ -43,7 +43,7 @@ class Latencies:
     seconds: float = 1.0
 
     def row(self, name: str) -> Row:
-        """Return columns."""
+        """Return quantiles and the number of messages as columns."""
         found = np.array(self.ns or [0]) / 1e6
         return {
             f"{name}_ms_p50": round(float(np.quantile(found, 0.5)), 2),

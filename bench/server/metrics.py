@@ -27,7 +27,7 @@ _SCRAPE_S = 1.0
 
 
 async def measure_metrics(workload: Workload, seconds: float, rounds: int, progress: Progress) -> Row:
-    """Return CPU a report without a metrics port and with one that is scraped each second."""
+    """Return the CPU time of a report without a metrics port and with one that is scraped each second."""
     reports = workload.rounds()
     rates: dict[str, list[Rate]] = {"plain": [], "metrics": []}
     port = _free_port()

@@ -1,4 +1,4 @@
-"""The variants of the suite silence: another one is a line or two here."""
+"""Variants of the suite silence: another one is a line or two here."""
 
 from __future__ import annotations
 
