@@ -67,9 +67,10 @@ def best_held(
     starts: Ints,
     best: Ints,
 ) -> None:
-    """Write the ids of the k best objects of device i to `best[starts[i] : starts[i + 1]]`, increasing.
+    """Write the ids of the k best objects that each device holds, increasing.
 
-    Each slice has capacity for k; if there are fewer, the rest is NOBODY and comes first.
+    Those of device i are in `best[starts[i] : starts[i + 1]]`, which has capacity for k; if there are
+    fewer, the rest is NOBODY and comes first.
     """
     room = 0
     for i in range(slots.shape[0]):

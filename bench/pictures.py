@@ -136,7 +136,7 @@ def _bars(axis: Axes, plot: Bars, rows: Sequence[Row]) -> None:
 
 
 def _scatter(axis: Axes, plot: Scatter, rows: Sequence[Row]) -> None:
-    """Draw a point for each row; some are joined. Variants that are at times stale are grey."""
+    """Draw a point for each row; some are joined. Stale variants are grey, with their stale share."""
     pairs = [(row[plot.x], row[plot.y]) for row in rows]
     is_joined = [re.match(plot.curve, row["variant"]) is not None for row in rows]
     curve = [pair for pair, joined in zip(pairs, is_joined, strict=True) if joined]
