@@ -119,16 +119,6 @@ class Retrieve:
             "mismatches": audit.mismatches - mismatches,
         }
 
-    def _ask(self, index: ObjectIndex, extra: int, start: int, stop: int) -> Ranking:
-        queries = self.queries
-        return index.best(
-            interest_part(queries.interests, start, stop),
-            queries.x_m[start:stop],
-            queries.y_m[start:stop],
-            queries.k[start:stop] + extra + 1,
-            np.full(stop - start, np.inf),
-        )
-
     def ask(self, index: ObjectIndex, extra: int, start: int, stop: int) -> Ranking:
         """Find the best objects for some of the subscriptions."""
         queries = self.queries
