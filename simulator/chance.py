@@ -1,8 +1,8 @@
-"""Chance without state: every random number is a hash of (seed, table, column, row id).
+"""Stateless random numbers: each is a hash of (seed, table, column, row id).
 
-So a row is the same whichever task computes it, in whatever order, with however many partitions.
-Numbers come in two forms that do not agree with each other: numpy arrays (splitmix64) and Spark
-columns (xxhash64). A column of a table uses one of them.
+A row is therefore the same regardless of the task, the order, and the number of partitions. Numbers come
+in two forms that do not agree with each other: numpy arrays (splitmix64) and Spark columns (xxhash64). A
+column of a table uses one of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 def stream_key(seed: int, table: str, column: str) -> int:
-    """Return 64 bits that name one column of one table under one seed."""
+    """Return 64 bits that identify one column of one table under one seed."""
     digest = hashlib.blake2b(f"{seed}/{table}/{column}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
@@ -37,14 +37,14 @@ def uniforms(seed: int, table: str, column: str, *ids: npt.ArrayLike) -> npt.NDA
 
 
 def _mixed(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Finalise as splitmix64 does: every input bit flips every output bit with chance one half."""
+    """Finalise as splitmix64 does: every input bit flips every output bit with probability one half."""
     state = (state ^ (state >> np.uint64(30))) * _MIX_1
     state = (state ^ (state >> np.uint64(27))) * _MIX_2
     return state ^ (state >> np.uint64(31))
 
 
 def generator(seed: int, table: str, column: str, row: int = 0) -> np.random.Generator:
-    """Return a counter-based generator of its own for one row that needs many numbers."""
+    """Return a separate counter-based generator for one row that needs many numbers."""
     key = np.array([stream_key(seed, table, column), row], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 

@@ -1,9 +1,9 @@
-"""What is wrong with a simulation in a folder."""
+"""Errors of a simulation in a folder."""
 
 
 class SimulationError(Exception):
-    """A folder that does not hold a simulation; the message names what is wrong with it."""
+    """A folder does not contain a valid simulation; the message names the problem."""
 
 
 class StageError(OSError):
-    """A stage that could not be finished; the message names it and the reason. Nothing of it remains."""
+    """A stage could not be finished; the message names it and the reason. None of its output remains."""

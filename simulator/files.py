@@ -1,7 +1,7 @@
-"""Files of a simulation: on this machine's disk, without Spark, or on a file system that Spark has.
+"""Files of a simulation: on the local disk, without Spark, or on a file system that Spark has.
 
 A simulation, and each of its tables, lies at a `Root`. `files_at` gives both kinds the same operations,
-those of `feeds.storage.Stored`: whoever reads or writes a table does not ask which of them it is.
+those of `feeds.storage.Stored`, so that code that reads or writes a table is the same for both.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from feeds.storage import Stored
 
 Root: TypeAlias = "Path | Stored"
-"""Where a folder or a file is: a path of this machine, or wherever Spark reads and writes."""
+"""The location of a folder or a file: a local path, or a location on a file system of Spark."""
 
 
 def files_at(root: Root) -> OnDisk | Stored:
-    """Return the operations on what lies there."""
+    """Return the operations on a location."""
     return OnDisk(root) if isinstance(root, Path) else root
 
 
@@ -30,12 +30,12 @@ def parquet_files(folder: Root) -> list[OnDisk | Stored]:
 
 
 class OnDisk:
-    """A file or folder of this machine, which need not be there.
+    """A local file or folder, which need not exist.
 
     Parameters
     ----------
     path
-        Where.
+        The path.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,15 +48,15 @@ class OnDisk:
         return OnDisk(self._path / name)
 
     def exists(self) -> bool:
-        """Whether there is a file or folder."""
+        """Whether the file or folder exists."""
         return self._path.exists()
 
     def is_folder(self) -> bool:
-        """Whether there is a folder."""
+        """Whether the folder exists."""
         return self._path.is_dir()
 
     def files(self) -> dict[str, int]:
-        """Return the size of each file below a folder, by its path in it, in order; without it none."""
+        """Return the size of each file below a folder, by relative path, in order; none without it."""
         found = {
             path.relative_to(self._path).as_posix(): path.stat().st_size
             for path in self._path.rglob("*")
@@ -65,32 +65,32 @@ class OnDisk:
         return dict(sorted(found.items()))
 
     def read(self) -> bytes:
-        """Return what a file has."""
+        """Return the contents of the file."""
         return self._path.read_bytes()
 
     def opened(self) -> AbstractContextManager[Any]:
         """Return a file for Arrow to read."""
-        import pyarrow as pa  # noqa: PLC0415 - who reads only world.json needs none
+        import pyarrow as pa  # noqa: PLC0415 - readers of world.json alone need no pyarrow
 
         found: AbstractContextManager[Any] = pa.OSFile(str(self._path))
         return found
 
     def replace(self, data: bytes) -> None:
-        """Write a file in place of what is there, if anything: whole, or not at all."""
+        """Write the file atomically, in place of any existing one."""
         draft = self._path.with_name(f"{self._path.name}.new")
         draft.write_bytes(data)
         draft.replace(self._path)
 
     def move(self, where: str) -> None:
-        """Give a file another path, where nothing is."""
+        """Move the file to another path, where no file exists."""
         self._path.rename(where)
 
     def make_folder(self) -> None:
-        """Make a folder and those above it; one that is there stays as it is."""
+        """Create the folder and its parents; an existing folder is unchanged."""
         self._path.mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
-        """Remove a file, or a folder with all that is in it, if it is there."""
+        """Remove the file, or the folder with its contents, if it exists."""
         if self._path.is_dir():
             shutil.rmtree(self._path)
         else:

@@ -1,4 +1,4 @@
-"""The stages of a simulation: what a terrain has, what Spark makes of it."""
+"""The stages of a simulation: the tables of a terrain, and the tables that Spark makes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def write_terrain(stages: Stages, terrain: Terrain) -> None:
-    """Write the tables that a terrain has."""
+    """Write the tables of a terrain."""
     tables = {"roads": terrain.roads, "places": terrain.places, "restrictions": terrain.restrictions}
     if terrain.restrictions is None:
         tables["restrictions"] = schemas.arrow_schema(schemas.RESTRICTIONS).empty_table()
@@ -161,7 +161,7 @@ class Run:
         self._report("feeds", 1, 1)
 
     def _key(self, group: type[Parameters], *tables: str) -> dict[str, Any]:
-        """Return what determines a table: the program, some parameters, the tables it is made from."""
+        """Return the key of a table: the program, some parameters, and the tables it is made from."""
         given = self._parameters.as_dict()
         return {
             "program": version("nearcast"),
@@ -172,7 +172,7 @@ class Run:
     def _sorted(
         self, name: str, key: dict[str, Any], make: Callable[[], DataFrame], rows: int = 0
     ) -> None:
-        """Make a sorted table, of about so many rows."""
+        """Make a sorted table of about `rows` rows."""
 
         def write(folder: Root) -> int:
             return write_sorted(make(), name, folder, rows)

@@ -1,40 +1,39 @@
 """The tables of a simulation: the one place that names their columns.
 
-A table's meaning
------------------
+The tables
+----------
 roads
     Directed edges of the street network; a two-way street is two rows. Edges are straight.
 places
     Points of interest; the smaller the id, the more popular the place.
 texts
-    What is published where it does not come from places; only there if it does not. Rows are in the order
-    in which they are first published, but for the times.
+    Texts that are published instead of words of places; exists only in this case. Rows are in the order
+    in which they are first published, except for the times.
 restrictions
-    Turns that are not allowed: who comes along `edge_id_from` must not go on along `edge_id_to`. Sorted
-    by both.
+    Forbidden turns: `edge_id_to` must not follow `edge_id_from`. Sorted by both.
 devices
-    Who moves, sorted by device_id: `device_class` (car, bicycle, pedestrian, or what traces say) and
-    `speed_mps_max`, the most that it may ever do; null where nobody says so.
+    The devices, sorted by device_id: `device_class` (car, bicycle, pedestrian, or the class of traces)
+    and `speed_mps_max`, the maximum speed; null if it is unknown.
 trajectories
-    Where a device is at each tick from its first to its last, without gaps; it need not be there in all
-    of the run. `edge_id` is the road it is on, null where it was not made or matched on one. Divided into
-    slices, folders of `slice_ticks` ticks each (`world.json`), so that a replay reads one after the
-    other; within a slice rows come in any order.
+    The position of a device at each tick from its first to its last, without gaps; a device need not be
+    present during the whole run. `edge_id` is its road, null if it was not made or matched on one.
+    Divided into slices, folders of `slice_ticks` ticks each (`world.json`), so that a replay reads one
+    after the other; within a slice rows are in any order.
 loads
-    Cars on a road in a slot of time of `load_slot_s`, in the mean, if nobody minded the others; only
-    there where speeds depend on load. Roads without a car are left out.
+    The mean number of cars on a road in a slot of time of `load_slot_s`, if no car slowed others down;
+    exists only if speeds depend on load. Roads without a car are left out.
 objects
-    What is published, sorted by (publish_ms, object_key). Times count from the start of the run; a
+    Published objects, sorted by (publish_ms, object_key). Times count from the start of the run; a
     second row with the same key replaces the first.
 subscriptions
-    What each device subscribes to. Of kind `top_k` with keywords, k, alpha and similarity; it stands at
-    `place` (lon, lat), or moves with the device if that is null. Of kind `boolean` with an expression and
-    a range: `bounds` (lon_min, lat_min, lon_max, lat_max), or a circle of `radius_m` about `center` (lon,
-    lat), or about the device if that is null, or a rectangle of `extent_m` (width, height) about the
-    device. Where one of `window_ms` and `window_count` is not null only objects of the last milliseconds,
-    or the last so many published, count.
+    The subscriptions of each device. Those of kind `top_k` have keywords, k, alpha and similarity; they
+    are stationary at `place` (lon, lat), or move with the device if it is null. Those of kind `boolean`
+    have an expression and a range: `bounds` (lon_min, lat_min, lon_max, lat_max), or a circle of
+    `radius_m` about `center` (lon, lat), or about the device if that is null, or a rectangle of
+    `extent_m` (width, height) about the device. If `window_ms` or `window_count` is not null, only
+    objects of the last milliseconds, or the last objects published, count.
 idf
-    How many of the objects have each keyword: what weights of the similarity `tfidf` are made from.
+    The number of objects that have each keyword, the source of weights for the similarity `tfidf`.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-_KEYWORDS = ArrayType(StringType())  # Parquet files written by Spark do not say "never null"
+_KEYWORDS = ArrayType(StringType())  # Parquet files written by Spark do not declare "never null"
 
 
 _NUMBERS = ArrayType(DoubleType())
@@ -111,7 +110,7 @@ TRAJECTORIES = _with_nulls(
 LOADS = _table(("slot", IntegerType()), ("edge_id", LongType()), ("vehicles", DoubleType()))
 
 PARTIAL_LOADS = _table(("slot", IntegerType()), ("edge_id", LongType()), ("busy_ms", LongType()))
-"""What one group of devices adds to the loads."""
+"""The contribution of one group of devices to the loads."""
 
 TEXTS = _table(
     ("text_id", LongType()), ("lon", DoubleType()), ("lat", DoubleType()), ("keywords", _KEYWORDS)
@@ -160,10 +159,10 @@ TABLES: dict[str, StructType] = {
 """Every table that a simulation always has, by the name of its folder."""
 
 MORE_TABLES: dict[str, StructType] = {"texts": TEXTS, "loads": LOADS}
-"""Those that only some have."""
+"""Tables that only some simulations have."""
 
 TRACE_TABLES = ("points", "traces")
-"""What one that was made from traces has besides; `simulator.traces` names their columns."""
+"""Additional tables of a simulation made from traces; `simulator.traces` names their columns."""
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

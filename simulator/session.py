@@ -1,4 +1,4 @@
-"""Spark's session of the simulator."""
+"""The Spark session of the simulator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOCAL = "local[*]"
 """All cores of this machine."""
 
 _SETTINGS = {
-    # Writers of all slices at a time, and tables of a million devices that are joined.
+    # For the writers of all slices at a time, and joins of tables of a million devices.
     "spark.driver.memory": "2g",
 }
 
@@ -29,14 +29,14 @@ def simulator_session(
     master
         Spark's master URL.
     settings
-        Of Spark, in place of the usual ones or beside them.
+        Spark's settings, which replace or extend the defaults.
 
     Raises
     ------
     JavaNotFoundError
         If there is no Java runtime.
     ClusterError
-        If a cluster does not do its part.
+        If a cluster fails a check.
     """
     with spark_session(master, {**_SETTINGS, **(settings or {})}) as session:
         yield session

@@ -1,11 +1,11 @@
-"""A simulation in a folder: made, written and read here and nowhere else.
+"""A simulation in a folder: the only module that makes, writes and reads it.
 
-`simulate` generates a city or reads a map, lets Spark drive the devices and draw the workload, and
+`simulate` generates a city or reads a map, makes Spark drive the devices and draw the workload, and
 writes a folder of Parquet files per table, stage by stage, plus `world.json`, which is written last: a
-folder without it is not complete. Stages that are complete are not repeated. `load` reads it back, a
-table when it is asked for.
+folder without it is not complete. Complete stages are not repeated. `load` opens it, and reads each table
+on first use.
 
-The folder is a path of this machine, or lies on any file system that Spark has, by its URI (`root_of`).
+The folder is a local path, or lies on any file system that Spark has, by its URI (`root_of`).
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ __all__ = ["VERSION", "Simulation", "SimulationError", "World", "load", "root_of
 
 @dataclass(frozen=True)
 class Simulation:
-    """A simulation as Arrow tables, read when they are asked for; `schemas` names their columns.
+    """A simulation as Arrow tables, which are read on first use; `schemas` names their columns.
 
     Parameters
     ----------
     path
-        Where it lies. Of a URI tables can be read for as long as there is the session of `root_of`.
+        Its location. Tables at a URI can be read while the session of `root_of` exists.
     world
-        What it says of itself.
+        Its `world.json`.
     rows
-        How many each of `schemas.TABLES` has.
+        The number of rows of each of `schemas.TABLES`.
     """
 
     path: Root
@@ -81,7 +81,7 @@ class Simulation:
 
     @cached_property
     def trajectories(self) -> pa.Table:
-        """All of the table of this name, by (tick, device_id): for runs that fit into memory."""
+        """The whole table of this name, by (tick, device_id): for runs that fit into memory."""
         return read_table(self.path, "trajectories")
 
     @cached_property
@@ -105,11 +105,11 @@ class Simulation:
             yield read_table(self.path, "trajectories", number)
 
     def row_count(self, name: str) -> int:
-        """Return how many rows a table has, without reading them."""
+        """Return the number of rows of a table, without reading them."""
         return self.rows[name]
 
     def idf_table(self) -> IdfTable:
-        """Return what keywords weigh, by how many of the objects have each."""
+        """Return the weights of keywords, by the number of objects that have each."""
         words, counts = (self.idf.column(name).to_pylist() for name in ("keyword", "objects"))
         return IdfTable.of_counts(self.row_count("objects"), dict(zip(words, counts, strict=True)))
 
@@ -131,36 +131,36 @@ def simulate(
     Parameters
     ----------
     parameters
-        What to make. Equal parameters give equal tables.
+        The parameters. Equal parameters give equal tables.
     out_dir
-        Where to, a path or the URI of a file system that Spark has; tables that are there are replaced,
-        or kept where they are the very same; other files are left alone.
+        The folder, a path or the URI of a file system that Spark has; existing tables are replaced, or
+        kept if they are identical; other files are left alone.
     progress
         Called as progress(stage, done, total); a total of 0 is not known yet.
     spark
         A session to use; by default one is started and stopped.
     master
-        Where that one runs, Spark's master URL.
+        The master URL of the started session.
     settings
-        Of that one.
+        The settings of the started session.
     partitions
-        Into how many tasks the work is divided; no influence on the result.
+        The number of tasks; no influence on the result.
     feed_slice_s
-        Whether the feeds are written besides (`simulator.workload.feeds`), and how many seconds
-        a file has; 0 for not.
+        If above 0, the feeds are also written (`simulator.workload.feeds`), with this many seconds in a
+        file.
     append_to
-        Where the feeds are appended as well, in Redis.
+        The feeds in Redis to which the feeds are also appended.
 
     Raises
     ------
     MapError
         If the map cannot be used; nothing has been written or removed then.
     JavaNotFoundError, ClusterError
-        If Spark has to be started and there is no Java, or a cluster does not do its part.
+        If Spark has to be started and there is no Java, or a cluster fails a check.
     StageError
-        If a table cannot be written; those before it are kept, and `world.json` is not there.
+        If a table cannot be written; those before it are kept, and there is no `world.json`.
     StorageError
-        If there is no such file system, or it does not do what it is asked to.
+        If there is no such file system, or an operation on it fails.
     """
     report = progress or (lambda _stage, _done, _total: None)
     terrain = _terrain(parameters, report)
@@ -190,7 +190,7 @@ def simulate(
 
 
 def root_of(where: Where, spark: SparkSession) -> Root:
-    """Return where a simulation lies: a path as it is, a URI as the session reaches it.
+    """Return the location of a simulation: a path unchanged, a URI through the session.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def load(path: Root) -> Simulation:
     Parameters
     ----------
     path
-        The folder that `simulate` wrote: its path, or what `root_of` returns of its URI.
+        The folder that `simulate` wrote: its path, or the result of `root_of` for its URI.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How far a Spark job is, asked while it runs."""
+"""The progress of a Spark job, polled while it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EVERY_S = 1.0
 def followed(
     spark: SparkSession, report: Callable[[str, int, int], None], stage: str, rows: int
 ) -> Iterator[None]:
-    """Report how many rows are done while Spark works, as the share of its tasks that are.
+    """Report the number of finished rows while Spark works, by the fraction of finished tasks.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def followed(
     report
         Called as report(stage, done, total), also from another thread; at the end with all rows.
     stage, rows
-        What is done, and about how many rows it makes.
+        The stage, and about the number of rows that it makes.
     """
     tracker = spark.sparkContext.statusTracker()
     is_over = threading.Event()
@@ -46,7 +46,7 @@ def followed(
 
 
 def share_done(tracker: StatusTracker) -> float:
-    """Return which share of the tasks of the stages that run is done."""
+    """Return the fraction of finished tasks of the running stages."""
     stages = [tracker.getStageInfo(one) for one in tracker.getActiveStageIds()]
     counts = [(one.numCompletedTasks, one.numTasks) for one in stages if one is not None]
     total = sum(tasks for _, tasks in counts)

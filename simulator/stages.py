@@ -1,9 +1,9 @@
-"""A run as stages: each writes the folder of one table, and is not repeated while that is complete.
+"""A run as stages: each writes the folder of one table, and is not repeated while the table is complete.
 
-The mark of a stage, `stages/<name>.json`, says from what the table was made (its key), how many rows and
-bytes it has and how long it took. It is written when the table is, whole or not at all: what has a mark
-is whole, after a program that was killed, too, and no folder is renamed for that. Whoever changes or
-removes files of a table makes its stage run again.
+The mark of a stage, `stages/<name>.json`, contains the key of the table (all inputs that determine it),
+its numbers of rows and bytes, and the time it took. The mark is written atomically after the table. A
+table with a mark is therefore complete, even if the program was killed, without a rename of the folder.
+If files of a table are changed or removed, its stage runs again.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _CAUSED = "Caused by: "
 STAGES_FOLDER = "stages"
 
 Make = Callable[[Root], int | None]
-"""Writes a table into a folder that is not there yet; returns how many rows were written, if it knows."""
+"""Writes a table into a folder that does not exist yet; returns the number of rows, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is noted of a stage that is complete.
+    """The record of a complete stage.
 
     Parameters
     ----------
     key
-        What determines the table.
+        The inputs that determine the table.
     rows
-        How many it has.
+        Its number of rows.
     files, size_bytes
-        What there is in its folder.
+        The number and the size of the files in its folder.
     seconds
-        How long it took.
+        The time it took.
     """
 
     key: dict[str, Any]
@@ -58,7 +58,7 @@ _FAILURES = (OSError, pa.ArrowException, PySparkException, Py4JError)
 
 
 class Stages:
-    """The stages of one run in a folder, which is made if it is not there.
+    """The stages of one run in a folder, which is created if it does not exist.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ class Stages:
         """The stages of this run so far, whether they were repeated or not."""
 
     def run(self, name: str, key: dict[str, Any], make: Make) -> Mark:
-        """Make a table, unless the very same is there.
+        """Make a table, unless an identical table exists.
 
         Parameters
         ----------
         name
-            Of the table and its folder.
+            The name of the table and its folder.
         key
-            What determines it, ready for JSON.
+            The inputs that determine it, ready for JSON.
         make
             Writes it.
 
@@ -123,7 +123,7 @@ class Stages:
 
 
 def _seen(folder: Root, written: int | None) -> int:
-    """Return how many rows there are, which must be those that were written, where that is known."""
+    """Return the number of rows, which must be the number written, if that is known."""
     found = row_count(folder)
     if written not in {None, found}:
         raise StageError(
@@ -133,14 +133,14 @@ def _seen(folder: Root, written: int | None) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a stage failed; of an error of Spark what caused it."""
+    """Return the reason why a stage failed; for an error of Spark its cause."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     causes = [line for line in lines if line.startswith(_CAUSED)]
     return causes[-1].removeprefix(_CAUSED) if causes else lines[0]
 
 
 def read_mark(root: Root, name: str) -> Mark | None:
-    """Return what is noted of a stage; None if it is not complete, or its mark cannot be read."""
+    """Return the mark of a stage; None if it is not complete, or its mark cannot be read."""
     try:
         return Mark(**json.loads(files_at(root / STAGES_FOLDER / f"{name}.json").read()))
     except (OSError, ValueError, TypeError):
@@ -148,7 +148,7 @@ def read_mark(root: Root, name: str) -> Mark | None:
 
 
 def row_count(folder: Root) -> int:
-    """Return how many rows the Parquet files below a folder have, as their footers say."""
+    """Return the number of rows of the Parquet files below a folder, from their footers."""
     count = 0
     for file in parquet_files(folder):
         with file.opened() as source:
@@ -157,7 +157,7 @@ def row_count(folder: Root) -> int:
 
 
 def _content(folder: Root) -> tuple[int, int]:
-    """Return how many files there are below a folder, and their bytes; without Spark's own."""
+    """Return the number of files below a folder, and their bytes; without Spark's own files."""
     found = files_at(folder).files()
     sizes = [size for path, size in found.items() if path.rpartition("/")[2][0] not in "._"]
     return len(sizes), sum(sizes)

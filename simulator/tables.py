@@ -22,12 +22,12 @@ SORT_KEYS = {
     "subscriptions": ("device_id", "subscription_id"),
     "idf": ("keyword",),
 }
-"""In which order the rows of each table are, or are brought when they are read."""
+"""The order of the rows of each table, on disk or after reading."""
 
 FILE_ROWS = 1_000_000
-"""About what a file of a sorted table has."""
+"""About the rows of a file of a sorted table."""
 SLICE_FILES_MAX = 256
-"""Slices that a task writes at a time; with more of them Spark sorts the rest of its rows by slice."""
+"""Slices that a task writes at a time; if there are more, Spark sorts the rest of its rows by slice."""
 
 _WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 
@@ -38,7 +38,7 @@ def slice_name(number: int) -> str:
 
 
 def write_table(table: pa.Table, folder: Root) -> None:
-    """Write a table that this process has: files of `FILE_ROWS`, one behind the other in order."""
+    """Write a table of this process: files of `FILE_ROWS`, in order."""
     files = files_at(folder)
     files.make_folder()
     for number, begin in enumerate(range(0, max(1, table.num_rows), FILE_ROWS)):
@@ -48,19 +48,19 @@ def write_table(table: pa.Table, folder: Root) -> None:
 
 
 def write_sorted(frame: DataFrame, name: str, folder: Root, rows: int = 0) -> int:
-    """Write sorted files, one behind the other in order; return how many rows tasks have written.
+    """Write sorted files, in order; return the number of rows that tasks have written.
 
     Parameters
     ----------
     frame
         The rows, in any order.
     name
-        Of the table.
+        The name of the table.
     folder
-        Where to.
+        The target folder.
     rows
-        About how many there are: a file has `FILE_ROWS` or so. One file needs no sampling, which would
-        compute it all twice.
+        About the number of rows: a file has some `FILE_ROWS`. One file needs no sampling, which would
+        compute everything twice.
     """
     files = max(1, rows // FILE_ROWS)
     keys = SORT_KEYS[name]
@@ -69,12 +69,12 @@ def write_sorted(frame: DataFrame, name: str, folder: Root, rows: int = 0) -> in
 
 
 def write_slices(frame: DataFrame, slice_ticks: int, folder: Root) -> int:
-    """Write trajectories into folders by time, in whatever order rows come: nothing is sorted.
+    """Write trajectories into folders by time, with rows in any order: nothing is sorted.
 
     Returns
     -------
     int
-        How many rows tasks have written.
+        The number of rows that tasks have written.
     """
     settings = frame.sparkSession.conf
     settings.set(_WRITERS, SLICE_FILES_MAX)
@@ -86,7 +86,7 @@ def write_slices(frame: DataFrame, slice_ticks: int, folder: Root) -> int:
 
 
 def _written(frame: DataFrame, folder: Root, *columns: str) -> int:
-    """Write a table, in folders by some columns; return how many rows tasks have counted meanwhile."""
+    """Write a table, in folders by some columns; return the number of rows that tasks have counted."""
     counted = Observation()
     observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
     observed.write.partitionBy(*columns).parquet(str(folder))
@@ -94,12 +94,12 @@ def _written(frame: DataFrame, folder: Root, *columns: str) -> int:
 
 
 def check_table(root: Root, name: str) -> int:
-    """Check that all files of a table have its columns, by what they say of themselves. Reads no rows.
+    """Check that all files of a table have its columns, by their metadata. Reads no rows.
 
     Returns
     -------
     int
-        How many it has.
+        The number of rows.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where a simulation takes place, generated or read from a map, and what is published there."""
+"""The terrain of a simulation, generated or read from a map, and the texts that are published there."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Ring = list[tuple[float, float]]
 
 
 class Texts(NamedTuple):
-    """What is published in place of words of places.
+    """Texts that are published instead of words of places.
 
     Parameters
     ----------
     table
         The table of this name.
     outside, wordless
-        How many others the file has, which lie outside of the area, or give no keyword.
+        The number of other texts of the file that lie outside of the area, or give no keyword.
     """
 
     table: pa.Table
@@ -27,7 +27,7 @@ class Texts(NamedTuple):
     wordless: int
 
     def counts(self) -> dict[str, int]:
-        """Return how many texts there are, by what became of them."""
+        """Return the number of texts by outcome."""
         return {"taken": self.table.num_rows, "outside": self.outside, "wordless": self.wordless}
 
 
@@ -37,7 +37,7 @@ class Terrain(NamedTuple):
     Parameters
     ----------
     name
-        Its name, for people.
+        A display name.
     area
         The service area; everything lies in it.
     roads, places
@@ -45,11 +45,11 @@ class Terrain(NamedTuple):
     water
         Outlines of sea and lakes within the area: closed rings of (lon, lat), for pictures.
     texts
-        What is published; None where that comes from places.
+        The texts to publish; None if objects come from places.
     restrictions
-        The table of this name; None where every turn is allowed.
+        The table of this name; None if every turn is allowed.
     restrictions_left_out
-        How many others the map has, which pairs of roads cannot say.
+        The number of other restrictions of the map, which pairs of roads cannot express.
     """
 
     name: str

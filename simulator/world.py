@@ -1,4 +1,4 @@
-"""What `world.json` says of a simulation. It is written last: a folder without it is not complete."""
+"""The file `world.json` of a simulation. It is written last: a folder without it is not complete."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from simulator.errors import SimulationError
 from simulator.files import Root, files_at
 
 VERSION = 6
-"""Of the layout of the folder."""
+"""The version of the layout of the folder."""
 
 WORLD_FILE = "world.json"
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What `world.json` says.
+    """The contents of `world.json`.
 
     Parameters
     ----------
@@ -27,17 +27,18 @@ class World:
     area
         The service area; everything lies in it.
     seed
-        What the simulation was drawn from.
+        The seed of the simulation.
     seconds, period_ms
         Length of the run and time between ticks.
     start_ms
         Epoch milliseconds of tick 0.
     slice_ticks
-        How many ticks a slice of the trajectories has: slice s has ticks from s * slice_ticks on.
+        The number of ticks of a slice of the trajectories: slice s has ticks from s * slice_ticks on.
     parameters
         All parameters by name, for the record.
     texts
-        How many texts of a file are taken, lie outside of the area, give no keyword; None without one.
+        The numbers of texts of a file that are used, lie outside of the area, or give no keyword; None
+        without a file.
     water
         Outlines of lakes and sea for pictures: rings of (lon, lat); there may be none.
     """
@@ -55,17 +56,17 @@ class World:
 
     @property
     def tick_count(self) -> int:
-        """How many ticks the run has, both ends included."""
+        """The number of ticks of the run, both ends included."""
         return self.seconds * 1000 // self.period_ms + 1
 
     @property
     def slice_count(self) -> int:
-        """How many slices the trajectories have at most; where no device is there is none."""
+        """The maximum number of slices of the trajectories; a slice without devices does not exist."""
         return -(-self.tick_count // self.slice_ticks)
 
 
 def write_world(world: World, folder: Root) -> None:
-    """Write what completes a simulation, all of it or nothing."""
+    """Write `world.json`, which completes a simulation, atomically."""
     found = {
         "version": VERSION,
         "name": world.name,
@@ -86,7 +87,7 @@ def write_world(world: World, folder: Root) -> None:
 
 
 def read_world(folder: Root) -> World:
-    """Read what a complete simulation says of itself.
+    """Read `world.json` of a complete simulation.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""Which driver a job has: one that was started later takes a checkpoint over, and the older one ends.
+"""The claim of a driver on a job: a later driver takes over the checkpoint, and the older driver ends.
 
-A driver may be paused, or cut off from everybody, while another is started in its place. It finds that
-out by a file that each driver writes when it starts, and looks at before and behind each batch, and now
-and then while it waits. Until then all that it writes lies in folders of its own name, which no manifest
-names.
+A driver may be paused, or cut off from the network, while another driver is started in its place. Each
+driver writes a file when it starts. It reads the file before and after each batch, and from time to time
+while it waits, and so finds out that another driver has taken over. Until then all its output is in
+folders with its own name, which no manifest names.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ class TakenOverError(Exception):
 
 
 class Claim:
-    """One driver's right to go on with a job, once it has taken it.
+    """The right of one driver to run a job, once it has taken the job over.
 
     Parameters
     ----------
     checkpoint
-        Of the job.
+        The checkpoint of the job.
     """
 
     def __init__(self, checkpoint: Stored) -> None:
         self._file = checkpoint / _FILE
         self.name = ""
-        """Of folders that only this driver writes to."""
+        """The name of the folders that only this driver writes to."""
 
     def take(self) -> None:
-        """Take the job over from whoever had it."""
+        """Take the job over from the driver that had it."""
         before = json.loads(self._file.read())["number"] if self._file.exists() else 0
         number = before + 1
         self.name = f"{number}-{secrets.token_hex(4)}"

@@ -1,11 +1,12 @@
-"""The job: feeds in, changes of results out, as a query of Spark Structured Streaming.
+"""The job: reads feeds and writes changes of results, as a query of Spark Structured Streaming.
 
     messages      ─▶ route ─┐
                             ├─▶ by partition: apply to its engine ─▶ changes ─▶ a folder a batch
     subscriptions ─▶ place ─┘
 
-Where subscriptions have replicas, messages go through these first, which add whom they may concern, as
-pairs; what owners send back is a source of the next batch (`streaming.feedback`).
+If subscriptions have replicas, the replicas receive the messages first and add the subscriptions that
+each message may affect, as pairs. The feedback of the owners is a source of the next batch
+(`streaming.feedback`).
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ _SETTINGS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # It writes blocks and reads few: its caches need not be large.
+    # The store writes blocks and reads few of them: its caches need not be large.
     "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
     "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "256",
     "spark.sql.streaming.minBatchesToRetain": "10",
-    # State is read in blocks of megabytes, which are sent to Python one by one.
+    # Spark reads state in blocks of megabytes and sends them to Python one by one.
     "spark.sql.execution.arrow.transformWithStateInPySpark.maxStateRecordsPerBatch": "1",
-    # Engines take what a batch brings at once.
+    # An engine takes all rows of a batch at once.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     "spark.sql.adaptive.enabled": "false",
 }
@@ -61,27 +62,27 @@ def start(
     on_compiling: Report = lambda _done, _total: None,
     claim: Claim | None = None,
 ) -> StreamingQuery:
-    """Begin the job, or go on with it; return the query, which the caller waits for or stops.
+    """Start the job or resume it; return the query, for which the caller waits or which it stops.
 
     Parameters
     ----------
     parameters
-        What it is told.
+        The parameters of the job.
     spark
         The session.
     on_batch
-        Is called after each batch, in a thread of Spark's.
+        Called after each batch, in a thread of Spark.
     on_compiling
-        Is told how many kernels are compiled, if any are missing on this machine.
+        Called with the number of kernels that are compiled, if any are missing on this machine.
     claim
-        Is taken when all else is in order.
+        Taken after all other checks have passed.
 
     Raises
     ------
     ParameterError
-        If a folder that the job reads is not there.
+        If a folder that the job reads does not exist.
     PlanError
-        If the job began otherwise.
+        If the job was started with other settings.
     IdfError
         If the file of weights cannot be used.
     ClusterError
@@ -120,7 +121,7 @@ def start(
 
 
 def _ready(parameters: StreamParameters, spark: SparkSession, on_compiling: Report) -> Plan:
-    """Return the plan, when this machine and all hosts have what it needs."""
+    """Return the plan, once this machine and all hosts have everything that the plan needs."""
     prepare(spark)
     parameters.require_folders(spark)
     spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
@@ -137,13 +138,13 @@ def _ready(parameters: StreamParameters, spark: SparkSession, on_compiling: Repo
 
 
 def prepare(spark: SparkSession) -> None:
-    """Set what a job needs of a session."""
+    """Set the options of the session that a job needs."""
     for name, value in _SETTINGS.items():
         spark.conf.set(name, value)
 
 
 def _feed(parameters: StreamParameters, name: str, spark: SparkSession) -> DataFrame:
-    """Return a feed as a stream: its columns, and where the row comes from."""
+    """Return a feed as a stream: its columns, and the source of each row."""
     where: Where | RedisAddress = getattr(parameters, name)
     if isinstance(where, RedisAddress):
         spark.dataSource.register(RedisSource)

@@ -1,6 +1,6 @@
-"""What a job does, for Prometheus: over HTTP, on a port of its own.
+"""Metrics of a job for Prometheus, over HTTP on a port of their own.
 
-Batches are noted as they are complete; what Spark knows of its query is read when somebody asks.
+Each batch is recorded when it is complete. Spark's figures of the query are read at each scrape.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _Kind = TypeVar("_Kind", Counter, Gauge, Histogram)
 
 
 class JobMetrics:
-    """What a job has done since this process began, and how it is now."""
+    """The work of a job since this process started, and its present state."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -74,11 +74,11 @@ class JobMetrics:
         self.registry.register(self._query)
 
     def _new(self, kind: type[_Kind], name: str, text: str, *labels: str, **options: Any) -> _Kind:  # noqa: ANN401
-        """Return a metric that is served."""
+        """Return a new metric, registered so that it is served."""
         return kind(f"{_PREFIX}{name}", text, labels, registry=self.registry, **options)
 
     def note(self, batch: Batch) -> None:
-        """Note a batch that is complete."""
+        """Record a batch that is complete."""
         counts, now_s = batch.counts, time.time()
         for name in _ROWS:
             self._rows.labels(name).inc(counts.get(name, 0))
@@ -98,17 +98,17 @@ class JobMetrics:
             self._lag.set(now_s - now_ms * _MS)
 
     def follow(self, query: StreamingQuery) -> None:
-        """Tell of a query from now on, what Spark knows."""
+        """Export Spark's figures of this query from now on."""
         self._query.query = query
 
     @contextmanager
     def served(self, port: int, host: str) -> Iterator[int]:
-        """Answer at a port as long as the block lasts; yield the port.
+        """Serve the metrics at a port as long as the block lasts; yield the port.
 
         Raises
         ------
         ParameterError
-            If it cannot be had.
+            If the port cannot be bound.
         """
         try:
             server, thread = start_http_server(port, host, self.registry)
@@ -124,12 +124,12 @@ class JobMetrics:
 
 
 class _QueryState(Collector):
-    """What Spark knows of the query."""
+    """Spark's figures of the query."""
 
     query: StreamingQuery | None = None
 
     def collect(self) -> Iterator[Family]:
-        """Yield it."""
+        """Yield the figures as metric families."""
         query = self.query
         progress = None if query is None or not query.isActive else query.lastProgress
         about: Mapping[str, Any] = progress or {}

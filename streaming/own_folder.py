@@ -1,4 +1,4 @@
-"""Folders and files of a job that nobody else may read or change."""
+"""Folders and files of a job that no other user may read or change."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ _OTHERS = 0o077
 
 
 class OwnFolderError(Exception):
-    """A folder is not this user's alone, so what lies in it cannot be trusted."""
+    """A folder is not private to this user, so its contents cannot be trusted."""
 
 
 def own_folder(path: Path) -> Path:
-    """Make a folder for this user alone, or find that it is one; return its path.
+    """Create a folder that is private to this user, or check that it is; return its path.
 
-    Folders on the way to it must be there.
+    Its parent folders must exist.
 
     Raises
     ------
     OwnFolderError
-        If it is a link, is somebody else's, or may be read or changed by others; or if others could
-        rename it, since the folder around it is theirs, or may be written to by all and is not sticky.
+        If the folder is a link, belongs to another user, or may be read or changed by others. Also if
+        others could rename it: its parent folder belongs to another user, or all may write to the parent
+        and it is not sticky.
     """
     around = path.parent.stat()
     if around.st_mode & stat.S_IWOTH and not around.st_mode & stat.S_ISVTX:
@@ -47,7 +48,7 @@ def own_folder(path: Path) -> Path:
 
 
 def write_own(path: Path, text: str) -> None:
-    """Write a file that only this user can read, whole or not at all."""
+    """Write a file that only this user can read; the write is atomic."""
     path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
     temporary.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a job is told, checked before any work begins."""
+"""The parameters of a job, checked before any work starts."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ _MAX_MS = 366 * 24 * 3600 * 1000
 
 
 class ParameterError(ValueError):
-    """A parameter outside its limits; the message names it, its value and the limit."""
+    """A parameter is outside its limits; the message names it, its value and the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamParameters:
-    """What a job reads, does and writes.
+    """The inputs, settings and outputs of a job.
 
     Parameters
     ----------
     messages, subscriptions
-        The feeds (`feeds.schemas`): folders of files, to which more may come, or Redis.
+        The feeds (`feeds.schemas`): folders of files, to which files may be added, or Redis.
     out
         Folder for results.
     checkpoint
-        Folder for all that the job needs to go on where it was. These folders are paths or URIs of any
-        file system that Spark has.
+        Folder for everything that the job needs to resume. These folders are paths or URIs of any file
+        system that Spark has.
     area
-        What positions are in, degrees.
+        The area of all positions, in degrees.
     window
         Which messages count.
     mechanism, partitions
@@ -59,25 +59,25 @@ class StreamParameters:
         Of the hybrids: how many parts the first division has; 0 for as many as each of them is divided
         into, or fewer.
     subscription_index
-        Who is affected by a message.
+        The index that finds the top-k subscriptions that a message affects.
     clause_index
-        Which boolean subscriptions a message may concern.
+        The index that finds the boolean subscriptions that a message may affect.
     stationary_buffer
-        How much buffers of top-k subscriptions hold: `cost`, or as Skype compares them.
+        How much the buffers of top-k subscriptions hold: `cost`, or as Skype compares them.
     idf
         File with weights of keywords, for the similarity tfidf.
     format
-        Of the files that are read.
+        Format of the files that are read.
     files_per_batch
-        How many new files of each feed make a batch, at most; in Redis entries.
+        The maximum number of new files of each feed in a batch; of entries in Redis.
     once
-        Whether the job ends when it has read what there is.
+        Whether the job ends when it has read all present rows.
     every_ms
-        How often a batch begins; None for as soon as the one before is done.
+        The interval between starts of batches; None to start each batch when the one before is done.
     memory
-        Folder on a file system in memory, where engines lie.
+        Folder on a file system in memory, for engines.
     updates
-        Where changes are told besides, in Redis.
+        Redis address to which changes are also sent.
     """
 
     messages: Where | RedisAddress
@@ -141,12 +141,12 @@ class StreamParameters:
         _require(0 <= duration_ms <= _MAX_MS, "window", duration_ms, f"1 to {_MAX_MS} milliseconds")
 
     def require_folders(self, spark: SparkSession) -> None:
-        """Require that the folders of feeds are there, and memory on this machine if the job is here.
+        """Require that the folders of the feeds exist, and the memory folder too if the job runs locally.
 
         Raises
         ------
         ParameterError
-            If one is not.
+            If one of them does not exist, or the memory folder is not writable.
         """
         for name, where in self.feeds:
             if not isinstance(where, RedisAddress):

@@ -1,4 +1,4 @@
-"""The plan of a job: what is decided when it begins, and holds whenever it goes on."""
+"""The plan of a job: the decisions that are made when it is started, and hold whenever it resumes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CHOSEN = (
     "stationary_buffer",
     "idf",
 )
-"""What whoever starts the job says, and may not say otherwise later."""
+"""The settings that the user chooses when the job is started, and may not change later."""
 REBALANCED = (
     "mechanism",
     "partitions",
@@ -40,42 +40,42 @@ REBALANCED = (
     "clause_index",
     "stationary_buffer",
 )
-"""What may be said otherwise when the job is rebalanced."""
+"""The settings that the user may change when the job is rebalanced."""
 
 
 class PlanError(Exception):
-    """A job cannot go on as it is asked to."""
+    """A job cannot run with the requested settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is decided once.
+    """The settings that are decided once.
 
     Parameters
     ----------
     run
-        A name of its own, for what lies in memory; a secret until it does.
+        A unique name of the run, for its files in memory; secret until these exist.
     area, window
-        What subscriptions and messages are about.
+        The area and the window of the subscriptions and messages.
     mechanism, partitions, distribution
-        How subscriptions are divided; the last is what the mechanism keeps.
+        How subscriptions are divided; `distribution` is the encoded state of the mechanism.
     keys
-        For each partition one that Spark sends to a task of its own.
+        For each partition, a key that Spark sends to a task of its own.
     subscription_index
-        Its name.
+        The name of the index of top-k subscriptions.
     idf
         The file with weights of keywords; empty for none.
     clause_index
-        The name of that of boolean subscriptions.
+        The name of the index of boolean subscriptions.
     stationary_buffer
-        How much buffers of top-k subscriptions hold beyond their results (`StationaryPolicy`).
+        How much the buffers of top-k subscriptions hold beyond their results (`StationaryPolicy`).
     first_level
-        Of the hybrids: parts of the first division; 0 if it was not said.
+        Of the hybrids: the number of parts of the first division; 0 if it was not given.
     moved
-        The folder of what partitions begin with, behind a rebalancing; empty if there was none, or all
-        have begun.
+        The folder with the initial state of partitions after a rebalancing; empty if there was no
+        rebalancing, or all partitions have started.
     retired
-        Keys of before a rebalancing.
+        The keys from before a rebalancing.
     """
 
     run: str
@@ -99,14 +99,15 @@ class Plan:
         return cls(run=f"nearcast-{secrets.token_hex(16)}", distribution=distribution.encoded(), **chosen)
 
     def folder(self, memory: Path) -> Path:
-        """Return where in memory the job's indexes lie: those that this very program has made.
+        """Return the folder in memory for the indexes that this version of the program writes.
 
-        Only who runs the job may look: they have places and words, and what is read is trusted.
+        Only the user who runs the job may read it: the indexes contain positions and words, and data read
+        from it is trusted.
 
         Raises
         ------
         OwnFolderError
-            If it is not this user's alone: another user of the machine may have made it.
+            If the folder is not private to this user: another user of the machine may have made it.
         """
         memory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return own_folder(own_folder(memory / self.run) / program_digest())
@@ -117,38 +118,38 @@ class Plan:
         return Frame.of(self.area)
 
     def make_distribution(self) -> Distribution:
-        """Return how subscriptions are divided."""
+        """Return the distribution of subscriptions among partitions."""
         return distribution_of(self.mechanism, self.partitions, self.distribution)
 
     @property
     def square(self) -> Square:
-        """Where most things are."""
+        """The square in which most objects and subscriptions are."""
         low = self.frame.project(self.area.lon_min, self.area.lat_min)
         return Square(0.0, 0.0, max(-low.x_m, -low.y_m))
 
     def engine_options(self) -> EngineOptions:
-        """Return how the engine of a partition works."""
+        """Return the options for the engine of a partition."""
         names = self.subscription_index, self.clause_index
         policy = StationaryPolicy(self.stationary_buffer)
         return engine_options(self.square, self.frame.maxdist_m, *names, policy=policy)
 
     def as_json(self) -> bytes:
-        """Return what a file keeps."""
+        """Return the plan as the contents of a file."""
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1).encode() + b"\n"
 
     @classmethod
     def from_json(cls, data: bytes, where: object) -> Self:
-        """Read what `as_json` wrote.
+        """Read a plan that `as_json` wrote.
 
         Parameters
         ----------
         where
-            What an error names.
+            The name of the file, for error messages.
 
         Raises
         ------
         PlanError
-            If it is no plan of this version.
+            If the data is not a plan of this version.
         """
         try:
             kept = json.loads(data)
@@ -166,12 +167,12 @@ class Plan:
             raise PlanError(f"{where} is no plan of a job: {error!r}") from error
 
     def require_same(self, **chosen: Any) -> None:  # noqa: ANN401
-        """Require that a job goes on as it began.
+        """Require that a job resumes with the settings with which it was started.
 
         Raises
         ------
         PlanError
-            Naming what is asked for otherwise.
+            If a setting differs; the message names it.
         """
         for name in _CHOSEN:
             before = getattr(self, name)

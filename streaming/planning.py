@@ -1,4 +1,4 @@
-"""What a job is begun with: the plan, chosen from what is asked for and from a sample of the feeds."""
+"""Planning of a job: the plan of a new job is chosen from its parameters and a sample of the feeds."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from streaming.tasks.log import compacted
 from streaming.tasks.routing import weights
 
 PLAN, REBALANCING = "plan.json", "rebalancing.json"
-"""Files of the checkpoint; the second one is there while the job is being rebalanced."""
+"""Files of the checkpoint; the second one exists while the job is being rebalanced."""
 SAMPLED = 100_000
-"""Rows of each feed that a mechanism looks at."""
+"""The number of rows of each feed that a mechanism reads."""
 
 
 def read_plan(checkpoint: Stored) -> Plan:
-    """Return the plan of a job that has begun.
+    """Return the plan of a job that has started.
 
     Raises
     ------
     PlanError
-        If there is none, or it is none of this version.
+        If there is no plan, or it has another version.
     """
     file = checkpoint / PLAN
     if not file.exists():
@@ -47,17 +47,17 @@ def read_plan(checkpoint: Stored) -> Plan:
 
 
 def write_plan(checkpoint: Stored, plan: Plan) -> None:
-    """Write a plan, whole or not at all, for this user alone."""
+    """Write a plan atomically, readable by this user only."""
     (checkpoint / PLAN).replace(plan.as_json())
 
 
 def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
-    """Return the job's plan; make it, if the job is new.
+    """Return the plan of the job; make the plan if the job is new.
 
     Raises
     ------
     PlanError
-        If the job began otherwise, or is about to be rebalanced.
+        If the job was started with other settings, or a rebalancing has not finished.
     """
     checkpoint = Stored(spark, parameters.checkpoint)
     chosen = chosen_of(parameters, checkpoint)
@@ -79,7 +79,7 @@ def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
 
 
 def chosen_of(parameters: StreamParameters, checkpoint: Stored) -> dict[str, Any]:
-    """Return what the plan has of the parameters."""
+    """Return the settings of the plan that come from the parameters."""
     return {
         "area": parameters.area,
         "window": parameters.window,
@@ -94,26 +94,26 @@ def chosen_of(parameters: StreamParameters, checkpoint: Stored) -> dict[str, Any
 
 
 def state_of(checkpoint: Stored, name: str, spark: SparkSession) -> DataFrame:
-    """Return what Spark's state has of owners under a name, behind the last batch."""
+    """Return a named state variable of the owners from Spark's state, as of the last batch."""
     reader = spark.read.format("statestore").option("path", f"{checkpoint}/spark")
-    # Operators have numbers from the sink on: replicas, which come before, have 1.
+    # Spark numbers operators from the sink: replicas, which come earlier in the query, have 1.
     return reader.option("operatorId", 0).option("stateVarName", name).load()
 
 
 def rebalancing(checkpoint: Stored) -> dict[str, Any] | None:
-    """Return to what the job is being rebalanced; None if it is not."""
+    """Return the settings to which the job is being rebalanced; None if it is not."""
     file = checkpoint / REBALANCING
     if not file.exists():
         return None
     found: dict[str, Any] = json.loads(file.read())
     if found.pop("run") == read_plan(checkpoint).run:
         return found
-    file.remove()  # all was done but this
+    file.remove()  # this was the only step left
     return None
 
 
 def settled(checkpoint: Stored, plan: Plan, spark: SparkSession) -> Plan:
-    """Let go of what was put aside for a rebalancing, if all partitions have begun; return the plan."""
+    """Remove the state set aside for a rebalancing, if all partitions have started; return the plan."""
     if not plan.moved:
         return plan
     heads = state_of(checkpoint, "head", spark).select("key.key").collect()
@@ -126,7 +126,7 @@ def settled(checkpoint: Stored, plan: Plan, spark: SparkSession) -> Plan:
 
 
 def _kept_idf(parameters: StreamParameters, checkpoint: Stored) -> str:
-    """Keep a file of weights with the job, under a name that says what is in it; return its URI."""
+    """Copy a file of weights to the checkpoint, under a name made from its digest; return its URI."""
     if parameters.idf is None:
         return ""
     data = parameters.idf.read_bytes()
@@ -138,7 +138,7 @@ def _kept_idf(parameters: StreamParameters, checkpoint: Stored) -> str:
 
 
 def keys_of(partitions: int, spark: SparkSession, above: int = -1) -> tuple[int, ...]:
-    """Return for each partition the least number above one that Spark sends to a task of its own."""
+    """Return for each partition the least number above `above` that Spark sends to a task of its own."""
     number = F.col("id").cast("int")
     task = F.pmod(F.hash(number), F.lit(partitions))
     # As many numbers as there are coupons to collect, many times over.
@@ -154,7 +154,7 @@ def keys_of(partitions: int, spark: SparkSession, above: int = -1) -> tuple[int,
 
 
 def sample_of(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sample:
-    """Return the first rows of what lies in the feeds; with reaches, if the mechanism needs them."""
+    """Return the first rows of the feeds; with reaches, if the mechanism needs them."""
     weigh = weights(plan.idf)
     batches: list[pa.RecordBatch] = []
     for name, where in parameters.feeds:

@@ -1,4 +1,4 @@
-"""Which program this is, as far as indexes that lie in memory are concerned."""
+"""The version of the program, for indexes that lie in memory."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _PACKAGES = ("engine", "index", "safe_region", "streaming")
 
 
 def program_digest() -> str:
-    """Return a digest of all that decides how indexes lie in memory."""
+    """Return a digest of all code that determines the layout of indexes in memory."""
     return digest_of(_PACKAGES)

@@ -1,11 +1,12 @@
-"""Rebalancing: a job that has begun goes on with other partitions, or another mechanism or index.
+"""Rebalancing: an existing job continues with other partitions, or with another mechanism or index.
 
-Between two starts, the log of each partition is read from Spark's state, subscriptions are divided anew,
-by statistics of those that are there, and put aside. Spark itself gives its state another number of
-tasks. New partitions have keys of their own; with the first batch they begin with what was put aside, and
-the old ones end. Results do not change by it: what was told before holds.
+Between two starts, the log of each partition is read from Spark's state. Subscriptions are divided
+again, by statistics of the live ones, and set aside. Spark itself redistributes its state among another
+number of tasks. New partitions have their own keys; with the first batch they start with the state set
+aside, and the old ones end. Results do not change: changes that were sent before remain valid.
 
-A file says that it is being done, until it is. Who is killed meanwhile does it again.
+A file marks the rebalancing as in progress until it is complete. If the process is killed meanwhile, the
+next run repeats the rebalancing.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class Rebalanced(NamedTuple):
-    """What was done."""
+    """The result of a rebalancing."""
 
     before: int
-    """Partitions."""
+    """The number of partitions before and after."""
     after: int
     subscriptions: int
 
@@ -65,21 +66,21 @@ def rebalance(
     spark: SparkSession,
     on_batch: Callable[[Batch], None] = lambda _batch: None,
 ) -> Rebalanced | None:
-    """Divide a job that is not running anew; None if it has not begun.
+    """Divide a job that is not running again; return None if it has not started.
 
     Parameters
     ----------
     parameters
-        As the job is to go on.
+        The parameters with which the job is to continue.
     spark
         The session.
     on_batch
-        Is told of batches that were not complete: the job first reads what there is.
+        Called with each batch that was not complete: the job first reads all present rows.
 
     Raises
     ------
     PlanError
-        If what cannot be changed is to be changed, or another rebalancing was not finished.
+        If a setting that cannot change differs, or another rebalancing was not finished.
     """
     checkpoint = Stored(spark, parameters.checkpoint)
     if not (checkpoint / PLAN).exists():
@@ -121,7 +122,7 @@ def rebalance(
 
 
 def _require_same_kind(before: str, after: str) -> None:
-    """Require that both mechanisms have replicas, or none: only without may subscriptions be boolean."""
+    """Require that both mechanisms have replicas, or neither: boolean subscriptions need one without."""
     allowed = [name for name in MECHANISMS if has_replicas(name) == has_replicas(before)]
     if after not in allowed:
         raise PlanError(f"mechanism is {after}, must be one of {', '.join(allowed)}, as it was {before}")
@@ -131,17 +132,17 @@ def _require_same_kind(before: str, after: str) -> None:
 
 
 def _last(log: Stored) -> int:
-    """Return the number of the last batch in a log of Spark's; -1 if there is none."""
+    """Return the number of the last batch in a log of Spark; -1 if there is none."""
     return max((int(name) for name in log.names() if name.isdecimal()), default=-1)
 
 
 def _is_pending(checkpoint: Stored) -> bool:
-    """Whether a batch was begun that is not complete."""
+    """Whether a batch was started that is not complete."""
     return _last(checkpoint / "offsets") > _last(checkpoint / "commits")
 
 
 def _tasks(checkpoint: Stored) -> int:
-    """Return how many tasks the state is divided among, behind the last complete batch."""
+    """Return how many tasks the state is divided among, as of the last complete batch."""
     file = checkpoint / "offsets" / str(_last(checkpoint / "commits"))
     return int(json.loads(file.read().splitlines()[1])["conf"][_SHUFFLE_PARTITIONS])
 
@@ -150,7 +151,7 @@ def _tasks(checkpoint: Stored) -> int:
 
 
 def _put_aside(checkpoint: Stored, before: Plan, folder: Stored, spark: SparkSession) -> int:
-    """Write the window, which every partition has logged, and who subscribes; return how many do."""
+    """Write the window, which each partition has logged, and the live subscriptions; count these."""
 
     def state(name: str) -> DataFrame:
         return state_of(checkpoint, name, spark)
@@ -174,7 +175,7 @@ def _put_aside(checkpoint: Stored, before: Plan, folder: Stored, spark: SparkSes
 
 
 def _alive(table: pa.Table) -> pa.Table:
-    """Return who subscribes behind the whole log of a partition."""
+    """Return the live subscriptions after the whole log of a partition."""
     ordered = table.sort_by("version")["block"].to_pylist()
     alive = compacted([Subscriptions.unpack(block) for block in ordered])
     rows = [{"count": len(one), "block": one.pack()} for one in chunks(alive)]
@@ -190,7 +191,7 @@ def _alive_of(folder: Stored, spark: SparkSession) -> DataFrame:
 
 
 def _divide(draft: Plan, folder: Stored, spark: SparkSession) -> Distribution:
-    """Write who subscribes by new partitions; return how they are divided."""
+    """Write the live subscriptions by new partition; return the distribution."""
     alive = _alive_of(folder, spark)
     sample, share = _sample(folder, alive, spark)
     if needs_reaches(draft.mechanism):
@@ -203,7 +204,7 @@ def _divide(draft: Plan, folder: Stored, spark: SparkSession) -> Distribution:
 
 
 def _sample(folder: Stored, alive: DataFrame, spark: SparkSession) -> tuple[Sample, float]:
-    """Return some of who subscribes, and the last messages, and how much of the window these are."""
+    """Return a sample of the subscriptions, the last messages, and their fraction of the window."""
     share = min(1.0, SAMPLED / max(1, _count(alive)))
     blocks = alive.select("block").mapInArrow(_sampler(share), "block binary").collect()
     next_number = json.loads((folder / HEAD).read())["next_number"]

@@ -1,9 +1,9 @@
-"""A job that is run until somebody stops it: it divides itself again when partitions differ too much.
+"""A job that runs until it is stopped, and is rebalanced when the loads of its partitions diverge.
 
-Skype watches its bolts and splits those that are overloaded (skype.txt section 7.4). Here loads of
-partitions are watched batch by batch; the query is stopped, the job rebalanced (`rebalance`) and the
-query started again, in one process. Results do not change by it. Somebody may also ask for it, by a file
-in the checkpoint.
+Skype monitors its bolts and splits those that are overloaded (skype.txt section 7.4). Here the loads of
+partitions are monitored batch by batch. The query is stopped, the job rebalanced (`rebalance`) and the
+query started again, in one process. Results do not change by it. A user may also request a rebalancing,
+by a file in the checkpoint.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from streaming.rebalance import Rebalanced, rebalance
 from streaming.result.sink import Batch
 
 OVERLOAD = 2.0
-"""A partition that takes so many times the mean is overloaded."""
+"""A partition whose load is more than this multiple of the mean is overloaded."""
 OVERLOADED_BATCHES = 10
-"""So many batches one after the other."""
+"""The number of consecutive overloaded batches that makes a rebalancing due."""
 PAUSE_S = 3600.0
-"""Between two rebalancings that nobody has asked for."""
+"""The minimum time between two rebalancings that no user has requested."""
 _LOAD_MIN_US = 5_000
-"""With less work than that on average, differences are noise."""
+"""Below this mean load, differences are noise."""
 _POLL_S = 0.2
 _REQUEST_FILE = "rebalance-requested"
 _LOOKED_S = 2.0
-"""How often the job looks whether somebody asks, or has taken it over."""
+"""The interval at which the job checks for a request, and whether another driver has taken it over."""
 _FIXED = "hashing"
-"""The mechanism whose division does not follow from who subscribes."""
+"""The mechanism whose division does not depend on the subscriptions."""
 
 
 @dataclass
 class LoadWatch:
-    """Says when partitions differ too much.
+    """Decides whether the loads of partitions differ too much.
 
     Parameters
     ----------
     mechanism
-        Of the job.
+        The mechanism of the job.
     clock
-        Seconds.
+        Returns seconds.
     """
 
     mechanism: str
@@ -61,7 +61,7 @@ class LoadWatch:
     _not_before_s: float = field(default=float("-inf"))
 
     def note(self, batch: Batch) -> None:
-        """Note a batch."""
+        """Record a batch."""
         self._noted += 1
         loads = batch.loads_us
         mean = sum(loads) / len(loads) if loads else 0.0
@@ -70,18 +70,18 @@ class LoadWatch:
         self._overloaded = self._overloaded + 1 if max(loads) > OVERLOAD * mean else 0
 
     def ask(self) -> None:
-        """Note that somebody wants the job to be divided again, whatever its loads."""
+        """Record a request to rebalance the job, regardless of its loads."""
         self._is_requested = True
 
     def is_due(self) -> bool:
-        """Whether the job is to be divided again."""
+        """Whether the job is to be rebalanced."""
         if self._is_requested and self._noted:
             return True
         is_allowed = self.mechanism != _FIXED and self.clock() >= self._not_before_s
         return is_allowed and self._overloaded >= OVERLOADED_BATCHES
 
     def note_rebalanced(self) -> None:
-        """Note that the job was divided again."""
+        """Record that the job was rebalanced."""
         self._noted = self._overloaded = 0
         self._is_requested = False
         self._not_before_s = self.clock() + PAUSE_S
@@ -89,27 +89,27 @@ class LoadWatch:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What is told of a job that runs."""
+    """The callbacks of a running job."""
 
     on_batch: Callable[[Batch], None]
     on_compiling: Report
     on_rebalanced: Callable[[Rebalanced, float], None]
-    """What was done, and the seconds from the last batch before to the query that goes on."""
+    """Called with the result, and the seconds from the last batch before to the query that continues."""
     on_wait: Callable[[], None] = lambda: None
     """Called several times a second."""
     on_folders: Callable[[str], None] = lambda _text: None
-    """Called when a folder of the feeds has gone, and when all are there again."""
+    """Called when a folder of the feeds is missing, and when all exist again."""
     on_query: Callable[[StreamingQuery], None] = lambda _query: None
     """Called with each query that is started."""
 
 
 def ask_to_rebalance(checkpoint: Stored) -> None:
-    """Ask a job to divide itself again, behind its next batch; one that does not run, when it is started.
+    """Request a rebalancing of a job, after its next batch, or at its next start if it is not running.
 
     Raises
     ------
     PlanError
-        If there is no job, or its division does not follow from who subscribes.
+        If there is no job, or its division does not depend on the subscriptions.
     """
     plan = read_plan(checkpoint)
     if plan.mechanism == _FIXED:
@@ -121,7 +121,7 @@ def ask_to_rebalance(checkpoint: Stored) -> None:
 
 
 class _Folders:
-    """Says when a folder of the feeds has gone, which for Spark is an empty one, and when it is back."""
+    """Reports when a folder of the feeds is missing, which Spark reads as empty, and when it is back."""
 
     def __init__(
         self, parameters: StreamParameters, spark: SparkSession, on_folders: Callable[[str], None]
@@ -130,12 +130,12 @@ class _Folders:
         self._missing = ""
 
     def are_there(self) -> bool:
-        """Whether all are there; of a job that reads what there is they must be.
+        """Whether all folders exist; a job that reads only the present rows requires that they do.
 
         Raises
         ------
         ParameterError
-            If one is not, of such a job.
+            If such a job has a folder that does not exist.
         """
         if self._parameters.once:
             self._parameters.require_folders(self._spark)
@@ -152,13 +152,13 @@ class _Folders:
         return not self._missing
 
     def wait(self, stops: Callable[[], bool]) -> None:
-        """Wait until they are, or the job is to stop."""
+        """Wait until the folders exist, or the job is to stop."""
         while not stops() and not self.are_there():
             time.sleep(_LOOKED_S)
 
 
 class _Lookout:
-    """Looks now and then at what others leave in the checkpoint, and for the folders of feeds."""
+    """Checks periodically for files that others leave in the checkpoint, and for the folders of feeds."""
 
     def __init__(self, checkpoint: Stored, watch: LoadWatch, claim: Claim, folders: _Folders) -> None:
         self._request = checkpoint / _REQUEST_FILE
@@ -166,12 +166,12 @@ class _Lookout:
         self._next_s = time.monotonic() + _LOOKED_S
 
     def look(self) -> None:
-        """Do so.
+        """Check, if the interval has passed.
 
         Raises
         ------
         TakenOverError
-            If another driver has the job.
+            If another driver has taken the job over.
         """
         now_s = time.monotonic()
         if now_s < self._next_s:
@@ -191,15 +191,15 @@ def serve(
     listener: Listener,
     watch: LoadWatch | None = None,
 ) -> BaseException | None:
-    """Run a job until it ends or is to stop; return why it has failed, if it has.
+    """Run a job until it ends or is to stop; return the error with which it failed, if it has.
 
     Raises
     ------
     ParameterError, PlanError, IdfError, ClusterError
-        As `start` and `rebalance` do; ParameterError also if a folder goes of a job that reads what there
-        is. A job that runs on waits until it is back.
+        As `start` and `rebalance` do. A job that reads only the present rows also raises ParameterError
+        if a folder disappears; a job that runs on waits until the folder is back.
     TakenOverError
-        If another driver has the job.
+        If another driver has taken the job over.
     """
     watch = watch or LoadWatch(parameters.mechanism)
     checkpoint = Stored(spark, parameters.checkpoint)

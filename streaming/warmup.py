@@ -1,4 +1,4 @@
-"""Kernels compiled before the first batch: else each task of it would, at once and without a word."""
+"""Compiles kernels before the first batch; else each of its tasks would compile them, without notice."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _MESSAGES = 12
 
 
 def ready_kernels(plan: Plan, report: Report) -> int:
-    """Have all kernels on disk that the job needs; return how many there were not."""
+    """Compile all kernels that the job needs to disk; return how many were missing."""
     return compile_ahead(lambda: _run(plan), report)
 
 
 def compile_on_hosts(spark: SparkSession, plan: Plan) -> None:
-    """Have all kernels compiled on each host: by one of its workers, while the others wait for it."""
+    """Compile all kernels on each host: one of its workers does, while the others wait for it."""
 
     def compiled(_: Iterable[Any]) -> Iterator[int]:
         yield ready_kernels(plan, lambda _done, _total: None)
@@ -41,7 +41,7 @@ def compile_on_hosts(spark: SparkSession, plan: Plan) -> None:
 
 
 def _run(plan: Plan) -> None:
-    """Let a small job go through everything that a large one goes through."""
+    """Run a small job that calls every kernel that a large job calls."""
     frame = plan.frame
 
     def blocks(batch: int) -> tuple[Subscriptions | None, Messages]:

@@ -1,1 +1,1 @@
-"""Whether a simulation is what it says: a Spark job over its tables."""
+"""Checks of a simulation: a Spark job that verifies its tables."""

@@ -1,4 +1,4 @@
-"""The check of a simulation: every rule, how much of it was looked at, and how often it is broken."""
+"""The check of a simulation: for every rule, the number of rows checked and of violations."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Progress = Callable[[str, int, int], None]
 
 
 class Finding(NamedTuple):
-    """What came out of one rule.
+    """The result of one rule.
 
     Parameters
     ----------
     rule
-        What it says.
+        The rule, in words.
     checked
-        How many rows or steps were looked at.
+        The number of rows or steps that were checked.
     violations
-        How many of them break it.
+        The number of them that violate the rule.
     """
 
     rule: str
@@ -39,12 +39,12 @@ class Finding(NamedTuple):
 
 
 def check(simulation: Simulation, spark: SparkSession, progress: Progress | None = None) -> list[Finding]:
-    """Check that a simulation is what it says. One pass over its positions, and a shuffle of few of them.
+    """Check a simulation. One pass over its positions, and a shuffle of few of them.
 
     Parameters
     ----------
     simulation
-        What to check; its tables have their columns (`load`).
+        The simulation to check; its tables have their columns (`load`).
     spark
         The session.
     progress
@@ -73,7 +73,7 @@ def check(simulation: Simulation, spark: SparkSession, progress: Progress | None
 
 
 def _counts(path: Root, more: frozenset[str]) -> list[Finding]:
-    """Compare how many rows each table has with what was noted when it was made."""
+    """Compare the number of rows of each table with the number recorded when it was made."""
     found = []
     for name in (*schemas.TABLES, *sorted(more)):
         rows, mark = row_count(path / name), read_mark(path, name)

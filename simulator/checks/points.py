@@ -1,4 +1,4 @@
-"""What can be wrong with a single position, as column expressions over positions, roads and devices."""
+"""Rules for single positions, as column expressions over positions, roads and devices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simulator.network.traffic import DEVICE_CLASSES
 from simulator.world import World
 
 OFF_EDGE_M_MAX = 1.0
-"""So far a position may be from its road."""
+"""The maximum distance of a position from its road."""
 
 _TOLERANCE = 1.0 + 1e-6
 """Speeds are quotients, rounded more than once."""
@@ -30,7 +30,7 @@ POINT_RULES = (
 def judged_points(
     trajectories: DataFrame, roads: DataFrame, devices: DataFrame, world: World
 ) -> DataFrame:
-    """Return positions on the plane with what is wrong with each.
+    """Return positions on the plane with the rules that each violates.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def judged_points(
     Returns
     -------
     DataFrame
-        device_id, tick, x_m, y_m, speed_mps_max, edge_id (null for none), before_s and after_s (how long
-        the device needs from the begin of its road to where it is, and on to the end; null without a
-        road or where it stands), faults (bits, see `POINT_RULES`).
+        device_id, tick, x_m, y_m, speed_mps_max, edge_id (null for none), before_s and after_s (the time
+        that the device needs from the start of its road to its position, and on to the end; null without
+        a road or if it stands still), faults (bits, see `POINT_RULES`).
     """
     frame = Frame.of(world.area)
     is_known = F.lit(True).alias("is_known")
@@ -88,7 +88,7 @@ def _plane(frame: Frame, end: str, name: str) -> tuple[Column, Column]:
 
 
 def _share() -> Column:
-    """Return which part of the road lies behind the position: of the point of it that is nearest."""
+    """Return the fraction of the road before the position, at the point of the road nearest to it."""
     dx_m, dy_m = F.col("to_x_m") - F.col("from_x_m"), F.col("to_y_m") - F.col("from_y_m")
     dot = (F.col("x_m") - F.col("from_x_m")) * dx_m + (F.col("y_m") - F.col("from_y_m")) * dy_m
     square = dx_m * dx_m + dy_m * dy_m
@@ -96,7 +96,7 @@ def _share() -> Column:
 
 
 def _rules(world: World) -> tuple[Column, ...]:
-    """Return what is true of a position that breaks each rule; null counts as not true."""
+    """Return for each rule the condition of a violation; null counts as false."""
     area = world.area
     off_x_m = F.col("from_x_m") + F.col("share") * (F.col("to_x_m") - F.col("from_x_m")) - F.col("x_m")
     off_y_m = F.col("from_y_m") + F.col("share") * (F.col("to_y_m") - F.col("from_y_m")) - F.col("y_m")

@@ -1,4 +1,4 @@
-"""What can be wrong with the tables beside the trajectories: ids that are not there, times, places."""
+"""Rules for the tables other than the trajectories: references to ids, times, positions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Read = Callable[[str], DataFrame]
 
 
 def reference_rules(read: Read, world: World, more: frozenset[str]) -> Iterator[tuple[str, DataFrame]]:
-    """Yield rules, each with the rows that break it.
+    """Yield rules, each with the rows that violate it.
 
     Parameters
     ----------

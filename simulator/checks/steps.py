@@ -1,7 +1,7 @@
-"""What can be wrong between two positions of a device, and runs of positions that follow each other.
+"""Rules for two consecutive positions of a device, and runs of consecutive positions.
 
-Rows of a device mostly lie one after the other in a file. So steps within a batch of rows are judged
-where they are read, and of each run only its two ends go through a shuffle, to be joined to the run
+Rows of a device mostly lie one after the other in a file. Steps within a batch of rows are therefore
+checked where they are read. Of each run only its two ends go through a shuffle, to be joined to the run
 before.
 """
 
@@ -35,10 +35,10 @@ STEP_RULES = (
 )
 
 _SLACK_M = 0.01
-"""Positions are rounded, and so is what lies between them."""
+"""Positions are rounded, and so is the distance between them."""
 
 _TURN_S = 1e-3
-"""So exactly a turn takes the time of the ways before and behind it if it was made at once."""
+"""A direct turn takes the time of the two parts of roads before and after it, with at most this error."""
 
 _END = (
     ("tick", IntegerType()),
@@ -59,7 +59,7 @@ RUNS = StructType(
         *(StructField(name, LongType()) for name in _COUNTS),
     ]
 )
-"""Runs of positions of a device, tick after tick: their two ends, and how many faults they have."""
+"""Runs of positions of a device, tick after tick: their two ends, and the numbers of faults."""
 
 FAULTS = StructType([StructField(name, LongType()) for name in ("step_0", "step_1", "step_2")])
 
@@ -79,13 +79,13 @@ class Ends(NamedTuple):
     after_s: Floats
 
     def at(self, rows: Longs) -> Ends:
-        """Return those of some rows."""
+        """Return the positions of some rows."""
         columns: Any = [column[rows] for column in self]
         return Ends(*columns)
 
     @classmethod
     def of(cls, batch: pa.RecordBatch, prefix: str = "") -> Ends:
-        """Take positions from columns."""
+        """Read positions from columns."""
         missing = {"edge_id": -1, "speed_mps_max": np.inf}
 
         def column(name: str) -> Any:  # noqa: ANN401 - doubles, of edges longs
@@ -96,7 +96,7 @@ class Ends(NamedTuple):
 
 
 class Turns:
-    """Turns that are not allowed.
+    """Forbidden turns.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Turns:
         self._keys = self._key(froms, tos)
 
     def are_banned(self, froms: Longs, tos: Longs) -> Bools:
-        """Return which turns are not allowed."""
+        """Return the mask of the turns that are forbidden."""
         if not len(self._keys):
             return np.zeros(len(froms), np.bool_)
         is_known = np.isin(froms, self._froms) & np.isin(tos, self._tos)
@@ -123,10 +123,10 @@ class Turns:
 
 
 def judged_steps(here: Ends, there: Ends, period_s: float, turns: Turns) -> tuple[Bools, Bools]:
-    """Return which steps of one period go too far, and in which a turn is made that is not allowed.
+    """Return the masks of steps of one period that go too far, and of those with a forbidden turn.
 
-    A turn is certain where what was left of the road before and what is done of the road behind take
-    exactly the time of the step: who goes round has less of it.
+    A turn is certain if the remaining part of the road before and the covered part of the road after take
+    exactly the time of the step: on a detour, less time would be left for them.
     """
     dx_m, dy_m = there.x_m - here.x_m, there.y_m - here.y_m
     goes_far = np.sqrt(dx_m * dx_m + dy_m * dy_m) > here.speed_mps_max * period_s + _SLACK_M
@@ -164,7 +164,7 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def runs(points: DataFrame, period_s: float, turns: Turns) -> DataFrame:
-    """Return the runs of judged points (`judged_points`), in whatever order they come."""
+    """Return the runs of judged points (`judged_points`), in any order."""
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -174,7 +174,7 @@ def runs(points: DataFrame, period_s: float, turns: Turns) -> DataFrame:
 
 
 def joints(found: DataFrame, period_s: float, turns: Turns) -> DataFrame:
-    """Return what is wrong between each run and the one before of its device, in the schema `FAULTS`."""
+    """Return the faults between each run and the run before it of its device, in the schema `FAULTS`."""
     order = Window.partitionBy("device_id").orderBy("first_tick", "last_tick")
     names = [f"last_{name}" for name, _ in _END]
     pairs = found.select(
@@ -191,7 +191,7 @@ def joints(found: DataFrame, period_s: float, turns: Turns) -> DataFrame:
 
 
 def judged_joints(batch: pa.RecordBatch, period_s: float, turns: Turns) -> pa.RecordBatch:
-    """Return how many of some pairs of run ends are no step, go too far, turn where it is not allowed."""
+    """Count the pairs of run ends that are not a step, go too far, or make a forbidden turn."""
     ticks = [batch.column(f"{end}_tick").to_numpy() for end in ("here", "there")]
     is_step = ticks[1] - ticks[0] == 1
     goes_far, turns_badly = judged_steps(

@@ -1,9 +1,9 @@
 """A generated city, so that a machine without any map works.
 
-Drawn on a plane about its centre: a skeleton of motorways, rings and radial roads (`arterials`) that
-ends at the sea (`coast`), local streets in the faces between them
-(`districts`), joined into a strongly connected network (`network`), with places beside the streets
-(`places`, `vocabulary`). Everything follows from the seed and the size.
+It is drawn on a plane about its centre. A skeleton of motorways, rings and radial roads (`arterials`)
+ends at the sea (`coast`). Local streets fill the faces between them (`districts`). The streets are joined
+into a strongly connected network (`network`), with places beside them (`places`, `vocabulary`).
+Everything follows from the seed and the size.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from simulator.terrain import Terrain
 __all__ = ["NAME", "ORIGIN_LAT_DEG", "ORIGIN_LON_DEG", "city_area", "generate_city"]
 
 NAME = "Marisol"
-"""What the city is called unless the parameters say otherwise."""
+"""The name of the city unless the parameters give another."""
 
 ORIGIN_LON_DEG = 14.5
 ORIGIN_LAT_DEG = 35.9
-"""Where the centre of the generated city is said to lie. The city is fictitious."""
+"""The position of the centre of the generated city, which is fictitious."""
 
 MARGIN = 1.25
-"""The area reaches this much farther than the city."""
+"""The ratio of the width of the area to that of the city."""
 
 
 def city_area(parameters: SimulationParameters) -> Area:
@@ -67,6 +67,6 @@ def generate_city(parameters: SimulationParameters) -> Terrain:
 
 
 def _rounded(position: tuple[float, float]) -> tuple[float, float]:
-    """Keep a tenth of a metre: these are for pictures and stand in a file that people read."""
+    """Round to a tenth of a metre: rings are for pictures and are in a file that people read."""
     lon, lat = position
     return round(lon, 6), round(lat, 6)

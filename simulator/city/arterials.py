@@ -1,6 +1,6 @@
 """The skeleton of the city: motorways, ring roads, radial arterials and collectors.
 
-Distances are shares of the city's radius, so that a small town has the same plan as a large one.
+Distances are fractions of the city's radius, so that a small town has the same plan as a large one.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def arterials(seed: int, radius_m: float) -> list[Street]:
     Parameters
     ----------
     seed
-        Another seed, another city.
+        The seed of the city.
     radius_m
-        How far the city reaches from its centre.
+        The radius of the city.
     """
     shape = _Outline(generator(seed, "roads", "outline"))
     streets = [

@@ -15,7 +15,7 @@ from simulator.city.street import Street
 from simulator.network.traffic import RoadClass
 
 DISTANCE = 0.5
-"""From the centre to the coast, as a share of the city's radius."""
+"""The distance from the centre to the coast, as a fraction of the city's radius."""
 
 _STEP_M = 60.0
 _TOLERANCE_M = 3.0
@@ -24,14 +24,14 @@ _PIECE_M_MIN = 150.0
 
 @dataclass(frozen=True, slots=True)
 class Coast:
-    """Where the land ends.
+    """The coast of the city.
 
     Parameters
     ----------
     promenade
         The road along the coast.
     sea
-        Everything beyond it.
+        The area beyond the coast.
     """
 
     promenade: Street
@@ -44,9 +44,9 @@ class Coast:
         Parameters
         ----------
         seed
-            Another seed, another coast.
+            The seed of the coast.
         radius_m
-            How far the city reaches from its centre.
+            The radius of the city.
         """
         chance = generator(seed, "roads", "coast")
         along = np.arange(-2.0, 2.0, _STEP_M / radius_m)
@@ -67,7 +67,7 @@ class Coast:
         return cls(Street(longest, RoadClass.PRIMARY), sea)
 
     def on_land(self, streets: Sequence[Street]) -> list[Street]:
-        """Cut streets off at the coast, and add the promenade at which they end."""
+        """Clip streets at the coast, and add the promenade at which they end."""
         dry = [
             street._replace(line=piece)
             for street in streets

@@ -1,7 +1,7 @@
 """Local streets: a distorted dense grid in the centre, residential quarters between the arterials.
 
-Each quarter is a face of the skeleton. It is ruled with a grid of its own angle and spacing, bent by
-a smooth warp and cut to the face; thinning later turns grids into loops and dead ends.
+Each quarter is a face of the skeleton. It is filled with a grid of its own angle and spacing, which is
+bent by a smooth warp and clipped to the face; thinning later turns grids into loops and dead ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Character:
-    """How a quarter is ruled."""
+    """The layout of a quarter's streets."""
 
     angle: float
     spacing_m: float
@@ -49,9 +49,9 @@ def local_streets(skeleton: Sequence[Street], seed: int, radius_m: float) -> lis
     skeleton
         The arterials.
     seed
-        Another seed, another city.
+        The seed of the city.
     radius_m
-        How far the city reaches from its centre.
+        The radius of the city.
     """
     ground = [street.line for street in skeleton if street.road_class is not RoadClass.MOTORWAY]
     faces = shapely.get_parts(shapely.polygonize(shapely.get_parts(shapely.unary_union(ground))))
@@ -71,7 +71,7 @@ def local_streets(skeleton: Sequence[Street], seed: int, radius_m: float) -> lis
 def _character(
     face: shapely.Polygon, chance: np.random.Generator, centre_angle: float, radius_m: float
 ) -> _Character | None:
-    """Decide how a quarter looks; None leaves it open: a park, fields."""
+    """Choose the layout of a quarter; None leaves it open: a park, fields."""
     x, y = face.centroid.x, face.centroid.y
     distance = math.hypot(x, y) / radius_m
     if face.area < _AREA_M2_MIN:
@@ -90,7 +90,7 @@ def _character(
 
 
 def _ruled(face: shapely.Polygon, character: _Character, chance: np.random.Generator) -> list[Street]:
-    """Rule a quarter in two directions and cut the lines to it."""
+    """Draw the streets of a quarter in two directions and clip the lines to it."""
     upright = affinity.rotate(face, -character.angle, origin=(0, 0), use_radians=True)
     x_min, y_min, x_max, y_max = upright.bounds
     streets: list[Street] = []

@@ -1,4 +1,4 @@
-"""From streets to a network: cut at crossings, thinned, connected, as the roads table.
+"""Converts streets to a network: cut at crossings, thinned and connected, as the roads table.
 
 Cutting uses snap rounding on a grid of one metre (shapely's `grid_size`), so that ends that should
 meet do. Motorways cross other streets on bridges: they are cut only where they meet primary and
@@ -23,7 +23,7 @@ from simulator.network.traffic import SPEEDS_MPS, RoadClass
 
 GRID_M = 1.0
 _STUB_M = 70.0
-"""Dead ends shorter than this are left out."""
+"""Shorter dead ends are left out."""
 
 _RANKS = {road_class: rank for rank, road_class in enumerate(RoadClass)}
 _INTERCHANGES = (RoadClass.PRIMARY, RoadClass.SECONDARY)
@@ -40,11 +40,11 @@ def roads_table(streets: Sequence[Street], seed: int, frame: Frame) -> pa.Table:
     Parameters
     ----------
     streets
-        All of them; the plane's origin is the centre of the frame.
+        All streets; the plane's origin is the centre of the frame.
     seed
         For the thinning.
     frame
-        Gives positions on the globe.
+        The projection, for positions in degrees.
     """
     lines, owners = _cut_at_crossings(streets)
     kept = _thinned(lines, owners, streets, seed)
@@ -66,7 +66,7 @@ def roads_table(streets: Sequence[Street], seed: int, frame: Frame) -> pa.Table:
 
 
 def _cut_at_crossings(streets: Sequence[Street]) -> tuple[Lines, Longs]:
-    """Return the pieces between crossings, and the street that each belongs to."""
+    """Return the pieces between crossings, and the street of each."""
     over = [s.line for s in streets if s.road_class is RoadClass.MOTORWAY]
     meeting = [s.line for s in streets if s.road_class in _INTERCHANGES]
     other = [s.line for s in streets if _RANKS[s.road_class] > _RANKS[RoadClass.SECONDARY]]
@@ -85,14 +85,14 @@ def _cut_at_crossings(streets: Sequence[Street]) -> tuple[Lines, Longs]:
 
 def _pieces(lines: Sequence[shapely.LineString]) -> Lines:
     found = shapely.get_parts(shapely.unary_union(lines, grid_size=GRID_M))
-    # In an order of our own, so that randomness by piece does not depend on the geometry library.
+    # In a defined order, so that randomness by piece does not depend on the geometry library.
     middles = shapely.get_coordinates(shapely.line_interpolate_point(found, 0.5, normalized=True))
     ordered: Lines = found[np.lexsort((middles[:, 1], middles[:, 0]))]
     return ordered
 
 
 def _owners(pieces: Lines, streets: Sequence[Street | None]) -> Longs:
-    """Find the street that a piece was cut from: of those at its middle, the most important."""
+    """Return the street that each piece was cut from: the most important one at its middle."""
     known = [i for i, street in enumerate(streets) if street is not None]
     known.sort(key=lambda i: (_RANKS[streets[i].road_class], i))  # type: ignore[union-attr]
     tree = shapely.STRtree([streets[i].line for i in known])  # type: ignore[union-attr]
@@ -108,7 +108,7 @@ def _owners(pieces: Lines, streets: Sequence[Street | None]) -> Longs:
 
 
 def _nodes(lines: Lines) -> tuple[Longs, Longs, int]:
-    """Return numbers for the ends of lines, equal where they meet, and how many there are."""
+    """Return numbers for the ends of lines, equal where they meet, and the count of nodes."""
     first = shapely.get_coordinates(shapely.get_point(lines, 0))
     last = shapely.get_coordinates(shapely.get_point(lines, -1))
     _, numbers = np.unique(np.vstack([first, last]), axis=0, return_inverse=True)
@@ -117,7 +117,7 @@ def _nodes(lines: Lines) -> tuple[Longs, Longs, int]:
 
 
 def _thinned(lines: Lines, owners: Longs, streets: Sequence[Street], seed: int) -> Bools:
-    """Drop pieces at random, but keep what connects: a random spanning forest survives."""
+    """Drop pieces at random, but keep a random spanning forest, so that the network stays connected."""
     shares = np.array([streets[i].kept_share for i in owners])
     draws = uniforms(seed, "roads", "thinning", np.arange(len(lines)))
     begins, ends, node_count = _nodes(lines)
@@ -158,7 +158,7 @@ def _without_stubs(lines: Lines, owners: Longs, streets: Sequence[Street]) -> Bo
 def _directed(
     lines: Lines, owners: Longs, streets: Sequence[Street]
 ) -> tuple[Longs, Longs, Longs, Floats]:
-    """Return straight directed edges (source, target, street) and the points they join."""
+    """Return straight directed edges (source, target, street) and the points that they join."""
     coordinates, index = shapely.get_coordinates(lines, return_index=True)
     points, numbers = np.unique(np.round(coordinates / GRID_M), axis=0, return_inverse=True)
     numbers = numbers.ravel()
@@ -183,7 +183,7 @@ def _directed(
 
 
 def _is_forwards(begins: Floats, ends: Floats, owners: Longs, streets: Sequence[Street]) -> Bools:
-    """Whether edges lead the way their streets were drawn."""
+    """Return the mask of edges that have the direction of their streets."""
     courses = np.array([street.line for street in streets], dtype=np.object_)[owners]
     at_begin = shapely.line_locate_point(courses, shapely.points(begins))
     at_end = shapely.line_locate_point(courses, shapely.points(ends))

@@ -23,7 +23,7 @@ KEYWORDS_MAX = 6
 _HIGH_STREET_COUNT = 22
 _HIGH_STREET_SIGMA_M = 260.0
 _CENTRE_SIGMA = 0.13
-"""Spread of the centre's places, as a share of the city's radius."""
+"""Spread of the centre's places, as a fraction of the city's radius."""
 
 _SETBACK_M = (7.0, 16.0)
 _ATTRACTION = {
@@ -58,18 +58,18 @@ def places_table(roads: pa.Table, parameters: SimulationParameters, frame: Frame
 
 
 def described(ids: Longs, xs_m: Floats, ys_m: Floats, frame: Frame, seed: int) -> pa.Table:
-    """Return the places table of positions on the plane: each a category, a name and keywords.
+    """Return the places table of positions on the plane: each gets a category, a name and keywords.
 
     Parameters
     ----------
     ids
-        Their ids, from 0: what their randomness is drawn from.
+        Their ids, from 0, which determine their random numbers.
     xs_m, ys_m
-        Where they are.
+        Their positions.
     frame
-        Whose plane it is.
+        The projection of the plane.
     seed
-        Another seed, other words.
+        The seed of the words.
     """
     weights = np.array([category.weight for category in CATEGORIES])
     bounds = np.cumsum(weights / weights.sum())[:-1]
@@ -91,7 +91,7 @@ class Fronts(NamedTuple):
     Parameters
     ----------
     x0_m, y0_m, x1_m, y1_m
-        Where it begins and ends.
+        Its start and end.
     lengths_m
         The distance between the two.
     """
@@ -135,7 +135,7 @@ def _positions(
 
 
 def _density(points: Floats, classes: npt.NDArray[np.object_], seed: int, radius_m: float) -> Floats:
-    """How busy the city is at points: the centre, high streets, a little everywhere."""
+    """Return the density of places at points: the centre, high streets, a little everywhere."""
     distances2 = (points * points).sum(axis=1)
     density: Floats = 0.012 + np.exp(-distances2 / (2.0 * (_CENTRE_SIGMA * radius_m) ** 2))
     is_busy = np.isin(classes, [RoadClass.SECONDARY.value, RoadClass.TERTIARY.value])

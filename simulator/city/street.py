@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Street(NamedTuple):
-    """A polyline with what its pieces inherit.
+    """A polyline with the attributes that its pieces inherit.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ class Street(NamedTuple):
     road_class
         Its class.
     kept_share
-        Share of its pieces that stay when the network is thinned, beyond those that connect it.
+        Fraction of its pieces that stay when the network is thinned, beyond those that connect it.
     is_one_way
-        Whether it may only be driven in the direction in which it is drawn.
+        Whether vehicles may use it only in the direction in which it is drawn.
     """
 
     line: shapely.LineString
@@ -35,14 +35,14 @@ class Street(NamedTuple):
 
 
 class Warp:
-    """A smooth displacement of the plane: what bends a ruled grid into streets.
+    """A smooth displacement of the plane, which bends a regular grid into streets.
 
     Parameters
     ----------
     chance
-        Where its phases come from.
+        The generator of its phases.
     amplitude_m
-        How far points move at most, per axis.
+        The maximum displacement of a point along each axis.
     wavelength_m
         Length of the longer of its two waves.
     """

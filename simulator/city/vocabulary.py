@@ -19,13 +19,13 @@ class Category(NamedTuple):
     Parameters
     ----------
     name
-        What the column `category` says.
+        The value of the column `category`.
     weight
-        Share of the places, relative to the others.
+        Fraction of the places, relative to the other categories.
     words
         Keywords, most popular first.
     nouns
-        What such a place calls itself.
+        Nouns for the names of such places.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""Tables of a simulation for programs that draw maps: GeoJSON (RFC 7946) and GeoParquet 1.1.
+"""Exports tables of a simulation for programs that draw maps: GeoJSON (RFC 7946), GeoParquet 1.1.
 
-`features` gives rows their geometry, `wkb` makes bytes of it, `files` lets Spark write parts and joins
+`features` adds geometry to rows, `wkb` encodes it as bytes, and `files` makes Spark write parts and joins
 these to one file.
 """

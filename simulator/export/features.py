@@ -22,9 +22,9 @@ class Features(NamedTuple):
     Parameters
     ----------
     frame
-        What each is, and `coordinates`: [lon, lat] of points, a list of these of lines.
+        The attributes, and `coordinates`: [lon, lat] for points, a list of these for lines.
     kind
-        Of geometry, as GeoJSON calls it.
+        The type of the geometry, in GeoJSON's terms.
     order
         The columns by which rows are sorted.
     """
@@ -42,9 +42,9 @@ def features(spark: SparkSession, folder: Root, world: World, name: str) -> Feat
     spark
         The session.
     folder
-        Of a simulation.
+        The folder of a simulation.
     world
-        What it says of itself.
+        The simulation's `world.json`.
     name
         One of `TABLES`.
     """
@@ -75,7 +75,7 @@ def _points(name: str) -> Callable[[SparkSession, Root, World], Features]:
 
 
 def _trajectories(spark: SparkSession, folder: Root, world: World) -> Features:
-    """Return a line for each device; who is there at one tick only has the same place twice."""
+    """Return a line for each device; a device with only one tick gets the same position twice."""
     seen = F.sort_array(F.collect_list(F.struct("tick", "lon", "lat")))
     grouped = _read(spark, folder, "trajectories").groupBy("device_id").agg(seen.alias("seen"))
     places = F.transform("seen", lambda one: F.array(one["lon"], one["lat"]))
@@ -105,4 +105,4 @@ _MAKERS: dict[str, Callable[[SparkSession, Root, World], Features]] = {
 }
 
 TABLES = tuple(_MAKERS)
-"""What can be exported."""
+"""The tables that can be exported."""

@@ -1,6 +1,6 @@
-"""Files of features. Spark writes parts, in order; they are joined to one file as a stream.
+"""Files of features. Spark writes parts in order; they are joined to one file as a stream.
 
-The file gets its name when it is whole. Nothing is held in memory but a batch.
+The file gets its name when it is complete. Only one batch is in memory at a time.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from simulator.export.features import POINT, Features
 from simulator.export.wkb import geometry_of
 
 DIGITS = 7
-"""Of degrees in GeoJSON: a centimetre."""
+"""Decimal digits of degrees in GeoJSON: a centimetre."""
 
 GEOMETRY, BOX = "geometry", "bbox"
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 class Format(StrEnum):
-    """What a file of features is written as."""
+    """The format of a file of features."""
 
     GEOJSON = "geojson"
     GEOPARQUET = "geoparquet"
 
     @property
     def ending(self) -> str:
-        """What its name ends in."""
+        """The suffix of its name."""
         return ".geojson" if self is Format.GEOJSON else ".parquet"
 
 
 def write_features(found: Features, kind: Format, path: Path) -> int:
-    """Write features to a file; return how many they are.
+    """Write features to a file; return their number.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ def write_features(found: Features, kind: Format, path: Path) -> int:
     kind
         GeoJSON or GeoParquet.
     path
-        The file; what is there is replaced.
+        The file; an existing file is replaced.
 
     Raises
     ------
     OSError
-        If it cannot be written; what was there before is still there then.
+        If it cannot be written; an existing file is then unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     parts, draft = path.with_name(f".{path.name}.parts"), path.with_name(f".{path.name}.new")
@@ -137,7 +137,7 @@ def _with_geometry(kind: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[p
 
 
 def _joined(bounds: tuple[float, ...], boxes: pa.StructArray) -> tuple[float, ...]:
-    """Return the box around some boxes and another."""
+    """Return the bounding box of some boxes and another."""
     if not len(boxes):
         return bounds
     low = [pc.min(boxes.field(side)).as_py() for side in _SIDES[:2]]
@@ -146,14 +146,14 @@ def _joined(bounds: tuple[float, ...], boxes: pa.StructArray) -> tuple[float, ..
 
 
 def geo_metadata(kind: str, bounds: tuple[float, ...]) -> dict[str, object]:
-    """Return what a GeoParquet 1.1 file says of its geometry: WKB, degrees of WGS84.
+    """Return the metadata of geometry in a GeoParquet 1.1 file: WKB, degrees of WGS84.
 
     Parameters
     ----------
     kind
         Point or LineString.
     bounds
-        The box around all; infinite of no feature.
+        The box around all; infinite if there is no feature.
     """
     column: dict[str, object] = {
         "encoding": "WKB",

@@ -1,11 +1,11 @@
-"""Maps: OpenStreetMap files and road networks as streets and places.
+"""Maps: reads OpenStreetMap files and road networks as streets and places.
 
-`reading` leads from files to a terrain, `files` says what their names end in. Of OpenStreetMap `osm`
-reads the file, `roads` and `places` are the rules of what its tags mean, `water` outlines sea and
-lakes. Of road networks `road_files` reads both lists, `rows` their fields, `placement` says where they
-lie on the Earth, `streetside` draws places. Of both `network` makes the roads table, `points` the places
-table, from the map or from a file of their own (`places_file`). What is published may come from a file,
-too (`texts_file`).
+`reading` makes a terrain from files; `files` lists the suffixes of their names. For OpenStreetMap, `osm`
+reads the file, `roads` and `places` are the rules for its tags, and `water` outlines sea and lakes. For
+road networks, `road_files` reads both lists, `rows` their fields, `placement` converts their coordinates
+to degrees, and `streetside` draws places. For both, `network` makes the roads table and `points` the
+places table, from the map or from a separate file (`places_file`). Published texts may also come from a
+file (`texts_file`).
 """
 
 from simulator.maps.errors import MapError

@@ -1,4 +1,4 @@
-"""Places that are areas with parts or holes: a point that lies inside."""
+"""Places that are areas with parts or holes: computes a point inside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import shapely
 
 _CORNERS_MIN = 2
-"""A piece of an outline has two nodes at least."""
+"""A piece of an outline has at least two nodes."""
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,14 +1,14 @@
 """Networks of Brinkhoff's network-based generator: `.node` and `.edge` files.
 
-Two forms, told apart by what is inside: text has no zero bytes, whole numbers of eight bytes have.
+There are two forms, distinguished by their contents: text has no zero bytes, 8-byte integers have.
 
-Binary, all numbers with the highest byte first. A node: how many bytes its name has (one byte), the name,
-id (8 bytes), x, y (4 bytes each). An edge: its two nodes (8 bytes each), how many bytes its name has (one
-byte), the name, id (8 bytes), class (4 bytes).
+Binary, all numbers big-endian. A node: the length of its name (one byte), the name, id (8 bytes), x, y
+(4 bytes each). An edge: its two nodes (8 bytes each), the length of its name (one byte), the name, id
+(8 bytes), class (4 bytes).
 
-Text, one a line, fields between blanks. A node: id, x, y, perhaps a name. An edge: id, its two nodes,
-perhaps its length in the unit of the coordinates, class, perhaps a name. Whether there are lengths is
-decided by the first line: its fifth field is a class then.
+Text, one item a line, fields separated by blanks. A node: id, x, y, and optionally a name. An edge: id,
+its two nodes, optionally its length in the unit of the coordinates, class, and optionally a name. The
+first line decides whether there are lengths: if so, its fifth field is a class.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ LANES = (
     Lane(RoadClass.SERVICE, SPEED_MPS_MIN),
 )
 """By class of edge. The generator's own speeds are 140, 70, 50, 40, 20, 20 and 5, without a unit. The
-last class is no footway: there every object may use every edge."""
+last class is not a footway: in the generator every object may use every edge.
+"""
 
 CLASS_MAX = len(LANES) - 1
 
@@ -56,7 +57,7 @@ def node_rows(path: Path) -> Iterator[Row]:
     Raises
     ------
     MapError
-        If it cannot be read to its end.
+        If the file is truncated or cannot be read.
     """
     content = content_of(path)
     if b"\0" in content:
@@ -70,7 +71,7 @@ def edge_rows(path: Path) -> Iterator[Row]:
     Raises
     ------
     MapError
-        If it cannot be read to its end.
+        If the file is truncated or cannot be read.
     """
     content = content_of(path)
     if b"\0" in content:
@@ -122,7 +123,7 @@ def _binary_edges(path: Path, content: bytes) -> Iterator[Row]:
 
 
 def _after_name(path: Path, content: bytes, place: int, record: int) -> int:
-    """Return where a name ends that begins with its length, a signed byte."""
+    """Return where a name ends that starts with its length, a signed byte."""
     (length,) = _unpacked(path, content, place, record, struct.Struct(">b"))
     return place + 1 + max(0, length)
 

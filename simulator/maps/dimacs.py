@@ -1,8 +1,9 @@
 """Networks of the 9th DIMACS challenge: arcs in a `.gr` file, coordinates in a `.co` file.
 
-Lines begin with a letter: `c` a comment, `p` what the file holds and how many of it, `a` an arc (two
-nodes and a weight), `v` a vertex (x and y). Both count, so that a file that was cut off is noticed. The
-challenge's road networks of the USA have coordinates of millionths of a degree.
+Lines start with a letter: `c` for a comment, `p` for the type of the file and the number of its items,
+`a` for an arc (two nodes and a weight), `v` for a vertex (x and y). The number is checked, so that a
+truncated file is detected. The challenge's road networks of the USA have coordinates in millionths of a
+degree.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from simulator.maps.files import text_of
 from simulator.maps.rows import Row
 
 DEG_PER_UNIT = 1e-6
-"""Of coordinates that are degrees."""
+"""Degrees a unit, of coordinates that are degrees."""
 
 
 class _Kind(NamedTuple):
-    """What one of the two files holds.
+    """The format of one of the two files.
 
     Parameters
     ----------
     names
         The fields of a line.
     letter
-        What a line begins with.
+        The first letter of a line.
     problem
         The words of the line `p` before its counts.
     counts
-        How many counts follow; the last is of the lines.
+        The number of counts that follow; the last is the number of lines.
     """
 
     names: tuple[str, ...]
@@ -88,7 +89,7 @@ def _rows(path: Path, kind: _Kind) -> Iterator[Row]:
 
 
 def _count(path: Path, line: int, values: list[str], kind: _Kind) -> int:
-    """Return how many lines a file says that it has."""
+    """Return the number of lines that a file declares."""
     words = values[: len(kind.problem)]
     counts = values[len(kind.problem) :]
     is_number = all(one.isascii() and one.isdecimal() for one in counts)

@@ -1,4 +1,4 @@
-"""The rule of road files: which class of road an edge is, and how fast."""
+"""The rule of road files: the road class and speed of an edge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from simulator.maps.roads import HIGHWAYS, SPEED_MPS_MAX, SPEED_MPS_MIN, Lane, l
 from simulator.network.traffic import SPEEDS_MPS, RoadClass
 
 UNKNOWN = "road"
-"""What OpenStreetMap calls a road whose class nobody knows; we drive on it as on a residential one."""
+"""OpenStreetMap's value for a road of unknown class; it is treated as a residential one."""
 
 _BY_SPEED = (RoadClass.MOTORWAY, RoadClass.PRIMARY, RoadClass.SECONDARY, RoadClass.TERTIARY)
 _ROUNDING = 0.99
@@ -16,7 +16,7 @@ _ROUNDING = 0.99
 
 
 def lane_of(highway: str, speed_mps: float) -> Lane:
-    """Return the class of an edge and what it allows.
+    """Return the class of an edge and its speed limit.
 
     With a value of `highway` both are as in an OpenStreetMap file. With a speed alone its class is the
     most important one whose usual speed it allows. With neither it is a road of unknown class.
@@ -24,10 +24,10 @@ def lane_of(highway: str, speed_mps: float) -> Lane:
     Parameters
     ----------
     highway
-        As in OpenStreetMap; "" if the file does not tell.
+        As in OpenStreetMap; "" if the file has none.
     speed_mps
-        What a sign says, taken for the nearest that OpenStreetMap's may say; NaN if the file does not
-        tell. Signs are for cars.
+        The speed limit of a sign, clamped to the limits for OpenStreetMap; NaN if the file has none.
+        Signs are for cars.
 
     Raises
     ------

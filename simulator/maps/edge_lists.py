@@ -1,4 +1,4 @@
-"""Reading the list of edges of a road network, whatever its layout. About 5 microseconds a line."""
+"""Reads the list of edges of a road network, in any layout. About 5 microseconds a line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from simulator.network.traffic import RoadClass
 STAGE = "map: edges"
 
 LENGTH_MAX = 1e9
-"""Of one edge, in whatever unit."""
+"""The maximum length of an edge, in any unit."""
 
 SPEED_MIN, SPEED_MAX = 0.1, 1_000.0
 """The same."""
@@ -44,7 +44,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class _Edge(NamedTuple):
-    """A row of the list; a length of NaN is not told."""
+    """A row of the list; a missing length is NaN."""
 
     source: int
     target: int
@@ -54,20 +54,20 @@ class _Edge(NamedTuple):
 
 
 class EdgeList(NamedTuple):
-    """The list of edges, a column each; edges from a node to itself are left out.
+    """The list of edges as columns; edges from a node to itself are left out.
 
     Parameters
     ----------
     sources, targets
         int32: their ends, as positions in the list of nodes.
     lengths
-        In the unit of the file; NaN where it is not told.
+        In the unit of the file; NaN if missing.
     classes
         int8: positions in `RoadClass`.
     speeds_mps
-        What they allow.
+        Their speed limits.
     are_both_ways
-        Whether they lead back too.
+        Whether they also lead back.
     """
 
     sources: npt.NDArray[np.int32]
@@ -84,16 +84,16 @@ def read_edges(files: RoadFiles, nodes: NodeList, progress: Progress) -> EdgeLis
     Parameters
     ----------
     files
-        Where they are.
+        The files of the network.
     nodes
-        What they lead from and to.
+        The nodes of the network.
     progress
         Called as progress(stage, done, total); a total of 0 is not known yet.
 
     Raises
     ------
     MapError
-        If the file cannot be read, a line is not what it should be, or there is none.
+        If the file cannot be read, a line is invalid, or there is none.
     """
     progress(STAGE, 0, 0)
     found = []

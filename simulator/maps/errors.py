@@ -1,5 +1,5 @@
-"""What can be wrong with a map."""
+"""Errors of maps."""
 
 
 class MapError(Exception):
-    """A map that cannot be used; the message names the file and says what is wrong with it."""
+    """A map cannot be used; the message names the file and the problem."""

@@ -1,4 +1,4 @@
-"""Files of maps: what their names end in, which belong together, and how text is read from them."""
+"""Files of maps: the suffixes of their names, the pairs of files, and reading text from them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ COMPRESSED = ".gz"
 
 
 class Layout(Enum):
-    """How the two files of a road network are written, by what the names of both end in."""
+    """The layout of the two files of a road network, by the suffixes of their names."""
 
     NUMBERS = (".cnode", ".cedge")
     """Lists of numbers, without names."""
     COLUMNS = ("nodes.csv", "edges.csv")
     """CSV, columns by name."""
     BRINKHOFF = (".node", ".edge")
-    """Of Brinkhoff's generator, as text or in its binary form."""
+    """The format of Brinkhoff's generator, text or binary."""
     DIMACS = (".co", ".gr")
-    """Of the 9th DIMACS challenge."""
+    """The format of the 9th DIMACS challenge."""
 
 
 class RoadFiles(NamedTuple):
@@ -43,27 +43,27 @@ _LAYOUTS = {
     for nodes, edges in [one.value]
     for gz in ("", COMPRESSED)
 }
-"""By the ending of the file of nodes: the layout, and the ending of the file of edges."""
+"""By the suffix of the file of nodes: the layout, and the suffix of the file of edges."""
 
 _NODE_ENDINGS = {edges: nodes for nodes, (_, edges) in _LAYOUTS.items()}
 
 ENDINGS = (*OSM_ENDINGS, *_LAYOUTS, *_NODE_ENDINGS)
-"""Of every kind of map; a name's case does not matter."""
+"""Suffixes of every kind of map; the case of a name does not matter."""
 
 
 def ending_of(path: Path) -> str | None:
-    """Return which of `ENDINGS` a file's name has, the longest if several; None for none."""
+    """Return the suffix in `ENDINGS` of a file's name, the longest if several fit; None for none."""
     name = path.name.lower()
     return max((one for one in ENDINGS if name.endswith(one)), key=len, default=None)
 
 
 def checked(path: Path) -> Path:
-    """Return a path if there is a file, and something in it.
+    """Return a path if it is a file that is not empty.
 
     Raises
     ------
     MapError
-        If not.
+        If it is not.
     """
     if not path.exists():
         raise MapError(f"there is no file {path}")
@@ -75,12 +75,12 @@ def checked(path: Path) -> Path:
 
 
 def checked_ending(path: Path) -> str:
-    """Return the ending of a map that is there.
+    """Return the suffix of a map file that exists.
 
     Raises
     ------
     MapError
-        If it is not, or is of no known kind.
+        If it does not exist, or is of no known kind.
     """
     ending = ending_of(path)
     if path.is_file() and ending is None:
@@ -89,7 +89,7 @@ def checked_ending(path: Path) -> str:
 
 
 def road_files(path: Path) -> RoadFiles | None:
-    """Return both files of a road network, whichever of them was named; None for other maps.
+    """Return both files of a road network, given either of them; None for other maps.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The network: directed edges between nodes, the largest strongly connected part, as the roads table.
 
-Edges of our tables are straight, so a way of an OpenStreetMap file is cut at its bends too; road files
-tell only how long an edge with bends is. Cost: O(edges log edges) in numpy.
+Edges of the roads table are straight, so a way of an OpenStreetMap file is cut at its bends; road files
+give only the length of an edge with bends. Cost: O(edges log edges) in numpy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from simulator.network.graph import largest_component
 from simulator.network.traffic import RoadClass
 
 LENGTH_M_MIN = 0.1
-"""Nodes of a way may have the same position; an edge takes some time nevertheless."""
+"""Nodes of a way may have the same position, but an edge must take some time."""
 
 _CLASSES = list(RoadClass)
 
@@ -31,20 +31,20 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Network(NamedTuple):
-    """Directed edges between nodes, sorted by (source, target), no two alike.
+    """Directed edges between nodes, sorted by (source, target) and unique.
 
     Parameters
     ----------
     node_ids, lons, lats
-        The nodes, by the id that the file gives them.
+        The nodes, by their ids in the file.
     sources, targets
         int32: ends of the edges, as positions in the above.
     classes
         int8: class of each edge, as a position in `RoadClass`.
     speeds_mps
-        What each edge allows.
+        The speed limit of each edge.
     bends
-        How many times as long as the straight line between its ends each edge is, at least 1.
+        The ratio of the length of each edge to the straight line between its ends, at least 1.
     """
 
     node_ids: Longs
@@ -57,7 +57,7 @@ class Network(NamedTuple):
     bends: Floats
 
     def restricted(self, is_kept: Bools) -> Network:
-        """Return the part that lies between some of the nodes."""
+        """Return the subnetwork of some of the nodes."""
         number = (np.cumsum(is_kept) - 1).astype(np.int32)
         edges = is_kept[self.sources] & is_kept[self.targets]
         return Network(
@@ -79,12 +79,12 @@ class Network(NamedTuple):
         return found
 
     def is_open_to(self, road_classes: frozenset[RoadClass]) -> Bools:
-        """Return which edges are of one of these classes."""
+        """Return the mask of the edges of these classes."""
         return np.isin(self.classes, [_CLASSES.index(one) for one in road_classes])
 
 
 def network_of(records: Records) -> Network:
-    """Join roads into a network; where a road has a node without a position, it has a gap."""
+    """Join roads into a network; if a node of a road has no position, the road has a gap there."""
     refs = np.concatenate([np.empty(0, np.int64), *records.road_refs])
     owners = np.repeat(np.arange(len(records.road_refs)), [len(one) for one in records.road_refs])
     nodes, is_known = records.known(refs)
@@ -114,9 +114,9 @@ def network_of(records: Records) -> Network:
 
 
 def joined(network: Network) -> Network:
-    """Sort edges that are in any order; of those between the same nodes keep one, of nodes the used.
+    """Sort edges; keep one edge for each pair of nodes, and the nodes that are used.
 
-    Where roads lie on each other the most important one counts, then the one that takes less time.
+    Where roads coincide, the most important one is kept, then the one that takes less time.
     """
     sources, targets, classes = network.sources, network.targets, network.classes
     order = np.lexsort((network.bends / network.speeds_mps, classes, targets, sources))

@@ -1,4 +1,4 @@
-"""Reading the list of nodes of a road network, whatever its layout. About 5 microseconds a line."""
+"""Reads the list of nodes of a road network, in any layout. About 5 microseconds a line."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class NodeList(NamedTuple):
     Parameters
     ----------
     ids
-        What the file calls them.
+        Their ids in the file.
     xs, ys
-        Their coordinates as they are in the file, but for degrees, which are whole ones.
+        Their coordinates as in the file, except that degrees are whole degrees.
     numbers
-        Where each id stands in the above.
+        The position of each id in the above.
     """
 
     ids: Longs
@@ -47,7 +47,7 @@ class NodeList(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """The lines of a file, and what their fields are called."""
+    """The lines of a file, and the names of their fields."""
 
     rows: Iterator[Row]
     name: str
@@ -61,7 +61,7 @@ def read_nodes(files: RoadFiles, placement: Placement, progress: Progress) -> No
     Parameters
     ----------
     files
-        Where they are.
+        The files of the network.
     placement
         Whether their coordinates are degrees.
     progress
@@ -70,7 +70,7 @@ def read_nodes(files: RoadFiles, placement: Placement, progress: Progress) -> No
     Raises
     ------
     MapError
-        If the file cannot be read, a line is not what it should be, or there is none.
+        If the file cannot be read, a line is invalid, or there is none.
     """
     progress(STAGE, 0, 0)
     source = _source(files, placement)

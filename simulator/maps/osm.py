@@ -1,8 +1,8 @@
-"""Reading OpenStreetMap files: the records that the rules find in them.
+"""Reads OpenStreetMap files: the records that the rules find in them.
 
-A file is read three times, its relations, its ways, its nodes, so that it may be in any order and only
-the nodes that are used are kept; once more if relations have outlines. Memory: about 30 bytes a kept
-node; tags are forgotten at once.
+A file is read three times, for its relations, its ways and its nodes, so that it may be in any order and
+only used nodes are kept; once more if relations have outlines. Memory: about 30 bytes a kept node; tags
+are discarded at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STAGE_NODES = "map: nodes"
 
 _REPORT_EVERY = 20_000
 _CHUNK = 500_000
-"""Nodes looked through together."""
+"""Nodes processed together."""
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ Progress = Callable[[str, int, int], None]
 Tags = dict[str, str]
 
 _UNREADABLE = (RuntimeError, ValueError, IndexError, ArithmeticError, osmium.InvalidLocationError)
-"""What osmium raises about files: its own errors, and what C++ says about numbers and text."""
+"""The exceptions of osmium about files: its own errors, and C++ errors about numbers and text."""
 
 
 class PlaceRecord(NamedTuple):
@@ -48,11 +48,11 @@ class PlaceRecord(NamedTuple):
     Parameters
     ----------
     number
-        A number of its own: twice its OSM id, one more for ways.
+        A unique number: twice its OSM id, plus one for ways.
     text
-        What its tags say.
+        The text from its tags.
     refs
-        The nodes around it, or the one node that it is.
+        The nodes around it, or its single node.
     """
 
     number: int
@@ -61,12 +61,12 @@ class PlaceRecord(NamedTuple):
 
 
 class Records(NamedTuple):
-    """What is kept of a file.
+    """The records that are kept of a file.
 
     Parameters
     ----------
     road_ids, road_refs, road_lanes
-        The number of each road, its nodes, and what may be driven on it.
+        The number of each road, its nodes, and its lanes.
     places
         Places from nodes and from closed ways.
     coasts
@@ -74,13 +74,13 @@ class Records(NamedTuple):
     lakes
         Nodes around lakes.
     restrictions
-        Turns that are not allowed.
+        Forbidden turns.
     outlines
         Places that are areas with parts or holes.
     outline_refs
         Nodes of the ways around these, by the way's number.
     node_ids
-        int64, ascending: the nodes that are used above and whose position is known.
+        int64, ascending: the nodes that are used above and have a known position.
     lons, lats
         Their positions.
     """
@@ -99,7 +99,7 @@ class Records(NamedTuple):
     lats: Floats
 
     def known(self, refs: Longs) -> tuple[Longs, npt.NDArray[np.bool_]]:
-        """Return where nodes stand in `node_ids`, and which of them are there at all."""
+        """Return the positions of nodes in `node_ids`, and the mask of nodes that are in it."""
         if not len(self.node_ids):
             return np.zeros(len(refs), np.int64), np.zeros(len(refs), np.bool_)
         nodes = np.minimum(np.searchsorted(self.node_ids, refs), len(self.node_ids) - 1)
@@ -119,7 +119,7 @@ def read_records(path: Path, progress: Progress) -> Records:
     Raises
     ------
     MapError
-        If there is no such file, its suffix is unknown, or it cannot be read to its end.
+        If there is no such file, its suffix is unknown, or it cannot be read completely.
     """
     source = _Source(path, checked_ending(path).removeprefix("."))
     nothing = np.empty(0)
@@ -133,7 +133,7 @@ def read_records(path: Path, progress: Progress) -> Records:
 
 
 class _Source(NamedTuple):
-    """A file and its format. What the library raises while it reads is about the file."""
+    """A file and its format. The errors that the library raises while it reads are about the file."""
 
     path: Path
     suffix: str
@@ -270,7 +270,7 @@ def _read_nodes(source: _Source, found: Records, needed: Longs, progress: Progre
 def _of(
     needed: Longs, place_nodes: list[int], ids: array[int], lons: array[float], lats: array[float]
 ) -> tuple[Longs, Floats, Floats]:
-    """Return those of some nodes that are used."""
+    """Return the nodes that are used."""
     numbers = np.array(ids, np.int64)
     is_used = np.isin(numbers, np.array(place_nodes, np.int64))
     if len(needed):

@@ -1,4 +1,4 @@
-"""Where coordinates of a file lie on the Earth."""
+"""Converts coordinates of a file to degrees on the Earth."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from simulator.maps.errors import MapError
 from simulator.maps.rows import Row
 
 SPAN_DEG_MAX = 90.0
-"""A plane stands for the area; a map on both sides of the antimeridian would span the globe."""
+"""The area is treated as a plane; a map across the antimeridian would span the globe."""
 
 SPAN_M_MIN = 200.0
-"""Less is no network of roads: whoever gives degrees a unit of some metres has a map of some metres."""
+"""A smaller span is not a road network: degrees with a unit of some metres would span some metres."""
 
 COORDINATE_MAX = 1e12
-"""Of coordinates that are no degrees."""
+"""The maximum of coordinates that are not degrees."""
 
 M_PER_DEG = EARTH_RADIUS_M * math.pi / 180.0
 
@@ -30,25 +30,25 @@ Floats = npt.NDArray[np.float64]
 
 
 class Columns(NamedTuple):
-    """How the two coordinates are called."""
+    """The names of the two coordinates."""
 
     x: str
     y: str
 
 
 class Placement(NamedTuple):
-    """How coordinates become degrees.
+    """The conversion of coordinates to degrees.
 
     Coordinates without a unit are placed about 0 degrees of longitude and latitude, in the Gulf of
-    Guinea: there a degree is as long to the east as to the north, and nobody takes the place for
-    theirs. x grows eastwards, y northwards.
+    Guinea: there a degree is as long to the east as to the north, and no one mistakes the place for a
+    real one. x grows eastwards, y northwards.
 
     Parameters
     ----------
     unit_m
-        How many metres a unit has; None for coordinates that are degrees.
+        Metres a unit; None for coordinates that are degrees.
     x0, y0
-        What lies at 0 degrees: the middle of the network.
+        The coordinates of 0 degrees: the middle of the network.
     """
 
     unit_m: float | None
@@ -62,7 +62,7 @@ class Placement(NamedTuple):
         Raises
         ------
         MapError
-            If they reach so far that no plane can stand for the area, or no farther than a few steps.
+            If they reach so far that no plane can represent the area, or only a few steps.
         """
         span_m = unit_m * max(float(np.ptp(xs)), float(np.ptp(ys)))
         if span_m < SPAN_M_MIN:
@@ -86,26 +86,26 @@ class Placement(NamedTuple):
         return (xs - self.x0) * scale, (ys - self.y0) * scale
 
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return what CSV files may call the two coordinates, the likelier first."""
+        """Return the possible names of the two coordinates in CSV files, the likelier first."""
         xs, ys = ("lon", "longitude", "x"), ("lat", "latitude", "y")
         return (xs, ys) if self.unit_m is None else (xs[::-1], ys[::-1])
 
     def read(
         self, row: Row, columns: Columns, lat_max: float, deg_per_unit: float = 1.0
     ) -> tuple[float, float]:
-        """Read both coordinates of a row, as they are in the file, degrees as whole ones.
+        """Read both coordinates of a row as they are in the file, degrees as whole degrees.
 
         Parameters
         ----------
         row, columns
-            Where they stand.
+            The row, and the names of the coordinates.
         lat_max, deg_per_unit
-            Of coordinates that are degrees: the largest latitude, and what the file counts.
+            For coordinates that are degrees: the largest latitude, and the degrees in a unit of the file.
 
         Raises
         ------
         MapError
-            If one is no number within its limits.
+            If one is not a number within its limits.
         """
         if self.unit_m is not None:
             x = row.number(columns.x, -COORDINATE_MAX, COORDINATE_MAX)

@@ -1,8 +1,8 @@
-"""The rules of places: which tags make a place, and which keywords it has.
+"""The rules of places: the tags that make a place, and its keywords.
 
-Pure functions over the tags of one node or closed way. A place is something that could publish: a
-shop, an office, a sight, a place to eat. What only furnishes a street is none, and neither is an
-unnamed thing of a kind that everybody walks past.
+Pure functions over the tags of one node or closed way. A place is an establishment that could publish: a
+shop, an office, a sight, a place to eat. Street furniture is not a place, and neither is an unnamed
+feature of a common kind.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ KIND_KEYS = (
     "healthcare",
     "club",
 )
-"""What makes a place; the first that is there gives its category."""
+"""The keys that make a place; the first that is present gives its category."""
 
 _VALUE_KEYS = (*KIND_KEYS, "cuisine", "sport", "brand", "clothes")
-"""Keys whose values are keywords, beside the name."""
+"""Keys whose values are keywords, in addition to the name."""
 
 _FLAGS = ("takeaway", "delivery", "organic", "drive_through", "second_hand", "outdoor_seating")
-"""Keys that are keywords themselves where their value says so; so are the diets (`diet:vegan`)."""
+"""Keys that are keywords themselves if their value is in `_YES`; so are diets (`diet:vegan`)."""
 
 _YES = frozenset({"yes", "only"})
 
 
 class PlaceText(NamedTuple):
-    """What the tags of a place say.
+    """The description of a place from its tags.
 
     Parameters
     ----------
     name
         Its name; may be empty.
     category
-        What it is, as OpenStreetMap calls it: restaurant, bakery, museum.
+        Its category in OpenStreetMap's terms: restaurant, bakery, museum.
     keywords
-        Normalised, different, in alphabetical order; at least one.
+        Normalised, distinct, in alphabetical order; at least one.
     tag_count
-        How much is known about it: a measure of how well known it is.
+        The number of tags: a measure of how well known it is.
     """
 
     name: str
@@ -63,7 +63,7 @@ class PlaceText(NamedTuple):
 
 
 def place_text(tags: Mapping[str, str]) -> PlaceText | None:
-    """Return what the tags say about a place, None if they describe none.
+    """Return the description of a place from tags; None if they describe none.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def place_text(tags: Mapping[str, str]) -> PlaceText | None:
 
 
 def keywords(tags: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keywords of a place; of too many, those of its kind come before those of its name."""
+    """Return the keywords of a place; if too many, those of its kind precede those of its name."""
     found: dict[str, None] = {}
     for key in _VALUE_KEYS:
         found.update(dict.fromkeys(words(tags.get(key, ""))))
@@ -108,12 +108,12 @@ def words(text: str) -> Iterator[str]:
 
 
 def _is_of_word(character: str) -> bool:
-    """Whether a character is a letter, a mark on one, a number, or an apostrophe."""
+    """Whether a character is a letter, a combining mark, a number, or an apostrophe."""
     return character == "'" or unicodedata.category(character)[0] in "LMN"
 
 
 def _is_telling(word: str) -> bool:
     if not 0 < len(word) <= KEYWORD_LENGTH_MAX or word.isnumeric():
         return False
-    # One sign can be a word in Chinese or Japanese, one letter cannot.
+    # A single character can be a word in Chinese or Japanese; a single letter cannot.
     return len(word) > 1 or unicodedata.category(word) == "Lo"

@@ -1,4 +1,4 @@
-"""Reading places from a CSV file of their own."""
+"""Reads places from a separate CSV file."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from simulator.maps.points import Points
 from simulator.maps.rows import Row, csv_rows
 
 CATEGORY = "place"
-"""Of places whose file does not tell."""
+"""The category of places whose file has none."""
 
 LATITUDE_MAX_DEG = 90.0
 """Places may lie at a pole: they are far from all roads."""
 
 _TEXT_NAMES = ("category", "keywords", "text", "name")
-"""What keywords are taken from; of too many the first remain."""
+"""The columns that keywords are taken from; if too many, the first are kept."""
 
 _NO_REFS = np.empty(0, np.int64)
 
@@ -34,14 +34,14 @@ def read_places(path: Path, placement: Placement) -> Points:
     ----------
     path
         A CSV file, compressed if its name ends in .gz. Its columns: a position, in the unit of the
-        network's; a name, keywords or a text; perhaps a category.
+        network's; a name, keywords or a text; optionally a category.
     placement
-        How the network's coordinates were placed on the Earth.
+        The placement of the network's coordinates on the Earth.
 
     Raises
     ------
     MapError
-        If it cannot be read, a line is not what it should be, or no place is left.
+        If it cannot be read, a line is invalid, or no place is left.
     """
     header, rows = csv_rows(path)
     x_names, y_names = placement.columns()

@@ -1,4 +1,4 @@
-"""From place records to the places table: where they lie, which are kept, how popular they are."""
+"""Converts place records to the places table: locates them, selects them, and ranks their popularity."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Points(NamedTuple):
 
 
 def points_of(records: Records) -> Points:
-    """Locate places: a node where it is, a closed way at the mean of its corners, others inside."""
+    """Locate places: a node at its position, a closed way at the mean of its corners, others inside."""
     places, lons, lats = [], [], []
     for place in records.places:
         nodes, is_known = records.known(place.refs)

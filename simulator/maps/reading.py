@@ -1,4 +1,4 @@
-"""From files to a terrain, whatever their kind, and every reason why they do not make one."""
+"""Reads files of any kind into a terrain, and reports every reason for which this fails."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from simulator.parameters import SimulationParameters
 from simulator.terrain import Terrain
 
 MARGIN = 0.02
-"""The area reaches this share of its size beyond roads and places, and at least `MARGIN_M_MIN`."""
+"""The area reaches this fraction of its size beyond roads and places, and at least `MARGIN_M_MIN`."""
 
 MARGIN_M_MIN = 200.0
 
 ROADS_M_MIN = 1_000.0
-"""Less is too little to drive in. Directed: a two-way street counts twice."""
+"""The minimum length of roads to drive on. Directed: a two-way street counts twice."""
 
 STAGE = "map: network"
 
@@ -39,18 +39,18 @@ Floats = npt.NDArray[np.float64]
 
 
 class _Content(NamedTuple):
-    """What a map says before anything is left out.
+    """The contents of a map before anything is left out.
 
     Parameters
     ----------
     network
-        All roads, also those that lead nowhere.
+        All roads, including those that are not connected.
     placement
-        How its coordinates become degrees.
+        The conversion of its coordinates to degrees.
     places
-        Where its places are; None if a map of its kind has none.
+        Its places; None if a map of its kind has none.
     records
-        Of an OpenStreetMap file: what water is drawn from.
+        Of an OpenStreetMap file: the records from which water is drawn.
     """
 
     network: Network
@@ -65,10 +65,10 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
     Parameters
     ----------
     path
-        An OpenStreetMap file, or either file of a road network; `files.ENDINGS` says what their names
-        end in.
+        An OpenStreetMap file, or either file of a road network; `files.ENDINGS` lists the suffixes of
+        their names.
     parameters
-        Seed, name, unit of coordinates, places and shares of device classes: each class that is there
+        Seed, name, unit of coordinates, places and shares of device classes: each class with a share
         needs roads to use.
     progress
         Called as progress(stage, done, total); a total of 0 is not known yet.
@@ -117,7 +117,7 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
 
 
 def map_name(path: Path) -> str:
-    """Return a name for people: the file's, without its ending, in words."""
+    """Return a display name: the file's name without its suffix, in words."""
     name = path.name
     stem = name[: len(name) - len(ending_of(path) or "")]
     words = stem.replace("_", " ").replace("-", " ").split()
@@ -142,7 +142,7 @@ def _content(path: Path, parameters: SimulationParameters, progress: Progress) -
 def _check_drivable(
     path: Path, network: Network, whole: Network, parameters: SimulationParameters, frame: Frame
 ) -> None:
-    """Refuse a network in which some device finds nowhere to go."""
+    """Refuse a network in which a device class has too few roads."""
     for device_class, share in zip(DEVICE_CLASSES, _shares(parameters), strict=True):
         length_m = drivable_m(network, device_class.roads, frame)
         if share > 0.0 and length_m < ROADS_M_MIN:
@@ -161,7 +161,7 @@ def _shares(parameters: SimulationParameters) -> tuple[float, float, float]:
 def _points(
     path: Path, content: _Content, parameters: SimulationParameters, network: Network, frame: Frame
 ) -> Points | None:
-    """Return the places near roads, from a file of their own or from the map; None if neither has any."""
+    """Return the places near roads, from a separate file or the map; None if neither has any."""
     points, source = content.places, path
     if parameters.places_file is not None:
         source = parameters.places_file

@@ -1,4 +1,4 @@
-"""The rules of relations: turns that are not allowed, and places that are areas with parts or holes.
+"""The rules of relations: forbidden turns, and places that are areas with parts or holes.
 
 Pure functions over the tags and members of one relation.
 """
@@ -11,19 +11,19 @@ from typing import NamedTuple
 from simulator.maps.places import PlaceText, place_text
 
 NODE, WAY = "n", "w"
-"""What a member is."""
+"""The kinds of members."""
 
 _KEYS = ("restriction:motorcar", "restriction:motor_vehicle", "restriction:vehicle", "restriction")
-"""What says which turn is not allowed to cars, most specific first."""
+"""The keys that name the turn that is forbidden to cars, most specific first."""
 
 _CARS = frozenset({"motorcar", "motor_vehicle", "vehicle"})
-"""Whom `except` names if cars may turn nevertheless."""
+"""The values of `except` with which cars may turn nevertheless."""
 
 _NO, _ONLY = "no_", "only_"
 
 
 class Member(NamedTuple):
-    """A member of a relation: node or way, its id, and as what."""
+    """A member of a relation: node or way, its id, and its role."""
 
     kind: str
     ref: int
@@ -31,16 +31,16 @@ class Member(NamedTuple):
 
 
 class Restriction(NamedTuple):
-    """Turns that are not allowed.
+    """Forbidden turns.
 
     Parameters
     ----------
     from_ways, to_ways
-        Along which one comes and goes on; more than one each where nobody may enter or leave.
+        The ways before and after the turn; more than one each for a ban of entry or exit.
     via_node
-        Where one turns; None if over a way.
+        The node of the turn; None if over a way.
     via_ways
-        Over which one turns; empty if at a node.
+        The ways over which the turn leads; empty if at a node.
     is_only
         Whether this turn is the only one that is allowed.
     """
@@ -53,7 +53,7 @@ class Restriction(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """A place that is an area: what its tags say, and the ways around its parts and its holes."""
+    """A place that is an area: its text, and the ways around its parts and its holes."""
 
     number: int
     text: PlaceText
@@ -62,9 +62,10 @@ class Outline(NamedTuple):
 
 
 def restriction_of(tags: Mapping[str, str], members: Sequence[Member]) -> Restriction | None:
-    """Return what a relation of type `restriction` forbids to cars; None for nothing.
+    """Return the turns that a relation of type `restriction` forbids to cars; None if there are none.
 
-    Conditional ones (by the time of day, by weight) are ignored, and those for others than cars.
+    Conditional restrictions (by the time of day, by weight) are ignored, and those for other users than
+    cars.
 
     Parameters
     ----------
@@ -91,16 +92,16 @@ def restriction_of(tags: Mapping[str, str], members: Sequence[Member]) -> Restri
 
 
 def outline_of(number: int, tags: Mapping[str, str], members: Sequence[Member]) -> Outline | None:
-    """Return the place that a relation of type `multipolygon` is; None if it is none.
+    """Return the place that a relation of type `multipolygon` describes; None if it is not a place.
 
     Parameters
     ----------
     number
-        Of the relation.
+        The number of the relation.
     tags
         All its tags.
     members
-        All its members; ways without a role are taken for outer ones.
+        All its members; ways without a role count as outer ones.
     """
     text = place_text({key: value for key, value in tags.items() if key != "type"})
     outer = tuple(one.ref for one in members if one.kind == WAY and one.role in {"outer", ""})

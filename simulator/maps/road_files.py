@@ -1,8 +1,8 @@
-"""Reading road networks that come as two lists, one of nodes and one of edges.
+"""Reads road networks that consist of two lists, one of nodes and one of edges.
 
-`files.Layout` names the layouts, `node_lists` and `edge_lists` read them. Here both become a network:
-where its coordinates lie on the Earth, and how much longer than the straight line its edges are. Edges
-from a node to itself are left out, since no fastest path has one.
+`files.Layout` names the layouts, `node_lists` and `edge_lists` read them. This module makes a network of
+both: it converts coordinates to degrees, and computes the ratio of the length of each edge to the
+straight line. Edges from a node to itself are left out, since no fastest path has one.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from simulator.maps.osm import Progress
 from simulator.maps.placement import M_PER_DEG, Placement
 
 MEDIAN_BEND_RANGE = (0.5, 2.0)
-"""Where the lengths of a file lie outside of this, as multiples of the straight line and in the
-median, they have another unit than they should."""
+"""If the median ratio of a file's lengths to straight lines is outside of this range, the lengths have
+another unit than expected.
+"""
 
 BEND_MAX = 1e6
-"""Between nodes that are almost at the same position, the ratio of lengths says nothing."""
+"""Between nodes at almost the same position, the ratio of lengths has no meaning."""
 
 DIMACS_UNITS_M = (1.0, 0.1, 0.01, 0.001)
-"""Weights are whole numbers, of some such unit: that which fits the positions best."""
+"""Weights are integers in one of these units: the one that fits the positions best."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,21 +37,21 @@ Floats = npt.NDArray[np.float64]
 def read_road_files(
     files: RoadFiles, unit_m: float | None, progress: Progress
 ) -> tuple[Network, Placement]:
-    """Read a road network, and how its coordinates were placed on the Earth.
+    """Read a road network, and the placement of its coordinates on the Earth.
 
     Parameters
     ----------
     files
-        Where its nodes and edges are.
+        The files of its nodes and edges.
     unit_m
-        How many metres a unit of the coordinates has; None if they are degrees.
+        Metres a unit of the coordinates; None if they are degrees.
     progress
         Called as progress(stage, done, total); a total of 0 is not known yet.
 
     Raises
     ------
     MapError
-        If a file cannot be read, or a line is not what it should be.
+        If a file cannot be read, or a line is invalid.
     """
     nodes = read_nodes(files, Placement(unit_m), progress)
     placement = Placement(None)
@@ -76,7 +77,7 @@ def read_road_files(
 def _lengths(
     files: RoadFiles, unit_m: float | None, nodes: NodeList, edges: EdgeList, lons: Floats, lats: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the lengths of edges as the file tells them, and as straight lines, in the same unit."""
+    """Return the lengths of edges in the file, and those of the straight lines, in the same unit."""
     if files.layout is Layout.COLUMNS:
         return edges.lengths, _straight_m(lons, lats, edges)
     if files.layout is Layout.DIMACS and unit_m is None:
@@ -87,7 +88,7 @@ def _lengths(
 
 
 def _dimacs_unit_m(lengths: Floats, straight_m: Floats) -> float:
-    """Return the unit in which lengths are nearest to straight lines, in the median."""
+    """Return the unit in which the median ratio of lengths to straight lines is nearest to 1."""
     is_apart = (straight_m > 0.0) & (lengths > 0.0)
     if not is_apart.any():
         return DIMACS_UNITS_M[0]
@@ -102,7 +103,7 @@ def _distances(xs: Floats, ys: Floats, edges: EdgeList) -> Floats:
 
 
 def _straight_m(lons: Floats, lats: Floats, edges: EdgeList) -> Floats:
-    """Return the length of the straight line of each edge, on the plane that touches it there."""
+    """Return the length of the straight line of each edge, on the tangent plane at its middle."""
     middles = np.radians((lats[edges.sources] + lats[edges.targets]) / 2.0)
     dx_m = (lons[edges.targets] - lons[edges.sources]) * np.cos(middles) * M_PER_DEG
     dy_m = (lats[edges.targets] - lats[edges.sources]) * M_PER_DEG
@@ -111,7 +112,7 @@ def _straight_m(lons: Floats, lats: Floats, edges: EdgeList) -> Floats:
 
 
 def _bends(path: Path, lengths: Floats, straight: Floats) -> Floats:
-    """Return how many times as long as the straight line edges are: 1 where no length is told.
+    """Return the ratio of edges' lengths to straight lines; 1 where a length is missing.
 
     Raises
     ------

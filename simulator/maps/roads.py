@@ -1,9 +1,9 @@
-"""The rules of roads: what the tags of a way say about who may go which way, and how fast.
+"""The rules of roads: the users, directions and speeds that the tags of a way allow.
 
-Pure functions over the tags of one way. A row of the roads table is open to those to whom its class
-is open, so permissions are expressed by the class: a street that is closed to cars is a cycleway, one
-that is closed to bicycles too is a footway, and where people may walk against a one-way street the
-way back is a footway. Left out: barriers on nodes, times of day, lanes, weights.
+Pure functions over the tags of one way. A row of the roads table is open to the users of its class, so
+permissions are expressed by the class. A street that is closed to cars is a cycleway, and a street that
+is closed to bicycles too is a footway. If pedestrians may walk against a one-way street, the way back is
+a footway. Left out: barriers on nodes, times of day, lanes, weights.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _MPH = 0.44704
 
 SPEED_MPS_MIN = 5.0 * _KMH
 SPEED_MPS_MAX = 150.0 * _KMH
-"""Signs beyond these are taken for these; a sign of 0 is none."""
+"""Speeds of signs are clamped to these limits; a sign of 0 is ignored."""
 
 
 class _Kind(NamedTuple):
-    """What a value of `highway` stands for."""
+    """The meaning of a value of `highway`."""
 
     road_class: RoadClass
     speed_kmh: float | None = None
-    """Where no sign says otherwise; None is the default of the class."""
+    """The speed without a sign; None is the default of the class."""
 
     def speed_mps(self, road_class: RoadClass) -> float:
-        """Return the speed without signs, on what is left of the way as this class."""
+        """Return the speed without signs, on the way as a road of this class."""
         if self.speed_kmh is None or (self.road_class is not road_class):
             return SPEEDS_MPS[road_class]
         return self.speed_kmh * _KMH
@@ -60,7 +60,7 @@ _KINDS = {
     "footway": _Kind(RoadClass.FOOTWAY),
     "steps": _Kind(RoadClass.FOOTWAY, 2.0),
 }
-"""Everything else (under construction, raceways, platforms, ...) is no road."""
+"""Other values (under construction, raceways, platforms, ...) are not roads."""
 
 HIGHWAYS = tuple(_KINDS)
 """Values of `highway` that are roads."""
@@ -74,7 +74,7 @@ _KEYS = {
     _BICYCLE: ("bicycle", "vehicle", "access"),
     _FOOT: ("foot", "access"),
 }
-"""What speaks of each, most specific first."""
+"""The keys that apply to each user, most specific first."""
 
 _CLOSED = frozenset(
     {
@@ -108,9 +108,9 @@ class Lane(NamedTuple):
     Parameters
     ----------
     road_class
-        To whom it is open.
+        Its class, which determines its users.
     speed_mps
-        What it allows.
+        Its speed limit.
     """
 
     road_class: RoadClass
@@ -118,14 +118,14 @@ class Lane(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Both directions of a way, as it was drawn; None where nobody may go."""
+    """Both directions of a way, as it was drawn; None if it is closed to all."""
 
     forward: Lane | None
     backward: Lane | None
 
 
 def lanes(tags: Mapping[str, str]) -> Lanes:
-    """Return what the tags of a way allow in each direction.
+    """Return the lane that the tags of a way allow in each direction.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def lanes(tags: Mapping[str, str]) -> Lanes:
 
 
 def _lane(kind: _Kind, tags: Mapping[str, str], side: str, *, is_open: bool) -> Lane | None:
-    """Return one direction; where it is not open to vehicles, what is left of it."""
+    """Return one direction; if it is not open to vehicles, the lane of the remaining users."""
     users = _users(kind.road_class, tags)
     road_class = _class_for(kind, users if is_open else users & _against(tags), tags)
     if road_class is None:
@@ -153,7 +153,7 @@ def _lane(kind: _Kind, tags: Mapping[str, str], side: str, *, is_open: bool) -> 
 def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
     """Return whether vehicles may go forwards and backwards.
 
-    Without `oneway` roundabouts and motorways are one-way. Lanes that change their direction over
+    Without `oneway`, roundabouts and motorways are one-way. Lanes that change their direction over
     the day count as open both ways.
     """
     value = tags.get("oneway", "")
@@ -166,10 +166,10 @@ def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
 
 
 def maxspeed_mps(value: str) -> float | None:
-    """Return the speed that a sign allows; None if it names none.
+    """Return the speed limit of a sign; None if it names none.
 
-    Numbers are km/h unless they say mph. Words (`none`, `walk`, `signals`), zones (`RU:urban`) and
-    lists are ignored: the default of the class holds.
+    Numbers are km/h unless they have the unit mph. Words (`none`, `walk`, `signals`), zones (`RU:urban`)
+    and lists are ignored: the default of the class holds.
     """
     found = _SPEED.fullmatch(value.strip().lower())
     if found is None:
@@ -181,7 +181,7 @@ def maxspeed_mps(value: str) -> float | None:
 
 
 def _users(road_class: RoadClass, tags: Mapping[str, str]) -> frozenset[str]:
-    """Return who may use a way: what is usual for its class, then what the most specific key says."""
+    """Return the users of a way: those usual for its class, changed by the most specific key."""
     if road_class is RoadClass.MOTORWAY or tags.get("motorroad") == "yes":
         usual = {_CAR}
     elif road_class is RoadClass.CYCLEWAY:
@@ -196,13 +196,13 @@ def _users(road_class: RoadClass, tags: Mapping[str, str]) -> frozenset[str]:
         if value in _CLOSED:
             found.discard(user)
         elif user == _BICYCLE and tags.get(_BICYCLE) in _OPEN and usual == {_FOOT}:
-            # Cars never gain a way: a square with deliveries is no through road.
+            # Cars never gain a way: a square with deliveries is not a through road.
             found.add(user)
     return frozenset(found)
 
 
 def _against(tags: Mapping[str, str]) -> frozenset[str]:
-    """Return who may go against a one-way street."""
+    """Return the users that may go against a one-way street."""
     found = set()
     if tags.get("oneway:foot") not in _FORWARDS:
         found.add(_FOOT)
@@ -214,8 +214,8 @@ def _against(tags: Mapping[str, str]) -> frozenset[str]:
 def _class_for(kind: _Kind, users: frozenset[str], tags: Mapping[str, str]) -> RoadClass | None:
     """Return the class of road that is open to these users.
 
-    On a road that is open to cars bicycles and walkers are let in too, unless it is a motorway or,
-    by `motorroad`, as good as one.
+    A road that is open to cars also admits bicycles and pedestrians, unless it is a motorway or, by
+    `motorroad`, equivalent to one.
     """
     if _CAR in users:
         return RoadClass.MOTORWAY if tags.get("motorroad") == "yes" else kind.road_class

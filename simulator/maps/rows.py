@@ -1,6 +1,6 @@
-"""Rows of text files: fields by name, each checked where it is read.
+"""Rows of text files: fields by name, each checked when it is read.
 
-What is wrong with a field is an error that names file, line, field, value and limit.
+An invalid field is an error that names file, line, field, value and limit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simulator.maps.files import text_of
 ID_MAX = 2**63 - 1
 
 _SHOWN_MAX = 80
-"""A message shows so much of a value."""
+"""The maximum number of characters of a value in a message."""
 
 
 class Row(NamedTuple):
@@ -27,11 +27,11 @@ class Row(NamedTuple):
     Parameters
     ----------
     path, line
-        Where it stands; lines count from 1.
+        The file and the number of the line, from 1.
     fields
-        What it says, by the name of the field.
+        Its values, by the name of the field.
     kind
-        What is counted: a binary file has records.
+        The unit that is counted: a binary file has records.
     """
 
     path: Path
@@ -40,7 +40,7 @@ class Row(NamedTuple):
     kind: str = "line"
 
     def integer(self, name: str) -> int:
-        """Return a field that holds a whole number of 64 bits."""
+        """Return a field that contains an integer of 64 bits."""
         value = self.fields[name]
         try:
             found = int(_plain(value))
@@ -51,7 +51,7 @@ class Row(NamedTuple):
         return found
 
     def number(self, name: str, low: float, high: float, hint: str = "") -> float:
-        """Return a field that holds a number between two limits."""
+        """Return a field that contains a number between two limits."""
         value = self.fields[name]
         try:
             found = float(_plain(value))
@@ -62,19 +62,19 @@ class Row(NamedTuple):
         return found
 
     def optional(self, name: str | None, low: float, high: float) -> float:
-        """Return a field that may be missing or empty, NaN then."""
+        """Return a field that may be missing or empty; NaN then."""
         if name is None or not self.fields[name]:
             return math.nan
         return self.number(name, low, high)
 
     def error(self, name: str, rule: str) -> MapError:
-        """Return what to raise if a field breaks a rule."""
+        """Return the error for a field that violates a rule."""
         value = repr(self.fields[name][:_SHOWN_MAX])
         return MapError(f"{self.path}, {self.kind} {self.line}: {name} is {value}, {rule}")
 
 
 def _plain(value: str) -> str:
-    """Refuse what only Python takes for a number."""
+    """Refuse numbers that only Python accepts."""
     if not value.isascii() or "_" in value:
         raise ValueError
     return value
@@ -87,11 +87,11 @@ class Header(NamedTuple):
     names: tuple[str, ...]
 
     def find(self, known: Sequence[str]) -> str | None:
-        """Return the first of some names that is there."""
+        """Return the first of some names that is a column."""
         return next((one for one in known if one in self.names), None)
 
     def require(self, known: Sequence[str], meaning: str) -> str:
-        """Return the first of some names that is there.
+        """Return the first of some names that is a column.
 
         Raises
         ------
@@ -108,14 +108,14 @@ class Header(NamedTuple):
 
 
 def plain_rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
-    """Yield the lines of a file whose fields stand between blanks; empty lines are passed over.
+    """Yield the lines of a file with fields separated by blanks; empty lines are skipped.
 
     Parameters
     ----------
     path
         The file.
     names
-        What its fields are called, in order.
+        The names of its fields, in order.
     """
     for line, text in enumerate(text_of(path).split("\n"), 1):
         values = text.split()
@@ -129,8 +129,8 @@ def plain_rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
 def csv_rows(path: Path) -> tuple[Header, Iterator[Row]]:
     """Return the columns of a CSV file (comma-separated, with a header) and its rows.
 
-    Names are in lower case; rows without any field are passed over. A row that spans several lines
-    counts as the first of them.
+    Names are in lower case; rows without any field are skipped. A row that spans several lines has the
+    number of the first of them.
     """
     reader = csv.reader(io.StringIO(text_of(path), newline=""), strict=True)
     lines = _lines(path, reader)
@@ -156,7 +156,7 @@ def _csv_rows(
 
 
 def _lines(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows that have fields, with the number of the line that each begins on."""
+    """Yield rows that have fields, with the number of the line on which each starts."""
     line = 0
     while True:
         try:

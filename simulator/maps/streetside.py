@@ -1,4 +1,4 @@
-"""Places for a network that comes without any: beside its edges, with the generated city's words."""
+"""Places for a network without any: beside its edges, with the generated city's words."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Floats = npt.NDArray[np.float64]
 
 
 def streetside_places(network: Network, frame: Frame, count: int, seed: int) -> pa.Table:
-    """Return a places table: each place beside an edge, every edge as likely as the others.
+    """Return a places table: each place is beside an edge, and every edge is equally likely.
 
-    So there are more of them where streets lie close together, as in a town. Motorways have none,
-    unless there is nothing else.
+    There are therefore more places where streets lie close together, as in a town. Motorways have none,
+    unless there are no other edges.
 
     Parameters
     ----------
     network
-        Where to put them.
+        The edges.
     frame
-        Whose area holds the network.
+        The projection of the area that contains the network.
     count
-        How many.
+        The number of places.
     seed
-        Another seed, other places.
+        The seed of the places.
     """
     edges = np.flatnonzero(~network.is_open_to(frozenset({RoadClass.MOTORWAY})))
     if not len(edges):

@@ -1,4 +1,4 @@
-"""Reading texts from a CSV file: what is published, in place of words of places."""
+"""Reads texts from a CSV file, which are published instead of words of places."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ TEXT = "text"
 
 
 def read_texts(path: Path, area: Area, seed: int, placement: Placement | None = None) -> Texts:
-    """Read texts; those outside of an area, and those without a keyword, are left out and counted.
+    """Read texts; those outside of the area, and those without a keyword, are left out and counted.
 
-    Their order is drawn: files are sorted, by place as a rule, and streams of objects are not.
+    Their order is random: files are usually sorted by place, and streams of objects are not.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ def read_texts(path: Path, area: Area, seed: int, placement: Placement | None = 
     area
         The service area.
     seed
-        Another seed, another order.
+        The seed of the order.
     placement
-        How coordinates become degrees; None for those that are.
+        The conversion of coordinates to degrees; None if they are degrees.
 
     Raises
     ------
     MapError
-        If it cannot be read, a line is not what it should be, or no text is left.
+        If it cannot be read, a line is invalid, or no text is left.
     """
     placement = placement or Placement(None)
     header, rows = csv_rows(path)
@@ -80,9 +80,9 @@ def read_texts(path: Path, area: Area, seed: int, placement: Placement | None = 
 
 
 def text_keywords(text: str) -> list[str]:
-    """Return the keywords of a text, normalised and sorted; of too many the first remain.
+    """Return the keywords of a text, normalised and sorted; if too many, the first are kept.
 
-    What no server takes for a keyword is left out.
+    Words that no server accepts as keywords are left out.
     """
     words = dict.fromkeys(map(normalised_keyword, keywords_of(text)))
     usable = (word for word in words if 0 < len(word) <= KEYWORD_LENGTH_MAX and word.isprintable())

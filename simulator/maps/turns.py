@@ -1,11 +1,12 @@
-"""Turns that are not allowed, from ways and nodes of a file to edges of the roads table.
+"""Forbidden turns: converts restrictions on ways and nodes of a file to edges of the roads table.
 
-A restriction at a node forbids one pair of edges, or with `only_` all pairs but one. One over a way can
-be said by a pair of edges only if nobody else can come onto that way: then its last edge must not be
-followed by the one that leads away. Others over ways are left out, and so are those whose ways do not end
-at the node that they name, or are not in the network; they are counted.
+A restriction at a node forbids one pair of edges, or with `only_` all pairs except one. A restriction
+over a way can be expressed by a pair of edges only if the way cannot be entered from elsewhere: then its
+last edge must not be followed by the edge that leads away. Other restrictions over ways are left out, and
+so are those with ways that do not end at the node that they name, or are not in the network; they are
+counted.
 
-Cars, bicycles and walkers all keep the restrictions of cars.
+Cars, bicycles and pedestrians all observe the restrictions of cars.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ Step = tuple[int, int]
 
 
 class Turns(NamedTuple):
-    """What became of restrictions.
+    """The outcome of the restrictions.
 
     Parameters
     ----------
     table
-        The table of this name.
+        The table of restrictions.
     taken, left_out
-        How many restrictions are in it, and how many are not.
+        The number of restrictions in it, and the number left out.
     """
 
     table: pa.Table
@@ -48,11 +49,11 @@ def turns_of(restrictions: list[Restriction], road_refs: Mapping[int, Longs], ne
     Parameters
     ----------
     restrictions
-        What is not allowed, by ways and nodes.
+        Forbidden turns, by ways and nodes.
     road_refs
         The nodes of each way that is a road, by the way's id.
     network
-        The edges, as they stand in the roads table.
+        The edges, in the order of the roads table.
     """
     streets = _Streets(network, road_refs)
     pairs: set[tuple[int, int]] = set()
@@ -83,7 +84,7 @@ class _Streets:
         self._road_refs = road_refs
 
     def pairs(self, restriction: Restriction) -> set[tuple[int, int]]:
-        """Return the pairs of edges that must not follow one another; empty if that cannot be said."""
+        """Return the pairs of edges that must not follow one another; empty if there is no such form."""
         found: set[tuple[int, int]] = set()
         for from_way in restriction.from_ways:
             for to_way in restriction.to_ways:
@@ -105,7 +106,7 @@ class _Streets:
         return {(comes, other) for other in self._leaving(node) if other != goes}
 
     def _over_way(self, from_way: int, via_way: int, to_way: int) -> set[tuple[int, int]]:
-        """Return the pair at the end of a way onto which nobody else can come."""
+        """Return the pair at the end of a way that cannot be entered from elsewhere."""
         for nodes in self._both_ways(via_way):
             before, after = self._beside(from_way, nodes[0]), self._beside(to_way, nodes[-1])
             if before is None or after is None:
@@ -114,7 +115,7 @@ class _Streets:
             over = self._edge((nodes[-2], nodes[-1]))
             if comes is None or goes is None or over is None:
                 continue
-            # From the way itself, backwards, nobody comes who did not come onto it.
+            # A device that turns back on the way itself has entered it before.
             own = {(nodes[0], before)} | {(one, two) for one in nodes for two in nodes}
             entries = {(node, other) for node in nodes[:-1] for other in self._coming(node)}
             if all(entry in own for entry in entries):
@@ -128,7 +129,7 @@ class _Streets:
             yield refs[::-1].tolist()
 
     def _beside(self, way: int, node: int) -> int | None:
-        """Return the node of a way that is next to its end; None if the way does not end there."""
+        """Return the node of a way that is next to its end; None if the way does not end at `node`."""
         refs = self._road_refs.get(way)
         if refs is None or len(refs) < 2 or refs[0] == refs[-1]:  # noqa: PLR2004 two ends
             return None

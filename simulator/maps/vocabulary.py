@@ -1,4 +1,4 @@
-"""Words of maps: what is no place, and what is no keyword."""
+"""Words of maps: values that do not make a place, and words that are not keywords."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FURNITURE = _words(
     "ticket_validator toilets track trolley_bay vending_machine viewpoint waste_disposal "
     "waste_transfer_station water_point watering_place wayside_cross wayside_shrine"
 )
-"""Values that make a place only together with a name: everybody walks past the others."""
+"""Values that make a place only together with a name."""
 
 NEVER = _words(
     "bench bicycle_parking motorcycle_parking no parking parking_entrance parking_space street_lamp "
@@ -26,7 +26,7 @@ NEVER = _words(
 """Values that never make a place."""
 
 ELISIONS = _words("all c d dall dell j l m n nell qu s sull t")
-"""What stands before an apostrophe and is no part of the word: d'armes, l'isola."""
+"""Words before an apostrophe that are not a part of the word after it: d'armes, l'isola."""
 
 STOP_WORDS = (
     # Articles, prepositions and forms of companies, in the languages of many maps.
@@ -35,9 +35,9 @@ STOP_WORDS = (
         "du e ed el en et for from gmbh i il im in inc is ja la las le les limited lo los ltd na nr of "
         "on og och oy po sa san sant santa sao são srl st ta tal the to u un una und van von y z zum zur"
     )
-    # Values that say nothing.
+    # Values without information.
     | _words("fixme no none other private public unknown user defined yes")
-    # Offers add these: with them a replaced object could be what it was before.
+    # Offers add these words: with them a replaced object could be the same as before.
     | frozenset(OFFER_WORDS)
 )
-"""Words that are no keywords: they tell no place from another."""
+"""Words that are not keywords: they do not distinguish places."""

@@ -1,9 +1,9 @@
 """Outlines of sea and lakes, for pictures.
 
 OpenStreetMap draws coasts as lines with the land on their left. Together with the frame of the
-picture they divide it into faces; a face that lies to the right of its coasts is sea. Where coasts
-end within the picture, which happens at the border of an extract, a face can lie on both sides: it is
-left dry. Lakes are closed ways; those made of several ways (multipolygons) are left out.
+picture they divide it into faces; a face to the right of its coasts is sea. If coasts end within the
+picture, as at the border of an extract, a face can be on both sides: it counts as land. Lakes are closed
+ways; those that consist of several ways (multipolygons) are left out.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from simulator.maps.osm import Records
 from simulator.terrain import Ring
 
 _TOLERANCE_M = 5.0
-"""Outlines are simplified by this much: they stand in a file that people read."""
+"""The tolerance by which outlines are simplified: they are in a file that people read."""
 
 _LAKE_M2_MIN = 4_000.0
 _SIDE_M = 0.5
-"""How far beside a coast its sides are looked up."""
+"""The distance from a coast at which its sides are looked up."""
 
 _SEA_SHARE = 0.9
-"""A face is sea if at least this share of the coasts around it says so."""
+"""A face is sea if it is to the right of at least this fraction of the coasts around it."""
 
 _WIDER = 1.1
-"""The picture is a square about the area, and a little more."""
+"""The picture is a square about the area, and a little larger."""
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -111,7 +111,7 @@ def _simple(polygon: shapely.Polygon) -> shapely.Polygon:
 
 
 def _without_holes(polygon: shapely.Polygon) -> list[shapely.Polygon]:
-    """Cut a polygon through its holes until there are none: islands must not be under water."""
+    """Cut a polygon through its holes until there are none: islands must not be drawn as water."""
     if not polygon.interiors:
         return [polygon]
     x0, y0, x1, y1 = polygon.bounds

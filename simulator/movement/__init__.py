@@ -1,1 +1,1 @@
-"""How devices move: where they go, by which way, where they are at each tick."""
+"""Movement of devices: their destinations, their paths, their positions at each tick."""

@@ -2,11 +2,11 @@
 
 After the paper (A Framework for Generating Network-Based Moving Objects, GeoInformatica 2002): classes
 with maximum speeds, starts by network or by region, destinations by the travel time that an object
-expects, fastest routes that are computed anew as load changes, objects that appear in the course of time
-and end where they go. Load and weather: `conditions`.
+expects, fastest routes that are recomputed as load changes, objects that appear in the course of time
+and disappear at their destinations. Load and weather: `conditions`.
 
-Otherwise than there an object goes on to another destination, unless `vanish` is set, so that as many
-objects move at the end as at the beginning; and nobody has a pace of their own, which is the class's.
+Deviations from the paper: an object continues to another destination, unless `vanish` is set, so that as
+many objects move at the end as at the start; and all objects of a class have the same pace.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from simulator.parameters import SimulationParameters
 from simulator.parameters.movement import REGION
 
 CANDIDATES = 24
-"""Nodes of which the one is taken whose travel time is nearest to the expected one."""
+"""Random nodes, of which the one with a travel time nearest to the expected time is chosen."""
 
 DETOUR = 1.3
-"""Routes are about so much longer than the straight line."""
+"""The approximate ratio of the length of routes to the straight line."""
 
 _TIME_SPREAD = (0.25, 1.75)
 """Expected travel times are uniform between these multiples of the mean."""
@@ -37,7 +37,7 @@ Longs = npt.NDArray[np.int64]
 
 
 class BrinkhoffModel:
-    """Objects of classes; see above."""
+    """The model of Brinkhoff's generator; see the module."""
 
     def __init__(self, streets: Streets, parameters: SimulationParameters) -> None:
         self._graph = streets.graph
@@ -60,7 +60,7 @@ class BrinkhoffModel:
         return nodes, np.where(appears, parameters.seconds * draws, before_s)
 
     def destinations(self, group: Group) -> Ints:
-        """Go where the travel time is about what the object expects."""
+        """Choose destinations with about the travel time that the object expects."""
         seed, modes = self._parameters.seed, self._modes[group.classes]
         numbers, trips = group.numbers[:, np.newaxis], group.trips[:, np.newaxis]
         draws = uniforms(seed, TABLE, "candidate", numbers, trips, np.arange(CANDIDATES))
@@ -81,13 +81,13 @@ class BrinkhoffModel:
         return found
 
     def leaves_s(self, group: Group) -> Floats:
-        """Go on after a stop, or never."""
+        """Return the time after a stop, or infinity if objects vanish."""
         if self._parameters.vanish:
             return np.full(len(group.numbers), np.inf)
         return group.clocks_s + stops_s(group, self._parameters)
 
     def paces(self, numbers: Longs) -> Floats:
-        """Return 1 for all: they are as fast as their class."""
+        """Return 1 for all: they have the speed of their class."""
         return np.ones(len(numbers))
 
     def _near_points(self, numbers: Longs, modes: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""Classes of moving objects: how they get about, and the most that they ever do."""
+"""Classes of moving objects: their mode of travel and their maximum speed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simulator.parameters.movement import BRINKHOFF, MovementParameters
 TABLE = "trajectories"
 
 CAR = 0
-"""Of `DEVICE_CLASSES`: what makes load, and is slowed down by it."""
+"""The index in `DEVICE_CLASSES` of the class that causes load, and is slowed down by it."""
 
 _KMH = 1.0 / 3.6
 
@@ -30,9 +30,9 @@ class ObjectClass(NamedTuple):
     name
         As in the table of devices.
     mode
-        Which roads are open to it, and how fast it is on them: an index into `DEVICE_CLASSES`.
+        The roads that are open to it, and its speed on them: an index into `DEVICE_CLASSES`.
     speed_mps_max
-        The most that it does on any road.
+        Its maximum speed on any road.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ObjectClass(NamedTuple):
 
 
 def object_classes(parameters: MovementParameters) -> tuple[ObjectClass, ...]:
-    """Return the classes that there are: one a mode; those of Brinkhoff's cars come behind them."""
+    """Return the classes: one for each mode, followed by Brinkhoff's classes of cars."""
     modes = [ObjectClass(one.name, mode, one.cap_mps) for mode, one in enumerate(DEVICE_CLASSES)]
     if parameters.movement != BRINKHOFF:
         return tuple(modes)

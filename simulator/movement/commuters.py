@@ -1,9 +1,9 @@
 """Commuters: home, work, errands, day by day.
 
-On a weekday most go to work in the morning and leave it in the afternoon; some do an errand on the way
-home. At the weekend everybody, and those without work on all days, go out once or twice about noon.
-Times of the day are those of UTC: day and hour of tick 0 follow from `start_ms`. Everybody is at home at
-the midnight before.
+On a weekday most devices go to work in the morning and leave it in the afternoon; some do an errand on
+the way home. At the weekend all devices, and those without work on all days, go out once or twice about
+noon. Times of the day are those of UTC: day and hour of tick 0 follow from `start_ms`. All devices are at
+home at the midnight before.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _HOUR_S = 3_600.0
 
 WORKERS_SHARE = 0.75
 ERRAND_SHARE = 0.4
-"""How many do an errand after work; how many go out a second time on a day without work."""
+"""The fraction that do an errand after work, or go out a second time on a day without work."""
 
 STEPS = 3
-"""Trips of a day: to work, to an errand, home. Who leaves one out stays where it is."""
+"""Trips of a day: to work, to an errand, home. A device that skips a trip stays where it is."""
 
 _WORK_HOURS = ((6.5, 9.5), (15.5, 18.5))
-"""When people leave for work and from it."""
+"""The hours of departure for work and from it."""
 _ERRAND_HOURS = ((9.0, 14.0), (14.0, 18.0))
-"""When people go out on other days: the first time and the second."""
+"""The hours of departure on other days: the first time and the second."""
 _DWELL_S = (900.0, 5_400.0)
 _STAY_S_MIN = 60.0
 
@@ -45,7 +45,7 @@ Longs = npt.NDArray[np.int64]
 
 
 class CommuterModel:
-    """People with homes and work."""
+    """Devices with homes and work."""
 
     def __init__(self, streets: Streets, parameters: SimulationParameters) -> None:
         self._graph = streets.graph
@@ -57,12 +57,12 @@ class CommuterModel:
         self._first_day = int(start_s // DAY_S)
 
     def starts(self, numbers: Longs, classes: Ints) -> tuple[Ints, Floats]:
-        """Start at home, at midnight. The first stay there ends when the first trip begins."""
+        """Start at home, at midnight. The first stay there ends when the first trip starts."""
         nodes = home_nodes(self._destinations, numbers, self._modes[classes], self._parameters.seed)
         return nodes, np.full(len(numbers), self._midnight_s)
 
     def destinations(self, group: Group) -> Ints:
-        """Go to work, to an errand or home, or stay. The first trip of all leads nowhere."""
+        """Go to work, to an errand or home, or stay. The very first trip has no destination."""
         seed, modes = self._parameters.seed, self._modes[group.classes]
         days, steps = self._calendar(group.trips)
         homes = home_nodes(self._destinations, group.numbers, modes, seed)
@@ -95,7 +95,7 @@ class CommuterModel:
         )
         low_s, high_s = _DWELL_S
         dwells_s = low_s + (high_s - low_s) * draws
-        # Home straight from where it is, if there was nothing else to do.
+        # Straight home, if there was no errand.
         goes_again = uniforms(seed, TABLE, "errand", numbers, days) < ERRAND_SHARE
         back_s = group.clocks_s + np.where(goes_again, dwells_s, 0.0)
         least_s = group.clocks_s + _STAY_S_MIN
@@ -103,11 +103,11 @@ class CommuterModel:
         return found
 
     def paces(self, numbers: Longs) -> Floats:
-        """Return a pace for each: some drive as fast as they may, others a little slower."""
+        """Return a pace for each: some drive at the speed limit, others a little slower."""
         return paces(numbers, self._parameters.seed)
 
     def _calendar(self, trips: Longs) -> tuple[Longs, Longs]:
-        """Return day and step of trips, of which the one before the first leads nowhere."""
+        """Return day and step of trips; the one before the first has no destination."""
         since = np.maximum(trips - 1, 0)
         return since // STEPS, since % STEPS
 
@@ -118,7 +118,7 @@ class CommuterModel:
         return found
 
     def _near(self, group: Group, modes: Ints, homes: Ints, draws: Longs) -> Ints:
-        """Return a destination of each that is not too far from its home."""
+        """Return a destination for each that is not too far from its home."""
         return next_nodes(
             self._graph,
             self._destinations,

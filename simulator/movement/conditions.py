@@ -1,10 +1,11 @@
-"""How fast roads are in the course of a run: load and weather, slot by slot of time.
+"""Speeds of roads in the course of a run: load and weather, slot by slot of time.
 
-Load: cars that are on a road at a time. More than a road of its class takes make it slower, in
-proportion, down to `LOADED_FACTOR_MIN`. Weather: rectangles that move over the map; within one everybody
-is slower. Both are those of Brinkhoff's generator (A Framework for Generating Network-Based Moving
-Objects, GeoInformatica 2002), where load is what the run itself has put on the roads so far. Here it is
-what a first pass without load puts on them, so that no task has to wait for another.
+Load is the number of cars that are on a road at a time. If it exceeds the capacity of the road's class,
+the road becomes slower in proportion, down to `LOADED_FACTOR_MIN`. Weather consists of rectangles that
+move over the map; all devices within one are slower. Both are those of Brinkhoff's generator (A Framework
+for Generating Network-Based Moving Objects, GeoInformatica 2002), in which the load is the one that the
+run itself has put on the roads so far. Here it is the load of a first pass without load, so that no task
+has to wait for another.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
 
 LOADED_FACTOR_MIN = 0.2
-"""So slow a road may become under load."""
+"""The minimum factor of a road's speed under load."""
 
 WEATHER_SLOT_S = 300.0
-"""How often weather is looked at where load is not."""
+"""The length of a slot for weather, if there is no load."""
 
 _WEATHER_SHARES = (0.1, 0.4)
-"""A rectangle of weather is uniform between these shares of the map's width and height."""
+"""The side of a rectangle of weather is uniform between these fractions of the map's width and height."""
 _WEATHER_FACTORS = (0.4, 0.8)
 _WEATHER_MPS = (2.0, 15.0)
 
@@ -37,18 +38,18 @@ Longs = npt.NDArray[np.int64]
 
 
 class Weather(NamedTuple):
-    """Rectangles that move, one an entry.
+    """Moving rectangles, with one entry each.
 
     Parameters
     ----------
     xs_m, ys_m
-        Their middles at tick 0.
+        Their centres at tick 0.
     x_mps, y_mps
-        How they move.
+        Their velocities.
     halves_x_m, halves_y_m
         Their half extents.
     factors
-        How fast one is in them.
+        The factors of speeds in them.
     """
 
     xs_m: Floats
@@ -80,7 +81,7 @@ class Weather(NamedTuple):
         )
 
     def factors_at(self, xs_m: Floats, ys_m: Floats, time_s: float) -> Floats:
-        """Return how fast one is at places at a time; 1 in good weather. O(places) a rectangle."""
+        """Return the speed factor at places at a time; 1 in good weather. O(places) a rectangle."""
         found = np.ones(len(xs_m))
         for one in zip(*self, strict=True):
             x_m, y_m, x_mps, y_mps, half_x_m, half_y_m, factor = one
@@ -92,19 +93,19 @@ class Weather(NamedTuple):
 
 @dataclass(frozen=True)
 class Conditions:
-    """What makes roads slower than they are.
+    """The conditions that slow roads down.
 
     Parameters
     ----------
     slot_s
-        For how long conditions stay as they are; infinite where they never change.
+        The time for which conditions are constant; infinite if they never change.
     slot_count
-        How many slots the run has. The first also has what is before tick 0.
+        The number of slots of the run. The first also covers the time before tick 0.
     weather
         Rectangles; there may be none.
     loads
-        Of a slot: ids of the edges with more cars than they take, ascending, and the cars on each; slots
-        without any are left out.
+        By slot: ids of the edges with more cars than their capacity, ascending, and the cars on each;
+        slots without any are left out.
     """
 
     slot_s: float
@@ -125,7 +126,7 @@ class Conditions:
         parameters
             Slots and weather.
         loads
-            Columns slot, edge_id and vehicles, what a first pass gave; None without load.
+            Columns slot, edge_id and vehicles, from a first pass; None without load.
         """
         slot_s = parameters.load_slot_s or (WEATHER_SLOT_S if parameters.weather else math.inf)
         count = max(1, math.ceil(parameters.seconds / slot_s))
@@ -133,11 +134,11 @@ class Conditions:
         return cls(slot_s, count, weather, {} if loads is None else _overloads(loads, graph))
 
     def is_usual(self, slot: int) -> bool:
-        """Return whether roads are as they are without load and weather."""
+        """Return whether there is neither load nor weather in a slot."""
         return not len(self.weather.factors) and slot not in self.loads
 
     def factors(self, graph: Graph, slot: int, *, is_car: bool) -> Floats:
-        """Return how fast each edge is in a slot, as a share of what it is without load and weather."""
+        """Return the speed of each edge in a slot, as a fraction of that without load and weather."""
         xs_m = (graph.xs_m[graph.sources] + graph.xs_m[graph.targets]) / 2.0
         ys_m = (graph.ys_m[graph.sources] + graph.ys_m[graph.targets]) / 2.0
         middle_s = 0.0 if math.isinf(self.slot_s) else (slot + 0.5) * self.slot_s
@@ -152,7 +153,7 @@ class Conditions:
 
 
 def _overloads(loads: pa.Table, graph: Graph) -> dict[int, tuple[Longs, Floats]]:
-    """Return by slot the roads that are slower for their load."""
+    """Return by slot the roads that are slower because of their load."""
     slots, ids, vehicles = (loads[name].to_numpy() for name in ("slot", "edge_id", "vehicles"))
     by_id = np.argsort(graph.edge_ids)
     edges = by_id[np.searchsorted(graph.edge_ids[by_id], ids)]

@@ -1,4 +1,4 @@
-"""Where devices start and where they go next."""
+"""Starts and destinations of devices."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from simulator.network.traffic import DEVICE_CLASSES
 TABLE = "trajectories"
 
 PLACE_SHARE = 0.8
-"""Share of the destinations that are places; the others are anywhere on a street (homes)."""
+"""Fraction of the destinations that are places; the others are anywhere on a street (homes)."""
 
 POPULARITY = 2.0
 """Exponent that favours places of small id: half of the visits go to a quarter of the places."""
 
 NODES_PER_CANDIDATE = 20_000
-"""About the nodes of a city. On maps with more of them more candidates are considered, so that trips,
-and the searches for their paths, do not grow with the map."""
+"""About the nodes of a city. On larger maps more candidates are considered, so that trips, and the
+searches for their paths, do not grow with the map.
+"""
 
 _REGION_POINTS = 16_384
-"""Enough points for the area to look evenly covered."""
+"""Enough points to cover the area evenly."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -35,7 +36,7 @@ Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Destinations:
-    """Where devices go.
+    """Possible destinations of devices.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class Destinations:
     open_nodes
         All nodes of the streets that are open to each device class.
     region_nodes
-        The nodes next to points that are spread evenly over the area; one array per device class.
+        The nodes nearest to points that are spread evenly over the area; one array per device class.
     """
 
     place_nodes: list[Ints]
@@ -81,7 +82,7 @@ def _nearest(graph: Graph, nodes: Ints, lons: Floats, lats: Floats) -> Ints:
 
 
 def home_nodes(destinations: Destinations, device_numbers: Longs, classes: Ints, seed: int) -> Ints:
-    """Return where each device starts: anywhere on the streets open to its class."""
+    """Return the start of each device: anywhere on the streets open to its class."""
     draws = uniforms(seed, TABLE, "home", device_numbers)
     counts = np.array([len(nodes) for nodes in destinations.open_nodes])
     index = (draws * counts[classes]).astype(np.int64)
@@ -101,7 +102,7 @@ def next_nodes(
     trips: Longs,
     seed: int,
 ) -> Ints:
-    """Pick a destination for each device: of some candidates, the nearest that is not here."""
+    """Choose a destination for each device: of some candidates, the nearest other node."""
     found = np.empty(len(device_numbers), np.int32)
     trips_of = np.broadcast_to(trips, len(device_numbers))[:, np.newaxis]
     scale = max(1, round(graph.node_count / NODES_PER_CANDIDATE))

@@ -1,9 +1,9 @@
-"""Itineraries: what each device does, as timed legs in continuous time.
+"""Itineraries: the timed legs of each device in continuous time.
 
-A device takes the fastest path its class allows, stays a while, goes on. Speed depends on the class of
-the edge *and* of the device, and on load and weather in the slot of time in which it comes to an edge;
-at the end of a slot it looks for the fastest path anew. Cost: one path search a trip and slot; trips are
-planned in rounds, one for every device that is not busy long enough yet.
+A device takes the fastest path that its class allows, stays for a while, and continues. Its speed depends
+on the class of the edge *and* of the device, and on load and weather in the slot of time in which it
+enters an edge; at the end of a slot it computes the fastest path again. Cost: one path search a trip and
+slot; trips are planned in rounds, one for every device that is not busy long enough yet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
 
 NOWHERE = -1
-"""The destination of who has none."""
+"""The destination of a device that has none."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -33,22 +33,22 @@ Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Itineraries:
-    """What a group of devices does, as compressed sparse rows of legs.
+    """The itineraries of a group of devices, as compressed sparse rows of legs.
 
     Parameters
     ----------
     offsets
         int64, devices + 1: the legs of device d are offsets[d]..offsets[d + 1], at least one.
     edges
-        The edge each leg is on.
+        The edge of each leg.
     is_moving
         Whether the leg follows its edge; else the device stands at the edge's end.
     ends_s
         When the leg ends, seconds from tick 0.
     starts_s
-        When each device begins, before tick 0 if negative.
+        When each device starts, before tick 0 if negative.
     classes
-        Of objects, of each device.
+        The class of each device.
     """
 
     offsets: Longs
@@ -60,18 +60,18 @@ class Itineraries:
 
     @property
     def begins_s(self) -> Floats:
-        """When each leg begins."""
+        """The start of each leg."""
         found = np.concatenate([[0.0], self.ends_s[:-1]])
         found[self.offsets[:-1]] = self.starts_s
         return found
 
     @property
     def stops_s(self) -> Floats:
-        """When the last leg of each device ends: behind the run, or where it is no more."""
+        """The end of the last leg of each device: after the run, or when it disappears."""
         return self.ends_s[self.offsets[1:] - 1]
 
     def part(self, devices: slice) -> Itineraries:
-        """Return those of some devices that lie together."""
+        """Return the itineraries of a range of devices."""
         numbers = range(len(self.classes))[devices]
         begin, end = self.offsets[numbers.start], self.offsets[numbers.stop]
         return Itineraries(
@@ -101,11 +101,11 @@ def plan(
     Parameters
     ----------
     streets
-        Where to drive.
+        The streets.
     model
-        Where to go, and how long to stay.
+        Chooses destinations and the lengths of stays.
     device_numbers
-        Who drives: what their randomness is drawn from.
+        The devices; their numbers determine their random numbers.
     parameters
         Seed, shares of device classes and of those that drive, length of the run.
     """
@@ -118,7 +118,7 @@ def plan(
 
 
 class _Planner:
-    """Where devices are while their trips are planned."""
+    """The state of devices while their trips are planned."""
 
     def __init__(
         self, streets: Streets, model: Model, numbers: Longs, parameters: SimulationParameters
@@ -140,7 +140,7 @@ class _Planner:
         self._stay(still, np.full(len(still), self._run_s + 1.0))
 
     def plan_until(self, slot: int, limit_s: float) -> None:
-        """Go on with all devices until a time, under the conditions of a slot."""
+        """Continue all devices until a time, under the conditions of a slot."""
         limit_s = min(limit_s, math.nextafter(self._run_s, math.inf))
         while len(busy := np.flatnonzero(self._clocks_s < limit_s)):
             new = busy[self._targets[busy] == NOWHERE]
@@ -150,7 +150,7 @@ class _Planner:
                 self._drive(busy[self._classes[busy] == number], number, slot, limit_s)
 
     def _drive(self, members: Longs, class_number: int, slot: int, limit_s: float) -> None:
-        """Drive on, devices of one class, and stay where they arrive."""
+        """Let devices of one class drive, and stay where they arrive."""
         pace = self._streets.pace(class_number, slot)
         offsets, edges = self._streets.hierarchy.paths(
             pace.metric, self._nodes[members], self._targets[members]
@@ -170,14 +170,14 @@ class _Planner:
         self._clocks_s[moved] = ends_s[lasts]
         self._last_edges[moved] = driven[lasts]
         self._nodes[moved] = self._streets.graph.targets[driven[lasts]]
-        # Who finds no way is where it wanted to go, too.
+        # A device without a path counts as arrived, too.
         arrived = members[counts == np.diff(offsets)]
         self._stay(arrived, self._model.leaves_s(self._group(arrived)))
         self._targets[arrived] = NOWHERE
         self._trips[arrived] += 1
 
     def _stay(self, members: Longs, until_s: Floats) -> None:
-        """Stay where devices are. Those that would stay for ever end."""
+        """Let devices stay where they are. Devices that would stay for ever end."""
         ends_s = np.where(np.isfinite(until_s), until_s, self._clocks_s[members])
         edges = self._last_edges[members]
         self._parts.append(_Legs(members, edges, np.zeros(len(members), np.bool_), ends_s))
@@ -193,7 +193,7 @@ class _Planner:
         )
 
     def itineraries(self) -> Itineraries:
-        """Bring the legs of each device together, in the order in which they were planned."""
+        """Group the legs by device, in the order in which they were planned."""
         legs = _Legs(*(np.concatenate(column) for column in zip(*self._parts, strict=True)))
         order = np.argsort(legs.devices, kind="stable")
         offsets = np.searchsorted(legs.devices[order], np.arange(len(self._numbers) + 1))
@@ -208,7 +208,7 @@ class _Planner:
 
 
 def _edges_into(graph: Graph) -> Ints:
-    """Return some edge that ends at each node, for devices that have not moved yet."""
+    """Return an edge that ends at each node, for devices that have not moved yet."""
     found = np.empty(graph.node_count, np.int32)
     found[graph.targets] = np.arange(len(graph.targets), dtype=np.int32)
     return found

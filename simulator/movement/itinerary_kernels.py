@@ -1,4 +1,4 @@
-"""Kernels of itineraries: how far along its path a device gets before something changes."""
+"""Kernels of itineraries: the progress of a device along its path until something changes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Longs = npt.NDArray[np.int64]
 def advance(
     offsets: Longs, edges: Ints, times_s: Floats, paces: Floats, clocks_s: Floats, limits_s: Floats
 ) -> tuple[Longs, Ints, Floats]:
-    """Drive along paths until a time is over; the edge that a device is on then is its last. O(edges).
+    """Drive along paths until a time limit; the edge that a device is on then is its last. O(edges).
 
     Parameters
     ----------
     offsets, edges
         Paths as compressed sparse rows, one a device.
     times_s
-        On each edge of the network, at the pace 1.
+        The time on each edge of the network, at the pace 1.
     paces
-        How fast each device is.
+        The pace of each device.
     clocks_s, limits_s
-        When each begins, and when it has to stop to look around.
+        When each device starts, and when it must stop for new conditions.
 
     Returns
     -------
-    How many edges each has driven along, these edges one after the other, and when each of them ends.
+    The number of edges that each device has driven along, these edges in sequence, and the end of each.
     """
     counts = np.zeros(paces.shape[0], np.int64)
     driven = np.empty(edges.shape[0], np.int32)

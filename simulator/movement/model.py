@@ -1,4 +1,4 @@
-"""What a model of movement decides; everything else is the same for all (`itineraries`)."""
+"""The contract of a model of movement; everything else is the same for all models (`itineraries`)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Longs = npt.NDArray[np.int64]
 
 
 class Group(NamedTuple):
-    """Devices that are asked about together; arrays with an entry each.
+    """Devices that are processed together; arrays with an entry each.
 
     Parameters
     ----------
     numbers
-        Which devices: what their randomness is drawn from.
+        The numbers of the devices, which determine their random numbers.
     classes
-        Of objects.
+        Their classes.
     nodes
-        Where they are.
+        Their positions, as nodes.
     trips
-        How many trips each has made.
+        The number of trips that each has made.
     clocks_s
-        When it is for each, seconds from tick 0.
+        The time of each, seconds from tick 0.
     """
 
     numbers: Longs
@@ -37,16 +37,16 @@ class Group(NamedTuple):
 
 
 class Model(Protocol):
-    """Where devices begin and go, and how long they stay. What it answers depends on nothing else."""
+    """Chooses starts, destinations and lengths of stays. Results depend only on the arguments."""
 
     def starts(self, numbers: Longs, classes: Ints) -> tuple[Ints, Floats]:
-        """Return where each device starts, and when: seconds from tick 0, negative before it."""
+        """Return the start of each device, and its time: seconds from tick 0, negative before it."""
 
     def destinations(self, group: Group) -> Ints:
-        """Return where each device goes next."""
+        """Return the next destination of each device."""
 
     def leaves_s(self, group: Group) -> Floats:
-        """Return until when each device stays where it has arrived; infinite if it ends there."""
+        """Return the time until which each device stays at its destination; infinite if it ends there."""
 
     def paces(self, numbers: Longs) -> Floats:
-        """Return how fast each device is, as a share of what its class is."""
+        """Return the speed of each device, as a fraction of that of its class."""

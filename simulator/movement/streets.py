@@ -1,4 +1,4 @@
-"""What devices move on: the graph of a terrain, fastest paths under conditions, where there is to go."""
+"""The streets that devices move on: the graph of a terrain, fastest paths, and destinations."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from simulator.parameters import SimulationParameters
 from simulator.terrain import Terrain
 
 _KEPT_MAX = 24
-"""Metrics that are kept, some 30 MB each on New York: those of all classes for some slots."""
+"""Metrics that are cached, some 30 MB each on New York: those of all classes for some slots."""
 
 Floats = npt.NDArray[np.float64]
 
 
 class Pace(NamedTuple):
-    """How one class gets about in one slot.
+    """The travel times of one class in one slot.
 
     Parameters
     ----------
     times_s
-        On each edge; infinite where it may not go.
+        The time on each edge; infinite where the class may not go.
     metric
-        The same of the hierarchy.
+        The metric of the hierarchy for these times.
     """
 
     times_s: Floats
@@ -40,7 +40,7 @@ class Pace(NamedTuple):
 
 
 class Streets:
-    """All that is the same for every device. It is broadcast once; metrics are made where they are used.
+    """The data that all devices share. It is broadcast once; metrics are computed where they are used.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class Streets:
     hierarchy
         For fastest paths on them.
     destinations
-        Where devices go.
+        Possible destinations of devices.
     classes
-        Of objects.
+        The classes of devices.
     conditions
-        What makes roads slower.
+        Load and weather.
     velocity
-        Times as fast as roads and classes allow.
+        Factor of all speeds.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Streets:
 
     @classmethod
     def of(cls, terrain: Terrain, parameters: SimulationParameters) -> Streets:
-        """Build what devices move on, without load. O(n log n); some seconds for a large city."""
+        """Build the streets of a terrain, without load. O(n log n); some seconds for a large city."""
         graph = Graph.of(terrain.roads, Frame.of(terrain.area), terrain.restrictions)
         return cls(
             graph,
@@ -89,14 +89,14 @@ class Streets:
         )
 
     def loaded(self, parameters: SimulationParameters, loads: pa.Table) -> Streets:
-        """Return the same under load: columns slot, edge_id and vehicles."""
+        """Return the same streets under load; `loads` has the columns slot, edge_id and vehicles."""
         conditions = Conditions.of(self.graph, parameters, loads)
         return Streets(
             self.graph, self.hierarchy, self.destinations, self.classes, conditions, self.velocity
         )
 
     def speeds_mps(self, class_number: int, slot: int | None = None) -> Floats:
-        """Return how fast a class is on each edge in a slot, or at best; 0 where it may not go."""
+        """Return the speed of a class on each edge in a slot, or at best; 0 where it may not go."""
         one = self.classes[class_number]
         best_mps: Floats = np.minimum(self.graph.speeds_mps[one.mode], one.speed_mps_max) * self.velocity
         if slot is None or self.conditions.is_usual(slot):
@@ -105,7 +105,7 @@ class Streets:
         return found
 
     def pace(self, class_number: int, slot: int) -> Pace:
-        """Return how a class gets about in a slot. O(triangles) when it is not kept."""
+        """Return the travel times of a class in a slot. O(triangles) if they are not cached."""
         key = (class_number, -1 if self.conditions.is_usual(slot) else slot)
         if key not in self._kept:
             while len(self._kept) >= _KEPT_MAX:
@@ -117,12 +117,12 @@ class Streets:
         return self._kept[key]
 
     def cruise_mps(self, class_number: int) -> float:
-        """Return how fast a class is on an average metre of the roads that are open to it."""
+        """Return the mean speed of a class over the length of the roads that are open to it."""
         speeds_mps = self.speeds_mps(class_number)
         is_open = speeds_mps > 0.0
         lengths_m = self.graph.lengths_m[is_open]
         return float(lengths_m.sum() / (lengths_m / speeds_mps[is_open]).sum())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the metrics where they are."""
+        """Return the state without the cached metrics."""
         return self.__dict__ | {"_kept": OrderedDict()}

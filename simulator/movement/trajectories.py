@@ -1,7 +1,7 @@
-"""Trajectories: what a model of movement plans, looked up at the ticks.
+"""Trajectories: the itineraries of a model of movement, sampled at the ticks.
 
-What is left of an edge at a tick is driven before the next. Load is what a first pass counts on each
-road. Cost: one path search a trip and slot of conditions, O(legs + ticks) for the rest.
+The remaining part of an edge at a tick is driven before the next. Load is the number of cars on each road
+in a first pass. Cost: one path search a trip and slot of conditions, O(legs + ticks) for the rest.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MODELS: dict[str, type[TripModel | BrinkhoffModel | CommuterModel]] = {
 }
 
 _ROWS = 131_072
-"""About the rows of a batch: bounds memory, amortises the entry into kernels."""
+"""About the rows of a batch: bounds memory, and amortises the calls of kernels."""
 
 _LEGS = 4_000_000
-"""About the legs that are planned together: the more devices, the fewer metrics are made for them."""
+"""About the legs that are planned together: the more devices, the fewer metrics are computed for them."""
 
 _LEG_S = 5.0
 _LEGS_OF_TRIP = 200
-"""Guesses for the two above: how long a device is on an edge, how many edges a commuter drives along."""
+"""Estimates for the two above: the time that a device is on an edge, the edges of a commuter's trip."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -48,14 +48,14 @@ Longs = npt.NDArray[np.int64]
 
 
 def model_of(streets: Streets, parameters: SimulationParameters) -> Model:
-    """Return how devices move."""
+    """Return the model of movement."""
     return MODELS[parameters.movement](streets, parameters)
 
 
 def drive(streets: Streets, device_numbers: Longs, parameters: SimulationParameters) -> pa.RecordBatch:
     """Return the trajectories of some devices, in the schema of the table.
 
-    Each device's rows are the same whoever else is in the batch.
+    The rows of each device do not depend on the other devices of the batch.
     """
     itineraries = plan(streets, model_of(streets, parameters), device_numbers, parameters)
     return looked_up(streets, itineraries, device_numbers, parameters)
@@ -64,12 +64,12 @@ def drive(streets: Streets, device_numbers: Longs, parameters: SimulationParamet
 def looked_up(
     streets: Streets, itineraries: Itineraries, device_numbers: Longs, parameters: SimulationParameters
 ) -> pa.RecordBatch:
-    """Return where devices are at the ticks, in the schema of the table."""
+    """Return the positions of devices at the ticks, in the schema of the table."""
     graph = streets.graph
     period_s = parameters.period_ms / 1000.0
     firsts = np.maximum(0, np.ceil(itineraries.starts_s / period_s)).astype(np.int64)
     lasts = np.minimum(parameters.tick_count - 1, np.floor(itineraries.stops_s / period_s))
-    # Who comes and goes between two ticks is seen at the second.
+    # A device that appears and disappears between two ticks has a position at the second.
     counts = np.maximum(1, lasts.astype(np.int64) - firsts + 1)
     row_offsets = np.concatenate([[0], np.cumsum(counts)])
     legs, shares, durations_s = sample(
@@ -114,9 +114,9 @@ def trajectories(numbers: DataFrame, streets: Streets, parameters: SimulationPar
     numbers
         One int64 column: the devices' numbers.
     streets
-        Where to drive; broadcast to the workers.
+        The streets; broadcast to the workers.
     parameters
-        Seed, period and length of the run, and how to move.
+        Seed, period and length of the run, and the model of movement.
     """
     shared = numbers.sparkSession.sparkContext.broadcast(streets)
     rows_at_once = max(1, _ROWS // parameters.tick_count)
@@ -133,10 +133,10 @@ def trajectories(numbers: DataFrame, streets: Streets, parameters: SimulationPar
 
 
 def loads(numbers: DataFrame, streets: Streets, parameters: SimulationParameters) -> DataFrame:
-    """Return how many cars are on each road in each slot of time, when nobody minds the others.
+    """Return the number of cars on each road in each slot of time, if no car is slowed down by others.
 
-    Cars are counted for as long as they are on a road, in the slot in which they came to it, in whole
-    milliseconds: so sums are the same in whatever order they are made.
+    A car is counted for the time that it is on a road, in the slot in which it entered the road, in whole
+    milliseconds: sums are therefore the same in any order.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def loads(numbers: DataFrame, streets: Streets, parameters: SimulationParameters
 def counted(
     streets: Streets, itineraries: Itineraries, parameters: SimulationParameters
 ) -> pa.RecordBatch:
-    """Return for how long cars are on each road in each slot, in whole milliseconds."""
+    """Return the time that cars are on each road in each slot, in whole milliseconds."""
     is_car = np.array([one.mode == CAR for one in streets.classes])[itineraries.classes]
     begins_s = itineraries.begins_s
     counts = itineraries.is_moving & np.repeat(is_car, np.diff(itineraries.offsets))
@@ -184,7 +184,7 @@ def counted(
 
 
 def devices(numbers: DataFrame, parameters: SimulationParameters) -> DataFrame:
-    """Return who moves.
+    """Return the table of devices.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Kernel of the trajectories: positions at a fixed period along itineraries of timed legs.
 
-Time is continuous within an itinerary, so what is left of an edge at one tick is simply driven before the
+Time is continuous within an itinerary, so the remaining part of an edge at one tick is driven before the
 next; no rounding accumulates.
 """
 
@@ -25,7 +25,7 @@ def sample(
     firsts: Longs,
     row_offsets: Longs,
 ) -> tuple[Longs, Floats, Floats]:
-    """Find the leg that each device is on at each of its ticks, and how far along. O(legs + ticks).
+    """Find the leg of each device at each of its ticks, and the progress along it. O(legs + ticks).
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ def sample(
     ends_s
         When each leg ends, ascending within a device.
     starts_s
-        When the first leg of each device begins.
+        When the first leg of each device starts.
     period_s, firsts, row_offsets
         Rows of device d are row_offsets[d]..row_offsets[d + 1], one a tick from firsts[d] on.
 
     Returns
     -------
-    Of each row the leg, the share of its time that has gone by, in [0, 1], and its duration.
+    For each row the leg, the fraction of its time that has passed, in [0, 1], and its duration.
     """
     legs = np.empty(row_offsets[-1], np.int64)
     shares = np.empty(row_offsets[-1])

@@ -1,4 +1,4 @@
-"""Trips to places: a device starts on the way, takes the fastest path, stays a while, goes on."""
+"""Trips to places: a device starts on its way, takes the fastest path, stays, and continues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD_START_S_MAX = 300.0
 """Devices have been on their way for up to this long at tick 0."""
 
 PACE_MIN = 0.85
-"""The slowest device drives at this share of what its class would."""
+"""The slowest device drives at this fraction of the speed of its class."""
 
 STOP_SPREAD = (0.2, 1.8)
 """A stop is uniform between these multiples of the mean."""
@@ -60,12 +60,12 @@ class TripModel:
         return group.clocks_s + stops_s(group, self._parameters)
 
     def paces(self, numbers: Longs) -> Floats:
-        """Return a pace for each: some drive as fast as they may, others a little slower."""
+        """Return a pace for each: some drive at the speed limit, others a little slower."""
         return paces(numbers, self._parameters.seed)
 
 
 def stops_s(group: Group, parameters: SimulationParameters) -> Floats:
-    """Return how long devices stay."""
+    """Return the lengths of stays."""
     low, high = STOP_SPREAD
     draws = uniforms(parameters.seed, TABLE, "stop", group.numbers, group.trips)
     found: Floats = parameters.stop_s_mean * (low + (high - low) * draws)
@@ -73,5 +73,5 @@ def stops_s(group: Group, parameters: SimulationParameters) -> Floats:
 
 
 def paces(numbers: Longs, seed: int) -> Floats:
-    """Return how fast devices are, as a share of what their classes are."""
+    """Return the speeds of devices, as fractions of those of their classes."""
     return PACE_MIN + (1.0 - PACE_MIN) * uniforms(seed, TABLE, "pace", numbers)

@@ -1,1 +1,1 @@
-"""The streets as a graph: who may go where, how fast, and by which way."""
+"""The street graph: open roads and speeds of each class, and fastest paths."""

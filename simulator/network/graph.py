@@ -22,14 +22,14 @@ Longs = npt.NDArray[np.int64]
 
 
 def largest_component(sources: Ints, targets: Ints, node_count: int) -> npt.NDArray[np.bool_]:
-    """Return which nodes lie in the largest strongly connected component. O(nodes + edges log edges).
+    """Return the mask of nodes in the largest strongly connected component. O(nodes + edges log edges).
 
     Parameters
     ----------
     sources, targets
         Ends of the directed edges, as nodes from 0.
     node_count
-        How many nodes there are.
+        The number of nodes.
     """
     order = np.argsort(sources, kind="stable")
     labels = strong_components(_offsets(sources, node_count), targets[order])
@@ -48,21 +48,22 @@ class Graph:
     sources, targets
         int32, one entry an edge: the nodes it leads from and to.
     edge_ids
-        Of the roads table. Edges that begin at copies of a node (`turns`) have the id of the original.
+        Ids in the roads table. Edges that start at copies of a node (`turns`) have the id of the
+        original.
     lengths_m
         Length of each edge.
     speeds_mps
         Speed of each device class (rows) on each edge; 0 where it may not go.
     lons, lats
-        Each node's position.
+        The position of each node.
     xs_m, ys_m
         The same on the plane.
     headings_deg
-        Where each edge leads, clockwise from the north.
+        The direction of each edge, clockwise from the north.
     vehicles_max
-        More cars on an edge slow each other down.
+        The number of cars from which they slow each other down on an edge.
     is_restricted
-        Of each node, whether turns are restricted there: nobody stops there.
+        For each node, whether turns are restricted there: devices do not stop at such a node.
     """
 
     offsets: Longs
@@ -81,7 +82,7 @@ class Graph:
 
     @classmethod
     def of(cls, roads: pa.Table, frame: Frame, restrictions: pa.Table | None = None) -> Graph:
-        """Build the graph of a roads table; what is not strongly connected to it is left out.
+        """Build the graph of a roads table; only the largest strongly connected part is kept.
 
         Parameters
         ----------
@@ -90,7 +91,8 @@ class Graph:
         frame
             The plane.
         restrictions
-            Which edges must not follow one another, the table of this name; None for no restrictions.
+            Pairs of edges that must not follow one another, the table of this name; None for no
+            restrictions.
 
         Raises
         ------
@@ -136,25 +138,25 @@ class Graph:
 
     @property
     def node_count(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.lons)
 
     @property
     def times_s(self) -> Floats:
-        """How long each device class (rows) is on each edge; infinite where it may not go."""
+        """The time of each device class (rows) on each edge; infinite where it may not go."""
         with np.errstate(divide="ignore"):
             found: Floats = np.where(self.speeds_mps > 0.0, self.lengths_m / self.speeds_mps, np.inf)
         return found
 
     def open_nodes(self, device_class: int) -> Ints:
-        """Return the nodes between which a device class can always find a way, and where it may stop."""
+        """Return the nodes where a device class may stop and between which it always has a path."""
         is_open = self.speeds_mps[device_class] > 0.0
         found = largest_component(self.sources[is_open], self.targets[is_open], self.node_count)
         return np.flatnonzero(found & ~self.is_restricted).astype(np.int32)
 
 
 def _rows_of(restrictions: pa.Table | None, edge_ids: Longs) -> tuple[Longs, Longs]:
-    """Return the rows of the edges that restrictions name; without those that name others."""
+    """Return the rows of the edges of restrictions; restrictions with unknown edges are left out."""
     if restrictions is None or not restrictions.num_rows:
         nothing = np.empty(0, np.int64)
         return nothing, nothing

@@ -13,7 +13,7 @@ Longs = npt.NDArray[np.int64]
 
 @leaf
 def _close(open_nodes: Ints, open_count: int, root: int, labels: Ints, label: int) -> int:
-    """Label the nodes of a component that is complete; return how many stay open."""
+    """Label the nodes of a component that is complete; return the number of nodes that stay open."""
     member = -1
     while member != root:
         open_count -= 1
@@ -26,8 +26,8 @@ def _close(open_nodes: Ints, open_count: int, root: int, labels: Ints, label: in
 def strong_components(offsets: Longs, heads: Ints) -> Ints:
     """Label every node with its strongly connected component. O(nodes + edges).
 
-    Tarjan's algorithm with its own call stack: `frames` are nodes whose edges are being followed,
-    `next_edges` says how far; `open_nodes` are those whose component is not complete.
+    Tarjan's algorithm with its own call stack: `frames` are nodes with edges that are being followed,
+    `next_edges` is the next edge of each; `open_nodes` are the nodes of components that are not complete.
     """
     node_count = offsets.shape[0] - 1
     labels = np.full(node_count, -1, np.int32)

@@ -1,8 +1,8 @@
 """Kernels of the hierarchy: contraction without a metric, customisation with one, and queries.
 
 Nodes are named by rank: 0 is contracted first. An arc joins a node with one of a higher rank; arcs of a
-node lie together, by the rank of their upper end. Of an arc `up_s` is the time from the lower to the
-upper end, `down_s` the time back; infinite where there is no way.
+node lie together, by the rank of their upper end. For an arc, `up_s` is the time from the lower to the
+upper end, `down_s` the time back; infinite if there is no path.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ def contract(offsets: Longs, uppers: Ints) -> tuple[Longs, Ints]:
     Parameters
     ----------
     offsets, uppers
-        Of node v in the network: its neighbours of a higher rank, increasing, are
+        The neighbours of a higher rank of node v in the network, increasing, are
         uppers[offsets[v]..offsets[v + 1]].
 
     Returns
     -------
-    The same of the hierarchy: all upper neighbours of a node but the lowest are those of that one too.
+    The same for the hierarchy: all upper neighbours of a node except the lowest are also upper
+    neighbours of the lowest.
     """
     node_count = offsets.shape[0] - 1
     found_offsets = np.zeros(node_count + 1, np.int64)
     found = np.empty(4 * uppers.shape[0] + 16, np.int32)
-    # Nodes whose lowest upper neighbour is this one, as lists.
+    # For each node, the list of nodes that have it as their lowest upper neighbour.
     first_child = np.full(node_count, NO_NODE, np.int32)
     next_child = np.full(node_count, NO_NODE, np.int32)
     seen = np.full(node_count, NO_NODE, np.int32)
@@ -75,7 +76,7 @@ def contract(offsets: Longs, uppers: Ints) -> tuple[Longs, Ints]:
 
 @leaf
 def arc_between(offsets: Longs, uppers: Ints, lower: int, upper: int) -> int:
-    """Return the arc between two nodes, which must be there. O(log arcs of a node)."""
+    """Return the arc between two nodes, which must exist. O(log arcs of a node)."""
     low, high = offsets[lower], offsets[lower + 1]
     while low < high:
         middle = (low + high) // 2
@@ -88,7 +89,7 @@ def arc_between(offsets: Longs, uppers: Ints, lower: int, upper: int) -> int:
 
 @kernel
 def arcs_of(offsets: Longs, uppers: Ints, lowers: Ints, highers: Ints) -> Longs:
-    """Return the arc between each two nodes."""
+    """Return the arc between each pair of nodes."""
     found = np.empty(lowers.shape[0], np.int64)
     for i in range(lowers.shape[0]):
         found[i] = arc_between(offsets, uppers, lowers[i], highers[i])
@@ -99,7 +100,7 @@ def arcs_of(offsets: Longs, uppers: Ints, lowers: Ints, highers: Ints) -> Longs:
 def customise(
     offsets: Longs, uppers: Ints, edge_arcs: Longs, edge_is_up: npt.NDArray[np.bool_], times_s: Floats
 ) -> tuple[Floats, Floats, Ints, Ints]:
-    """Give arcs the times of the fastest ways over lower nodes. O(triangles).
+    """Set the times of arcs to those of the fastest paths over lower nodes. O(triangles).
 
     Parameters
     ----------
@@ -108,15 +109,15 @@ def customise(
     edge_arcs, edge_is_up
         The arc of each edge of the network, and whether it leads to the higher end.
     times_s
-        Of each edge; infinite where nobody may go.
+        The time of each edge; infinite if it is closed.
 
     Returns
     -------
     up_s, down_s
         Times of arcs.
     up_via, down_via
-        What they are made of: an edge of the network, or, as -2 - node, two arcs over a lower node;
-        `NO_EDGE` where there is no way.
+        The parts of arcs: an edge of the network, or, as -2 - node, two arcs over a lower node; `NO_EDGE`
+        if there is no path.
     """
     arc_count = uppers.shape[0]
     up_s, down_s = np.full(arc_count, np.inf), np.full(arc_count, np.inf)
@@ -151,10 +152,10 @@ def _relax_triangles(
     up_via: Ints,
     down_via: Ints,
 ) -> None:
-    """Go from the end of an arc of a node over the node to the ends of its arcs behind it, and back."""
+    """Relax the arcs between the end of a node's arc and the ends of its later arcs, both ways."""
     arc = offsets[uppers[side]]
     for other in range(side + 1, offsets[node + 1]):
-        while uppers[arc] < uppers[other]:  # it is there: the node was contracted before
+        while uppers[arc] < uppers[other]:  # the arc exists: the node was contracted before
             arc += 1
         forth_s = down_s[side] + up_s[other]
         if forth_s < up_s[arc]:
@@ -199,7 +200,7 @@ def _unpack(
     edges: Ints,
     used: int,
 ) -> tuple[Longs, Ints, int]:
-    """Append the edges that an arc stands for; return the arrays, grown if need be, and the use."""
+    """Append the edges of an arc; return the arrays, grown if needed, and the used length."""
     stack[0] = 2 * arc + is_up
     depth = 1
     while depth > 0:
@@ -241,13 +242,13 @@ def fastest_paths(
 ) -> tuple[Longs, Ints]:
     """Find the fastest path of each (source, target).
 
-    From both ends all ancestors are reached; the path leads over the one where both times together are
-    least. O(arcs of the ancestors) a path, and O(edges) to write it down.
+    The search visits all ancestors of both ends; the path leads over the one with the least sum of both
+    times. O(arcs of the ancestors) a path, and O(edges) to write it.
 
     Returns
     -------
-    The paths as compressed sparse rows of edges; empty where source and target coincide, or no way leads
-    from one to the other.
+    The paths as compressed sparse rows of edges; empty if source and target coincide, or there is no path
+    between them.
     """
     node_count = offsets.shape[0] - 1
     forth_s, back_s = np.full(node_count, np.inf), np.full(node_count, np.inf)

@@ -1,4 +1,4 @@
-"""Classes of roads and of devices, and how fast one moves on the other."""
+"""Classes of roads and of devices, and the speeds of devices on roads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 
 class RoadClass(StrEnum):
-    """Kinds of road, most important first, as OpenStreetMap calls them."""
+    """Kinds of road, most important first, by OpenStreetMap's names."""
 
     MOTORWAY = "motorway"
     PRIMARY = "primary"
@@ -35,7 +35,7 @@ SPEEDS_MPS: dict[RoadClass, float] = {
     RoadClass.CYCLEWAY: 30.0 * _KMH,
     RoadClass.FOOTWAY: 5.0 * _KMH,
 }
-"""What each class of road allows."""
+"""The speed limit of each class of road."""
 
 VEHICLES_PER_KM_MAX: dict[RoadClass, float] = {
     RoadClass.MOTORWAY: 60.0,
@@ -48,7 +48,8 @@ VEHICLES_PER_KM_MAX: dict[RoadClass, float] = {
     RoadClass.FOOTWAY: math.inf,
 }
 """More cars on a kilometre of a class of road, in one direction, slow each other down: a car on 17 m of a
-motorway of three lanes, with some 50 m between cars of a lane, and fewer on lesser roads."""
+motorway of three lanes, with some 50 m between cars of a lane, and fewer on lesser roads.
+"""
 
 _FOR_ALL = frozenset(
     {
@@ -63,12 +64,12 @@ _FOR_ALL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class DeviceClass:
-    """How a device gets about.
+    """A class of devices.
 
     Parameters
     ----------
     name
-        For people.
+        A display name.
     factor, cap_mps
         Its speed on an edge is the edge's times the factor, at most the cap.
     roads
@@ -87,7 +88,7 @@ class DeviceClass:
 DEVICE_CLASSES = (
     DeviceClass("car", 0.9, 36.0, _FOR_ALL | {RoadClass.MOTORWAY}, candidates=1),
     DeviceClass("bicycle", 0.5, 5.5, _FOR_ALL | {RoadClass.CYCLEWAY}, candidates=4),
-    # Who walks goes at the same pace everywhere.
+    # Pedestrians have the same speed everywhere.
     DeviceClass(
         "pedestrian",
         1.0,
@@ -112,7 +113,7 @@ def travel_speeds_mps(
 def vehicles_max(
     road_classes: npt.NDArray[np.str_], lengths_m: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return how many cars each edge takes before they slow each other down."""
+    """Return the number of cars on each edge above which they slow each other down."""
     found = np.empty(len(lengths_m))
     for one, per_km in VEHICLES_PER_KM_MAX.items():
         of_class = road_classes == one.value

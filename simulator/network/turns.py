@@ -1,7 +1,7 @@
-"""Turns that are not allowed, as more nodes: whoever came by an edge stands on a node of its own.
+"""Turn restrictions, represented by more nodes: the node at the end of an edge depends on the edge.
 
-Where going on is restricted for who comes along an edge, the edge leads to a copy of its end, which has
-the edges that may follow. So whatever looks for paths knows nothing of restrictions.
+If turns after an edge are restricted, the edge leads to a copy of its end node, which has only the edges
+that may follow. A path search therefore does not need to know restrictions.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Split(NamedTuple):
     Parameters
     ----------
     sources, targets
-        Ends of edges; nodes from `node_count` of before are copies.
+        Ends of edges; nodes from the former `node_count` on are copies.
     rows
-        The edge of before that each of them is.
+        The former edge of each edge.
     originals
-        The node of before that each node is.
+        The former node of each node.
     is_restricted
-        Of each node, whether it is a copy, or there are copies of it: nobody stops there.
+        For each node, whether it is a copy or has copies: devices do not stop at such a node.
     """
 
     sources: Ints
@@ -45,9 +45,9 @@ def split(sources: Ints, targets: Ints, node_count: int, comes: Longs, goes: Lon
     sources, targets
         Ends of edges.
     node_count
-        How many nodes there are.
+        The number of nodes.
     comes, goes
-        Rows of edges: who comes along the first must not go on along the second.
+        Rows of edges: the second must not follow the first.
     """
     meets = targets[comes] == sources[goes]
     comes, goes = comes[meets], goes[meets]

@@ -1,4 +1,4 @@
-"""What a simulation is made from, checked before any work begins.
+"""The parameters of a simulation, checked before any work starts.
 
 Equal parameters and maps give equal rows.
 """

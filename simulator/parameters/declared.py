@@ -13,16 +13,16 @@ from pydantic_core import ErrorDetails
 
 
 class ParameterError(ValueError):
-    """A parameter outside its limits; the message names it, its value and the limit."""
+    """A parameter is outside its limits; the message names it, its value and the limit."""
 
 
 class Parameters(BaseModel):
-    """Values that are checked when they are put together, and do not change.
+    """Immutable values that are validated when the object is made.
 
     Raises
     ------
     ParameterError
-        If one is outside its limits, or none of those that there are.
+        If one is outside its limits, or has an unknown name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=False)
@@ -35,17 +35,17 @@ class Parameters(BaseModel):
             raise ParameterError("; ".join(_message(one, fields) for one in error.errors())) from None
 
     def changed(self, **values: Any) -> Self:  # noqa: ANN401
-        """Return the same with other values."""
+        """Return a copy with other values."""
         return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | values)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the parameters by name, ready for JSON; of paths only the file's name."""
+        """Return the parameters by name, ready for JSON; paths as the file's name only."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: one.name if isinstance(one, Path) else one for name, one in values.items()}
 
 
 def bounds(field: Any) -> tuple[float | None, float | None]:  # noqa: ANN401
-    """Return the least and the most that a field may be; None where there is no limit."""
+    """Return the minimum and maximum of a field; None if there is no limit."""
     found: dict[str, float] = {}
     for one in field.metadata:
         found |= {side: getattr(one, side) for side in ("ge", "le") if hasattr(one, side)}
@@ -53,8 +53,8 @@ def bounds(field: Any) -> tuple[float | None, float | None]:  # noqa: ANN401
 
 
 def _message(error: ErrorDetails, fields: dict[str, Any]) -> str:
-    """Say what is wrong with a value."""
-    if not error["loc"]:  # said by a rule about several values
+    """Return the message for an invalid value."""
+    if not error["loc"]:  # raised by a rule about several values
         return str(error["ctx"]["error"]) if "ctx" in error else error["msg"]
     name = str(error["loc"][0])
     if name not in fields:

@@ -1,4 +1,4 @@
-"""Who moves, and how."""
+"""Parameters of devices and their movement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEVICES_MAX = 1_000_000
 """Device ids have six digits."""
 
 SLICE_ROWS = 4_000_000
-"""About the rows of a slice of the trajectories: what a replay holds in memory at a time."""
+"""About the rows of a slice of the trajectories: a replay holds one slice in memory at a time."""
 
 TRIPS, BRINKHOFF, COMMUTERS = "trips", "brinkhoff", "commuters"
 MOVEMENTS = (TRIPS, BRINKHOFF, COMMUTERS)
@@ -32,7 +32,7 @@ def _one_of(known: tuple[str, ...], name: str) -> str:
 
 
 class MovementParameters(Parameters):
-    """Devices, their classes and speeds, and when positions are noted."""
+    """Devices, their classes and speeds, and the times of their positions."""
 
     devices: int = Field(500, ge=1, le=DEVICES_MAX, description="Devices that move.")
     seconds: int = Field(600, ge=1, le=31 * _DAY_S, description="Simulated time.")
@@ -148,12 +148,12 @@ class MovementParameters(Parameters):
 
     @property
     def tick_count(self) -> int:
-        """How many positions each device has: one per period, both ends included."""
+        """The number of positions of each device: one per period, both ends included."""
         return self.run_ms // self.period_ms + 1
 
     @property
     def ticks_of_slice(self) -> int:
-        """How many ticks a slice of the trajectories has."""
+        """The number of ticks of a slice of the trajectories."""
         return self.slice_ticks or max(1, SLICE_ROWS // self.devices)
 
     @property

@@ -1,4 +1,4 @@
-"""What is published, where, and when."""
+"""Parameters of the published objects: contents, positions and times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TTL_S_MAX = 31_536_000
 
 
 class ObjectParameters(Parameters):
-    """Objects: where they come from, when they arrive, how long they live."""
+    """Objects: their source, arrivals and lifetimes."""
 
     object_source: Literal["places", "texts", "synthetic"] | None = Field(
         None,

@@ -1,4 +1,4 @@
-"""Where a simulation takes place."""
+"""Parameters of the location of a simulation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simulator.parameters.declared import Parameters
 
 
 class PlaceParameters(Parameters):
-    """A map or a generated city, and the seed from which all is drawn."""
+    """A map or a generated city, and the seed of all random numbers."""
 
     map_file: Path | None = Field(
         None,

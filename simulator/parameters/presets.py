@@ -1,7 +1,7 @@
-"""Subscriptions as the papers draw them in their experiments, by name. Sizes are not theirs.
+"""Subscriptions as in the experiments of papers, by name. Sizes are different.
 
-What a paper does not say is as usual here. Each preset cites where its values stand; where a table marks
-defaults in a way that the text at hand does not keep, a value is one of its range.
+Parameters that a paper does not give have their defaults. Each preset cites the source of its values. If
+a table marks defaults in a way that the available text has lost, a value is one of its range.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BOOLEAN = {
 
 PRESETS: dict[str, dict[str, Any]] = {
     # Lamps, section 7.1, subscription workload: l in 1..5, alpha in (0, 1), k in 1..10, Jaccard.
-    # Everybody moves, a position a second.
+    # All devices move, with a position a second.
     "lamps": {
         **_WORDS,
         **_FOREVER,
@@ -61,7 +61,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "ttl_s_mean": 300.0,
     },
     # Skype, section 8.1.1, subscription and message workload: 1 to 5 keywords by tf-idf, alpha in (0, 1),
-    # k 20, at the place of the message; a window of the last million, which nothing leaves early.
+    # k 20, at the place of the message; a window of the last million, which no message leaves early.
     "skype": {
         **_WORDS,
         **_FOREVER,
@@ -100,10 +100,10 @@ _WINDOWS = frozenset({"window_s", "window_count"})
 
 
 def preset_beside(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a preset that are not given, and do not contradict what is.
+    """Return the parameters of a preset that are not given and do not contradict the given ones.
 
-    Of two limits the one of the preset gives way to the other if that is given; a window that is given
-    takes the place of the preset's.
+    If one of two limits is given, the other limit of the preset is adjusted to it; a given window
+    replaces that of the preset.
     """
     found = {key: value for key, value in PRESETS[name].items() if key not in given}
     if _WINDOWS & given.keys():

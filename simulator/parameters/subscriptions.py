@@ -1,4 +1,4 @@
-"""Who subscribes to what."""
+"""Parameters of subscriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real traces: how they are cleaned, cut, sampled and matched."""
+"""Parameters of real traces: cleaning, cutting, sampling and matching."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLOCK, START = "clock", "start"
 
 
 class TraceOptions(Parameters):
-    """What becomes of points, from files to positions at ticks."""
+    """Options for the conversion of points of files to positions at ticks."""
 
     columns: str | None = Field(
         None,
@@ -118,7 +118,7 @@ class TraceOptions(Parameters):
 
     @property
     def chosen_area(self) -> Area | None:
-        """The area that is asked for."""
+        """The requested area."""
         return None if self.area is None else Area(*map(float, self.area.split(",")))
 
     @property
@@ -128,12 +128,12 @@ class TraceOptions(Parameters):
 
     @property
     def end_ms(self) -> int | None:
-        """Epoch milliseconds from which on points are left out."""
+        """Epoch milliseconds from which points are left out."""
         return _epoch_ms(self.end)
 
 
 class TraceParameters(WorkloadParameters, TraceOptions, PlaceParameters):
-    """Everything that determines a simulation made from traces, but for the files."""
+    """Everything that determines a simulation made from traces, except the files."""
 
     arrivals_per_s: float = Field(
         0.1,

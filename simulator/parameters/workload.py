@@ -1,4 +1,4 @@
-"""What is published, and who subscribes to what."""
+"""Parameters of the published objects and the subscriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on a map beside the map: title, scale bar, legend."""
+"""Elements beside the map: title, scale bar, legend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simulator.pictures import map_style
 Corner = Literal["upper left", "lower left", "upper right"]
 
 _LEGEND_SHARE = 0.27
-"""Of the panel's width and height, about."""
+"""About the fraction of the panel's width and height that the legend takes."""
 
 
 def draw_title(axes: Axes, head: str, text: str) -> None:
@@ -61,7 +61,7 @@ def draw_scale_bar(axes: Axes, shown: Area, frame: Frame) -> None:
 
 
 def emptiest_corner(roads: pa.Table, shown: Area) -> Corner:
-    """Return where a legend covers the fewest streets; the scale bar has the fourth corner."""
+    """Return the corner where a legend covers the fewest streets; the scale bar has the fourth."""
     x = (roads["source_lon"].to_numpy() - shown.lon_min) / (shown.lon_max - shown.lon_min)
     y = (roads["source_lat"].to_numpy() - shown.lat_min) / (shown.lat_max - shown.lat_min)
     covered: dict[Corner, npt.NDArray[np.bool_]] = {
@@ -85,7 +85,7 @@ def draw_legend(
     has_ranges: bool,
     has_places: bool,
 ) -> None:
-    """Explain pens of the roads that there are, and colours; a highlighted device is named."""
+    """Draw the legend: pens of the present road classes, colours, and the highlighted device."""
     handles: list[Artist] = [
         Line2D([], [], color=pen.color, linewidth=max(1.2, pen.width_pt), label=road_class.value)
         for road_class, pen in reversed(map_style.PENS.items())

@@ -20,7 +20,7 @@ EDGE = "#cfc8ba"
 
 
 class Pen(NamedTuple):
-    """How a class of road is drawn, on the map of the whole city."""
+    """The pen of a class of road, on the map of the whole city."""
 
     color: str
     width_pt: float

@@ -1,7 +1,7 @@
-"""A map of a simulation: streets, everybody's trajectories, objects, one device's safe regions.
+"""A map of a simulation: streets, all trajectories, objects, one device's safe regions.
 
-Drawn in degrees with the aspect of the area's middle latitude. With a highlighted device the picture
-has a second panel that looks closely at it.
+It is drawn in degrees with the aspect of the area's middle latitude. With a highlighted device the
+picture has a second panel with a close-up of it.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from simulator.simulation import Simulation
 Ring = Sequence[tuple[float, float]]
 
 TRAJECTORIES_MAX = 2_000
-"""More lines than this only make the map dark."""
+"""More lines only make the map dark."""
 
 _PANEL_IN = 10.0
 _WITH_TITLE = 1.06
-"""A panel with its title is this much higher than wide."""
+"""The ratio of the height of a panel with its title to its width."""
 
 _PATH_PT = 1.6
 _SCALE_MAX = 3.0
-"""Pens of the second panel are at most this much wider."""
+"""The maximum factor of pens in the second panel."""
 
 _DPI = 150
 _MARGIN = 0.02
 _CLOSE_M_MIN = 1_200.0
 _CLOSE_M_MAX = 4_000.0
-"""Limits of what the second panel shows."""
+"""Limits of the width of the second panel."""
 
 _CASING_PT = 0.7
 _REGION_ALPHA = 0.22
@@ -53,24 +53,24 @@ RANGES_MAX = 40
 _CIRCLE_CORNERS = 64
 
 PLACES_MAX = 200
-"""More marks do, too."""
+"""More marks hide the map, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """A device to look at closely.
+    """A device to show in close-up.
 
     Parameters
     ----------
     device_id
-        Which one.
+        The device.
     path
-        Where it was, as (lon, lat), in order.
+        Its positions as (lon, lat), in order.
     regions
-        The safe regions it was given, each a ring of (lon, lat).
+        The safe regions it received, each a ring of (lon, lat).
     ranges
-        Its range that moves, where it was last, and that of which it holds all matches; nothing if it has
-        none.
+        Its moving range at its last position, and the range of which it holds all matches; empty if it
+        has none.
     """
 
     device_id: str
@@ -85,11 +85,11 @@ def draw_map(simulation: Simulation, highlights: Sequence[Highlight], out_png: P
     Parameters
     ----------
     simulation
-        What to draw.
+        The simulation.
     highlights
-        Devices to look at closely, a panel each, the first on the map of everything, too.
+        Devices to show in close-up, a panel each; the first is also on the map of everything.
     out_png
-        Where to write; replaced if it exists.
+        The file; replaced if it exists.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) 
 
 
 def _draw_neighbourhood(axes: Axes, simulation: Simulation, highlight: Highlight, near: Area) -> None:
-    """Draw the panel that looks closely."""
+    """Draw the close-up panel."""
     shown = _extent(simulation)
     zoom = (shown.lon_max - shown.lon_min) / (near.lon_max - near.lon_min)
     scale = min(_SCALE_MAX, math.sqrt(zoom))
@@ -163,16 +163,16 @@ def _outline(area: Area) -> Rectangle:
 
 
 def _extent(simulation: Simulation) -> Area:
-    """Return the square, on the ground, that holds all streets."""
+    """Return the square, on the ground, that contains all streets."""
     roads = simulation.roads
     lons, lats = roads["source_lon"].to_numpy(), roads["source_lat"].to_numpy()
     return _square(lons, lats, Frame.of(simulation.world.area), 0.0)
 
 
 def _neighbourhood(highlight: Highlight, frame: Frame) -> Area:
-    """Return a square about the middle of a device's path, no larger than can be looked at.
+    """Return a square about the middle of a device's path, of limited size.
 
-    If it has a range that moves, about all of that.
+    If the device has a moving range, the square contains all of it.
     """
     lons, lats = np.array(highlight.path).T
     if highlight.ranges:
@@ -197,7 +197,7 @@ def _square(
 
 
 def _draw_panel(axes: Axes, simulation: Simulation, shown: Area, scale: float) -> None:
-    """Draw what both panels have; `scale` widens pens for the closer one."""
+    """Draw the elements of both panels; `scale` widens pens for the closer one."""
     axes.set_xlim(shown.lon_min, shown.lon_max)
     axes.set_ylim(shown.lat_min, shown.lat_max)
     frame = Frame.of(simulation.world.area)
@@ -257,7 +257,7 @@ def _draw_roads(axes: Axes, roads: pa.Table, scale: float) -> None:
 
 
 def fixed_ranges(subscriptions: pa.Table, frame: Frame) -> list[npt.NDArray[np.float64]]:
-    """Return outlines, (lon, lat) a row, of ranges that are fixed in place; of many only some."""
+    """Return outlines, (lon, lat) a row, of ranges that are fixed in place; if many, only some."""
     outlines = []
     columns = (subscriptions[name].to_pylist() for name in ("bounds", "center", "radius_m"))
     for bounds, center, radius_m in zip(*columns, strict=True):
@@ -274,14 +274,14 @@ def fixed_ranges(subscriptions: pa.Table, frame: Frame) -> list[npt.NDArray[np.f
 
 
 def stationary_places(subscriptions: pa.Table) -> npt.NDArray[np.float64]:
-    """Return where subscriptions stand, (lon, lat) a row; of many only some."""
+    """Return the places of stationary subscriptions, (lon, lat) a row; if many, only some."""
     places = [place for place in subscriptions["place"].to_pylist() if place is not None]
     shown = places[:: max(1, -(-len(places) // PLACES_MAX))]
     return np.array(shown, np.float64).reshape(-1, 2)
 
 
 def paths_of(simulation: Simulation) -> list[npt.NDArray[np.float64]]:
-    """Return where devices went, (lon, lat) a row; of many devices only some. Reads slice by slice."""
+    """Return the paths of devices, (lon, lat) a row; if many, only some. Reads slice by slice."""
     ids = simulation.devices["device_id"]
     shown = ids.take(pa.array(range(0, len(ids), -(-len(ids) // TRAJECTORIES_MAX))))
     chosen = shown.combine_chunks()
@@ -295,11 +295,11 @@ def paths_of(simulation: Simulation) -> list[npt.NDArray[np.float64]]:
 
 
 def _draw_regions(axes: Axes, rings: Sequence[npt.NDArray[np.float64]]) -> None:
-    """Draw regions, from the first to the last in changing colour, under the streets."""
+    """Draw regions under the streets, in colours from the first to the last."""
     (x_min, x_max), (y_min, y_max) = axes.get_xlim(), axes.get_ylim()
     panel = (x_max - x_min) * (y_max - y_min)
     coverage = sum(min(1.0, abs(_signed_area(ring)) / panel) for ring in rings)
-    # What overlaps must not hide the map: large regions are drawn thinner.
+    # Overlapping regions must not hide the map: large regions are more transparent.
     alpha = float(np.clip(_REGION_ALPHA / max(1.0, coverage), 0.03, 0.2))
     colors = LinearSegmentedColormap.from_list("regions", [map_style.REGION, map_style.REGION_LAST])
     shades = colors(np.linspace(0.0, 1.0, max(1, len(rings))))
@@ -315,7 +315,7 @@ def _signed_area(ring: npt.NDArray[np.float64]) -> float:
 
 
 def _draw_highlight(axes: Axes, highlight: Highlight, width_pt: float) -> None:
-    """Draw a path, where it begins (open dot) and ends (full), and the regions below it."""
+    """Draw a path, its start (open dot) and end (full dot), and the regions below it."""
     _draw_regions(axes, [np.asarray(ring) for ring in highlight.regions])
     for ring, style in zip(highlight.ranges, ("-", "--"), strict=False):
         axes.plot(*np.array(ring).T, style, color=map_style.RANGE, linewidth=1.6, zorder=6.5)

@@ -1,1 +1,1 @@
-"""A simulation drives a server through the SDK, and is audited."""
+"""The replay: drives a server with a simulation through the SDK, and audits its results."""

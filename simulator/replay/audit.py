@@ -1,4 +1,4 @@
-"""The audit: every list against the oracle."""
+"""The audit: compares results with the oracle."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from simulator.replay.published_objects import Liveness, PublishedObjects
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A list that is not what it should be."""
+    """A result that differs from the oracle's."""
 
     device_id: str
     subscription_id: int
@@ -43,7 +43,7 @@ class Mismatch:
 
 
 class Place(NamedTuple):
-    """Which device is where."""
+    """The position of a device."""
 
     device_id: str
     lon: float
@@ -51,17 +51,18 @@ class Place(NamedTuple):
 
 
 class Audit:
-    """Compares lists with the oracle's, at one tick.
+    """Compares results with the oracle's, at one tick.
 
     Parameters
     ----------
     published
-        What has been published.
+        The published objects.
     tick
-        Where the replay is.
+        The tick of the replay.
     moments
-        What is alive, at one instant of virtual time. In real time, which is not known as exactly, what
-        is alive in any case and what may be: a list is decided if the oracle says the same of both.
+        The live objects at one instant of virtual time. In real time, where the instant is not known as
+        exactly, the objects that are certainly alive, and those that may be: a result is decided if the
+        oracle gives the same for both.
     """
 
     def __init__(self, published: PublishedObjects, tick: int, moments: Sequence[Liveness]) -> None:
@@ -70,12 +71,12 @@ class Audit:
         self._moments = moments
 
     def compare(self, subscription: Subscription, place: Place) -> Mismatch | None:
-        """Compare one list with the oracle's at the device's true position: ids, order and scores.
+        """Compare one result with the oracle's at the device's true position: ids, order and scores.
 
         Returns
         -------
         Mismatch or None
-            None if the list is as it should be.
+            None if the result is correct.
 
         Raises
         ------
@@ -113,7 +114,7 @@ class Audit:
 
 
 class UndecidedError(Exception):
-    """Whether a list is right depends on an instant that is not known well enough."""
+    """The correctness of a result depends on an instant that is not known well enough."""
 
 
 def expected_list(
@@ -126,7 +127,7 @@ def expected_list(
     latest_id: int,
     weigh: Callable[[str], float] | None = None,
 ) -> list[tuple[oracle.OracleMatch, float]]:
-    """Return what the oracle says that a device is to show, with scores."""
+    """Return the result that the oracle expects of a device, with scores."""
     window = oracle_window(spec, latest_id)
     if isinstance(spec, Boolean):
         wanted = oracle_range(spec, frame)._replace(window=window)
@@ -145,7 +146,7 @@ def expected_list(
 
 
 def oracle_window(spec: Spec, latest_id: int) -> oracle.OracleWindow:
-    """Return the window of a subscription as the oracle sees it."""
+    """Return the window of a subscription in the form of the oracle."""
     last = spec.window
     if last is None:
         return oracle.OracleWindow()
@@ -154,7 +155,7 @@ def oracle_window(spec: Spec, latest_id: int) -> oracle.OracleWindow:
 
 
 def oracle_range(spec: Boolean, frame: Frame) -> oracle.OracleRange:
-    """Return a boolean subscription as the oracle sees it."""
+    """Return a boolean subscription in the form of the oracle."""
     clauses = tuple(
         oracle.OracleClause(_normalised(one.required), _normalised(one.excluded))
         for one in clauses_of(spec.expression)

@@ -1,4 +1,4 @@
-"""The devices of a replay: they attach, subscribe, move, and say what they were sent."""
+"""The devices of a replay: they attach, subscribe, move, and count the data that they receive."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from simulator.replay.report import ReplayReport
 from simulator.workload.rows import Fix, SubscriptionRow
 
 _AT_ONCE = 32
-"""Devices that wait for their first lists together: their requests share commits."""
+"""Devices that wait for their first results together: their requests share commits."""
 
 
 class Audited(NamedTuple):
-    """A subscription, and where its device truly is."""
+    """A subscription, and the true position of its device."""
 
     place: Place
     subscription: Subscription
 
 
 class ReplayedDevices:
-    """Devices by name, each on one of several streams. A stationary subscription has one of its own.
+    """Devices by name, each on one of several streams. A stationary subscription has a device of its own.
 
     Parameters
     ----------
     client
         The connection to the server.
     rows
-        What devices subscribe to.
+        The subscriptions of devices.
     region
-        How the safe region of every top-k subscription that moves works.
+        The mode of the safe region of all moving top-k subscriptions.
     report
-        Where latencies and numbers are noted.
+        Collects latencies and counts.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class ReplayedDevices:
         """The latest object of the ticks before: of what is newer the time is taken."""
 
     def use(self, stream: Fleet) -> None:
-        """Take another stream for devices that attach from now on."""
+        """Use another stream for devices that attach from now on."""
         self._streams.append(stream)
         self._stream_turns = itertools.cycle(self._streams)
 
     async def move(self, fixes: Sequence[Fix]) -> None:
-        """Take over positions. A device that is not there yet attaches, and subscribes.
+        """Set positions. A device that does not exist yet attaches, and subscribes.
 
         Raises
         ------
@@ -93,23 +93,23 @@ class ReplayedDevices:
             await asyncio.gather(*map(self._attach, new[begin : begin + _AT_ONCE]))
 
     def subscriptions(self, device_id: str) -> list[Subscription]:
-        """Return what moves with a device."""
+        """Return the subscriptions that move with a device."""
         return self._subscriptions[device_id]
 
     def audited(self) -> Iterator[Audited]:
-        """Yield every subscription with where its device is."""
+        """Yield every subscription with the position of its device."""
         for device_id, found in self._subscriptions.items():
             for one in found:
                 yield Audited(self._places[device_id], one)
         yield from self._stationary
 
     def counters(self) -> Counters:
-        """Return what devices have done and received, all together. O(devices)."""
+        """Return the sums of the counters of all devices. O(devices)."""
         everybody = (*self._devices.values(), *self._stationary_devices)
         return sum((device.counters for device in everybody), Counters())
 
     async def finish(self) -> None:
-        """Note the numbers of the run, and take no more times."""
+        """Record the counts of the run, and stop measuring latencies."""
         report = self._report
         report.counters = self.counters()
         report.reports_of_stationary = sum(one.counters.reports for one in self._stationary_devices)
@@ -122,7 +122,7 @@ class ReplayedDevices:
         await asyncio.gather(*self._watchers, return_exceptions=True)
 
     async def _attach(self, fix: Fix) -> None:
-        """Let a device come, with all that it subscribes to."""
+        """Attach a device, with all its subscriptions."""
         device_id = fix.device_id
         stream = next(self._stream_turns)
         self._devices[device_id] = device = await stream.attach(device_id, lon=fix.lon, lat=fix.lat)
@@ -143,7 +143,7 @@ class ReplayedDevices:
         self._watchers += [asyncio.create_task(self._watch(one)) for one in found]
 
     async def _stand(self, stream: Fleet, row: SubscriptionRow, lon: float, lat: float) -> None:
-        """Subscribe where a subscription stands: on a device of its own, which stays there."""
+        """Subscribe at a fixed place: on a separate device, which stays there."""
         device_id = f"{row.device_id}-place-{row.subscription_id}"
         device = await stream.attach(device_id, lon=lon, lat=lat)
         self._stationary_devices.append(device)
@@ -152,7 +152,7 @@ class ReplayedDevices:
         self._watchers.append(asyncio.create_task(self._watch(subscription)))
 
     async def _watch(self, subscription: Subscription) -> None:
-        """Take the time from publication to the change of a result, as an app would see it."""
+        """Measure the time from publication to the change of a result, as an app would see it."""
         async for change in subscription.changes():
             is_new = change.object.id > self.seen_id
             if change.kind is ChangeKind.ENTERED and change.reason is ChangeReason.PUBLISHED and is_new:

@@ -1,7 +1,7 @@
-"""How several processes replay one simulation together: one publishes and tells the others.
+"""Several processes that replay one simulation together: one publishes and notifies the others.
 
-A tick ends when all have done with it. So nothing of the next is published while somebody's lists are
-audited, and within a tick everybody moves after everything is published.
+A tick ends when all processes have finished it. No object of the next tick is therefore published while a
+process audits, and within a tick all devices move after all objects are published.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from simulator.replay.published_objects import Published
 
 @dataclass(frozen=True, slots=True)
 class TickChanges:
-    """What the publishing process did at a tick, in this order."""
+    """The changes that the publishing process made at a tick, in this order."""
 
     retracted: Sequence[int] = ()
     published: Sequence[Published] = ()
     idf_generation: int | None = None
-    """Of a table of weights that came into force."""
+    """The generation of a table of weights that came into force."""
 
 
 class Failure(NamedTuple):
-    """Why a process has ended before its time."""
+    """The reason for which a process has ended early."""
 
     text: str
 
 
 @dataclass(slots=True)
 class Leader:
-    """The process that publishes, with a line to each of the others, of which there may be none."""
+    """The process that publishes, with a connection to each of the others, if any."""
 
     lines: Sequence[Connection] = ()
 
     async def send(self, changes: TickChanges) -> None:
-        """Let the others know what was done at a tick."""
+        """Send the changes of a tick to the others."""
         for number, line in enumerate(self.lines, 1):
             try:
                 line.send(changes)
             except OSError:
-                await self._receive(number, line)  # perhaps it has said why it is gone
+                await self._receive(number, line)  # the process may have sent the reason of its end
 
     async def done(self, tick: int) -> None:
-        """Wait until a tick is done everywhere."""
+        """Wait until all processes have finished a tick."""
         for number, line in enumerate(self.lines, 1):
             reply = await self._receive(number, line)
             if reply != tick:
                 raise ReplayError(f"process {number + 1} is at tick {reply}, must be at {tick}")
 
     async def reports(self) -> list[Any]:
-        """Wait for what each of the others has found."""
+        """Wait for the reports of the others."""
         return [await self._receive(number, line) for number, line in enumerate(self.lines, 1)]
 
     async def _receive(self, number: int, line: Connection) -> Any:  # noqa: ANN401
@@ -74,7 +74,7 @@ class Follower:
     line: Connection
 
     async def receive(self) -> TickChanges:
-        """Wait until the publishing process has done its part of a tick."""
+        """Wait for the changes that the publishing process makes at a tick."""
         try:
             changes: TickChanges = await _received(self.line)
         except (EOFError, OSError):
@@ -82,12 +82,12 @@ class Follower:
         return changes
 
     async def done(self, tick: int) -> None:
-        """Say that a tick is done."""
+        """Report that a tick is finished."""
         self.line.send(tick)
 
 
 async def _received(line: Connection) -> Any:  # noqa: ANN401
-    """Wait for a message without holding up the event loop."""
+    """Wait for a message without blocking the event loop."""
     loop = asyncio.get_running_loop()
     is_there = asyncio.Event()
     loop.add_reader(line.fileno(), is_there.set)

@@ -1,4 +1,4 @@
-"""How a simulation is replayed."""
+"""Options of a replay."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ TIMES_MAX = 1_000_000.0
 
 
 class ReplayError(Exception):
-    """The server does not fit the simulation, or an option is out of its limits."""
+    """The server does not fit the simulation, or an option is outside its limits."""
 
 
 class ReplayClock(NamedTuple):
-    """Which time the server has, and how fast ticks follow each other.
+    """The clock of the server, and the pace of ticks.
 
     Parameters
     ----------
     times
-        So many times as fast as it really takes; None for as fast as can be.
+        The factor of real time; None for as fast as possible.
     is_real
         Whether the server runs in real time; else the replay drives its clock.
     """
@@ -37,7 +37,7 @@ class ReplayClock(NamedTuple):
         Raises
         ------
         ReplayError
-            If it is none of these, or a number that is out of its limits.
+            If it is none of these, or a number outside its limits.
         """
         if text in ("virtual", "real"):
             return cls(1.0, is_real=True) if text == "real" else cls()
@@ -55,24 +55,24 @@ class ReplayClock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """How to replay.
+    """Options of a replay.
 
     Parameters
     ----------
     target
         The server's address.
     token
-        What it asks for.
+        The token for the server.
     fleet_count
         Streams that the devices of a process are spread over.
     audit_every
         Ticks between audits; the first and the last tick are always audited.
     audit_share
-        Share of the lists that an audit looks at, others each time.
+        Fraction of the results that an audit checks, a different sample each time.
     region
-        How the safe region of every top-k subscription that moves works.
+        The mode of the safe region of all moving top-k subscriptions.
     clock
-        Which time, and how fast.
+        The kind of time, and its pace.
     tls
         How the server's certificate is verified; None for a server without TLS.
     insecure
@@ -81,7 +81,7 @@ class ReplayOptions:
     Raises
     ------
     ReplayError
-        If one is out of its limits.
+        If one is outside its limits.
     """
 
     target: str

@@ -1,4 +1,4 @@
-"""When ticks are due, for a replay that keeps time with the clock on the wall."""
+"""The times at which ticks are due, for a replay in step with the wall clock."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 
 
 class Pace:
-    """Waits for ticks. One that is late is not waited for, and the next ones are due as they were.
+    """Waits for ticks. A late tick starts at once, and the due times of the next ones do not shift.
 
     Parameters
     ----------
     times
-        So many times as fast as it really takes; None for as fast as can be.
+        The factor of real time; None for as fast as possible.
     period_ms
-        Between two ticks.
+        The time between two ticks.
     """
 
     def __init__(self, times: float | None, period_ms: int) -> None:
@@ -22,11 +22,11 @@ class Pace:
         self._begin_s = 0.0
 
     def begin(self) -> None:
-        """Let tick 0 be now."""
+        """Set the time of tick 0 to now."""
         self._begin_s = time.monotonic()
 
     async def reach(self, tick: int) -> float:
-        """Wait until a tick is due; return by how many seconds it is late."""
+        """Wait until a tick is due; return the seconds by which it is late."""
         if self._step_s is None:
             return 0.0
         left_s = self._begin_s + tick * self._step_s - time.monotonic()

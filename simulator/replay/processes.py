@@ -19,19 +19,19 @@ from simulator.replay.report import ReplayReport
 from simulator.replay.track import Track
 
 _STOP_S = 10.0
-"""A process that has been told to end and has not by then is ended."""
+"""The time after which a process that has not ended is killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A replay that is over.
+    """A completed replay.
 
     Parameters
     ----------
     report
-        What all processes found.
+        The report of all processes.
     track, range_track
-        Where devices of the first process went, with regions of top-k subscriptions and of ranges.
+        The paths of devices of the first process, with regions of top-k subscriptions and of ranges.
     """
 
     report: ReplayReport
@@ -47,9 +47,9 @@ def run(
     Parameters
     ----------
     folder
-        That `simulate` wrote.
+        The folder that `simulate` wrote.
     options
-        Where and how; each process has its own streams.
+        The options; each process has its own streams.
     process_count
         Processes that the devices are divided over; this one publishes.
     progress
@@ -90,7 +90,7 @@ async def _led(replay: Replay, leader: Leader) -> ReplayReport:
 
 
 def _started(stack: ExitStack, folder: Path, options: ReplayOptions, share: Share) -> Connection:
-    """Start a process; it ends with the stack. A fork would copy threads of gRPC that do not go on."""
+    """Start a process, which ends with the stack. A fork would copy gRPC threads that do not continue."""
     context = multiprocessing.get_context("spawn")
     mine, others = context.Pipe()
     process = context.Process(
@@ -111,7 +111,7 @@ def _started(stack: ExitStack, folder: Path, options: ReplayOptions, share: Shar
 
 
 def _follow(line: Connection, folder: Path, options: ReplayOptions, share: Share) -> None:
-    """Replay a share of the devices; what the process that publishes does is heard from it."""
+    """Replay a share of the devices, with the changes that the publishing process sends."""
     try:
         replay = Replay(Recording(folder, share), options, None, Follower(line))
         found: ReplayReport | Failure = asyncio.run(replay.run())
@@ -120,4 +120,4 @@ def _follow(line: Connection, folder: Path, options: ReplayOptions, share: Share
     try:
         line.send(found)
     except OSError:
-        return  # nobody waits for it any more
+        return  # the leader no longer waits for the result

@@ -1,4 +1,4 @@
-"""Every object that lives, as the oracle sees it: what the replay has published and not taken back."""
+"""All live objects in the form of the oracle: those that the replay has published and not retracted."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from simulator.workload.rows import ObjectRow
 
 
 class Published(NamedTuple):
-    """One answer of the server: objects and their ids.
+    """One response of the server: objects and their ids.
 
-    It took them on between `since_ms` and `until_ms` of its time; in virtual time that is one instant.
+    The server accepted them between `since_ms` and `until_ms` of its time; in virtual time that is one
+    instant.
     """
 
     rows: Sequence[ObjectRow]
@@ -27,7 +28,7 @@ class Published(NamedTuple):
 
 
 class Liveness(NamedTuple):
-    """Objects, and the instant at which to ask which of them are alive."""
+    """Objects, and the instant for which to decide which of them are alive."""
 
     objects: Iterable[oracle.OracleObject]
     now_ms: int
@@ -35,21 +36,21 @@ class Liveness(NamedTuple):
 
 @dataclass(slots=True)
 class PublishedObjects:
-    """What is alive. Memory and time grow with that, not with how much was ever published."""
+    """The live objects. Memory and time grow with their number, not with the number ever published."""
 
     frame: Frame
     objects: dict[int, oracle.OracleObject] = field(default_factory=dict)
-    """By id, created as early as can be."""
+    """By id, with the earliest possible time of creation."""
     latest_id: int = 0
     tables: dict[int, IdfTable] = field(default_factory=lambda: {0: IdfTable({})})
     """Tables of weights of keywords by generation."""
     _id_of_key: dict[str, int] = field(default_factory=dict)
     _keys: dict[int, tuple[str, int, int]] = field(default_factory=dict)
-    """Of each id its key, when its row publishes it, and how much later it may have been created."""
+    """By id: its key, the time at which its row publishes it, and the doubt of its creation time."""
     _expiries: list[tuple[int, int]] = field(default_factory=list)
 
     def published(self, batch: Published) -> None:
-        """Note objects that the server has accepted, replacements included. O(log objects) each."""
+        """Add objects that the server has accepted, replacements included. O(log objects) each."""
         self.latest_id = max(self.latest_id, *batch.ids) if batch.ids else self.latest_id
         for row, object_id in zip(batch.rows, batch.ids, strict=True):
             replaced = self._id_of_key.get(row.object_key)
@@ -66,7 +67,7 @@ class PublishedObjects:
             heapq.heappush(self._expiries, (batch.until_ms + row.ttl_ms, object_id))
 
     def live_id(self, row: ObjectRow, now_ms: int) -> int | None:
-        """Return the id of what was published for a row, if it is surely alive then."""
+        """Return the id of the object that was published for a row, if it is certainly alive then."""
         object_id = self._id_of_key.get(row.object_key)
         if object_id is None or self._keys[object_id][1] != row.publish_ms:
             return None
@@ -74,23 +75,23 @@ class PublishedObjects:
         return object_id if found is not None and oracle.is_alive(found, now_ms) else None
 
     def retracted(self, ids: Sequence[int]) -> None:
-        """Note objects that were taken back."""
+        """Remove objects that were retracted."""
         for object_id in ids:
             self._forget(object_id)
 
     def pass_time(self, now_ms: int) -> None:
-        """Forget what has surely expired."""
+        """Remove objects that have certainly expired."""
         while self._expiries and self._expiries[0][0] <= now_ms:
             self._forget(heapq.heappop(self._expiries)[1])
 
     def at(self, now_ms: int) -> Liveness:
-        """Return what is alive at an instant of virtual time."""
+        """Return the live objects at an instant of virtual time."""
         return Liveness(self.objects.values(), now_ms)
 
     def around(self, since_ms: int, until_ms: int) -> tuple[Liveness, Liveness]:
-        """Return what is surely alive, and what may be, somewhen between two instants of real time.
+        """Return the objects certainly alive, and those possibly alive, between two real instants.
 
-        An instant is not known better than this, neither that of a creation nor that of a look at a list.
+        Neither the instant of a creation nor that at which a result is read is known more exactly.
         """
         late = [
             one._replace(

@@ -1,4 +1,4 @@
-"""The publisher of a replay: what a tick takes back and publishes."""
+"""The publisher of a replay: retracts and publishes the objects of a tick."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from simulator.replay.schedule import Schedule
 from simulator.workload.rows import ObjectRow
 
 STAMP = struct.Struct("<q")
-"""The payload of every replayed object: when it was handed to the SDK, monotonic nanoseconds."""
+"""The payload of every replayed object: the time at which the SDK received it, monotonic nanoseconds."""
 
 DOUBT_MS = 250
-"""In real time an instant is known to so much, with a busy event loop on either side."""
+"""The error of an instant in real time, with a busy event loop on either side."""
 
 _REQUEST_MAX = 1000
 
 
 class Publishing:
-    """Publishes the objects of a simulation in their order, and notes what is published.
+    """Publishes the objects of a simulation in their order, and records them.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ class Publishing:
     client
         The connection to the server.
     published
-        Where what is alive is noted.
+        Records the live objects.
     now_ms
         The server's time; in real time as the SDK knows it.
     doubt_ms
-        By how much an object must outlive an instant to be surely alive then.
+        The time by which an object must outlive an instant to be certainly alive then.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Publishing:
         self._doubt_ms = doubt_ms
 
     async def tick(self, tick: int) -> TickChanges:
-        """Take back and publish what is due.
+        """Retract and publish the objects that are due.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""A simulation as it is replayed: positions slice by slice, objects in portions by time.
+"""A simulation for a replay: positions slice by slice, objects in batches by time.
 
-What is read grows with the number of devices and of what is alive, not with the length of the run. The
-files of a slice are in no order; those of objects are each sorted by (publish_ms, object_key).
+Memory grows with the numbers of devices and of live objects, not with the length of the run. The
+rows of a slice are in no order; files of objects are each sorted by (publish_ms, object_key).
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ class Share(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """Where the devices are that have a position at a tick, by id."""
+    """The positions of the devices that have one at a tick, by id."""
 
     number: int
     fixes: list[Fix]
 
 
 class Recording:
-    """The tables of a simulation, of which some share of the devices is replayed.
+    """The tables of a simulation, of which a share of the devices is replayed.
 
     Parameters
     ----------
     path
         The folder that `simulate` wrote.
     share
-        Which devices; of objects always all.
+        The share of the devices; objects are always complete.
 
     Raises
     ------
@@ -77,24 +77,24 @@ class Recording:
             check_table(path, name)
 
     def subscriptions(self) -> list[SubscriptionRow]:
-        """Return what the devices of the share subscribe to."""
+        """Return the subscriptions of the devices of the share."""
         table = read_table(self.path, "subscriptions")
         return subscription_rows(table.filter(_is_mine(table["device_id"], self.share)))
 
     def is_weighed(self) -> bool:
-        """Whether some device, of whatever share, compares texts by weights of keywords."""
+        """Whether a device, of any share, compares texts by weights of keywords."""
         similarities = read_table(self.path, "subscriptions")["similarity"]
         return bool(pc.any(pc.equal(similarities, "tfidf")).as_py())
 
     def idf_table(self) -> IdfTable:
-        """Return what keywords weigh, by how many of the objects have each."""
+        """Return the weights of keywords, by the number of objects that have each."""
         table = read_table(self.path, "idf")
         words, counts = (table.column(name).to_pylist() for name in ("keyword", "objects"))
         weighed = dict(zip(words, counts, strict=True))
         return IdfTable.of_counts(row_count(self.path / "objects"), weighed)
 
     def ticks(self) -> Iterator[Tick]:
-        """Yield ticks with positions, in order; of those without any, none. A slice is in memory."""
+        """Yield the ticks that have positions, in order. One slice is in memory at a time."""
         for number in range(self.world.slice_count):
             table = self._slice(number)
             ticks = table["tick"].to_numpy()
@@ -105,7 +105,7 @@ class Recording:
                 yield Tick(int(ticks[begin]), [Fix(*row) for row in zip(*found, strict=True)])
 
     def objects(self) -> Iterator[ObjectRow]:
-        """Yield what is published, in the order of (publish_ms, object_key)."""
+        """Yield the published objects, in the order of (publish_ms, object_key)."""
         latest_ms = -1
         files = (self._object_rows(path) for path in self._object_files())
         for row in heapq.merge(*files, key=lambda one: (one.publish_ms, one.object_key)):
@@ -118,7 +118,7 @@ class Recording:
             yield row
 
     def _slice(self, number: int) -> pa.Table:
-        """Read a slice, of each file only the rows of the share."""
+        """Read a slice; of each file only the rows of the share."""
         names = ["tick", *Fix._fields]
         folder = self.path / "trajectories" / slice_name(number)
         parts = [schemas.arrow_schema(schemas.TRAJECTORIES).empty_table().select(names)]
@@ -149,7 +149,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _is_mine(device_ids: pa.ChunkedArray, share: Share) -> pa.ChunkedArray | pa.Array:
-    """Return which rows belong to a share. O(rows), a hash for each device."""
+    """Return the mask of rows of a share. O(rows), a hash for each device."""
     encoded = device_ids.combine_chunks().dictionary_encode()
     is_mine = pa.array([share.has(one) for one in encoded.dictionary.to_pylist()], pa.bool_())
     return pc.take(is_mine, encoded.indices)

@@ -1,8 +1,8 @@
-"""The replay: devices drive, publishers post, and every sampled list is audited.
+"""The replay: devices drive, publishers post, and every sampled result is audited.
 
-It speaks to a server through the SDK alone, many devices a stream. Within a tick, as within an instant of
-the server: expire, retract, publish, report. A device attaches at its first position, and stays where it
-was after its last. Memory grows with devices and with what is alive, not with the length of the run.
+It uses the server through the SDK only, with many devices a stream. The order within a tick is that of
+the server within an instant: expire, retract, publish, report. A device attaches at its first position,
+and stays at its last. Memory grows with devices and live objects, not with the length of the run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from simulator.workload.rows import Fix
 Progress = Callable[[str, int, int], None]
 
 _AUDIT_S = 0.05
-"""In real time so long lists are looked at before the event loop has its turn."""
+"""In real time, the time for which an audit may run before it yields to the event loop."""
 
 _KIB_PER_MIB = 1024.0
 _SCALE = 2**64
@@ -46,11 +46,11 @@ class Replay:
     recording
         The tables to replay.
     options
-        Where and how.
+        The options.
     progress
         Called as progress(stage, done, total).
     lockstep
-        What keeps it together with other processes; by default there are none.
+        Synchronises it with other processes; by default there are none.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Replay:
         return report
 
     async def _connect(self, stack: AsyncExitStack) -> None:
-        """Open the streams, and see that the server is the right one before it is given anything."""
+        """Open the streams, and check the server before any data is sent to it."""
         options = self._options
         connection = nearcast.connect(
             options.target, token=options.token, tls=options.tls, insecure=options.insecure
@@ -130,7 +130,7 @@ class Replay:
             self._devices.use(await stack.enter_async_context(self._client.fleet()))
 
     async def _check_server(self) -> None:
-        """Ask as a device what area and what kind of time the server has."""
+        """Check the area and the kind of time of the server, with a device that attaches."""
         area = self._world.area
         lon, lat = (area.lon_min + area.lon_max) / 2.0, (area.lat_min + area.lat_max) / 2.0
         name = f"replay-{self._recording.share.part}"
@@ -169,7 +169,7 @@ class Replay:
         await self._lockstep.done(tick)
 
     async def _change_objects(self, tick: int) -> None:
-        """Let time pass; take back and publish, or hear from the process that does so what it did."""
+        """Advance time, retract and publish; or receive these changes from the leading process."""
         if isinstance(self._lockstep, Leader):
             await self._pass_time()
             changes = await self._publishing.tick(tick)
@@ -196,7 +196,7 @@ class Replay:
             self._published.tables[changes.idf_generation] = self._recording.idf_table()
 
     async def _audit(self, tick: int) -> None:
-        """Compare the lists of this audit's sample. In real time in portions, each when all is quiet."""
+        """Compare this audit's sample of results; in real time in chunks, each once all is quiet."""
         sample = [one for one in self._devices.audited() if self._is_sampled(one, tick)]
         if not self._options.clock.is_real:
             audit = Audit(self._published, tick, [self._published.at(self._now_ms())])
@@ -235,7 +235,7 @@ class Replay:
             report.add_mismatch(mismatch)
 
     def _follow(self, fixes: Sequence[Fix]) -> None:
-        """Record where devices are, and regions of their first top-k subscription and moving range."""
+        """Record positions, and the regions of each device's first top-k subscription and range."""
         now_ms = self._now_ms()
         for fix in fixes:
             found = self._devices.subscriptions(fix.device_id)

@@ -1,4 +1,4 @@
-"""What a replay found."""
+"""The report of a replay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simulator.replay.histogram import Histogram
 from simulator.replay.timeline import Timeline
 
 MISMATCHES_KEPT_MAX = 1_000
-"""Of more there is only the number."""
+"""Further mismatches are only counted."""
 
 _SUMS = (
     "devices",
@@ -37,62 +37,62 @@ _SUMS = (
 
 @dataclass(slots=True)
 class ReplayReport:
-    """What a replay found, or the share of it that one process has."""
+    """The results of a replay, or of one process's share of it."""
 
     devices: int = 0
-    """Those of the trajectories."""
+    """The devices of the trajectories."""
     subscriptions: int = 0
     boolean_subscriptions: int = 0
     stationary_subscriptions: int = 0
-    """So many top-k subscriptions stand at a place, each on a device of its own there."""
+    """Stationary top-k subscriptions, each on a separate device at its place."""
     reports_of_stationary: int = 0
-    """How often those devices spoke."""
+    """The number of reports of those devices."""
     fixed_devices: int = 0
-    """Devices all of whose subscriptions have a range that is fixed in place."""
+    """Devices with only subscriptions of ranges that are fixed in place."""
     reports_of_fixed: int = 0
-    """How often they spoke."""
+    """The number of their reports."""
     processes: int = 1
     ticks: int = 0
     simulated_s: float = 0.0
     elapsed_s: float = 0.0
     memory_mb_max: float = 0.0
-    """The most that the replay's processes had in memory, each at its time, together."""
+    """The sum of the peak memories of the replay's processes."""
     late_ms_max: float = 0.0
-    """By how much a tick came too late, of a replay that keeps time."""
+    """The maximum delay of a tick, in a replay that keeps time."""
     objects_published: int = 0
     objects_retracted: int = 0
     anchored: int = 0
-    """How many anchors were seen."""
+    """The number of anchors."""
     anchored_ahead: int = 0
-    """How many of them elsewhere than at the device, which is known to go there."""
+    """The number of anchors ahead of the device, at places that it is known to go to."""
     held: int = 0
-    """How many objects came with them, together."""
+    """The total number of objects that came with the anchors."""
     counters: Counters = field(default_factory=Counters)
     latencies: Histogram = field(default_factory=Histogram)
     timeline: Timeline = field(default_factory=Timeline)
     audited: int = 0
     audited_boolean: int = 0
-    """So many of them lists of boolean subscriptions."""
+    """The audited results of boolean subscriptions."""
     audited_stationary: int = 0
-    """So many of them lists of top-k subscriptions that are stationary, at a place."""
+    """The audited results of stationary top-k subscriptions."""
     audited_weighed: int = 0
-    """So many of them lists of top-k subscriptions by weights of keywords."""
+    """The audited results of top-k subscriptions by weights of keywords."""
     audited_windows: int = 0
-    """So many of them lists of subscriptions with a window."""
+    """The audited results of subscriptions with a window."""
     undecided: int = 0
-    """So many of them differ, in real time, with an instant that is not known well enough."""
+    """The audited results that, in real time, depend on an instant that is not known well enough."""
     mismatches: list[Mismatch] = field(default_factory=list)
-    """The first of them."""
+    """The first mismatches."""
     mismatch_count: int = 0
 
     def add_mismatch(self, mismatch: Mismatch) -> None:
-        """Note a list that is not what it should be."""
+        """Record a result that differs from the oracle's."""
         self.mismatch_count += 1
         if len(self.mismatches) < MISMATCHES_KEPT_MAX:
             self.mismatches.append(mismatch)
 
     def merge(self, other: ReplayReport) -> None:
-        """Add what another process of the same replay found."""
+        """Add the report of another process of the same replay."""
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.processes += other.processes
@@ -107,23 +107,23 @@ class ReplayReport:
 
     @property
     def silent_share(self) -> float:
-        """Share of moves that nobody was told about."""
+        """Fraction of moves that were not reported."""
         return 1.0 - self.counters.reports / max(1, self.counters.moves)
 
     @property
     def reports_per_device_hour(self) -> float:
-        """How often a device speaks."""
+        """The mean number of reports of a device in an hour."""
         hours = self.devices * self.simulated_s / 3600.0
         return self.counters.reports / hours if hours else 0.0
 
     @property
     def objects_held_mean(self) -> float:
-        """What a device holds for a subscription when it has been anchored anew."""
+        """The mean number of objects that a device holds for a subscription after an anchor."""
         return self.held / max(1, self.anchored)
 
     @property
     def anchors_ahead_share(self) -> float:
-        """Share of the anchors that lie elsewhere than at the device, which is known to go there."""
+        """Fraction of the anchors ahead of the device, at places that it is known to go to."""
         return self.anchored_ahead / max(1, self.anchored)
 
     def latency_ms(self, share: float) -> float:
@@ -131,7 +131,7 @@ class ReplayReport:
         return self.latencies.quantile_ms(share)
 
     def figures(self) -> dict[str, float]:
-        """Return what a run measured, by name."""
+        """Return the measurements of a run by name."""
         counters = self.counters
         return {
             "processes": self.processes,

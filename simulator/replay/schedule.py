@@ -1,4 +1,4 @@
-"""What is due at a tick: objects to publish, and to take back. Read ahead of time only by one row."""
+"""The objects to publish and to retract at each tick. Only one row is read ahead."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from simulator.workload.rows import ObjectRow
 
 
 class Due(NamedTuple):
-    """What happens at a tick, in this order."""
+    """The events of a tick, in this order."""
 
     retractions: list[ObjectRow]
     publications: list[ObjectRow]
 
 
 class Schedule:
-    """Deals out objects tick by tick. Memory: those that are still to be taken back.
+    """Yields objects tick by tick. Memory: the objects that are still to be retracted.
 
     Parameters
     ----------
     rows
         Objects in the order of their publication.
     period_ms
-        Between two ticks. What happens between them happens at the later one.
+        The time between two ticks. Events between them happen at the later one.
     """
 
     def __init__(self, rows: Iterator[ObjectRow], period_ms: int) -> None:
@@ -34,9 +34,9 @@ class Schedule:
         self._retractions: list[tuple[int, str, int, ObjectRow]] = []
 
     def due(self, tick: int) -> Due:
-        """Return what is due by a tick and was not by the one before.
+        """Return the events that are due by a tick and were not by the one before.
 
-        What would be taken back at the tick of its publication is so at the next one.
+        A retraction that is due at the tick of its publication is moved to the next tick.
         """
         retractions = []
         while self._retractions and self._retractions[0][0] <= tick:

@@ -1,4 +1,4 @@
-"""What has happened up to each of some moments of a run, which lie evenly."""
+"""The sums at evenly spaced moments of a run."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 STEPS_MAX = 120
-"""As many as a chart shows; in a longer run they are longer."""
+"""The number of steps in a chart; a longer run has longer steps."""
 
 
 class Moment(NamedTuple):
-    """Sums since the beginning of a run, over all devices of a process."""
+    """Sums since the start of a run, over all devices of a process."""
 
     moves: int = 0
     reports: int = 0
@@ -35,9 +35,9 @@ class Timeline:
     Parameters
     ----------
     tick_count
-        How many ticks the run has.
+        The number of ticks of the run.
     period_s
-        Between two of them.
+        The time between two of them.
     """
 
     tick_count: int = 1
@@ -46,10 +46,10 @@ class Timeline:
     moments: list[Moment] = field(default_factory=list)
 
     def is_due(self, tick: int) -> bool:
-        """Whether a moment is to be noted at this tick; at the first and the last one it is."""
+        """Whether a moment is to be recorded at this tick; it is at the first and the last."""
         last = self.tick_count - 1
         steps = min(last, STEPS_MAX)
-        # The first tick of each step, if they are as equal as can be.
+        # The first tick of each step, with steps as equal as possible.
         return tick == 0 or tick * steps // last != (tick - 1) * steps // last
 
     def note(self, tick: int, moment: Moment) -> None:
@@ -58,12 +58,12 @@ class Timeline:
         self.moments.append(moment)
 
     def merge(self, other: Timeline) -> None:
-        """Add what another process has noted at the same ticks.
+        """Add the moments of another process at the same ticks.
 
         Raises
         ------
         ValueError
-            If it has noted other ticks.
+            If it has other ticks.
         """
         if other.ticks != self.ticks:
             raise ValueError(
@@ -72,7 +72,7 @@ class Timeline:
         self.moments = [left + right for left, right in zip(self.moments, other.moments, strict=True)]
 
     def times_s(self) -> list[float]:
-        """Return when the moments are, in simulated seconds."""
+        """Return the times of the moments, in simulated seconds."""
         return [tick * self.period_s for tick in self.ticks]
 
     def column(self, name: str) -> list[int]:
@@ -80,6 +80,6 @@ class Timeline:
         return [getattr(one, name) for one in self.moments]
 
     def gains(self, name: str) -> list[int]:
-        """Return how much one of the sums has grown since the moment before; first its value."""
+        """Return the increase of a sum since the moment before; the first entry is its value."""
         values = self.column(name)
         return [now - before for now, before in zip(values, [0, *values], strict=False)]

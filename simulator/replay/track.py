@@ -1,4 +1,4 @@
-"""Where devices went and which safe regions they were given, for the picture."""
+"""The paths of devices and the safe regions that they received, for the picture."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from safe_region.region import Region
 from simulator.workload.rows import Fix
 
 REGIONS_SHOWN_MAX = 16
-"""A path with more regions than this cannot be told from a stain."""
+"""A path with more regions is unreadable."""
 
 DEVICES_MAX = 500
-"""So many devices are followed, each with its path."""
+"""The number of devices whose paths are recorded."""
 
 POSITIONS_MAX = 1_024
-"""So many positions of a path are kept."""
+"""The maximum number of positions of a path."""
 
 _AT_M = 0.5
-"""An anchor so near is at the device."""
+"""An anchor within this distance is at the device."""
 _CIRCLE_CORNERS = 72
 
 Ring = list[tuple[float, float]]
 
 
 class Anchoring(NamedTuple):
-    """A region as it was when the device had just been given it."""
+    """A region as the device received it."""
 
     region: Region
     now_ms: int
 
 
 class Path:
-    """Positions in the order in which they were. Of many there are some: every second, every fourth."""
+    """Positions in their order. A long path is thinned: every second position, every fourth."""
 
     def __init__(self) -> None:
         self._lons, self._lats = array("d"), array("d")
@@ -59,23 +59,23 @@ class Path:
         self._count += 1
 
     def positions(self) -> Ring:
-        """Return what there is."""
+        """Return the positions."""
         return list(zip(self._lons, self._lats, strict=True))
 
 
 @dataclass(slots=True)
 class _Followed:
-    """What is kept of a device that may be shown."""
+    """The data of a device that may be shown."""
 
     path: Path = field(default_factory=Path)
     anchorings: list[Anchoring] = field(default_factory=list)
-    """The first so many."""
+    """The first anchors, up to a limit."""
     anchor_count: int = 0
     last: tuple[float, float] = (0.0, 0.0)
 
 
 class Track:
-    """What is recorded of some devices, the first; outlines are computed only for the one that is shown.
+    """Records the first devices; outlines are computed only for the one that is shown.
 
     Memory is O(devices).
 
@@ -91,14 +91,14 @@ class Track:
         self._anchors: dict[str, Point] = {}
         self._before: dict[str, Point] = {}
         self.anchored = 0
-        """How many anchors were seen."""
+        """The number of anchors."""
         self.anchored_ahead = 0
         """How many of them elsewhere than at the device."""
         self.held = 0
         """How many objects came with them, together."""
 
     def follow(self, fix: Fix, subscription: Subscription | None, now_ms: int) -> None:
-        """Add a position of a device, and the region of a subscription if it was anchored anew."""
+        """Add a position of a device, and the region of a subscription if it has a new anchor."""
         device_id = fix.device_id
         followed = self._followed.get(device_id)
         if followed is None and len(self._followed) < DEVICES_MAX:
@@ -127,13 +127,13 @@ class Track:
                 followed.anchorings.append(Anchoring(was, now_ms))
 
     def most_telling(self) -> str:
-        """Return the device with the most regions that can still be told apart; "" for none."""
+        """Return the device with the most regions that are still readable; "" for none."""
         shown = {one: found.anchor_count for one, found in self._followed.items() if found.anchorings}
         readable = {one: count for one, count in shown.items() if count <= REGIONS_SHOWN_MAX}
         return max(readable, key=lambda one: (readable[one], one), default=min(shown, default=""))
 
     def paths(self) -> list[Ring]:
-        """Return where the devices went that are followed."""
+        """Return the paths of the recorded devices."""
         return [one.path.positions() for one in self._followed.values()]
 
     def path(self, device_id: str) -> Ring:
@@ -141,14 +141,14 @@ class Track:
         return self._followed[device_id].path.positions()
 
     def regions(self, device_id: str) -> list[Ring]:
-        """Return rings of (lon, lat), one for each bounded region, in order; of many the first."""
+        """Return rings of (lon, lat), one for each bounded region, in order; if many, the first."""
         rings = (self._boundary(*one) for one in self._followed[device_id].anchorings)
         return [ring for ring in rings if ring]
 
     def ranges(self, device_id: str) -> list[Ring]:
-        """Return the range about where a device was last, and what of it is held: larger by the slack.
+        """Return the range about a device's last position, and the range held: larger by the slack.
 
-        Nothing if it has no range that moves.
+        Empty if it has no moving range.
         """
         followed = self._followed[device_id]
         region = followed.anchorings[-1].region if followed.anchorings else None
@@ -158,7 +158,7 @@ class Track:
         return [self._range(region, last, 0.0), self._range(region, region.anchor, region.slack_m)]
 
     def _boundary(self, region: Region, now_ms: int) -> Ring:
-        """Return where the device stops to be silent; nothing if that is nowhere."""
+        """Return where the device stops to be silent; empty if that is nowhere."""
         if isinstance(region, RangeRegion):
             if region.slack_m <= 0.0:
                 return []
@@ -173,7 +173,7 @@ class Track:
         return [self._frame.unproject(x_m, y_m) for x_m, y_m in polygon.exterior.coords]
 
     def _range(self, region: RangeRegion, middle: Point, beyond_m: float) -> Ring:
-        """Return a range about a place, larger by so much on all sides."""
+        """Return a range about a place, larger by `beyond_m` on all sides."""
         if isinstance(region, RectangleRegion):
             return self._rectangle(middle, region.half_x_m + beyond_m, region.half_y_m + beyond_m)
         return self._circle(middle, region.radius_m + beyond_m)

@@ -29,14 +29,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as it stands in the page.
+    """A chart of the page.
 
     Parameters
     ----------
     name
         Short, for the page's code.
     title, text
-        What is to be seen; the text may be empty.
+        The title and a description, which may be empty.
     svg
         The picture.
     """
@@ -50,7 +50,7 @@ class Chart:
 def charts(report: ReplayReport) -> list[Chart]:
     """Return the charts of a run, in the order of the page.
 
-    Those over time need two moments at least: of a run of a single tick there is only the latency.
+    Charts over time need at least two moments: for a run of a single tick there is only the latency.
     """
     found = []
     if len(report.timeline.ticks) > 1:
@@ -71,7 +71,7 @@ def _drawn(name: str, title: str, text: str, draw: Callable[[Axes], None]) -> Ch
 
 
 def _over_time(axes: Axes, timeline: Timeline) -> Floats:
-    """Label the axis of time; return when moments are, in its unit."""
+    """Label the axis of time; return the times of moments, in its unit."""
     times_s = np.array(timeline.times_s())
     unit_s, unit = 1.0, "simulated seconds"
     if times_s[-1] > _HOURS_FROM_S:
@@ -87,7 +87,7 @@ def _over_time(axes: Axes, timeline: Timeline) -> Floats:
 
 
 def _gains(timeline: Timeline, name: str) -> Floats:
-    """Return how much a sum grew between moments; what happened at the first tick does not count."""
+    """Return the increase of a sum between moments; the first tick does not count."""
     return np.array(timeline.gains(name)[1:], np.float64)
 
 
@@ -242,6 +242,6 @@ def _late(report: ReplayReport) -> Chart:
 
 
 def size_text(size_bytes: float) -> str:
-    """Return a number of bytes as people write it."""
+    """Return a number of bytes as a readable text."""
     unit, name = next((one for one in _SHOWN_BYTES if size_bytes >= one[0]), _SHOWN_BYTES[-1])
     return f"{size_bytes / unit:.3g} {name}"

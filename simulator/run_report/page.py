@@ -1,4 +1,4 @@
-"""The page of a replay: one HTML file with all that it shows, for any browser, offline."""
+"""The page of a replay: one self-contained HTML file, for any browser, offline."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def write_page(folder: Path, replayed: Replayed, out_html: Path) -> None:
     folder
         The simulation.
     replayed
-        What came of it.
+        The completed replay.
     out_html
-        Where to; replaced if it is there, all of it or nothing.
+        The file; replaced atomically if it exists.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def write_page(folder: Path, replayed: Replayed, out_html: Path) -> None:
 
 
 def _tiles(report: ReplayReport) -> list[tuple[str, str, str]]:
-    """Return what stands at the top: a name, a value, and what it means."""
+    """Return the figures at the top: a name, a value, and an explanation."""
     hours = max(1e-9, report.devices * report.simulated_s / 3600.0)
     counters = report.counters
     sent = size_text((counters.bytes_sent + counters.bytes_received) / hours)
@@ -84,7 +84,7 @@ def _tiles(report: ReplayReport) -> list[tuple[str, str, str]]:
 
 
 def _object_places(folder: Path) -> npt.NDArray[np.float64]:
-    """Return where objects were published, (lon, lat) a row; of many only some."""
+    """Return the positions of published objects, (lon, lat) a row; if many, only some."""
     step = max(1, -(-row_count(folder / "objects") // OBJECTS_SHOWN_MAX))
     found: list[npt.NDArray[np.float64]] = [np.empty((0, 2))]
     for path in sorted((folder / "objects").glob("*.parquet")):

@@ -1,6 +1,6 @@
-"""The map of a replay: roads, where devices went, objects, and one device's safe regions.
+"""The map of a replay: roads, paths of devices, objects, and one device's safe regions.
 
-Roads, paths and objects are drawn in pixels, for there may be very many; what lies on top are outlines.
+Roads, paths and objects are drawn as pixels, because there may be very many; outlines on top as vectors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from simulator.world import World
 
 _WIDTH_IN = 8.4
 _ASPECT_MAX = 1.4
-"""A map is at most this much higher than wide, or wider than high."""
+"""The maximum ratio of the longer side of a map to the shorter."""
 _MARGIN = 0.02
 
 _WIDTHS_PT = {
@@ -36,7 +36,7 @@ _WIDTHS_PT = {
     RoadClass.TERTIARY: 0.6,
 }
 _WIDTH_PT = 0.3
-"""Of the other roads."""
+"""The width of the other roads."""
 
 Ring = Sequence[tuple[float, float]]
 Floats = npt.NDArray[np.float64]
@@ -48,13 +48,13 @@ def run_map(world: World, roads: pa.Table, objects: Floats, replayed: Replayed) 
     Parameters
     ----------
     world
-        What was simulated.
+        The simulation.
     roads
         The table.
     objects
-        Where some of the objects were published, (lon, lat) a row.
+        The positions of some of the objects, (lon, lat) a row.
     replayed
-        Where devices went.
+        The paths of devices.
     """
     frame = Frame.of(world.area)
     paths = [np.array(one) for one in replayed.track.paths() if one]
@@ -81,7 +81,7 @@ def run_map(world: World, roads: pa.Table, objects: Floats, replayed: Replayed) 
 
 
 def _extent(roads: pa.Table, paths: Sequence[Floats]) -> tuple[float, float, float, float]:
-    """Return the rectangle that holds all roads and paths, and some more: west, south, east, north."""
+    """Return the rectangle of all roads and paths with a margin: west, south, east, north."""
     lons = [roads[name].to_numpy() for name in ("source_lon", "target_lon")]
     lats = [roads[name].to_numpy() for name in ("source_lat", "target_lat")]
     lon, lat = (np.concatenate(one) for one in (lons, lats))

@@ -1,7 +1,7 @@
-"""Colours of the page, which decides about light and dark: charts name roles, its styles fill them.
+"""Colours of the page, whose styles choose light or dark: charts name roles, the styles fill them.
 
-matplotlib writes colours as they are given. So each role has a colour that nothing else has, which is
-replaced in the SVG by a variable of the page's styles.
+matplotlib writes colours as they are given. Each role therefore has a unique colour, which is replaced in
+the SVG by a variable of the page's styles.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ROLES = {
     PATH: "path",
 }
 
-# In pixels, which have no theme: what can be seen on light and on dark paper.
+# For pixels, which have no theme: colours that are visible on light and on dark paper.
 ROAD = "#8b93a1"
 TRAFFIC = "#0f9f9a"
 OBJECT = "#e0663f"
@@ -66,25 +66,25 @@ STYLE: dict[Any, Any] = {
     "ytick.labelcolor": MUTED,
     "ytick.left": False,
 }
-"""Of every chart, as settings of matplotlib."""
+"""The style of every chart, as settings of matplotlib."""
 
 _DPI = 150
-"""Of what is drawn in pixels: roads, paths, objects."""
+"""The resolution of elements that are drawn as pixels: roads, paths, objects."""
 
 _NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 
 
 def svg_of(figure: Figure, name: str, title: str) -> str:
-    """Return a figure as SVG that can stand in a page beside others.
+    """Return a figure as SVG that can be embedded in a page beside others.
 
     Parameters
     ----------
     figure
         Drawn with `STYLE`, in colours of this module.
     name
-        Of the chart; names within the SVG begin with it.
+        The name of the chart, the prefix of names within the SVG.
     title
-        What is to be seen, for those who cannot.
+        A description of the chart for screen readers.
     """
     text = StringIO()
     with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
@@ -95,7 +95,7 @@ def svg_of(figure: Figure, name: str, title: str) -> str:
     found = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", found)
     for color, role in _ROLES.items():
         found = found.replace(color, f"var(--{role})")
-    # The page says how large it is.
+    # The page sets the size.
     found = re.sub(r'\b(width|height)="[\d.]+pt"', "", found, count=2)
     label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     return found.replace("<svg", f'<svg role="img" aria-label="{label}" data-chart="{name}"', 1)

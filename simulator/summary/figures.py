@@ -1,7 +1,8 @@
-"""What a simulation amounts to: counts, speeds, lengths, load over time. Bulk data stays in Spark.
+"""The figures of a simulation: counts, speeds, lengths, load over time. Bulk data stays in Spark.
 
-Trips are found in a sample of devices: a device is on one until it has stood for `STAND_S` or is no more.
-Those that the run has cut off do not count, unless there are no others: they say how long the run is.
+Trips are found in a sample of devices: a trip ends when the device has stood for `STAND_S` or disappears.
+Trips that the end of the run has cut off do not count, unless there are no others: their length depends
+on that of the run.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from simulator import schemas
 from simulator.simulation import Simulation
 
 MOVING_MPS_MIN = 0.5
-"""Slower than this a device stands: receivers of real traces are never quite still."""
+"""A slower device stands: receivers of real traces are never quite still."""
 
 STAND_S = 60.0
 TRIP_M_MIN = 100.0
-"""Whoever has gone less far has not been anywhere."""
+"""Shorter movements are not trips."""
 
 SPEED_BIN_MPS = 0.25
 _TIME_BINS_MAX = 400
@@ -40,18 +41,18 @@ Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """What devices of a class do.
+    """The figures of a class of devices.
 
     Parameters
     ----------
     device_count, position_count
-        How many there are.
+        The numbers of devices and positions.
     moving_share
-        Share of the positions at which the device moves.
+        Fraction of the positions at which the device moves.
     km
-        How far all have gone together.
+        The total distance.
     speed_counts
-        How many of the moving positions are within each `SPEED_BIN_MPS`.
+        The number of moving positions within each `SPEED_BIN_MPS`.
     """
 
     device_count: int
@@ -61,7 +62,7 @@ class ClassFigures:
     speed_counts: Longs
 
     def speed_kmh(self, share: float) -> float:
-        """Return the speed that so many moving positions do not exceed; 0 without any."""
+        """Return the speed that this fraction of moving positions does not exceed; 0 without any."""
         if not self.speed_counts.sum():
             return 0.0
         below = np.cumsum(self.speed_counts) / self.speed_counts.sum()
@@ -70,14 +71,14 @@ class ClassFigures:
 
 @dataclass(frozen=True)
 class Figures:
-    """A simulation in figures.
+    """The figures of a simulation.
 
     Parameters
     ----------
     classes
         By the name of the class of devices.
     times_s, present, moving
-        Load over time: how many devices there are, and move, at some times, in the mean.
+        Load over time: the mean numbers of devices that are present and that move, at some times.
     cells
         Positions in each cell of a grid over the area, of shape (rows from the south, columns).
     trips_m, trips_s
@@ -161,7 +162,7 @@ def _load(moved: DataFrame, simulation: Simulation) -> tuple[Floats, Floats, Flo
 
 
 def cell_m(simulation: Simulation) -> float:
-    """Return how wide and high a cell of the map is."""
+    """Return the side of a cell of the map."""
     area = simulation.world.area
     frame = Frame.of(area)
     width_m = (area.lon_max - area.lon_min) * frame.x_m_per_deg
@@ -189,7 +190,7 @@ def _cells(moved: DataFrame, simulation: Simulation) -> Longs:
 
 
 def _sample(moved: DataFrame, simulation: Simulation) -> pa.Table:
-    """Return all positions of some devices, those whose hashes are small."""
+    """Return all positions of some devices, those with small hashes."""
     devices, rows = (max(1, simulation.row_count(name)) for name in ("devices", "trajectories"))
     wanted = max(_SAMPLE_DEVICES_MIN, _SAMPLE_ROWS * devices // rows)
     shares = 1_000_000
@@ -225,7 +226,7 @@ def trips(rows: pa.Table, simulation: Simulation) -> tuple[Floats, Floats]:
 
 
 def _is_cut(firsts: Longs, lasts: Longs, simulation: Simulation) -> npt.NDArray[np.bool_]:
-    """Return which trips the run has cut off: those of traces are whole, as far as they were recorded."""
+    """Return the mask of trips that the run has cut off; recorded traces are complete."""
     if "movement" not in simulation.world.parameters:
         return np.zeros(len(firsts), np.bool_)
     found: npt.NDArray[np.bool_] = (firsts == 0) | (lasts == simulation.world.tick_count - 1)

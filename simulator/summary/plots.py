@@ -1,4 +1,4 @@
-"""The plots of a simulation: `map.png`, `speeds.png`, `load.png`; another one may be drawn over it."""
+"""The plots of a simulation: `map.png`, `speeds.png`, `load.png`, with a second simulation if given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DPI = 130
 _KMH = 3.6
 _TRIP_BINS = 40
 _ROADS_MAX = 400_000
-"""Of more roads only some are drawn."""
+"""If there are more roads, only some are drawn."""
 
 _PANEL = (8.0, 5.0)
 _LINE_PT = 1.8
@@ -31,16 +31,16 @@ def draw_plots(
     folder: Path,
     beside: tuple[Simulation, Figures] | None = None,
 ) -> list[Path]:
-    """Draw the plots of a simulation into a folder; return what has been written.
+    """Draw the plots of a simulation into a folder; return the paths of the files.
 
     Parameters
     ----------
     simulation, found
-        What to draw.
+        The simulation and its figures.
     folder
-        Where to; it is made if it is not there.
+        The folder; created if it does not exist.
     beside
-        Another one, whose speeds and trips are drawn over those of the first.
+        Another simulation; its speeds and trips are drawn over those of the first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {
@@ -54,7 +54,7 @@ def draw_plots(
 
 
 def _map(simulation: Simulation, found: Figures) -> Figure:
-    """Draw streets, and over them where devices move."""
+    """Draw streets, and the positions of moving devices over them."""
     area, frame = simulation.world.area, Frame.of(simulation.world.area)
     figure = Figure(figsize=(9.0, 9.0), layout="constrained")
     axes = figure.add_subplot()

@@ -1,5 +1,5 @@
 """Real traces as a simulation: read, cleaned, cut, sampled at ticks, matched to roads.
 
-`reading` makes points of files, `cleaning` judges them, `pieces` numbers what is left, `sampling` looks
-positions up at ticks, `matching` finds the roads. `run` puts the stages together.
+`reading` reads points from files, `cleaning` classifies them, `pieces` numbers the kept pieces,
+`sampling` interpolates positions at ticks, `matching` finds the roads. `run` runs the stages.
 """

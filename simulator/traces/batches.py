@@ -1,4 +1,4 @@
-"""Whole groups from batches of sorted rows: a group may begin in one batch and end in another."""
+"""Complete groups from batches of sorted rows: a group may start in one batch and end in another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Longs = npt.NDArray[np.int64]
 
 
 def group_offsets(table: pa.Table, keys: Sequence[str]) -> Longs:
-    """Return where groups of equal keys begin, and how many rows there are.
+    """Return the starts of groups of equal keys, and the number of rows.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ def by_group(
     keys: Sequence[str],
     make: Callable[[pa.Table, Longs], pa.Table],
 ) -> Iterator[pa.RecordBatch]:
-    """Hand whole groups to a function, many at a time, and yield what it returns.
+    """Pass complete groups to a function, many at a time, and yield its results.
 
     Parameters
     ----------
     batches
-        Rows, those of a group together, perhaps in several batches.
+        Rows, those of a group together, possibly in several batches.
     keys
-        What makes a group.
+        The columns that identify a group.
     make
         Called with rows and the offsets of their groups.
     """

@@ -1,4 +1,4 @@
-"""Points that are kept, and why the others are not."""
+"""Classifies points: those that are kept, and the reasons why others are not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simulator.traces.points import KEYS, ORDER, POINTS, Verdict
 
 
 def has_position() -> Column:
-    """Return whether a point has a position: degrees, and not those that stand for none."""
+    """Return whether a point has a position: valid degrees, and not 0, 0."""
     lon, lat = F.col("lon"), F.col("lat")
     is_known = lon.isNotNull() & lat.isNotNull() & ~F.isnan("lon") & ~F.isnan("lat")
     is_of_earth = (F.abs("lon") <= LONGITUDE_MAX_DEG) & (F.abs("lat") <= LATITUDE_MAX_DEG)
@@ -26,7 +26,7 @@ def has_position() -> Column:
 
 
 def is_in_time(options: TraceOptions) -> Column:
-    """Return whether a point is of the time that was asked for."""
+    """Return whether a point is within the requested time."""
     found = F.col("t_ms").isNotNull()
     if options.begin_ms is not None:
         found &= F.col("t_ms") >= options.begin_ms
@@ -36,18 +36,18 @@ def is_in_time(options: TraceOptions) -> Column:
 
 
 def cleaned(points: DataFrame, area: Area, options: TraceOptions, partitions: int) -> DataFrame:
-    """Return what becomes of points: the schema `POINTS`, those of a piece in the order of their times.
+    """Return classified points in the schema `POINTS`, those of a piece in the order of their times.
 
     Parameters
     ----------
     points
         In the schema `RAW`.
     area
-        Where points count.
+        The area in which points count.
     options
         Gap, greatest speed, least points, times.
     partitions
-        Into how many tasks the work is divided; no influence on the result.
+        The number of tasks; no influence on the result.
     """
     lon, lat = F.col("lon"), F.col("lat")
     is_inside = lon.between(area.lon_min, area.lon_max) & lat.between(area.lat_min, area.lat_max)
@@ -70,14 +70,14 @@ def cleaned(points: DataFrame, area: Area, options: TraceOptions, partitions: in
 
 
 def clean(table: pa.Table, offsets: Longs, frame: Frame, options: TraceOptions) -> pa.Table:
-    """Judge the points of whole traces.
+    """Classify the points of whole traces.
 
     Parameters
     ----------
     table
         In the schema `RAW`, with a column `verdict`.
     offsets
-        Where traces begin, and how many points there are.
+        The starts of traces, and the number of points.
     frame
         The plane.
     options

@@ -1,10 +1,10 @@
-"""Kernel that judges points of traces, in the order of their files. O(points).
+"""Kernel that classifies points of traces, in the order of their files. O(points).
 
-A trace whose times mostly go down is read from its end. A point that is not later than the one before
-goes back, a point that cannot be reached from the one before at the greatest speed is a jump. But it may
-be the one before that is wrong. So if `RUN` points in a row go back or jump, but fit each other, and
+A trace with mostly decreasing times is read from its end. A point that is not later than the one before
+goes back, and a point that cannot be reached from the one before at the greatest speed is a jump. But the
+one before may be the wrong one. So if `RUN` points in a row go back or jump, but fit each other, and
 fewer than `RUN` stand against them, these few are dropped. If as many stand against them, points that
-jumped begin another piece; points that went back stay dropped.
+jumped start another piece; points that went back stay dropped.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _goes_down(ts_ms: Longs, verdicts: Bytes, first: int, end: int) -> bool:
 
 @leaf
 def _drop_times(ts_ms: Longs, verdicts: Bytes, first: int, end: int, step: int, run: Longs) -> None:
-    """Mark the points that are not later than all before, or the few before that were far ahead."""
+    """Mark points that are not later than all before, or the few before that were far ahead."""
     last = -1
     run_count = 0
     i = first if step > 0 else end - 1
@@ -81,7 +81,7 @@ def _drop_times(ts_ms: Longs, verdicts: Bytes, first: int, end: int, step: int, 
 def _take_back(
     ts_ms: Longs, verdicts: Bytes, first: int, end: int, step: int, last: int, time_ms: int
 ) -> bool:
-    """Mark the points up to the last that are not earlier than a time, if they are fewer than `RUN`."""
+    """Mark the last points that are not earlier than a time, if they are fewer than `RUN`."""
     for is_done in range(2):
         count = 0
         i = last
@@ -120,7 +120,7 @@ def _cut(
     speed_mps_max: float,
     run: Longs,
 ) -> int:
-    """Cut a trace into pieces and mark jumps; return how many pieces there are."""
+    """Cut a trace into pieces and mark jumps; return the number of pieces."""
     piece = -1
     kept = 0  # points of the piece
     last = -1
@@ -175,7 +175,7 @@ def _finish(
     points_min: int,
     counts: Longs,
 ) -> None:
-    """Drop pieces with too few points, number the others from 0, and note their steps."""
+    """Drop pieces with too few points, number the others from 0, and write their steps."""
     counts[: end - first] = 0
     for i in range(first, end):
         if verdicts[i] == KEPT:
@@ -211,18 +211,18 @@ def classify(
     speed_mps_max: float,
     points_min: int,
 ) -> tuple[Ints, Longs]:
-    """Judge the points of many traces.
+    """Classify the points of many traces.
 
     Parameters
     ----------
     offsets
         Points of trace n are offsets[n]..offsets[n + 1], in the order of their file.
     ts_ms, xs_m, ys_m
-        When and where on the plane.
+        Their times and positions on the plane.
     verdicts
-        What is known already, 0 for those that may be kept; changed in place.
+        The known verdicts, 0 for points that may be kept; changed in place.
     gap_ms
-        After a longer time without a point another piece begins.
+        After a longer time without a point another piece starts.
     speed_mps_max
         The greatest speed.
     points_min
@@ -230,8 +230,8 @@ def classify(
 
     Returns
     -------
-    Of each point that is kept its piece, numbered from 0 in each trace, and the milliseconds since the
-    point before, -1 for the first of a piece; of others -1.
+    For each kept point its piece, numbered from 0 in each trace, and the milliseconds since the point
+    before, -1 for the first of a piece; for other points -1.
     """
     pieces = np.full(ts_ms.shape[0], -1, np.int32)
     steps_ms = np.full(ts_ms.shape[0], -1, np.int64)

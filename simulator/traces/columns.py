@@ -1,4 +1,4 @@
-"""What columns of files of points mean, by their names, and how they become times and degrees."""
+"""The meaning of columns of files of points, by name, and their conversion to times and degrees."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _POLYLINES = ("polyline",)
 VEHICLES_TEXT = f"it would be called {', '.join(_VEHICLES)}"
 
 TIME_MS_MAX = 253_402_300_800_000
-"""The year 10,000; what is later is no time."""
+"""The year 10,000; later times are invalid."""
 
 SECONDS_MAX, MS_MAX = 1e11, 1e14
-"""Numbers up to the first are seconds, up to the second milliseconds, above microseconds, where the name
-of a column does not say. The first are seconds up to the year 5138, and milliseconds of March 1973."""
+"""Numbers up to the first are seconds, up to the second milliseconds, above microseconds, if the name of
+a column has no unit. The first is the year 5138 in seconds, and March 1973 in milliseconds."""
 
 
 class Meaning(NamedTuple):
-    """Which column says what; None for what no column says.
+    """The column for each quantity; None if there is none.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ class Meaning(NamedTuple):
 
 
 def meaning_of(path: Path, names: Sequence[str]) -> Meaning:
-    """Return what the columns of a file mean. Case does not matter; the first name that fits counts.
+    """Return the meaning of a file's columns. Case does not matter; the first name that fits counts.
 
     Raises
     ------
     TraceError
-        If no column says when, or where.
+        If there is no column for the time or for the position.
     """
     by_name = {name.strip().lower(): name for name in reversed(names)}
 
@@ -95,14 +95,14 @@ def meaning_of(path: Path, names: Sequence[str]) -> Meaning:
 
 
 def time_ms(name: str, kind: str) -> Column:
-    """Return epoch milliseconds: of timestamps, of numbers, of texts with numbers or ISO 8601; else null.
+    """Return epoch milliseconds of timestamps, numbers, and texts with numbers or ISO 8601; else null.
 
     Parameters
     ----------
     name
-        Of the column. `_s`, `_ms` and `_us` at its end are the unit of numbers.
+        The name of the column. The suffixes `_s`, `_ms` and `_us` are the unit of numbers.
     kind
-        Its type, as Spark calls it.
+        Its type, by Spark's name.
     """
     column = F.col(f"`{name}`")
     if kind in {"timestamp", "timestamp_ntz", "date"}:
@@ -122,7 +122,7 @@ def time_ms(name: str, kind: str) -> Column:
 
 
 def degrees(name: str) -> Column:
-    """Return degrees; `_e6` and `_e7` at the end of a name are what of a degree is counted."""
+    """Return degrees; the suffixes `_e6` and `_e7` of a name are the fraction of a degree in a unit."""
     scale = next((one for end, one in _SCALES.items() if name.lower().endswith(end)), 1.0)
     number = F.col(f"`{name}`").try_cast("double")
     return number if scale == 1.0 else number * F.lit(scale)

@@ -1,5 +1,5 @@
-"""What can be wrong with traces."""
+"""Errors of traces."""
 
 
 class TraceError(Exception):
-    """Files of traces that cannot be used; the message names them and says what is wrong."""
+    """Files of traces cannot be used; the message names them and the problem."""

@@ -13,7 +13,7 @@ from simulator.traces.errors import TraceError
 
 
 class TrackPoint(NamedTuple):
-    """A point of a track; NaN and None are what is missing or cannot be read."""
+    """A point of a track; missing or unreadable values are NaN and None."""
 
     track: int
     segment: int
@@ -33,12 +33,12 @@ def track_points(content: bytes) -> Iterator[TrackPoint]:
     Raises
     ------
     TraceError
-        If it is no XML to its end, or no GPX.
+        If it is not well-formed XML, or not GPX.
     """
     track = segment = -1
     root = ""
     try:
-        # Expat bounds what entities may grow to; nothing outside of the file is read.
+        # Expat limits the expansion of entities; nothing outside of the file is read.
         for event, element in iterparse(io.BytesIO(content), events=("start", "end")):  # noqa: S314 - see above
             name = element.tag.rpartition("}")[2]
             root = root or name
@@ -72,7 +72,7 @@ def _time_ms(element: Element) -> int | None:
 
 
 def time_ms(text: str) -> int | None:
-    """Return the epoch milliseconds of an ISO 8601 time, UTC unless it says otherwise; None for none."""
+    """Return the epoch milliseconds of an ISO 8601 time, by default in UTC; None if it is invalid."""
     try:
         found = datetime.fromisoformat(text.strip())
         if found.tzinfo is None:

@@ -9,7 +9,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from simulator.traces.points import KEYS, Verdict
 
 TICKS_MIN = 2
-"""Who is there at one tick only does not move."""
+"""A device with only one tick does not move."""
 
 PIECES = StructType(
     [
@@ -26,14 +26,15 @@ PIECES = StructType(
         StructField("ticks", LongType(), nullable=False),
     ]
 )
-"""Where each device comes from: file, vehicle, trip and piece; its first and last point and how many
-there are; when its tick 0 is, its first tick and how many it has."""
+"""The source of each device: file, vehicle, trip and piece; its first and last point and the number of
+points; the time of its tick 0, its first tick and its number of ticks.
+"""
 
 PIECE_KEYS = (*KEYS, "piece")
 
 
 def pieces_of(points: DataFrame, period_ms: int, origin_ms: int | None) -> DataFrame:
-    """Return what becomes a device, in the schema `PIECES`: pieces with at least `TICKS_MIN` ticks.
+    """Return the pieces that become devices, in the schema `PIECES`: all with `TICKS_MIN` ticks or more.
 
     They are numbered in the order of their names, so that numbers do not depend on the partitioning. One
     task does it, over a row a piece.
@@ -43,9 +44,9 @@ def pieces_of(points: DataFrame, period_ms: int, origin_ms: int | None) -> DataF
     points
         In the schema `POINTS`.
     period_ms
-        From tick to tick.
+        The time from tick to tick.
     origin_ms
-        When tick 0 is; None if every piece begins with it.
+        The time of tick 0; None if every piece starts with it.
     """
     kept = points.where(F.col("verdict") == Verdict.KEPT.value)
     found = kept.groupBy(*PIECE_KEYS).agg(

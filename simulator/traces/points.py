@@ -1,4 +1,4 @@
-"""Points of traces: what is read of every kind of file, and what may become of a point."""
+"""Points of traces: the columns that are read from every kind of file, and the verdicts on points."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ RAW = StructType(
         StructField("lat", DoubleType(), nullable=True),
     ]
 )
-"""As they are read: the file, whose they are, where they stand in the file (block, row), when and where.
-Null is what is missing or cannot be read."""
+"""Points as they are read: the file, the vehicle and trip, the position in the file (block, row), time
+and place. Missing or unreadable values are null."""
 
 KEYS = ("source", "vehicle", "trip")
-"""What makes a trace, before it is cut."""
+"""The columns that identify a trace, before it is cut."""
 
 ORDER = ("block", "row")
 """The order of points in a file."""
@@ -43,32 +43,32 @@ POINTS = StructType(
         StructField("step_ms", LongType(), nullable=True),
     ]
 )
-"""What became of each: `Verdict`; if it is kept, the piece of its trace, from 0, and the time since the
-point before in this piece, null for the first."""
+"""The outcome for each point: `Verdict`; if it is kept, the piece of its trace, from 0, and the time
+since the point before in this piece, null for the first."""
 
 
 class Verdict(IntEnum):
-    """Whether a point is kept, else why not; the first reason counts."""
+    """Whether a point is kept, else the reason why not; the first reason counts."""
 
     KEPT = 0
     NO_TIME = 1
-    """Missing, or it cannot be read."""
+    """Missing or unreadable."""
     NO_POSITION = 2
-    """Missing, no degrees, or at 0, 0, where receivers are that do not know where they are."""
+    """Missing, not degrees, or 0, 0, the position of receivers that have no fix."""
     OTHER_TIME = 3
-    """Before or after what was asked for."""
+    """Outside of the requested time."""
     OUTSIDE = 4
-    """Not on the map; without one, far from nearly all others."""
+    """Not on the map; without a map, far from nearly all other points."""
     DUPLICATE = 5
     """At the same time as one before."""
     BACK = 6
     """Earlier than one before."""
     JUMP = 7
-    """Farther from the one before than anybody gets in that time."""
+    """Too far from the one before to be reached in that time."""
     ISOLATED = 8
     """In a piece with too few points."""
 
     @property
     def text(self) -> str:
-        """Return it in words, for people."""
+        """The verdict in words."""
         return self.name.lower().replace("_", " ")

@@ -1,6 +1,6 @@
 """Points from files: GPX, CSV and Parquet, as one frame in the schema `RAW`.
 
-The driver looks at the header of each file only; all else is done by the workers.
+The driver reads only the header of each file; workers do everything else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from simulator.traces.points import RAW
 
 GPX, TEXT, PARQUET = (".gpx", ".gpx.gz"), (".csv", ".csv.gz", ".txt", ".txt.gz"), (".parquet",)
 ENDINGS = (*GPX, *TEXT, *PARQUET)
-"""What names of files end in; case does not matter."""
+"""Suffixes of files' names; case does not matter."""
 
 _HEADER_BYTES = 1 << 16
 _ROWS = 50_000
@@ -37,7 +37,7 @@ _LINES_MAX, _PLACES_MAX = 2**33, 2**20
 
 
 def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOptions) -> DataFrame:
-    """Return the points of files, of each the time and place as far as they can be read.
+    """Return the points of files, with time and position as far as they can be read.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOption
     paths
         The files.
     options
-        Names of columns, what makes a trace, the time between points of a polyline.
+        Names of columns, the key of a trace, the time between points of a polyline.
 
     Raises
     ------
     TraceError
-        If a file is missing, empty, of no known kind, or no column says when or where.
+        If a file is missing, empty, of no known kind, or has no column for the time or the position.
     """
     check_files(paths)
     found: DataFrame | None = None
@@ -65,7 +65,7 @@ def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOption
 
 
 def check_files(paths: Sequence[Path]) -> None:
-    """Find out whether files can be files of traces, by their names and sizes.
+    """Check whether files can be files of traces, by their names and sizes.
 
     Raises
     ------
@@ -80,12 +80,12 @@ def check_files(paths: Sequence[Path]) -> None:
 
 
 def unused_columns(paths: Sequence[Path], options: TraceOptions) -> list[str]:
-    """Look at the headers of files; return what columns are not used, a line for all files alike.
+    """Read the headers of files; return the columns that are not used, a line for all files alike.
 
     Raises
     ------
     TraceError
-        If a file cannot be read, or no column says when or where.
+        If a file cannot be read, or has no column for the time or the position.
     """
     found: dict[str, list[str]] = {}
     for path in paths:
@@ -112,14 +112,14 @@ def _is_parquet(path: Path) -> bool:
 
 
 def source_name(path: Path) -> str:
-    """Return what a file is called in the tables: its name without its ending."""
+    """Return a file's name in the tables: without its suffix."""
     name = path.name
     ending = max((one for one in ENDINGS if name.lower().endswith(one)), key=len, default="")
     return name[: len(name) - len(ending)]
 
 
 def damage_of(paths: Sequence[Path]) -> str | None:
-    """Return which compressed file cannot be read to its end, and why; None for none. Reads them all."""
+    """Return the first compressed file that is damaged, and the reason; None for none. Reads them all."""
     for path in paths:
         if not path.name.lower().endswith(".gz"):
             continue
@@ -175,7 +175,7 @@ def gpx_batches(name: str, source: str, content: bytes) -> Iterator[pa.RecordBat
     Raises
     ------
     TraceError
-        If it cannot be read to its end.
+        If it cannot be read completely.
     """
     schema = schemas.arrow_schema(RAW)
     try:
@@ -209,7 +209,7 @@ def _read_parquet(spark: SparkSession, path: Path, options: TraceOptions) -> Dat
     meaning = meaning_of(path, names)
     frame = spark.read.parquet(_url(path))
     row = F.col("_metadata.row_index").alias(_ROW_INDEX)
-    # Names may be those of --columns: the first that fits counts, and others need not differ.
+    # Names may come from --columns: the first that fits counts, and others need not be unique.
     used = [names.index(name) for name in dict.fromkeys(meaning) if name is not None]
     escaped = [frame.columns[number].replace("`", "``") for number in used]
     columns = [F.col(f"`{old}`").alias(names[new]) for old, new in zip(escaped, used, strict=True)]
@@ -218,7 +218,7 @@ def _read_parquet(spark: SparkSession, path: Path, options: TraceOptions) -> Dat
 
 
 def _parquet_names(path: Path, options: TraceOptions) -> list[str]:
-    """Return what columns are called: as in the file, or as is said instead."""
+    """Return the names of the columns: those of the file, or the given ones."""
     try:
         names: list[str] = pq.read_schema(path).names
     except (OSError, pa.ArrowException) as error:
@@ -239,7 +239,7 @@ def _given_names(columns: str) -> list[str]:
 
 
 def _text_names(path: Path, options: TraceOptions) -> tuple[str, list[str]]:
-    """Return what stands between fields, and what columns are called."""
+    """Return the separator of fields, and the names of the columns."""
     first = _first_line(path)
     separator = next((one for one in (",", ";", "\t") if one in first), " ")
     if options.columns is not None:
@@ -261,7 +261,7 @@ def _read_text(spark: SparkSession, path: Path, options: TraceOptions) -> DataFr
 def _points(
     frame: DataFrame, meaning: Meaning, path: Path, place: tuple[Column, Column], options: TraceOptions
 ) -> DataFrame:
-    """Return the columns of `RAW`; who says nothing of vehicles has one, named as the file."""
+    """Return the columns of `RAW`; a file without vehicles has one, named as the file."""
     kinds = dict(frame.dtypes)
     source = F.lit(source_name(path))
     vehicle = source if meaning.vehicle is None else F.col(f"`{meaning.vehicle}`").cast("string")

@@ -1,4 +1,4 @@
-"""Traces to a simulation, as `simulator.simulation` makes one from a map."""
+"""Makes a simulation from traces, as `simulator.simulation` makes one from a map."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from simulator.traces.trace_run import TraceReport, TraceRun
 TASKS_PER_CORE = 2
 
 _TRACE_ERROR = re.compile(r"simulator\.traces\.errors\.TraceError: (.*)")
-"""What a worker said, in the error that Spark makes of it."""
+"""The message of a worker, in the error that Spark makes of it."""
 
 
 def simulate_traces(
@@ -48,20 +48,20 @@ def simulate_traces(
     paths
         GPX, CSV and Parquet files.
     parameters
-        How. Equal parameters and files give equal tables.
+        The parameters. Equal parameters and files give equal tables.
     out_dir
-        Where to, a path or the URI of a file system that Spark has; tables that are there are replaced,
-        or kept where they are the very same.
+        The folder, a path or the URI of a file system that Spark has; existing tables are replaced, or
+        kept if they are identical.
     progress
         Called as progress(stage, done, total).
     spark
         A session to use; by default a local one is started and stopped.
     partitions
-        Into how many tasks the work is divided; no influence on the result.
+        The number of tasks; no influence on the result.
     master
-        Where Spark runs if no session is given.
+        Spark's master if no session is given.
     settings
-        Of that session.
+        The settings of that session.
 
     Raises
     ------
@@ -72,13 +72,13 @@ def simulate_traces(
     JavaNotFoundError
         If Spark has to be started and there is no Java.
     StageError
-        If a table cannot be written; those before it are kept, and `world.json` is not there.
+        If a table cannot be written; those before it are kept, and there is no `world.json`.
     StorageError
-        If there is no such file system, or it does not do what it is asked to.
+        If there is no such file system, or an operation on it fails.
     """
     report = progress or (lambda _stage, _done, _total: None)
     check_files(paths)
-    unused_columns(paths, parameters)  # raises what is wrong with them, before Spark starts
+    unused_columns(paths, parameters)  # raises errors of the files before Spark starts
     terrain = None if parameters.map_file is None else _map(parameters.map_file, parameters, report)
     with ExitStack() as stack:
         report("spark", 0, 1)
@@ -92,7 +92,7 @@ def simulate_traces(
 
 
 def _map(path: Path, parameters: TraceParameters, report: Progress) -> Terrain:
-    """Read a map, whose shares of devices do not count."""
+    """Read a map; its shares of device classes do not count."""
     given = {name: getattr(parameters, name) for name in PlaceParameters.model_fields}
     shares = {f"{mode}_share": float(mode == parameters.mode) for mode in ("car", "bicycle")}
     return read_map(path, SimulationParameters(**given, **shares), report)
@@ -100,7 +100,7 @@ def _map(path: Path, parameters: TraceParameters, report: Progress) -> Terrain:
 
 @contextmanager
 def _utc(spark: SparkSession) -> Iterator[None]:
-    """Let texts that are times without a zone be UTC."""
+    """Interpret times in texts without a zone as UTC."""
     name = "spark.sql.session.timeZone"
     before = str(spark.conf.get(name))
     spark.conf.set(name, "UTC")
@@ -112,7 +112,7 @@ def _utc(spark: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def _named(paths: Sequence[Path]) -> Iterator[None]:
-    """Say which file it was that workers could not read, if it was one."""
+    """Name the file that workers could not read, if that was the error."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:

@@ -43,11 +43,11 @@ def sampled(
     frame
         The plane.
     period_ms
-        From tick to tick.
+        The time from tick to tick.
     matcher
-        What finds roads, broadcast to the workers; None for none.
+        Finds roads; broadcast to the workers. None for none.
     partitions
-        Into how many tasks the work is divided; no influence on the result.
+        The number of tasks; no influence on the result.
     """
     kept = points.where(F.col("verdict") == Verdict.KEPT.value)
     joined = kept.join(pieces, on=list(PIECE_KEYS), how="inner").select(*_COLUMNS)
@@ -75,7 +75,7 @@ def sample(
     table
         Points by device and time, each with the ticks of its device.
     offsets
-        Where devices begin, and how many points there are.
+        The starts of devices, and the number of points.
     frame, period_ms, matcher
         As for `sampled`.
     """

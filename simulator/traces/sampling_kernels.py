@@ -1,4 +1,4 @@
-"""Kernel that looks positions up at ticks, between points of traces. O(points + ticks)."""
+"""Kernel that finds positions at ticks, between points of traces. O(points + ticks)."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Longs = npt.NDArray[np.int64]
 def between(
     offsets: Longs, ts_ms: Longs, origins_ms: Longs, tick_offsets: Longs, firsts: Longs, period_ms: int
 ) -> tuple[Longs, Floats]:
-    """Find between which points each tick lies.
+    """Find the points between which each tick lies.
 
     Parameters
     ----------
     offsets
         Points of trace n are offsets[n]..offsets[n + 1], at least two, by time.
     ts_ms
-        When each was.
+        The time of each.
     origins_ms
-        When tick 0 of each trace was.
+        The time of tick 0 of each trace.
     tick_offsets
-        Ticks of trace n are tick_offsets[n]..tick_offsets[n + 1] of what is returned.
+        Ticks of trace n are tick_offsets[n]..tick_offsets[n + 1] of the returned arrays.
     firsts
         The first tick of each trace, not before its first point; its last is not after its last point.
     period_ms
-        From tick to tick.
+        The time from tick to tick.
 
     Returns
     -------
-    Of each tick the point that it follows, never the last of its trace, and how much of the time to the
-    next point has passed, in [0, 1].
+    For each tick the point that it follows, never the last of its trace, and the fraction of the time to
+    the next point that has passed, in [0, 1].
     """
     points = np.empty(tick_offsets[-1], np.int64)
     fractions = np.empty(tick_offsets[-1])

@@ -1,4 +1,4 @@
-"""Where traces are: the map, or without one the area that nearly all points lie in."""
+"""The surroundings of traces: the map, or without a map the area of nearly all points."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from simulator.traces.errors import TraceError
 from simulator.traces.points import ORDER, Verdict
 
 OUTLIERS = 0.001
-"""Without a map points are outside that lie beyond this share of the points on one side, by more than
-half of the width that the others span: receivers err by whole countries."""
+"""Without a map, points are outside if they lie beyond this fraction of the points on one side, by
+more than half of the width of the others: the errors of receivers can span countries."""
 
 _BEYOND = 0.5
 _BEYOND_DEG_MIN = 0.02
 _PLACES = 3
-"""Digits of degrees when shares are counted: few different values, whatever the number of points."""
+"""Digits of degrees when quantiles are counted: few distinct values, for any number of points."""
 
 
 class Survey(NamedTuple):
-    """What points are like, before they are judged.
+    """Statistics of points before they are classified.
 
     Parameters
     ----------
     points
-        How many there are.
+        The number of points.
     timed
-        How many are of the time that was asked for.
+        The number of those within the requested time.
     located
-        How many of these have a position.
+        The number of these with a position.
     lons, lats
-        The least and the greatest that stand in the files; None for none.
+        The minimum and the maximum in the files; None for none.
     area
-        Where nearly all lie, with a margin; None if none has a position.
+        The area of nearly all points, with a margin; None if none has a position.
     """
 
     points: int
@@ -59,7 +59,7 @@ class Survey(NamedTuple):
 
 
 def survey(points: DataFrame, parameters: TraceParameters) -> Survey:
-    """Look at points. Two passes over the files.
+    """Compute the statistics of points. Two passes over the files.
 
     Parameters
     ----------
@@ -147,18 +147,18 @@ def _text(value: float | None) -> str:
 
 
 def bare_terrain(points: DataFrame, area: Area, parameters: TraceParameters, name: str) -> Terrain:
-    """Return the terrain of traces without a map: no roads, places drawn where traces go.
+    """Return the terrain of traces without a map: no roads, places drawn from the points of traces.
 
     Parameters
     ----------
     points
         In the schema `POINTS`.
     area
-        Where they are.
+        Their area.
     parameters
-        Seed, texts, how many places.
+        Seed, texts, number of places.
     name
-        For people.
+        A display name.
     """
     frame = Frame.of(area)
     order = F.xxhash64(F.lit(parameters.seed), "source", *ORDER, "lon", "lat")

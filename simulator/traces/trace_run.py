@@ -1,7 +1,7 @@
 """The stages of one run over traces.
 
-Stages: `points` (what is read, and what became of it), `traces` (what becomes a device), `devices`,
-`trajectories`, then the workload. What is complete is not repeated.
+Stages: `points` (the points and their verdicts), `traces` (the pieces that become devices), `devices`,
+`trajectories`, then the workload. A complete stage is not repeated.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ from simulator.workload.feeds import FEEDS_FOLDER
 from simulator.world import WORLD_FILE, World, write_world
 
 DEVICE_CLASS = "trace"
-"""Of all devices: nobody says what drove."""
+"""The class of all devices: traces do not tell the kind of vehicle."""
 
 _STEP_MS_MIN, _STEP_MS_MAX = 100, 3_600_000
 _SECOND_MS = 1_000
 _ARRIVALS_MAX = 10_000_000
-"""What arrives at most, unless the rate is given: as many objects as may be alive at the start."""
+"""The maximum number of arrivals, unless the rate is given: that of the objects alive at the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceReport:
-    """What became of traces.
+    """The outcome of a run over traces.
 
     Parameters
     ----------
     simulation
-        What was made.
+        The simulation.
     points
-        How many were read.
+        The number of points that were read.
     verdicts
-        How many of them became what, in words.
+        The number of points by verdict, in words.
     devices, positions, on_roads
-        How many there are, and how many of the positions are on a road.
+        Their numbers; `on_roads` is the number of positions on a road.
     short
-        How many pieces of traces were too short for two ticks.
+        The number of pieces that were too short for two ticks.
     seconds
-        How long reading, cleaning, sampling and matching took, the start of Spark apart.
+        The time for reading, cleaning, sampling and matching, without the start of Spark.
     """
 
     simulation: Simulation
@@ -101,13 +101,13 @@ class TraceRun:
         self._sources = [[path.name, _digest(path)] for path in paths]
 
     def made(self, terrain: Terrain | None) -> TraceReport:
-        """Make all stages; the terrain is that of a map."""
+        """Run all stages; `terrain` is that of a map, or None."""
         self._report("read", 0, 1)
         raw = read_points(self._spark, self._paths, self._parameters)
         found_area = checked_area(survey(raw, self._parameters), self._paths, self._parameters)
         area = found_area if terrain is None else terrain.area
         self._report("read", 1, 1)
-        # Whatever was wrong with the files is known now, and nothing has been removed.
+        # The files have been checked now, and nothing has been removed.
         stages = Stages(self._root)
         files_at(self._root / WORLD_FILE).remove()
         self._points(stages, raw, area)
@@ -171,7 +171,7 @@ class TraceRun:
         self._report("clean", 1, 1)
 
     def _verdicts(self, points: DataFrame, area: Area) -> dict[str, int]:
-        """Count what became of points; pieces are counted by their first points."""
+        """Count points by verdict; pieces are counted by their first points."""
         found = points.groupBy("verdict").count().collect()
         counts = {Verdict(row["verdict"]).text: row["count"] for row in found}
         known = {one.text: counts[one.text] for one in Verdict if one.text in counts}
@@ -182,7 +182,7 @@ class TraceRun:
         return known
 
     def _clock(self, points: DataFrame) -> tuple[int, int]:
-        """Return the period, and when tick 0 is."""
+        """Return the period, and the time of tick 0."""
         kept = points.where(F.col("verdict") == Verdict.KEPT.value)
         row = kept.agg(
             F.min("t_ms").alias("begin_ms"), F.percentile("step_ms", 0.5).alias("step_ms")
@@ -194,7 +194,7 @@ class TraceRun:
     def _pieces(
         self, stages: Stages, points: DataFrame, verdicts: dict[str, int], clock: tuple[int, int]
     ) -> tuple[int, int]:
-        """Make what becomes a device; return how many there are, and how many were too short."""
+        """Make the pieces that become devices; return the numbers of devices and of too short pieces."""
         period_ms, origin_ms = clock
         align = self._parameters.align
         key = self._key({"align": align, "period_ms": period_ms, "origin_ms": origin_ms})
@@ -249,7 +249,7 @@ class TraceRun:
         )
 
     def _require_arrivals(self, world: World) -> None:
-        """Refuse more objects than anybody wants who has not said how many."""
+        """Refuse more objects than `_ARRIVALS_MAX` if no rate is given."""
         rate = self._parameters.arrivals_per_s
         count = rate * world.seconds
         if count <= _ARRIVALS_MAX or "arrivals_per_s" in self._parameters.model_fields_set:
@@ -262,7 +262,7 @@ class TraceRun:
         )
 
     def _movement(self, stages: Stages, points: DataFrame, terrain: Terrain, world: World) -> int:
-        """Make devices and trajectories; return how many positions are on a road."""
+        """Make devices and trajectories; return the number of positions on a road."""
         parameters = self._parameters
         is_matched = parameters.match and terrain.roads.num_rows > 0
         used = ("match_radius_m", "match_sigma_m", "match_beta_m", "mode", "speed_mps_max")
@@ -306,7 +306,7 @@ class TraceRun:
 
 
 def usual_period_ms(step_ms: float) -> int:
-    """Return a period for points that are so far apart: whole seconds, below one tenths of a second."""
+    """Return a period for points at this interval: whole seconds, below one second tenths of a second."""
     unit_ms = _SECOND_MS if step_ms >= _SECOND_MS else _STEP_MS_MIN
     return min(_STEP_MS_MAX, max(_STEP_MS_MIN, round(step_ms / unit_ms) * unit_ms))
 
@@ -319,7 +319,7 @@ def _matcher(terrain: Terrain, frame: Frame, options: TraceOptions) -> Matcher:
 
 
 def _as_simulated(parameters: TraceParameters, world: World, devices: int) -> SimulationParameters:
-    """Return what the workload is drawn from. Traces may last longer than a simulation."""
+    """Return the parameters of the workload. Traces may last longer than a simulation."""
     given = {name: getattr(parameters, name) for name in TraceParameters.model_fields}
     found = {name: given[name] for name in SimulationParameters.model_fields.keys() & given.keys()}
     found |= {"devices": devices, "seconds": world.seconds, "period_ms": world.period_ms}

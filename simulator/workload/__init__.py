@@ -1,1 +1,1 @@
-"""What is published and who subscribes, and both as feeds."""
+"""The workload: published objects and subscriptions, also as feeds."""

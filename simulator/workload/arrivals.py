@@ -1,7 +1,7 @@
-"""When objects arrive: a Poisson process, with a rhythm of the day and hot spots.
+"""The arrival times of objects: a Poisson process, with a daily rhythm and hot spots.
 
-Given how many arrive, the times of a Poisson process are independent, each with the density of its rate,
-which is how they are drawn. A rhythm has a weight for each hour of UTC, 1 in the mean of a day. A hot
+Given the number of arrivals, the times of a Poisson process are independent, each with the density of its
+rate, and they are drawn so. A rhythm has a weight for each hour of UTC, 1 in the mean of a day. A hot
 spot is a place where more objects arrive for some time.
 """
 
@@ -19,7 +19,7 @@ from simulator.parameters import SimulationParameters
 _HOUR_MS = 3_600_000
 
 _WEIGHTS = (6, 4, 3, 2, 2, 4, 8, 14, 22, 26, 28, 32, 38, 36, 30, 28, 30, 36, 46, 52, 48, 38, 24, 12)
-"""Of a day's hours: little at night, more at noon, most in the evening."""
+"""By hour of the day: low at night, higher at noon, highest in the evening."""
 
 
 class Piece(NamedTuple):
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
 
 def pieces(parameters: SimulationParameters) -> list[Piece]:
-    """Divide the run where the rate changes."""
+    """Divide the run at the changes of the rate."""
     if parameters.rhythm == "flat":
         return [Piece(0, parameters.run_ms, 1.0)]
     mean = sum(_WEIGHTS) / len(_WEIGHTS)
@@ -45,14 +45,14 @@ def pieces(parameters: SimulationParameters) -> list[Piece]:
 
 
 def arrival_count(parameters: SimulationParameters) -> int:
-    """Draw how many objects are published during the run: a Poisson number."""
+    """Draw the number of objects that are published during the run: a Poisson number."""
     weighted_ms = sum((one.end_ms - one.begin_ms) * one.weight for one in pieces(parameters))
     mean = parameters.arrivals_per_s * weighted_ms / 1000.0
     return int(generator(parameters.seed, "objects", "arrivals").poisson(mean))
 
 
 def arrives_ms(parameters: SimulationParameters, chance: Column) -> Column:
-    """Return when an object arrives, after the start and before the end of the run.
+    """Return the arrival time of an object, after the start and before the end of the run.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def hot_spot(parameters: SimulationParameters, row: Column) -> Column:
 
 
 def arrives_at_hot_spot_ms(parameters: SimulationParameters, number: Column, chance: Column) -> Column:
-    """Return when an object arrives at a hot spot: while that lasts."""
+    """Return the arrival time of an object at a hot spot, within the time of the hot spot."""
     run_ms = parameters.run_ms
     lasts_ms = min(parameters.hot_spot_s * 1000.0, float(run_ms - 1))
     begin_ms = uniform(parameters.seed, "hot_spots", "begin", number) * F.lit(run_ms - 1 - lasts_ms)
@@ -105,11 +105,11 @@ def at_hot_spots(
     sources
         With columns spot, lon and lat: hot spots lie at some of these.
     count
-        How many there are, from 0.
+        The number of sources, with spots from 0.
     frame
         The service area; nothing leaves it.
     parameters
-        How many hot spots there are, how far objects lie from their middles.
+        The number of hot spots, and the distance of objects from their centres.
     """
     if not parameters.hot_spots:
         return published
@@ -138,7 +138,7 @@ def at_hot_spots(
 def scattered(
     lon: Column, lat: Column, spread_m: float, frame: Frame, seed: int, table: str
 ) -> tuple[Column, Column]:
-    """Return places about others, normally distributed, within the service area; one for each id."""
+    """Return normally distributed places about others, within the service area; one for each id."""
     row = F.col("id")
     far_m = F.sqrt(-2.0 * F.log1p(-uniform(seed, table, "far", row))) * F.lit(spread_m)
     turn = uniform(seed, table, "turn", row) * F.lit(2.0) * F.pi()

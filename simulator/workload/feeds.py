@@ -1,9 +1,9 @@
-"""A simulation as the two feeds of `feeds.schemas`: files by time, for whoever reads streams.
+"""A simulation as the two feeds of `feeds.schemas`: files by time, for consumers of streams.
 
-Objects are published, taken back and replaced as in the table of objects; a replacement is another
-object, and the one before is taken back at the same time. Top-k subscriptions stand: those that
-move with their devices stand where these begin. Of boolean ones those are there whose range is fixed in
-place. Windows are the reader's.
+Objects are published, retracted and replaced as in the table of objects; a replacement is another object,
+and the one before is retracted at the same time. Top-k subscriptions are stationary: those that move with
+their devices stay at the devices' start. Boolean subscriptions are included if their range is fixed in
+place. The reader chooses windows.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _IDS_PER_DEVICE = 64
 
 
 def write_feeds(folder: Root, start_ms: int, spark: SparkSession, slice_s: int) -> list[int]:
-    """Write the feeds of a simulation, into a folder in its own; what is there is replaced.
+    """Write the feeds of a simulation to a folder in its folder; an existing folder is replaced.
 
     Parameters
     ----------
     folder
-        Of the simulation, whose tables are complete.
+        The folder of the simulation, with complete tables.
     start_ms
         Epoch milliseconds of its start.
     spark
         The session.
     slice_s
-        Simulated seconds of a file; the first has what is there at the beginning.
+        Simulated seconds of a file; the first also has the rows at the start.
 
     Returns
     -------
@@ -69,13 +69,13 @@ def append_feeds(
 ) -> None:
     """Append the feeds of a simulation to feeds in Redis, named after the target: subscriptions first.
 
-    A task has all of a stream, and appends it in order of time. One that is repeated appends again what
-    it had: whoever reads feeds takes an object, and a subscription, once.
+    A task has all rows of a stream, and appends them in order of time. A task that is repeated appends
+    its rows again: readers of feeds take an object, and a subscription, once.
 
     Raises
     ------
     PySparkException
-        If the server does not answer.
+        If the server does not respond.
     """
     for number, name in enumerate(("subscriptions", "messages")):
         report("feeds to Redis", number, 2)
@@ -92,7 +92,7 @@ def append_feeds(
 def _appender(
     address: RedisAddress, name: str
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what a task does with its rows."""
+    """Return a function that appends a task's rows."""
     credentials = Credentials.of_environment()  # the driver's, for tasks
 
     def append(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -108,7 +108,7 @@ def _appender(
 
 
 def _messages(objects: DataFrame, start_ms: Column) -> DataFrame:
-    """Return what is published and taken back."""
+    """Return the publications and retractions."""
     number = F.regexp_extract("object_key", r"(\d+)$", 1).cast("long")
     ranked = objects.select(
         "*",
@@ -135,7 +135,7 @@ def _messages(objects: DataFrame, start_ms: Column) -> DataFrame:
 
 
 def _subscriptions(wanted: DataFrame, begin: DataFrame, start_ms: Column) -> DataFrame:
-    """Return those that are top-k, where they stand, and those whose ranges do not move."""
+    """Return top-k subscriptions with their places, and those with fixed ranges."""
     is_fixed = F.col("center").isNotNull() | F.col("bounds").isNotNull()
     at = F.coalesce("place", "center")
     device = F.regexp_extract("device_id", r"(\d+)$", 1).cast("long")
@@ -162,7 +162,7 @@ def _subscriptions(wanted: DataFrame, begin: DataFrame, start_ms: Column) -> Dat
 
 
 def _order(name: str) -> tuple[str, ...]:
-    """Return the columns by which rows of a feed are sorted: no two rows are alike in all of them."""
+    """Return the columns by which rows of a feed are sorted: no two rows are equal in all of them."""
     return "time_ms", KEYS[name], "action"
 
 

@@ -1,4 +1,4 @@
-"""The workload: what is published.
+"""The published objects.
 
 Objects appear at places, are the texts of a file, or are synthetic: those alive at the start, and a
 Poisson process of arrivals (`simulator.workload.arrivals`).
@@ -22,7 +22,7 @@ from simulator.workload.arrivals import (
 from simulator.workload.synthetic import clusters, synthetic_columns
 
 OFFER_WORDS = ("sale", "discount", "twoforone", "freebie", "lastminute", "limited")
-"""What an object may add to its place's keywords, most usual first."""
+"""Words that an object may add to its place's keywords, most usual first."""
 
 POPULARITY = 1.5
 """Exponent that favours places of small id."""
@@ -31,11 +31,11 @@ OBJECT_KEYWORDS_MIN = 2
 """Objects take at least this many of their place's keywords."""
 
 RETRACT_MS_MIN = 2_000
-"""Nobody takes an object back within moments of publishing it."""
+"""The minimum time between the publication and the retraction of an object."""
 
 
 def object_count(parameters: SimulationParameters) -> int:
-    """Return how many different object keys there are."""
+    """Return the number of distinct object keys."""
     return parameters.objects + arrival_count(parameters)
 
 
@@ -52,7 +52,7 @@ def subset(keywords: Column, count: Column, order: Column) -> Column:
 
 
 def _ttl_ms(parameters: SimulationParameters, *ids: Column) -> Column:
-    """Exponential lifetimes, clamped."""
+    """Return exponential lifetimes, clamped."""
     mean_ms = parameters.ttl_s_mean * 1000.0
     drawn = -F.log1p(-_draw(parameters, "ttl", *ids)) * F.lit(mean_ms)
     low, high = parameters.ttl_s_min * 1000.0, parameters.ttl_s_max * 1000.0
@@ -66,14 +66,14 @@ def objects(
     frame: Frame,
     parameters: SimulationParameters,
 ) -> DataFrame:
-    """Return everything that is published.
+    """Return all published objects.
 
     Parameters
     ----------
     places
         The places table, ids from 0.
     place_count
-        How many places there are.
+        The number of places.
     numbers
         One int64 column `id`: 0 to `object_count(parameters)`.
     frame
@@ -91,14 +91,14 @@ def objects(
 def objects_of_texts(
     texts: DataFrame, text_count: int, numbers: DataFrame, frame: Frame, parameters: SimulationParameters
 ) -> DataFrame:
-    """Return everything that is published: each text once before any is there again.
+    """Return all published objects: each text once before any text is repeated.
 
     Parameters
     ----------
     texts
         The texts table, ids from 0.
     text_count
-        How many texts there are.
+        The number of texts.
     numbers, frame, parameters
         As for `objects`.
     """
@@ -109,7 +109,7 @@ def objects_of_texts(
 
 
 def synthetic_objects(numbers: DataFrame, frame: Frame, parameters: SimulationParameters) -> DataFrame:
-    """Return everything that is published: drawn keywords, in clusters.
+    """Return all published objects: drawn keywords, in clusters.
 
     Parameters
     ----------
@@ -124,13 +124,13 @@ def synthetic_objects(numbers: DataFrame, frame: Frame, parameters: SimulationPa
 
 
 def keyword_counts(published: DataFrame) -> DataFrame:
-    """Return how many of the objects have each keyword."""
+    """Return the number of objects that have each keyword."""
     words = published.select(F.explode(F.array_distinct("keywords")).alias("keyword"))
     return words.groupBy("keyword").agg(F.count("*").alias("objects"))
 
 
 def _firsts(numbers: DataFrame, spot: Column, parameters: SimulationParameters) -> DataFrame:
-    """First publications: when, of which place or text, how long, and whether taken back or replaced."""
+    """Return first publications: time, place or text, lifetime, and whether retracted or replaced."""
     row = F.col("id")
     chance = _draw(parameters, "publish", row)
     hot = hot_spot(parameters, row)
@@ -151,10 +151,10 @@ def _firsts(numbers: DataFrame, spot: Column, parameters: SimulationParameters) 
 
 
 def _versions(firsts: DataFrame, parameters: SimulationParameters) -> DataFrame:
-    """Add the second publication of what is replaced, and the time of what is taken back."""
+    """Add the second publication of replaced objects, and the time of retractions."""
     row = F.col("id")
     first_ms = F.col("first_ms")
-    # What happens to an object happens while it lives and the run lasts.
+    # An object is retracted or replaced while it lives and the run lasts.
     lasts_ms = F.least(F.col("first_ttl_ms"), F.lit(parameters.run_ms) - first_ms)
     span_ms = lasts_ms - F.lit(RETRACT_MS_MIN)
     is_long_enough = span_ms > 0
@@ -194,7 +194,7 @@ def _words_of_place(parameters: SimulationParameters) -> Column:
 
 
 def _with_new_offers(drawn: DataFrame, parameters: SimulationParameters) -> DataFrame:
-    """Give replacements an offer besides, so that their content differs; who has all of them has none."""
+    """Add an offer to replacements, so that their content differs; drop those that have all offers."""
     others = F.filter(F.array(*map(F.lit, OFFER_WORDS)), lambda word: ~F.array_contains("keywords", word))
     number = (_draw(parameters, "offer_word", F.col("id")) * F.size(others)).cast("int")
     is_first, offer = F.col("version") == 0, F.get(others, number)

@@ -1,4 +1,4 @@
-"""Rows of a simulation as the replay uses them: one typed tuple a row."""
+"""Rows of a simulation in the form that the replay uses: one typed tuple a row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from safe_region.scoring import Similarity
 
 
 class ObjectRow(NamedTuple):
-    """An object to publish, and when to take it back."""
+    """An object to publish, and the time at which to retract it."""
 
     object_key: str
     publish_ms: int
@@ -22,7 +22,7 @@ class ObjectRow(NamedTuple):
     retract_ms: int | None
 
     def geo_object(self, payload: bytes) -> GeoObject:
-        """Return what is published."""
+        """Return the object to publish."""
         ttl_s = self.ttl_ms / 1000.0
         return GeoObject(self.keywords, self.lon, self.lat, ttl_s, payload, key=self.object_key)
 
@@ -47,9 +47,9 @@ class SubscriptionRow(NamedTuple):
     window_count: int | None
 
     def spec(self, region: RegionMode) -> Spec:
-        """Return what a device subscribes to; regions of top-k ones that move work as told.
+        """Return the spec of a subscription; `region` is the mode of moving top-k ones.
 
-        Those of the mode ELLIPSE have no window, and compare texts without weights.
+        Subscriptions of the mode ELLIPSE have no window, and compare texts without weights.
         """
         if self.place is not None:
             region = RegionMode.STATIONARY
@@ -64,7 +64,7 @@ class SubscriptionRow(NamedTuple):
         return Boolean(self.expression, where, is_moving, window=self._window())
 
     def _range(self) -> tuple[Bounds | Circle | Rectangle, bool]:
-        """Return where an object must be, and whether that moves."""
+        """Return the range of a boolean subscription, and whether it moves."""
         if self.bounds is not None:
             return Bounds(*self.bounds), False
         if self.extent_m is not None:
@@ -76,14 +76,14 @@ class SubscriptionRow(NamedTuple):
         return Circle(radius_m, (lon, lat)), False
 
     def _window(self) -> Last | None:
-        """Return which objects count; None for all that live."""
+        """Return the window; None for all live objects."""
         if self.window_ms is not None:
             return Last(seconds=self.window_ms / 1000.0)
         return None if self.window_count is None else Last(count=self.window_count)
 
 
 class Fix(NamedTuple):
-    """Where a device is at a tick."""
+    """The position of a device at a tick."""
 
     device_id: str
     lon: float

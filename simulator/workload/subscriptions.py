@@ -1,12 +1,12 @@
-"""What devices subscribe to: words of objects.
+"""The subscriptions of devices: words of objects.
 
 Top-k subscriptions follow section 7.1 of the Lamps paper: a uniform k and a uniform preference. Some of
-them stand, as Skype's do, at the place of the object whose words they take; the others move with their
-devices. Boolean ones follow section 5.1.1 of the AP-Tree paper: a range about the object whose words they
-take, its share of the service area uniform. Half of the ranges are rectangles that stay, a quarter
-circles that stay; the others move with the device, as circles or, every third, as rectangles. Most
-expressions want all words; some want one part of them or the other, some exclude an offer. Some
-subscriptions of both kinds have a window, half of these of time. Parameters say all these shares.
+them are stationary, as Skype's are, at the place of the object whose words they take; the others move
+with their devices. Boolean ones follow section 5.1.1 of the AP-Tree paper: a range about the object whose
+words they take, with a uniform fraction of the service area. Half of the ranges are fixed rectangles, a
+quarter fixed circles; the others move with the device, as circles or, every third, as rectangles. Most
+expressions require all words; some require one part of them or the other, some exclude an offer. Some
+subscriptions of both kinds have a window, half of these of time. Parameters set all these fractions.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ TOP_K = "top_k"
 BOOLEAN = "boolean"
 
 _WIDER = 1.1
-"""Rectangles that move are wider than squares by this, and lower."""
+"""Moving rectangles are wider than squares by this factor, and lower."""
 
 RANGE_M_MAX = 50_000.0
-"""A server takes no circle with a larger radius. In wide areas larger ranges, rectangles too, are as
-large as this one."""
+"""A server accepts no circle with a larger radius. In large areas, larger ranges, rectangles too, are
+reduced to this size."""
 
 WINDOWS_S = (60, 300, 900)
 WINDOW_COUNTS = (300, 1_000, 3_000)
-"""Windows that subscriptions have: few different ones, as a server wants it."""
+"""Windows of subscriptions: few different ones, as a server prefers."""
 
 
 def subscriptions(
     published: DataFrame, numbers: DataFrame, frame: Frame, parameters: SimulationParameters
 ) -> DataFrame:
-    """Return what devices subscribe to.
+    """Return the subscriptions of devices.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def subscriptions(
 
 
 def _window(chosen: Column, length: Column, parameters: SimulationParameters) -> tuple[Column, ...]:
-    """Return the columns of windows: of time, of number, or neither."""
+    """Return the columns of windows: of time, of count, or neither."""
     share = parameters.window_share
     window_s, count = parameters.window_s, parameters.window_count
     if window_s is not None or count is not None:
@@ -129,14 +129,14 @@ def _between(share: Column, low: float, high: float) -> Column:
 
 
 def _joined(words: Column, operator: str) -> Column:
-    """Return keywords as an expression, each in quotes: a word may be one of the operators."""
+    """Return keywords as an expression, each in quotes: a word may be equal to an operator."""
     escaped = F.transform(words, lambda word: F.regexp_replace(word, r'(["\\])', r"\\$1"))
     quoted = F.transform(escaped, lambda word: F.concat(F.lit('"'), word, F.lit('"')))
     return F.array_join(quoted, f" {operator} ")
 
 
 def _expression(parameters: SimulationParameters) -> Column:
-    """Return all words, or one part or the other, or all but not some offer."""
+    """Return expressions: all words, one part or the other, or all but not some offer."""
     words, form = F.col("words"), F.col("form")
     everything = _joined(words, "AND")
     half = F.ceil(F.size(words) / 2).cast("int")
@@ -163,7 +163,7 @@ def _range(frame: Frame, parameters: SimulationParameters) -> tuple[Column, ...]
     side_m = F.least(F.sqrt(F.col("share") * F.lit(width_m * height_m)), F.lit(side_m_max))
     radius_m = F.least(side_m / math.sqrt(math.pi), F.lit(RANGE_M_MAX))
     lon, lat = F.col("lon"), F.col("lat")
-    # As wide as high, or so many times; the logarithm of that is uniform.
+    # The logarithm of the aspect ratio is uniform.
     aspect = F.pow(F.lit(parameters.range_aspect_max), F.col("aspect") - F.lit(0.5))
     width, height = (
         F.least(side_m * aspect, F.lit(side_m_max)),

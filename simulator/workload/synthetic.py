@@ -22,7 +22,7 @@ _POPULARITY = 1.5
 """Exponent that favours clusters of small number."""
 
 _MARGIN = 0.05
-"""Middles of clusters are no nearer to the border, as a share of the area."""
+"""Centres of clusters are at least this fraction of the area away from the border."""
 
 
 def synthetic_columns(frame: Frame, parameters: SimulationParameters) -> dict[str, Column]:
@@ -39,7 +39,7 @@ def cluster(parameters: SimulationParameters) -> Column:
 
 
 def clusters(numbers: DataFrame, frame: Frame, parameters: SimulationParameters) -> DataFrame:
-    """Return the middles of clusters: spot, lon and lat, a row for each id."""
+    """Return the centres of clusters: spot, lon and lat, a row for each id."""
     lon, lat = _middle(F.col("id"), frame, parameters)
     return numbers.select(F.col("id").alias("spot"), lon.alias("lon"), lat.alias("lat"))
 
@@ -57,7 +57,7 @@ def _middle(number: Column, frame: Frame, parameters: SimulationParameters) -> t
 
 
 def _keywords(parameters: SimulationParameters) -> Column:
-    """Return some different keywords: a uniform number of draws, with the mean that is asked for."""
+    """Return some distinct keywords: a uniform number of draws, with the requested mean."""
     row = F.col("id")
     most = 2.0 * parameters.object_keywords_mean - 1.0
     count = (uniform(parameters.seed, TABLE, "count", row) * F.lit(most)).cast("int") + 1
@@ -72,7 +72,7 @@ def _keywords(parameters: SimulationParameters) -> Column:
 
 
 def rank(chance: Column, parameters: SimulationParameters) -> Column:
-    """Return a rank from 1 by Zipf's law, of a number in [0, 1)."""
+    """Return a rank from 1 by Zipf's law, from a number in [0, 1)."""
     last, power = parameters.vocabulary + 1.0, 1.0 - parameters.zipf
     if abs(power) < 1e-9:  # noqa: PLR2004 - the limit of the other formula
         drawn = F.exp(chance * F.log(F.lit(last)))

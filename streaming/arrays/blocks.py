@@ -1,10 +1,10 @@
-"""Blocks: rows of a feed as arrays, and as bytes, which is how they travel and how they are kept.
+"""Blocks: rows of a feed as arrays, and as bytes, the form in which they are sent and stored.
 
-A row of Spark carries a block of many rows of a feed. In bytes it is one row of an Arrow stream, each
-column a list, so that reading copies nothing.
+A row of Spark carries a block of many rows of a feed. As bytes, a block is one row of an Arrow stream
+with a list in each column, so that reading copies nothing.
 
-Keywords travel as digests of 128 bits: whoever has a block need not have the words. Two different words
-of one digest would be an error that `Numbers` reports; the chance is below 1e-25 for a million words.
+Keywords are sent as digests of 128 bits, so a block does not need the words. Two different words with the
+same digest would be an error that `Numbers` reports; the probability is below 1e-25 for a million words.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Bytes = npt.NDArray[np.int8]
 Marks = npt.NDArray[np.int16]
 
 FOR_EVER_MS = 1 << 62
-"""The expiry of what has no lifetime."""
+"""The expiry of a message without a lifetime."""
 
 EARLY = 2
-"""A retraction that came before its message, in a log."""
+"""Marks a retraction in a log that arrived before its message."""
 
 _DIGEST_BYTES = 16
 
 
 class DigestError(Exception):
-    """Two words have digests that begin alike: nothing can be done but to choose other digests."""
+    """The digests of two words have equal first halves; the only remedy is to choose other digests."""
 
 
 def digests(words: Sequence[str]) -> Ints:
@@ -56,7 +56,7 @@ def pack(columns: Mapping[str, npt.NDArray[Any]]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """Read arrays, which share the memory of the bytes."""
+    """Return the arrays, which share the memory of the bytes."""
     (batch,) = pa.ipc.open_stream(pa.BufferReader(data))
     return {
         name: column.values.to_numpy() for name, column in zip(batch.schema.names, batch, strict=True)
@@ -65,7 +65,7 @@ def unpack(data: bytes) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Arrays, a row each, with keyword lists and the digests of the keywords."""
+    """Arrays with a value for each row, with keyword lists and the digests of the keywords."""
 
     offsets: Ints
     """Keywords of row i are `words[offsets[i] : offsets[i + 1]]`."""
@@ -75,10 +75,10 @@ class Block:
     low: Ints
     """Digests of words."""
     square: Floats
-    """What each word weighs, squared; 1 without weights."""
+    """The squared weight of each word; 1 without weights."""
 
     PARALLEL: ClassVar[tuple[str, ...]] = ("words",)
-    """Columns that have as many values as there are keywords."""
+    """Columns with a value for each keyword of a list."""
     SHARED: ClassVar[tuple[str, ...]] = ("offsets", "high", "low", "square")
 
     def __len__(self) -> int:
@@ -95,7 +95,7 @@ class Block:
 
     @classmethod
     def join(cls, blocks: Sequence[Self]) -> Self:
-        """Return the rows of several blocks, at least one, one behind the other."""
+        """Return the concatenated rows of one or more blocks."""
         if len(blocks) == 1:
             return blocks[0]
         columns = {
@@ -110,7 +110,7 @@ class Block:
         return cls(**columns)
 
     def part(self, rows: Ints) -> Self:
-        """Return some rows, in this order; digests stay as they are."""
+        """Return some rows, in this order; digests stay unchanged."""
         columns = {one.name: getattr(self, one.name) for one in fields(self)}
         for name in columns.keys() - {*self.PARALLEL, *self.SHARED}:
             columns[name] = columns[name][rows]
@@ -120,12 +120,14 @@ class Block:
         return type(self)(**columns)
 
     def lean(self) -> Self:
-        """Return the same rows with the digests that they need, each once; parts have those of the whole.
+        """Return the same rows with only the digests that they need, each once.
+
+        `part` keeps the digests of the whole block.
 
         Raises
         ------
         DigestError
-            If two digests begin alike.
+            If two digests have equal first halves.
         """
         used, words = np.unique(self.words, return_inverse=True)
         _, first, once = np.unique(self.high[used], return_index=True, return_inverse=True)
@@ -137,19 +139,19 @@ class Block:
         return type(self)(**columns)
 
     def places(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return offsets of the keyword lists of some rows, and where their keywords are."""
+        """Return the offsets of the keyword lists of some rows, and the places of their keywords."""
         counts = np.diff(self.offsets)[rows]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum(counts, out=offsets[1:])
         return offsets, np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
 
     def lists(self, numbers: KeywordIds, rows: Ints) -> KeywordLists:
-        """Return the keyword lists of some rows, with a number for each of `words`."""
+        """Return the keyword lists of some rows; `numbers` has a number for each of `words`."""
         offsets, places = self.places(rows)
         return KeywordLists(offsets, numbers[places])
 
     def sorted_lists(self, numbers: KeywordIds, rows: Ints) -> KeywordLists:
-        """Return the same, each list increasing."""
+        """Return the same lists, each increasing."""
         lists = self.lists(numbers, rows)
         owners = np.repeat(np.arange(len(rows)), np.diff(lists.offsets))
         return KeywordLists(lists.offsets, lists.ids[np.lexsort((lists.ids, owners))])
@@ -157,7 +159,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Messages(Block):
-    """What is published and taken back."""
+    """Publications and retractions."""
 
     object_id: Ints
     time_ms: Ints
@@ -166,35 +168,35 @@ class Messages(Block):
     x_m: Floats
     y_m: Floats
     is_retraction: Bytes
-    """`EARLY` of one that is logged and came before its message."""
+    """`EARLY` for a logged retraction that arrived before its message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions(Block):
-    """Who subscribes and no longer does.
+    """Starts and ends of subscriptions.
 
-    Keywords of boolean ones are those of their clauses: `marks` says of each keyword of which clause, and
-    whether it is excluded.
+    The keywords of boolean subscriptions are those of their clauses: `marks` has for each keyword the
+    number of its clause, and whether it is excluded.
     """
 
     PARALLEL: ClassVar[tuple[str, ...]] = ("words", "marks")
 
     marks: Marks
-    """Twice the number of the clause; one more of what is excluded. 0 of top-k subscriptions."""
+    """Twice the number of the clause, plus one if excluded. 0 for top-k subscriptions."""
     subscription_id: Ints
     time_ms: Ints
     x_m: Floats
     y_m: Floats
     weight_m: Floats
-    """Metres a text distance is worth."""
+    """The text distance 1 in metres."""
     k: Ints
     similarity: Bytes
     is_end: Bytes
     is_boolean: Bytes
     radius_m: Floats
-    """Of a range that is a circle; 0 of others. x_m and y_m are the middle of a range."""
+    """The radius of a circular range; 0 for others. x_m and y_m are the centre of a range."""
     x1_m: Floats
-    """Box of a range that is a rectangle."""
+    """The box of a rectangular range."""
     y1_m: Floats
     x2_m: Floats
     y2_m: Floats

@@ -1,6 +1,6 @@
-"""Boolean subscriptions of a feed: expressions to keywords with marks, ranges to the plane.
+"""Boolean subscriptions of a feed: converts expressions to keywords with marks, and projects ranges.
 
-Operations: O(keywords) a row, in Python; an expression that comes again costs a look-up.
+Operations: O(keywords) a row, in Python; a repeated expression costs a look-up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BOUNDS = 4
 
 
 class FoundRanges(NamedTuple):
-    """Ranges on the plane, a row each; zeros where there is none."""
+    """Ranges on the plane, with a value for each row; zeros where there is none."""
 
     is_circle: Bools
     is_box: Bools
@@ -40,7 +40,7 @@ class FoundRanges(NamedTuple):
 def read_ranges(
     radii: pa.Array, bounds: pa.Array, validator: Validator, wanted: Bools, frame: Frame
 ) -> FoundRanges:
-    """Read the ranges of some rows: a circle or a rectangle."""
+    """Read the ranges of the rows in `wanted`: a circle or a rectangle."""
     radius_m = np.asarray(radii.to_numpy(zero_copy_only=False), dtype=np.float64)
     has_bounds: Bools = bounds.is_valid().to_numpy(zero_copy_only=False)
     has_radius = ~np.isnan(radius_m)
@@ -63,7 +63,7 @@ def read_ranges(
 
 
 def _corners(given: list[float | None], frame: Frame) -> tuple[tuple[float, ...], bool]:
-    """Return a rectangle on the plane, and whether it is one."""
+    """Return a rectangle on the plane, and whether it is valid."""
     numbers = [np.nan if one is None else one for one in given]
     if len(numbers) != _BOUNDS or not np.isfinite(numbers).all():
         return (0.0,) * _BOUNDS, False
@@ -80,7 +80,7 @@ def _corners(given: list[float | None], frame: Frame) -> tuple[tuple[float, ...]
 def marked_keywords(
     expressions: pa.Array, keywords: pa.Array, validator: Validator, wanted: Bools
 ) -> tuple[pa.Array, Marks]:
-    """Return keyword lists, of some rows those of their clauses, and the marks of all keywords."""
+    """Return the keyword lists and marks; rows in `wanted` get the keywords of their clauses."""
     lists = keywords.to_pylist()
     marks = [[0] * len(one or ()) for one in lists]
     for row in np.flatnonzero(wanted & validator.is_good).tolist():
@@ -94,7 +94,7 @@ def marked_keywords(
 
 @lru_cache(100_000)
 def _clauses(expression: str | None) -> tuple[str, tuple[tuple[str, int], ...] | None]:
-    """Return the keywords of the clauses of an expression with their marks, or why it is none."""
+    """Return the keywords of an expression's clauses with their marks, or the reason of a refusal."""
     if expression is None or len(expression) > _EXPRESSION_LENGTH_MAX:
         return f"expression must be there, of at most {_EXPRESSION_LENGTH_MAX} characters", None
     try:

@@ -1,7 +1,7 @@
 """Changes of results, as arrays, as bytes and as rows.
 
-In rows there is one for each object of a partition and batch: whose result it enters, with the score, and
-whose it leaves.
+As rows, there is one for each object of a partition and batch. It lists the subscriptions into whose
+results the object enters, with the scores, and the subscriptions from whose results it leaves.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ ROWS = pa.schema(
         ("left", pa.list_(pa.int64())),
     ]
 )
-"""Subscriptions whose results an object enters, with its scores there, and whose it leaves."""
+"""An object, the subscriptions that it enters, its scores there, and the subscriptions that it leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A row for each object and subscription, by object, then by subscription."""
+    """A value for each pair of an object and a subscription, ordered by object, then by subscription."""
 
     object_id: Ints
     subscription_id: Ints
     is_left: npt.NDArray[np.bool_]
     score: Floats
-    """0 of what leaves."""
+    """0 for objects that leave."""
 
     def __len__(self) -> int:
         return len(self.object_id)
 
     def part(self, start: int, stop: int) -> Changes:
-        """Return some of them."""
+        """Return a range of the changes."""
         rows = slice(start, stop)
         return Changes(
             self.object_id[rows], self.subscription_id[rows], self.is_left[rows], self.score[rows]

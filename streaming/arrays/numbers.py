@@ -1,6 +1,6 @@
-"""Numbers of keywords, by their digests: dense, from 0, in the order in which they come.
+"""Numbers of keywords, by their digests: dense, from 0, in the order of their arrival.
 
-Operations: O(1) a word expected. About 45 bytes a word; numbers are never given back.
+Operations: O(1) a word expected. About 45 bytes a word; numbers are never freed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streaming.arrays.blocks import DigestError
 
 
 class Numbers:
-    """Which number each keyword has."""
+    """The numbers of keywords."""
 
     def __init__(self) -> None:
         self._ids = IdMap()
@@ -29,12 +29,12 @@ class Numbers:
         return self._high[numbers], self._low[numbers]
 
     def take(self, high: Ints, low: Ints) -> tuple[KeywordIds, Ints]:
-        """Return the number of each digest, and the rows of those that are new, by the number they got.
+        """Return the number of each digest, and the rows of new digests in the order of their numbers.
 
         Raises
         ------
         DigestError
-            If a digest begins like another that goes on differently.
+            If two digests have equal first halves and different second halves.
         """
         is_new = ~self._ids.present(high)
         rows = np.flatnonzero(is_new)

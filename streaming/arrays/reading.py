@@ -1,8 +1,8 @@
-"""Rows of the feeds to blocks: judged, projected, keywords normalised.
+"""Reads rows of the feeds into blocks: validates and projects them, and normalises keywords.
 
-A row that is wrong is refused alone.
+An invalid row does not affect other rows.
 
-Operations: O(rows + keywords), a few calls of Python for each different keyword.
+Operations: O(rows + keywords), a few calls of Python for each distinct keyword.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ KEYWORD_LENGTH_MAX = 64
 K_MAX = 100
 ALPHA_MIN, ALPHA_MAX = 0.001, 0.999
 ID_MAX = (1 << 48) - 1
-"""Of subscriptions: they are handles in the engine."""
+"""The maximum id of subscriptions, which are handles in the engine."""
 OBJECT_ID_MAX = (1 << 63) - 2
-"""The engine has a greater one for nobody."""
+"""The engine reserves the next greater id for no object."""
 TIME_MS_MAX = 1 << 52
 
 SIMILARITIES = {one.name.lower(): int(one) for one in Similarity}
 
 Weigh = Callable[[str], float]
-"""What a keyword weighs."""
+"""Returns the weight of a keyword."""
 
 
 def _numbers(column: pa.Array) -> Ints:
-    """Return integers; the least there is for null."""
+    """Return integers; the least int64 for null."""
     found: Ints = pc.fill_null(column, np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
     return found
 
 
 def _floats(column: pa.Array) -> Floats:
-    """Return numbers; NaN for null."""
+    """Return floats; NaN for null."""
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -59,7 +59,7 @@ def _texts(column: pa.Array) -> npt.NDArray[np.object_]:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The keywords of rows: each row's once, and each word once."""
+    """The keywords of rows: each once a row, and each distinct word once."""
 
     offsets: Ints
     words: KeywordIds
@@ -77,9 +77,9 @@ def _read_words(
     weigh: Weigh,
     marks: Marks | None = None,
 ) -> _Words:
-    """Read keyword lists, of which those of `wanted` rows must be right; the others are empty.
+    """Read keyword lists; those of `wanted` rows must be valid, and the others are empty.
 
-    With `marks` of keywords, each is there once for every mark, and lists may be as long as they are.
+    With `marks` of keywords, each keyword occurs once for every mark, and lists may have any length.
     """
     counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     if marks is None:
@@ -89,7 +89,7 @@ def _read_words(
     encoded = column.flatten().dictionary_encode()
     numbers = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     known: dict[str, int] = {}
-    # Behind the last one is that of what is wrong, null included.
+    # The last entry, -1, is that of null.
     final = np.array([_number_of(word, known) for word in encoded.dictionary.to_pylist()] + [-1])
     found = final[numbers]
     owners = np.repeat(np.arange(len(counts)), counts)
@@ -116,7 +116,7 @@ def _read_words(
 
 
 def _number_of(keyword: str, known: dict[str, int]) -> int:
-    """Return the number of a keyword in its normal form, -1 if it is none."""
+    """Return the number of a keyword in its normal form; -1 if it is invalid."""
     word = normalised_keyword(keyword) if len(keyword) <= 4 * KEYWORD_LENGTH_MAX else ""
     if not (0 < len(word) <= KEYWORD_LENGTH_MAX and word.isprintable()):
         return -1
@@ -126,7 +126,7 @@ def _number_of(keyword: str, known: dict[str, int]) -> int:
 def _positions(
     batch: pa.RecordBatch, validator: Validator, wanted: Bools, frame: Frame
 ) -> tuple[Floats, Floats]:
-    """Return plane metres; 0 of rows that are not wanted."""
+    """Return plane metres; 0 for rows that are not in `wanted`."""
     lon, lat = _floats(batch["lon"]), _floats(batch["lat"])
     area = frame.area
     inside = (lon >= area.lon_min) & (lon <= area.lon_max) & (lat >= area.lat_min) & (lat <= area.lat_max)
@@ -140,7 +140,7 @@ def _positions(
 def _identified(
     batch: pa.RecordBatch, validator: Validator, actions: tuple[str, ...], name: str, id_max: int
 ) -> Ints:
-    """Judge actions, numbers and times; return the numbers."""
+    """Validate actions, ids and times; return the ids."""
     action = _texts(batch["action"])
     validator.require(np.isin(action.astype(str), actions), f"action must be {' or '.join(actions)}")
     ids, time_ms = _numbers(batch[name]), _numbers(batch["time_ms"])
@@ -170,7 +170,7 @@ def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Me
         y_m=y_m,
         is_retraction=(~is_published).astype(np.int8),
     )
-    # Lifetimes are known: that one has ended is no news.
+    # Lifetimes are known, so expirations are dropped.
     is_news = _texts(batch["action"]) != EXPIRE
     return block.part(np.flatnonzero(validator.is_good & is_news)), validator.refusals()
 
@@ -178,7 +178,7 @@ def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Me
 def read_subscriptions(
     batch: pa.RecordBatch, frame: Frame, weigh: Weigh, kinds: Sequence[str] = (TOP_K, BOOLEAN)
 ) -> tuple[Subscriptions, Refusals]:
-    """Read subscriptions (`feeds.schemas.SUBSCRIPTIONS`), of some kinds."""
+    """Read subscriptions (`feeds.schemas.SUBSCRIPTIONS`) of some kinds."""
     validator = Validator(len(batch))
     ids = _identified(batch, validator, (SUBSCRIBE, END), "subscription_id", ID_MAX)
     begins = _texts(batch["action"]) == SUBSCRIBE

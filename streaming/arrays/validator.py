@@ -1,4 +1,4 @@
-"""Judging rows of a feed: a row that is wrong is refused alone, with the first reason that was found."""
+"""Validation of rows of a feed: each invalid row is refused, with the first reason that was found."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Rows that are wrong, and why; the first reason found of each."""
+    """Invalid rows, and the first reason found for each."""
 
     rows: Ints
     reasons: list[str]
 
 
 class Validator:
-    """Collects reasons against rows.
+    """Collects reasons to refuse rows.
 
     Parameters
     ----------
     count
-        How many rows there are.
+        The number of rows.
     """
 
     def __init__(self, count: int) -> None:
@@ -34,7 +34,7 @@ class Validator:
         self.is_good: Bools = np.ones(count, dtype=np.bool_)
 
     def require(self, holds: Bools, reason: str) -> None:
-        """Refuse the rows for which something does not hold, unless they are refused already."""
+        """Refuse the rows for which a condition does not hold, unless they are refused already."""
         for row in np.flatnonzero(self.is_good & ~holds).tolist():
             self._reasons[row] = reason
         self.is_good &= holds
@@ -45,6 +45,6 @@ class Validator:
         self.is_good[row] = False
 
     def refusals(self) -> Refusals:
-        """Return what was refused, by row."""
+        """Return the refused rows, in order."""
         rows = sorted(self._reasons)
         return Refusals(np.array(rows, dtype=np.int64), [self._reasons[row] for row in rows])

@@ -1,4 +1,4 @@
-"""Which partition a subscription lies on, and which messages it is sent (skype.txt section 7.3)."""
+"""Distribution: the partition of each subscription, and the messages it receives (skype.txt 7.3)."""
 
 from streaming.distribution.catalogue import MECHANISMS, distribution_of, has_replicas, needs_reaches
 from streaming.distribution.contract import Distribution, Sample

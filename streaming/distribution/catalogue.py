@@ -1,4 +1,4 @@
-"""Which mechanisms there are, by the names that the job and the benchmark know them by."""
+"""The mechanisms of distribution, by the names that the job and the benchmark use."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ MECHANISMS: dict[str, type[Distribution]] = {
 
 
 def has_replicas(mechanism: str) -> bool:
-    """Whether subscriptions have replicas; then they are top-k ones alone."""
+    """Whether subscriptions have replicas; then all of them are top-k ones."""
     return issubclass(MECHANISMS[mechanism], Replicated)
 
 
 def needs_reaches(mechanism: str) -> bool:
-    """Whether subscriptions are placed by their loose prefixes, which follow from how far they reach."""
+    """Whether subscriptions are placed by their loose prefixes, which follow from their reaches."""
     found = MECHANISMS[mechanism]
     return issubclass(found, Replicated) and found.uses_prefix
 
 
 def distribution_of(mechanism: str, partitions: int, kept: Any) -> Distribution:  # noqa: ANN401
-    """Return what was encoded."""
+    """Return the distribution from its encoded form."""
     return MECHANISMS[mechanism].decoded(partitions, kept)

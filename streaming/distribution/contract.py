@@ -1,4 +1,4 @@
-"""What every mechanism of distribution does."""
+"""The contract of the mechanisms of distribution."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some of what there is to be distributed; either may be empty.
+    """A sample of the rows to be distributed; both parts may be empty.
 
     Parameters
     ----------
     subscriptions
         Each once, and none that has ended.
     messages
-        Some of the window.
+        Some of the messages of the window.
     reach_m
-        How far each subscription reaches: nothing whose length is more concerns it. Without, nothing is
-        known of that.
+        The reach of each subscription: no message whose length is more affects it. None if unknown.
     """
 
     subscriptions: Subscriptions
@@ -40,24 +39,24 @@ class Distribution(Protocol):
 
     @property
     def partitions(self) -> int:
-        """How many there are."""
+        """The number of partitions."""
 
     @classmethod
     def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:
-        """Choose how to divide. O(sample * log).
+        """Choose a division. O(sample * log).
 
-        Mechanisms that divide twice have `first_level` parts first; 0 lets both divisions be alike.
+        Mechanisms that divide twice have `first_level` parts first; 0 makes both divisions alike.
         """
 
     def place(self, block: Subscriptions) -> Sequence[tuple[int, Subscriptions]]:
-        """Return what each partition is told of subscriptions, with its number."""
+        """Return the number of each partition, and the subscriptions that it receives."""
 
     def route(self, block: Messages) -> Sequence[tuple[int, Ints | None]]:
-        """Return which partitions are sent which rows; None for all of them."""
+        """Return the partitions, and the rows that each receives; None for all rows."""
 
     def encoded(self) -> Any:  # noqa: ANN401
-        """Return what JSON can keep."""
+        """Return the distribution in a form for JSON."""
 
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
-        """Return what was encoded."""
+        """Return the distribution from its encoded form."""

@@ -1,4 +1,4 @@
-"""Kernel of Algorithm 4: how many lists have a keyword on either side of each line."""
+"""Kernel of Algorithm 4: counts the lists that have a keyword on either side of each line."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def count_unions(
     low
         The first rank of the interval.
     seen
-        By list; what it has is less than `mark`.
+        By list; its values are less than `mark`.
     mark
-        Of this call; `mark` + 1 is used as well.
+        The mark of this call; `mark` + 1 is used as well.
     counts_left, counts_right
-        Zeros, one more than there are ranks. Written at i: how many lists have a keyword whose rank is
-        below `low` + i, and how many one that is not.
+        Zeros, one more than there are ranks. Written at i: the number of lists with a keyword whose rank
+        is below `low` + i, and the number of lists with a keyword whose rank is not.
     """
     count = counts_left.shape[0]
     for i in range(ranks.shape[0]):

@@ -1,13 +1,13 @@
-"""By keywords: a message goes to the partitions that have one of its own (skype.txt 7.3.3 and 7.3.4).
+"""By keywords: the partitions with one of its keywords receive a message (skype.txt 7.3.3, 7.3.4).
 
 A subscription has an owner, by its number, and replicas on the partitions that have one of its keywords
-(`Keyword`), or of its loose prefix (`Prefix`). Only replicas are sent messages to match; owners have the
+(`Keyword`), or of its loose prefix (`Prefix`). Only replicas receive messages to match; owners have the
 window, and the results. The hybrids of section 8.2 divide twice: by place, and within each part by
 keywords (`SpatialFirst`), or the other way round (`KeywordFirst`); both by the loose prefix.
 
-Where the loose prefix counts, a subscription adds to the costs of a part of the keywords only if its
-prefix has one of them (7.3.4). Prefixes follow from how far subscriptions reach; where a sample does not
-say, all keywords count.
+If the loose prefix counts, a subscription adds to the costs of a part of the keywords only if its prefix
+has one of them (7.3.4). Prefixes follow from the reaches of subscriptions; if a sample has no reaches,
+all keywords count.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from streaming.distribution.prefix_kernels import find_prefixes
 from streaming.distribution.words import Vocabulary, WordDivision
 
 HYBRIDS = ("spatial-first", "keyword-first")
-"""Names of those that divide twice."""
+"""Names of the mechanisms that divide twice."""
 TFIDF = int(Similarity.TFIDF)
 PARTITIONS_MAX = 62
 """Replicas are bits of an int64."""
@@ -39,7 +39,7 @@ PARTITIONS_MAX = 62
 
 @dataclass(frozen=True, slots=True)
 class Replicated(ABC):
-    """See `Distribution`; partitions have replicas, and are owners besides."""
+    """A `Distribution` whose partitions have replicas, and are also owners."""
 
     partitions: int
 
@@ -47,15 +47,15 @@ class Replicated(ABC):
     """Whether a subscription has replicas for the keywords of its loose prefix only."""
 
     def place(self, block: Subscriptions) -> Sequence[tuple[int, Subscriptions]]:
-        """Tell owners of their subscriptions."""
+        """Send each subscription to its owner."""
         return Hashing(self.partitions).place(block)
 
     def route(self, block: Messages) -> Sequence[tuple[int, Ints | None]]:
-        """Send everything to every owner, for its window."""
+        """Send all messages to every owner, for its window."""
         return Hashing(self.partitions).route(block)
 
     def spread(self, block: Messages) -> Sequence[tuple[int, Ints]]:
-        """Return which replicas are to match which rows."""
+        """Return the partitions of replicas, and the rows that each is to match."""
         parts, _ = self.look_up(block.high)
         rows = np.repeat(np.arange(len(block)), np.diff(block.offsets))
         pairs = [
@@ -67,15 +67,15 @@ class Replicated(ABC):
 
     @abstractmethod
     def look_up(self, high: Ints) -> tuple[Ranks, Ranks]:
-        """Return parts of keywords, a row for each division of keywords, and how rare they are."""
+        """Return the parts of keywords, a row for each division of keywords, and their rarity ranks."""
 
     @abstractmethod
     def cells(self, parts: Ranks, x_m: Floats, y_m: Floats) -> Ints:
-        """Return the partition of keywords, of whose parts there are columns, at places."""
+        """Return the partition of each keyword at a place; `parts` has a column for each keyword."""
 
     @abstractmethod
     def sent_to(self, parts: Ranks) -> Sequence[Ranks]:
-        """Return the partitions that have keywords, wherever: arrays with one for each."""
+        """Return the partitions that have keywords at any place: arrays with a value for each keyword."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Keyword(Replicated):
         return cls(partitions, vocabulary, WordDivision.choose(partitions, vocabulary, sample, is_used))
 
     def look_up(self, high: Ints) -> tuple[Ranks, Ranks]:
-        """Return the partition of each keyword, and how rare it is."""
+        """Return the partition of each keyword, and its rank by rarity."""
         ranks = self.vocabulary.ranks(high)
         return self.division.parts(ranks, high)[np.newaxis], ranks
 
@@ -114,7 +114,7 @@ class Keyword(Replicated):
 
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
-        """Return what was encoded."""
+        """Return the distribution from its encoded form."""
         vocabulary, starts = kept
         return cls(partitions, Vocabulary.decoded(vocabulary), WordDivision(tuple(starts)))
 
@@ -133,7 +133,7 @@ class SpatialFirst(Replicated):
     tree: Location
     vocabulary: Vocabulary
     divisions: tuple[WordDivision, ...]
-    """Of each leaf."""
+    """The division of each leaf."""
 
     @classmethod
     def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:
@@ -151,7 +151,7 @@ class SpatialFirst(Replicated):
         return cls(partitions, tree, vocabulary, tuple(divisions))
 
     def look_up(self, high: Ints) -> tuple[Ranks, Ranks]:
-        """Return the part of each keyword in every leaf, and how rare it is."""
+        """Return the part of each keyword in every leaf, and its rank by rarity."""
         ranks = self.vocabulary.ranks(high)
         return np.stack([division.parts(ranks, high) for division in self.divisions]), ranks
 
@@ -172,7 +172,7 @@ class SpatialFirst(Replicated):
 
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
-        """Return what was encoded."""
+        """Return the distribution from its encoded form."""
         tree, vocabulary, starts = kept
         divisions = tuple(WordDivision(tuple(row)) for row in starts)
         return cls(
@@ -187,7 +187,7 @@ class KeywordFirst(Replicated):
     vocabulary: Vocabulary
     division: WordDivision
     trees: tuple[Location, ...]
-    """Of each part."""
+    """The tree of each part."""
 
     @classmethod
     def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:
@@ -229,7 +229,7 @@ class KeywordFirst(Replicated):
 
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
-        """Return what was encoded."""
+        """Return the distribution from its encoded form."""
         vocabulary, starts, nodes = kept
         second = partitions // len(starts)
         trees = tuple(Location.decoded(second, tree) for tree in nodes)
@@ -266,6 +266,6 @@ def _rows_by_part(
 
 
 def _levels(partitions: int, first: int) -> tuple[int, int]:
-    """Return how many parts the first division has, and how many each of them; 0: about as many."""
+    """Return the number of parts of the first division, and of each of these; 0: about as many."""
     first = first or next(one for one in range(math.isqrt(partitions), 0, -1) if partitions % one == 0)
     return first, partitions // first

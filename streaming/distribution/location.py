@@ -1,10 +1,10 @@
-"""By where subscriptions stand: a KD-tree of as many leaves as partitions (section 7.3.2, Algorithm 3).
+"""By the positions of subscriptions: a KD-tree with a leaf a partition (section 7.3.2, Algorithm 3).
 
-A node's cost is the number of its subscriptions times the share of messages that fall into it (Equation
-15). A line divides a node where the costs of both sides differ least. Deviations from the paper: a number
-of partitions that is no power of two divides unevenly, with costs in proportion to the leaves of each
-side; a subscription counts one more message than there are, so that nodes without messages divide as
-well; lines lie between places, and what lies on one belongs above it.
+A node's cost is the number of its subscriptions times the fraction of messages that fall into it
+(Equation 15). A line divides a node where the costs of both sides differ least. Deviations from the
+paper: a number of partitions that is no power of two divides unevenly, with costs in proportion to the
+leaves of each side; a subscription counts one more message than there are, so that nodes without messages
+divide as well; lines lie between positions, and a position on a line belongs above it.
 
 Operations: choose O(sample * log(sample) * log(partitions)), place O(log(partitions)) a subscription.
 """
@@ -27,7 +27,7 @@ LEAF = -1
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """See `Distribution`. Nodes are in preorder: the lower side follows, `above` is the other one."""
+    """A `Distribution` by place. Nodes are in preorder: the lower side follows, then `above`."""
 
     partitions: int
     axis: tuple[int, ...]
@@ -44,9 +44,9 @@ class Location:
         return cls(partitions, axis, line, above)
 
     def place(self, block: Subscriptions) -> Sequence[tuple[int, Subscriptions]]:
-        """Tell a subscription's partition of it, and all others that it is not theirs, if it was.
+        """Send each subscription to its partition, and an end of it to all other partitions.
 
-        Nobody knows where a subscription stood that ends, or begins anew.
+        The former position of a subscription that ends or is replaced is not known.
         """
         owners = self.owners(block.x_m, block.y_m)
         is_elsewhere = [(block.is_end == 0) & (owners != one) for one in range(self.partitions)]
@@ -56,7 +56,7 @@ class Location:
         ]
 
     def owners(self, x_m: Floats, y_m: Floats) -> Ints:
-        """Return the partition of each place."""
+        """Return the partition of each position."""
         axis, line, above = np.array(self.axis), np.array(self.line), np.array(self.above)
         nodes = np.zeros(len(x_m), dtype=np.int64)
         while (inner := axis[nodes] != LEAF).any():
@@ -66,7 +66,7 @@ class Location:
         return line[nodes].astype(np.int64)
 
     def route(self, block: Messages) -> Sequence[tuple[int, Ints | None]]:  # noqa: ARG002
-        """Send everything to everybody: what is far away may still be among the best."""
+        """Send all messages to all partitions: a distant message may still be among the best."""
         return [(one, None) for one in range(self.partitions)]
 
     def encoded(self) -> Any:  # noqa: ANN401
@@ -75,7 +75,7 @@ class Location:
 
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
-        """Return what was encoded."""
+        """Return the distribution from its encoded form."""
         axis, line, above = zip(*kept, strict=True)
         return cls(partitions, axis, line, above)
 
@@ -83,7 +83,7 @@ class Location:
 def _divide(
     nodes: list[tuple[int, float, int]], depth: int, leaves: tuple[int, int], wanted: Floats, sent: Floats
 ) -> None:
-    """Append a node that has these partitions, and all below it.
+    """Append a node that has these partitions, and all nodes below it.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _divide(
 
 
 def _line(wanted: Floats, sent: Floats, share: float) -> float:
-    """Return where the cost below, and that above, are as their shares; 0 if nobody is there."""
+    """Return the line that divides the cost by `share`; 0 if there are no subscriptions."""
     lines = np.unique(wanted)
     if len(lines) < 2:  # noqa: PLR2004 - nothing to divide
         return float(lines[0]) if len(lines) else 0.0

@@ -1,4 +1,4 @@
-"""Kernels of the loose prefix: by which keywords a message can come that concerns a subscription."""
+"""Kernels of the loose prefix: the keywords of which a message must have one to affect a subscription."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def find_prefixes(
     rank: KeywordIds,
     found: Flags,
 ) -> None:
-    """Write of each keyword whether it is in its subscription's loose prefix.
+    """Write for each keyword whether it is in its subscription's loose prefix.
 
     Parameters
     ----------
     offsets, words, squares
-        Keyword lists, and what each keyword weighs, squared: 1 but for tf-idf.
+        Keyword lists, and the squared weight of each keyword: 1 except for tf-idf.
     similarity, weight_m, reach_m
         Of subscriptions.
     rank
@@ -46,10 +46,10 @@ def find_prefixes(
         total = 0.0
         for at in range(start, end):
             total += squares[at]
-        # A message concerns a subscription only if its text is at least so similar.
+        # A message affects a subscription only if the similarity of their texts is at least this.
         least = 1.0 - reach_m[i] / weight_m[i] if weight_m[i] > 0.0 else -1.0
         for at in range(start, end):
-            # What is as rare or rarer is before it; the others may be all that a message shares.
+            # Rarer keywords are before this one; a message may share only this one and those behind it.
             left, count = 0.0, 0
             for other in range(start, end):
                 rarer = rank[words[other]] < rank[words[at]]
@@ -62,5 +62,5 @@ def find_prefixes(
                 most = 2.0 * count / (end - start + count)
             else:
                 most = np.sqrt(left / total)
-            # A keyword is in the prefix if it and all behind it would be similar enough.
+            # A keyword is in the prefix if it and all keywords behind it would be similar enough.
             found[at] = most >= least - _SLACK

@@ -1,6 +1,6 @@
 """Keywords divided among partitions, in the order of frequency (skype.txt section 7.3.3, Algorithm 4).
 
-A part's cost is the number of subscriptions that have one of its keywords times the share of messages
+A part's cost is the number of subscriptions that have one of its keywords times the fraction of messages
 that do (Equation 16): both are sizes of unions, not sums over keywords. A line divides a part where the
 costs of both sides differ least. Deviations from the paper: one is added to each count, so that parts
 without messages or subscriptions divide as well; a number of partitions that is no power of two divides
@@ -34,9 +34,9 @@ class Vocabulary:
     Parameters
     ----------
     high
-        Beginnings of their digests, increasing.
+        The first halves of their digests, increasing.
     rank
-        Of each; 0 is the rarest.
+        The rank of each; 0 is the rarest.
     """
 
     high: Ints
@@ -63,12 +63,12 @@ class Vocabulary:
         return np.where(self.high[places] == high, self.rank[places], UNKNOWN).astype(np.int32)
 
     def encoded(self) -> Any:  # noqa: ANN401
-        """Return what JSON can keep: digests, the rarest first."""
+        """Return the vocabulary in a form for JSON: digests, the rarest first."""
         return self.high[np.argsort(self.rank)].tolist()
 
     @classmethod
     def decoded(cls, kept: Any) -> Self:  # noqa: ANN401
-        """Return what was encoded."""
+        """Return the vocabulary from its encoded form."""
         by_rank = np.array(kept, dtype=np.int64)
         order = np.argsort(by_rank)
         return cls(by_rank[order], order.astype(np.int32))
@@ -76,7 +76,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class WordDivision:
-    """Which partition each keyword of a vocabulary belongs to.
+    """The partition of each keyword of a vocabulary.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ class WordDivision:
 
     @property
     def partitions(self) -> int:
-        """How many there are."""
+        """The number of partitions."""
         return len(self.starts)
 
     def parts(self, ranks: Ranks, high: Ints) -> Ranks:
-        """Return the partition of each keyword, by its rank and the beginning of its digest."""
+        """Return the partition of each keyword, by its rank and the first half of its digest."""
         known = np.searchsorted(np.array(self.starts[1:], dtype=np.int64), ranks, side="right")
         return np.where(ranks == UNKNOWN, high % self.partitions, known).astype(np.int32)
 
@@ -105,13 +105,13 @@ class WordDivision:
         Parameters
         ----------
         partitions
-            How many parts there are to be.
+            The number of parts.
         vocabulary
             Has all keywords of the sample.
         sample
-            What the costs are counted in.
+            The sample in which costs are counted.
         is_used
-            Whether a subscription is placed by each of its keywords; by all of them without.
+            Whether a subscription is placed by each of its keywords; None for all of them.
         """
         every = slice(None) if is_used is None else is_used
         interval = _Interval(
@@ -153,7 +153,7 @@ class _Lists:
         return cls(ranks[order], owners[order], np.zeros(len(block), dtype=np.int64))
 
     def unions(self, low: int, high: int) -> tuple[Ints, Ints]:
-        """Return, for each line in an interval, how many lists have a keyword below, and above."""
+        """Return for each line in an interval the numbers of lists with a keyword below and above."""
         start, stop = np.searchsorted(self.ranks, (low, high)).tolist()
         left, right = (np.zeros(high - low + 1, dtype=np.int64) for _ in range(2))
         mark = self.mark + 1
@@ -172,7 +172,7 @@ class _Interval:
     sent: _Lists
 
     def line(self, share: float) -> int:
-        """Return the rank that divides the interval: its lower side is to have `share` of the cost."""
+        """Return the rank that divides the interval; the lower side is to have `share` of the cost."""
         if self.high - self.low < 2:  # noqa: PLR2004 - nothing to divide
             return self.high
         wanted, sent = (lists.unions(self.low, self.high) for lists in (self.wanted, self.sent))

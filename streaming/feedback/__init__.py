@@ -1,1 +1,1 @@
-"""What owners send to replicas: written behind a batch, read in the next."""
+"""Feedback from owners to replicas: written after a batch, read in the next."""

@@ -1,4 +1,4 @@
-"""The driver's half: feedback written behind a batch, noted for the source, removed when it is read."""
+"""The driver's part: writes feedback after a batch, notifies the source, and removes old feedback."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _KEPT = 2
 
 
 class Exchange:
-    """Where owners leave feedback for replicas.
+    """Stores the feedback of owners for replicas.
 
     Parameters
     ----------
     folder
-        Of the job's checkpoint.
+        A folder in the job's checkpoint.
     keys
-        Of the partitions.
+        The keys of the partitions.
     """
 
     def __init__(self, folder: Stored, keys: Sequence[int]) -> None:
         self._folder, self._keys = folder, keys
-        # Of the driver's own, as long as this is there.
+        # A folder of the driver, which lasts as long as this object.
         self._scratch = TemporaryDirectory(prefix="nearcast-")
         self._path = Path(self._scratch.name) / "feedback.json"
         self._notice = Notice(self._path)
         self._files: dict[int, list[str]] = {}
 
     def resume(self, files: Mapping[int, list[str]]) -> None:
-        """Begin with what the manifests of the last batches name, by batch."""
+        """Start with the files that the manifests of the last batches name, by batch."""
         self._files = dict(sorted(files.items())[-_KEPT:])
         self._notice.write(self._files)
 
@@ -48,7 +48,7 @@ class Exchange:
         return reader.option("notice", str(self._path)).load()
 
     def write(self, rows: DataFrame, own: str) -> list[str]:
-        """Write the feedback of a batch; return its files, which the batch's manifest is to name.
+        """Write the feedback of a batch; return its files, for the batch's manifest.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Exchange:
         return [(folder / name).resolved() for name in folder.names() if name.endswith(".parquet")]
 
     def complete(self, number: int, files: list[str]) -> None:
-        """Tell the source of a batch that is complete, and remove what has been read."""
+        """Notify the source of a batch that is complete, and remove feedback that has been read."""
         self._files[number] = files
         for batch in [batch for batch in self._files if batch <= number - _KEPT]:
             del self._files[batch]

@@ -1,8 +1,8 @@
-"""Which files have the feedback of which batch: what the driver tells the source, in a file beside it.
+"""The files of feedback of each batch: the driver passes them to the source in a local file.
 
-Spark asks a source for its latest offset in a process of its own on the driver's host. A file counts
-once the manifest of its batch names it; the driver writes this notice from manifests, so the source
-looks at no storage but for what a task reads.
+Spark requests the latest offset of a source in a separate process on the driver's host. A file counts
+once the manifest of its batch names it. The driver writes this notice from manifests, so the source reads
+no storage except the files that a task reads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from streaming.own_folder import write_own
 
 NONE = -1
-"""The number of no batch."""
+"""The number that stands for no batch."""
 
 
 class Notice:
@@ -23,18 +23,18 @@ class Notice:
     Parameters
     ----------
     path
-        The notice's, on the driver's own disk.
+        Path of the notice, on the driver's local disk.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def write(self, files: Mapping[int, Sequence[str]]) -> None:
-        """Replace what is noted: URIs of files, by the number of the batch that wrote them."""
+        """Replace the notice: URIs of files, by the number of the batch that wrote them."""
         write_own(self._path, json.dumps({str(batch): list(own) for batch, own in files.items()}))
 
     def read(self) -> dict[int, list[str]]:
-        """Return what is noted."""
+        """Return the files by batch."""
         return {int(batch): own for batch, own in json.loads(self._path.read_text()).items()}
 
     def last(self) -> int:

@@ -1,7 +1,7 @@
 """Feedback as a streaming source of Spark: an offset is the last batch whose feedback was read.
 
-It also reads what was written since a job with `--once` began: each batch has the feedback of the one
-before, and the job ends when nothing is left to read and no batch has written any.
+The source also reads feedback that was written since a job with `--once` started. Each batch reads the
+feedback of the one before, and the job ends when nothing is left to read and no batch has written any.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FeedbackSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name by which Spark knows it."""
+        """Return the name of the source in Spark."""
         return FORMAT
 
     def schema(self) -> StructType:
@@ -47,7 +47,7 @@ class FeedbackSource(DataSource):
 
 @dataclass
 class _Part(InputPartition):
-    """What a task reads."""
+    """The input of a task."""
 
     file: str
 
@@ -58,25 +58,25 @@ class FeedbackReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     Parameters
     ----------
     notice
-        Path of the notice; looked at by the driver only.
+        Path of the notice; only the driver reads it.
     """
 
     def __init__(self, notice: Path) -> None:
         self._notice = notice
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        """Begin before the first batch."""
+        """Start before the first batch."""
         return {_BATCH: NONE}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Do nothing: feedback comes of the job itself, as long as there is anything else to read."""
+        """Do nothing: the job itself writes feedback, as long as there are other rows to read."""
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802, ARG002
         """Return the last batch that has written feedback."""
         return {_BATCH: max(start[_BATCH], Notice(self._notice).last())}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Return what tasks are to read; what was removed meanwhile is missing, which replicas notice."""
+        """Return the inputs of tasks, without files removed meanwhile; replicas detect the gap."""
         files = Notice(self._notice).read()
         batches = [batch for batch in sorted(files) if start[_BATCH] < batch <= end[_BATCH]]
         return [_Part(file) for batch in batches for file in files[batch]]

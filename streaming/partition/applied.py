@@ -1,4 +1,4 @@
-"""What became of a batch at a partition, and what replicas have found for it."""
+"""The outcome of a batch at a partition, and the pairs that replicas have found for it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ Log = TypeVar("Log", Messages, Subscriptions)
 
 
 class Counts(NamedTuple):
-    """What became of a batch."""
+    """The outcome of the rows of a batch."""
 
     published: int = 0
     duplicates: int = 0
     """Messages whose object is known."""
     expired: int = 0
-    """Messages that came after their expiry, or behind the window."""
+    """Messages that arrived after their expiry, or behind the window."""
     retracted: int = 0
-    """Messages that were alive, or came in this batch."""
+    """Retracted messages that were alive, or arrived in this batch."""
     unknown: int = 0
-    """What was to be taken back, and was not there yet."""
+    """Retractions of messages that have not arrived yet."""
     started: int = 0
     ended: int = 0
     evaluated: int = 0
-    """Subscriptions that replicas may have passed over."""
+    """Subscriptions that were evaluated because replicas may have missed them."""
     refilled: int = 0
-    """Results that were built anew from the window: their buffer had too little."""
+    """Results that were recomputed from the window because their buffer had too few objects."""
 
 
 class Applied(NamedTuple):
@@ -37,20 +37,20 @@ class Applied(NamedTuple):
     changes: Changes
     counts: Counts
     messages: Messages | None
-    """What has taken a place in the window, and behind it what was taken back."""
+    """The messages that have taken a place in the window, followed by the retractions."""
     subscriptions: Subscriptions | None
-    """Who has begun and ended."""
+    """The subscriptions that have started and ended."""
 
 
 class Found(NamedTuple):
-    """What replicas have found: pairs of an object and a subscription it may concern."""
+    """The result of replicas: pairs of an object and a subscription that it may affect."""
 
     object_id: Ints
     handle: Ints
 
 
 class Done(NamedTuple, Generic[Log]):
-    """What became of a block, and what is to be logged of it."""
+    """The outcome of a block, and the rows of it to log."""
 
     counts: Counts
     log: Log

@@ -1,4 +1,4 @@
-"""Boolean subscriptions of a block as the matcher takes them."""
+"""Converts the boolean subscriptions of a block to the form that the matcher takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.arrays.blocks import Subscriptions
 
 
 def boolean_specs(block: Subscriptions, rows: Ints, words: KeywordIds, lasts: Lasts) -> BooleanSpecs:
-    """Return what some rows of a block ask for. O(keywords log keywords).
+    """Return the specs of some rows of a block. O(keywords log keywords).
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def boolean_specs(block: Subscriptions, rows: Ints, words: KeywordIds, lasts: La
     words
         Numbers of the block's keywords.
     lasts
-        Their windows.
+        The windows of the subscriptions.
     """
     offsets, places = block.places(rows)
     owners = np.repeat(np.arange(len(rows)), np.diff(offsets))
@@ -55,6 +55,6 @@ def boolean_specs(block: Subscriptions, rows: Ints, words: KeywordIds, lasts: La
 
 
 def _offsets(owners: Ints, count: int) -> Ints:
-    """Return where the stretch of each owner begins, of owners in order."""
+    """Return where the range of each owner starts, for owners in increasing order."""
     found: Ints = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
     return found

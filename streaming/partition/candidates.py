@@ -1,8 +1,9 @@
-"""A subscription index that is told who is concerned: others have looked, with reaches of before.
+"""A subscription index whose matches come from replicas, which use the reaches of the last batch.
 
-Replicas of subscriptions, in other processes, match messages by the reaches that subscriptions had behind
-the last batch. Whose reach is larger now may have been passed over; the index notes them, and the caller
-evaluates them anew. Who has a smaller reach is given too much, which the matcher leaves out.
+Replicas of subscriptions, in other processes, match messages by the reaches that subscriptions had after
+the last batch. They may miss a subscription with a larger reach now; the index records such
+subscriptions, and the caller evaluates them again. A subscription with a smaller reach now receives
+extra candidates; the matcher filters them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _NOTHING = np.empty(0, dtype=np.int64)
 
 
 class Candidates:
-    """What replicas have found for the messages of a batch, and whom they did not know well enough."""
+    """The pairs that replicas have found for a batch, and the subscriptions that have changed since."""
 
     def __init__(self) -> None:
         self._object_ids: Ints = _NOTHING
@@ -29,13 +30,13 @@ class Candidates:
         self._raised: list[Ints] = []
 
     def give(self, object_ids: Ints, handles: Ints) -> None:
-        """Take pairs of a message and a subscription, in any order, maybe more than once."""
+        """Set the pairs of a message and a subscription, in any order; duplicates are allowed."""
         pairs = np.unique(np.stack([object_ids, handles], axis=1), axis=0) if len(object_ids) else None
         self._object_ids = _NOTHING if pairs is None else pairs[:, 0].copy()
         self._handles = _NOTHING if pairs is None else pairs[:, 1].copy()
 
     def of(self, object_ids: Ints) -> tuple[Ints, Ints]:
-        """Return the pairs of some messages: row, and subscription. Ids increase."""
+        """Return the pairs of some messages as (row, subscription); `object_ids` must increase."""
         if not len(object_ids):
             return _NOTHING, _NOTHING
         rows = np.searchsorted(object_ids, self._object_ids)
@@ -43,30 +44,30 @@ class Candidates:
         return rows[is_there], self._handles[is_there]
 
     def note(self, ids: Ints, is_raised: np.typing.NDArray[np.bool_]) -> None:
-        """Note subscriptions whose reach has changed, and which of them reach farther."""
+        """Record subscriptions with a new reach, and the mask of those that reach farther."""
         self._touched.append(ids)
         self._raised.append(ids[is_raised])
 
     def take_raised(self) -> Ints:
-        """Return the subscriptions that reach farther than before, since the last time."""
+        """Return the subscriptions that reach farther than before, since the last call."""
         found = np.unique(np.concatenate([_NOTHING, *self._raised]))
         self._raised.clear()
         return found
 
     def take_touched(self) -> Ints:
-        """Return the subscriptions whose reach has changed, since the last time."""
+        """Return the subscriptions with a new reach, since the last call."""
         found = np.unique(np.concatenate([_NOTHING, *self._touched]))
         self._touched.clear()
         return found
 
 
 class CandidateIndex:
-    """See `SubscriptionIndex`; what matches are candidates, which the matcher verifies.
+    """A `SubscriptionIndex` that returns candidates, which the matcher verifies.
 
     Parameters
     ----------
     candidates
-        Of all such indexes of an engine.
+        The candidates that all such indexes of an engine share.
     """
 
     def __init__(self, candidates: Candidates) -> None:
@@ -80,7 +81,7 @@ class CandidateIndex:
         return len(self._slots)
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:  # noqa: ARG002
-        """Add subscriptions; they are new to replicas."""
+        """Add subscriptions; replicas do not know them yet."""
         count = len(reaches)
         slots = np.arange(self._end, self._end + count, dtype=np.int32)
         self._slots.insert(reaches.ids, slots)
@@ -91,7 +92,7 @@ class CandidateIndex:
         self._candidates.note(reaches.ids, np.ones(count, dtype=np.bool_))
 
     def move(self, reaches: ReachBatch) -> None:
-        """Note new reaches."""
+        """Record new reaches."""
         slots = self._slots.find(reaches.ids)
         before_m, before_id = self._reach_m[slots], self._reach_id[slots]
         is_farther = reaches.reach_m > before_m
@@ -100,7 +101,7 @@ class CandidateIndex:
         self._reach_m[slots], self._reach_id[slots] = reaches.reach_m, reaches.reach_id
 
     def remove(self, ids: Ints) -> None:
-        """Remove subscriptions. Their slots are not used again."""
+        """Remove subscriptions. Their slots are not reused."""
         self._slots.remove(ids)
         self._candidates.note(ids, np.zeros(len(ids), dtype=np.bool_))
 
@@ -112,7 +113,7 @@ class CandidateIndex:
         return Matches.of(np.bincount(rows, minlength=len(objects)).astype(np.int64), handles)
 
     def observe(self, objects: ObjectBatch) -> None:
-        """Do nothing: there is nothing to learn."""
+        """Do nothing: this index does not learn from objects."""
 
     def check(self) -> None:
         """Verify that every subscription has its slot."""
@@ -121,7 +122,7 @@ class CandidateIndex:
             raise InconsistentIndexError("the candidate index has lost count of its subscriptions")
 
     def memory_bytes(self) -> int:
-        """Size of all arrays."""
+        """Return the size of all arrays."""
         return (
             self._reach_m.nbytes
             + self._reach_id.nbytes
@@ -132,10 +133,10 @@ class CandidateIndex:
 
 @dataclass(frozen=True, slots=True)
 class MakeCandidateIndex:
-    """Makes such an index."""
+    """Makes candidate indexes that share their candidates."""
 
     candidates: Candidates
 
     def __call__(self) -> CandidateIndex:
-        """Make one."""
+        """Make an index."""
         return CandidateIndex(self.candidates)

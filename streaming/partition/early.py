@@ -1,9 +1,10 @@
-"""Retractions that were read before their messages, for as long as these may come.
+"""Retractions that were read before their messages, kept for as long as these may still arrive.
 
-A message is not retracted before it is published: none comes that is later than the time when its
-retraction was read. When that time is behind the window, so is the message, and the retraction is
-forgotten. In a window of so many messages at most so many are remembered, and in any case
-`REMEMBERED_MIN`; the oldest go first. In one of so many milliseconds there are those of that time.
+A message is not retracted before it is published: no message arrives whose time is later than the time at
+which its retraction was read. When that time is behind the window, so is the message, and the retraction
+is forgotten. With a count-based window of n messages at most n retractions are remembered, and in any
+case `REMEMBERED_MIN`; the oldest are forgotten first. With a time-based window the retractions of its
+duration are remembered.
 
 Operations: O(remembered) a batch. About 40 bytes each.
 """
@@ -20,12 +21,12 @@ REMEMBERED_MIN = 10_000
 
 
 class EarlyRetractions:
-    """What is taken back and has not been there.
+    """Retractions whose messages have not arrived.
 
     Parameters
     ----------
     size
-        Of the window.
+        The size of the window.
     """
 
     def __init__(self, size: WindowSize) -> None:
@@ -38,17 +39,17 @@ class EarlyRetractions:
         return len(self._object_id)
 
     def are_there(self, object_ids: Ints) -> Bools:
-        """Whether each message was retracted before it came."""
+        """Whether each message was retracted before it arrived."""
         return self._ids.present(object_ids)
 
     def add(self, object_ids: Ints, time_ms: Ints) -> None:
-        """Remember retractions that are not there, each once, and when they were read."""
+        """Remember retractions that are not remembered yet, each once, and when they were read."""
         self._ids.insert(object_ids, np.zeros(len(object_ids), dtype=np.int32))
         self._object_id = np.concatenate([self._object_id, object_ids])
         self._time_ms = np.concatenate([self._time_ms, time_ms])
 
     def forget(self, first_key: tuple[int, int]) -> None:
-        """Forget those that are behind the window, and the oldest if they are too many."""
+        """Forget retractions that are behind the window, and the oldest if there are too many."""
         if not len(self):
             return
         first_ms, first_id = first_key

@@ -1,6 +1,6 @@
-"""How results change in a batch: what the engine says of them, added up.
+"""The changes of results in a batch: sums up the changes that the engine reports.
 
-Operations: O(1) a change, beside sorting them.
+Operations: O(1) a change, plus sorting them.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from streaming.partition.score_kernels import scores_of
 from streaming.partition.window import Bools
 
 _SAME_SCORE = 1e-12
-"""Scores that are no farther from each other are the same, whatever order their sums were taken in."""
+"""Scores that differ by no more than this are equal, in whatever order their terms were added."""
 _NOTHING = np.empty(0, dtype=np.int64)
 
 Emit = Callable[[Rows], None]
-"""Is told of changes, one after the other."""
+"""Called with changes, in their order."""
 
 
 def nobody(_rows: Rows) -> None:
-    """Is told of changes that nobody need know of."""
+    """Ignore changes."""
 
 
 class News:
-    """The changes of a batch.
+    """Collects the changes of a batch.
 
     Parameters
     ----------
     engine
-        Where objects and subscriptions are.
+        The engine with the objects and subscriptions.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -45,16 +45,16 @@ class News:
         self._matcher: StationaryMatcher = engine.matchers[STATIONARY]  # type: ignore[assignment]
         self._rows: list[Rows] = [np.empty(0, dtype=CHANGE_DTYPE)]
         self._scores: list[Floats] = [np.empty(0)]
-        """Of what enters, and of what subscriptions have that end; NaN of what leaves otherwise."""
+        """Scores of entries, and of the objects that ended subscriptions lose; NaN for other drops."""
 
     def emit(self, rows: Rows) -> None:
-        """Take changes, while what enters is there."""
+        """Record changes, while the objects that enter are in the engine."""
         scores = self._scores_of(rows, np.flatnonzero(rows["is_drop"] == 0))
         self._rows.append(rows)
         self._scores.append(np.where(rows["is_drop"] == 1, np.nan, scores))
 
     def emit_ended(self, handles: Ints) -> None:
-        """Take note that subscriptions lose what they have, before they end."""
+        """Record that subscriptions lose their results, before they end."""
         found = [self._engine.held(int(handle)) for handle in handles]
         counts = [len(held) for held, _ in found]
         rows = np.zeros(sum(counts), dtype=CHANGE_DTYPE)
@@ -66,9 +66,9 @@ class News:
         self._scores.append(self._scores_of(rows, np.arange(len(rows))))
 
     def net(self) -> Changes:
-        """Return what is different behind all changes, by object; what came and went is not."""
+        """Return the net changes by object; an object that entered and left again is omitted."""
         rows, scores = np.concatenate(self._rows), np.concatenate(self._scores)
-        # Who subscribes again under its number may be of another kind.
+        # A subscription that replaces another of its number may be of another kind.
         numbers, ids = numbers_of(rows["handle"]), rows["object_id"].copy()
         order = order_of(ids, order_of(numbers, np.arange(len(rows))))
         again = _rescored(numbers, ids, rows["is_drop"] == 1, scores, order)
@@ -80,7 +80,7 @@ class News:
         return Changes(ids[kept], numbers[kept], is_left, np.where(is_left, 0.0, scores[kept]))
 
     def _scores_of(self, rows: Rows, which: Ints) -> Floats:
-        """Return the scores of some rows; 0 of the others, and of what only matches."""
+        """Return the scores of the rows in `which`; 0 for other rows and for boolean subscriptions."""
         scores = np.zeros(len(rows))
         which = which[kinds_of(rows["handle"][which]) == STATIONARY]
         if len(which):
@@ -99,14 +99,14 @@ class News:
 
 
 def _rescored(numbers: Ints, ids: Ints, is_drop: Bools, scores: Floats, order: Ints) -> Ints:
-    """Return changes by which objects stay in results with other scores: their subscription was replaced.
+    """Return changes of objects that stay in a result with another score: the subscription was replaced.
 
     Parameters
     ----------
     numbers, ids, is_drop, scores
-        Of changes; what a subscription lost as it ended has a score, what it lost otherwise NaN.
+        The changes. Drops of a subscription that ended have a score, other drops NaN.
     order
-        All changes, so that those of a pair follow each other as they came.
+        All changes, ordered so that those of a pair follow each other in the order of their arrival.
     """
     ended = np.flatnonzero((is_drop & ~np.isnan(scores))[order])
     if not len(ended):

@@ -1,4 +1,4 @@
-"""How the engine of a partition works, in a form that processes can send each other."""
+"""The options of a partition's engine, in a form that processes can send to each other."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from index.square import Square
 
 @dataclass(frozen=True, slots=True)
 class MakeIndex:
-    """Makes an index of the catalogue. A partition that is written down has it, so it is but a name.
+    """Makes an index of the catalogue. A serialised partition contains it, so it holds only a name.
 
     Parameters
     ----------
     setting
-        Which kind, see `index.catalogue.KINDS`.
+        The kind of index, see `index.catalogue.KINDS`.
     name
-        Which index of the kind.
+        The index of that kind.
     square
-        Where most things are.
+        The square in which most objects and subscriptions are.
     """
 
     setting: str
@@ -36,12 +36,12 @@ class MakeIndex:
     square: Square
 
     def __call__(self) -> Any:  # noqa: ANN401 - as the setting says
-        """Make one."""
+        """Make an index."""
         return KINDS[self.setting].indexes[self.name](self.square)
 
 
 _EVERYTHING = 1 << 30
-"""Results of boolean subscriptions are whole, however large."""
+"""Results of boolean subscriptions are complete, however large."""
 
 
 def engine_options(

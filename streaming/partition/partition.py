@@ -1,15 +1,16 @@
-"""One partition: some of the subscriptions, and the window of messages, over an engine.
+"""One partition: a share of the subscriptions, and the window of messages, over an engine.
 
-It takes a batch at a time and says how results change between batches. What it has learned follows from
-what it was given, so that it can be built anew from the blocks of live messages and subscriptions.
+A partition applies one batch at a time and returns the changes of results between batches. Its state
+follows from its input, so it can be rebuilt from the blocks of live messages and subscriptions.
 
-Within a batch: subscriptions end and begin, then messages come, and what is taken back goes, whether it
-came before or comes later. Time is that of the latest message. What counts of messages follows from all
-of them, however they fall into batches (`window`, `early`).
+Within a batch, subscriptions end and start first. Then messages arrive and retracted messages are
+removed, whether the message arrived before its retraction or arrives later. The time is that of the
+latest message. The set of messages that count follows from all messages, regardless of how they are
+split into batches (`window`, `early`).
 
-Objects have their own ids in the engine: ties go to the smaller one.
+Objects have their own ids in the engine: ties go to the smaller id.
 
-Operations: those of the engine; O(1) a message and a subscription beside.
+Operations: those of the engine, plus O(1) a message and a subscription.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from streaming.partition.news import Emit, News, nobody
 from streaming.partition.window import Arrived, Window, WindowSize
 
 _MESSAGES_MAX = 1_000
-"""Published at once: enough to share the work, few enough that what comes and goes stays in caches."""
+"""Messages published at once: enough to share the work, few enough that their changes stay in caches."""
 _EVALUATED_MAX = 20_000
 """Subscriptions evaluated at once."""
 
@@ -43,16 +44,16 @@ _NOTHING = np.empty(0, dtype=np.int64)
 
 
 class Partition:
-    """Exact results of some subscriptions, batch by batch.
+    """Exact results of a share of the subscriptions, batch by batch.
 
     Parameters
     ----------
     options
-        Of the engine.
+        The options of the engine.
     window
         Which messages count.
     candidates
-        Of the engine's subscription index, if others look whom messages concern; else None.
+        The candidates of the engine's subscription index, if replicas match the messages; else None.
     """
 
     def __init__(
@@ -64,29 +65,29 @@ class Partition:
         self.window = Window(window)
         self.early = EarlyRetractions(window)
         self.now_ms = 0
-        """Time: the engine's clock has its own in a window of so many messages."""
+        """The time of the partition; in a count-based window the engine's clock counts ranks."""
         self.matcher: StationaryMatcher = self.engine.matchers[STATIONARY]  # type: ignore[assignment]
         self.booleans: BooleanMatcher = self.engine.matchers[BOOLEAN]  # type: ignore[assignment]
 
     @property
     def subscription_count(self) -> int:
-        """How many subscriptions there are."""
+        """The number of subscriptions."""
         return len(self.matcher) + len(self.booleans)
 
     def restore(
         self, now_ms: int, next_number: int, messages: list[Messages], subscriptions: list[Subscriptions]
     ) -> None:
-        """Become what a partition was, from what it has logged; before anything else.
+        """Restore the state of a partition from its log; must be called before any other method.
 
         Parameters
         ----------
         now_ms, next_number
-            Its time, and how many messages had taken a place.
+            The time of the partition, and the number of messages that had taken a place.
         messages
-            What has taken a place in batches, and behind it what was taken back. Batches of which
-            nothing is in the window may be absent.
+            The messages that took a place, batch by batch, each batch followed by its retractions.
+            Batches of which no message is in the window may be absent.
         subscriptions
-            What began and ended in batches, in order.
+            The subscriptions that started and ended, batch by batch, in order.
         """
         self.now_ms = now_ms
         if messages:
@@ -120,25 +121,26 @@ class Partition:
         messages: Messages | None,
         found: Found | None = None,
     ) -> Applied:
-        """Take a batch; return how results change, and what became of it.
+        """Apply a batch; return the changes of results and the outcome of the batch.
 
         Parameters
         ----------
         subscriptions, messages
-            What has come.
+            The rows of the batch.
         found
-            With `candidates`: what replicas have found for these messages, which knew subscriptions as
-            they were behind the batch before; None if they did not, and all are evaluated anew.
+            With `candidates`: the pairs that replicas have found for these messages, from the
+            subscriptions as of the batch before. If replicas had another state, None: all subscriptions
+            are then evaluated again.
         """
         news = News(self.engine)
         evaluated, refilled_before = 0, self.matcher.refills
-        # First of all: scores of what stays may be others under the same number.
+        # First of all: a replaced subscription may give other scores to objects that stay in its result.
         started = None if subscriptions is None else self._end(subscriptions, news)
         if self.candidates is None and started is not None:
             self._begin(started.log, np.flatnonzero(started.log.is_end == 0), news.emit)
         published = None if messages is None else self._take(messages, found, news.emit)
         if self.candidates is not None:
-            # Behind the messages: replicas do not know them yet, but the window has the messages.
+            # After the messages: replicas do not know new subscriptions yet; the window has the messages.
             if started is not None:
                 self._begin(started.log, np.flatnonzero(started.log.is_end == 0), news.emit)
             evaluated = self._evaluate_passed_over(self.candidates, news.emit, everybody=found is None)
@@ -155,7 +157,7 @@ class Partition:
     # -- subscriptions ---------------------------------------------------------------------------
 
     def _end(self, block: Subscriptions, news: News) -> Done[Subscriptions]:
-        """Let subscriptions end, also those that others are to replace; return which end and begin."""
+        """End subscriptions, including those that are replaced; return the rows that end and start."""
         last = _last_of_each(block.subscription_id, block.time_ms)
         known = np.zeros(len(last), dtype=np.bool_)
         for kind, matcher in ((STATIONARY, self.matcher), (BOOLEAN, self.booleans)):
@@ -186,7 +188,7 @@ class Partition:
             emit(self.engine.evaluate(Positions(handles, block.x_m[part], block.y_m[part])))
 
     def _evaluate_passed_over(self, candidates: Candidates, emit: Emit, *, everybody: bool) -> int:
-        """Evaluate anew who may have been passed over, with what has just come; return how many."""
+        """Evaluate subscriptions that replicas may have missed, with the new messages; count them."""
         rows = self.matcher.subscriptions.rows
         handles = candidates.take_raised()
         if everybody:
@@ -201,7 +203,7 @@ class Partition:
     # -- messages --------------------------------------------------------------------------------
 
     def _take(self, given: Messages, found: Found | None, emit: Emit) -> Done[Messages]:
-        """Let time go on, what is taken back go, and messages come."""
+        """Advance the time, remove retracted messages, and add new messages."""
         expiry_ms = self.window.size.expiry_ms(given.time_ms, given.expiry_ms.copy())
         marks, time_ms = given.is_retraction.copy(), given.time_ms.copy()
         block = replace(given, time_ms=time_ms, expiry_ms=expiry_ms, is_retraction=marks)
@@ -235,13 +237,13 @@ class Partition:
             retracted=len(alive) + undone,
             unknown=int(np.count_nonzero(is_early)),
         )
-        block.expiry_ms[new[~is_kept]] = 0  # in the log: what is restored has ended
+        block.expiry_ms[new[~is_kept]] = 0  # in the log: after a restore these messages have ended
         early = self._remember(block, retractions[is_early])
         gone = retractions[np.isin(retracted, alive)]
         return Done(counts, block.part(np.concatenate([new[arrived.is_inside], gone, early])))
 
     def _remember(self, block: Messages, retractions: Ints) -> Ints:
-        """Remember retractions whose messages may come, as of now; return those to be logged."""
+        """Remember retractions whose messages may arrive, as of now; return those to be logged."""
         new_rows = retractions[~self.early.are_there(block.object_id[retractions])]
         block.time_ms[new_rows] = self.now_ms
         self.early.add(block.object_id[new_rows], block.time_ms[new_rows])
@@ -251,15 +253,15 @@ class Partition:
         return new_rows
 
     def _arrive(self, block: Messages, rows: Ints) -> Arrived:
-        """Let messages that are new take their places, in the order of (time, id)."""
+        """Give new messages their places in the window, in the order of (time, id)."""
         columns = (block.object_id[rows], block.time_ms[rows], block.expiry_ms[rows])
         return self.window.arrive(*columns, self.now_ms)
 
     def _publish(self, block: Messages, rows: Ints, arrived: Arrived, emit: Emit) -> None:
-        """Publish messages that are alive; what is behind the window goes meanwhile.
+        """Publish messages that are alive; messages that fall behind the window leave in between.
 
-        In a window of so many messages as many go as come, portion by portion, so that buffers are not
-        built anew for want of what comes next.
+        In a count-based window as many leave as arrive, chunk by chunk, so that buffers are not
+        recomputed before the messages that would refill them have arrived.
         """
         words = self._words(block)
         chunks = list(_chunks(np.arange(len(rows)), _MESSAGES_MAX))
@@ -278,12 +280,12 @@ class Partition:
             self._remove(arrived.left_ids, emit)
 
     def _leave(self, rank: int, emit: Emit) -> None:
-        """Let the engine's clock go on, in a window of so many messages."""
+        """Advance the engine's clock to a rank, in a count-based window."""
         if rank > self.engine.now_ms:
             self.engine.advance(rank, on_changes=emit, notify=True)
 
     def _remove(self, object_ids: Ints, emit: Emit) -> Ints:
-        """Remove what is alive of some messages; return it."""
+        """Remove those of some messages that are alive; return them."""
         alive = object_ids[self.engine.objects.table.ids.present(object_ids)]
         if len(alive):
             emit(self.engine.remove(alive))
@@ -298,13 +300,13 @@ class Partition:
 
 
 def _chunks(rows: Ints, count_max: int) -> Iterator[Ints]:
-    """Yield rows in portions."""
+    """Yield rows in chunks of at most `count_max`."""
     for start in range(0, len(rows), count_max):
         yield rows[start : start + count_max]
 
 
 def _last_of_each(ids: Ints, time_ms: Ints) -> Ints:
-    """Return the last row of each id, by time, then as they come; in the order of ids."""
+    """Return the last row of each id, by time, then by position; in the order of ids."""
     order = np.lexsort((time_ms, ids))
     is_last = np.ones(len(order), dtype=np.bool_)
     is_last[:-1] = ids[order][1:] != ids[order][:-1]

@@ -1,11 +1,13 @@
-"""What an owner sends of its subscriptions to their replicas: where they are needed, how far they reach.
+"""The feedback of an owner to replicas: where its subscriptions need replicas, and their reaches.
 
 A subscription needs a replica on each partition that has a keyword of its loose prefix (skype.txt section
-7.3.4): a message without any of these is not similar enough wherever it lies. A reach that grows needs
-more of them. Replicas that are not needed any more stay: what they cost is less than to move them.
+7.3.4): a message without any of these is not similar enough wherever it lies. When a reach grows, the
+subscription needs more replicas. Replicas that are no longer needed stay: they cost less than moving
+them.
 
-A partition of replicas is sent only what concerns its own. What it has received of an owner has a
-version; where that is not the one that the owner has sent last, the owner sends all that concerns it.
+A partition of replicas receives only the subscriptions that it has replicas of. The feedback that it has
+received from an owner has a version. If this is not the version that the owner has sent last, the owner
+sends all subscriptions that concern the partition.
 
 Operations: O(keywords^2) a subscription whose reach has changed.
 """
@@ -29,19 +31,19 @@ from streaming.partition.replicas import UNKNOWN, Feedback, OwnerVersion, Placem
 
 
 class Placer:
-    """Decides where replicas are, and what replicas are sent of a change.
+    """Decides where replicas are, and which changes each partition of replicas receives.
 
     Parameters
     ----------
     mechanism
-        Which partitions have which keyword.
+        Maps keywords to partitions.
     """
 
     def __init__(self, mechanism: Replicated) -> None:
         self.token = secrets.randbits(62)
-        """Whose reaches are sent: an owner that was built again has others."""
+        """Identifies the owner whose reaches are sent: an owner that was rebuilt has other reaches."""
         self.replica_count = 0
-        """Of all subscriptions."""
+        """The number of replicas of all subscriptions."""
         self._mechanism = mechanism
         self._parts = mechanism.look_up(np.empty(0, dtype=np.int64))[0]
         self._rank: KeywordIds = np.empty(0, dtype=np.int32)
@@ -49,12 +51,12 @@ class Placer:
         """By handle: a slot of the masks."""
         self._masks: Ints = np.zeros(16, dtype=np.int64)
         self._free: Ints = np.empty(0, dtype=np.int64)
-        """Slots that nobody has."""
+        """Free slots."""
         self._sent = [UNKNOWN] * mechanism.partitions
         """By partition of replicas: the version that was sent to it last."""
 
     def require(self, partition: int, last_seen: OwnerVersion) -> bool:
-        """Return whether the replicas of a partition know all that was sent; else it is sent again."""
+        """Return whether a partition of replicas has all feedback; if not, it is sent again."""
         is_known = last_seen == OwnerVersion(self.token, self._sent[partition])
         if not is_known:
             self._sent[partition] = UNKNOWN
@@ -69,22 +71,22 @@ class Placer:
         changed: Ints,
         started: Ints,
     ) -> Iterator[tuple[int, Feedback]]:
-        """Yield what partitions of replicas are to be sent, with their numbers; nothing without news.
+        """Yield the number of each partition of replicas and its feedback, if there are changes.
 
-        A partition that is not known to have all that was sent before is sent all of its subscriptions.
+        A partition that is not known to have all earlier feedback receives all of its subscriptions.
 
         Parameters
         ----------
         owner, version
-            Whose change it is, and its number.
+            The owner of the change, and the number of the change.
         matcher
-            Where subscriptions are.
+            The matcher with the subscriptions.
         numbers
-            Of keywords.
+            The numbers of keywords.
         changed
             Subscriptions whose reach has changed, or that have started or ended; each once.
         started
-            Those of them that have started, maybe in place of another of their number.
+            Those of them that have started, possibly in place of another of their number.
         """
         table = matcher.subscriptions
         is_there = table.ids.present(changed)
@@ -113,7 +115,7 @@ class Placer:
     def _place(
         self, matcher: StationaryMatcher, numbers: Numbers, handles: Ints, started: Ints
     ) -> tuple[Placements, Ints]:
-        """Decide where some subscriptions have replicas; return that, and where they had some before."""
+        """Decide where some subscriptions have replicas; return placements and former masks."""
         table = matcher.subscriptions
         slots = table.slots(handles)
         rows = table.rows[slots]
@@ -201,7 +203,7 @@ class Placer:
 
 
 def _ended(handles: Ints) -> Placements:
-    """Return what is said of subscriptions that are gone."""
+    """Return the placements that report ended subscriptions."""
     metres, whole = np.zeros(len(handles)), np.zeros(len(handles), dtype=np.int64)
     small = whole.astype(np.int8)
     return Placements(

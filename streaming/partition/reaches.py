@@ -1,7 +1,8 @@
-"""How far the subscriptions of a sample reach, over its messages.
+"""The reaches of the subscriptions of a sample, over its messages.
 
-A sample has some of the messages that a window has room for. The k-th best of a window is about as good
-as the best but k * share of a sample with that share of it, so that is what is asked for.
+A sample has a fraction, `share`, of the messages that a window can hold. The k-th best message of a
+window is about as good as number k * share of a sample with that fraction of it, so that is the k that is
+used.
 
 Operations: an evaluation for each subscription.
 """
@@ -20,16 +21,16 @@ from streaming.partition.window import WindowSize
 
 
 def with_reaches(sample: Sample, options: EngineOptions, share: float) -> Sample:
-    """Return a sample that says how far its subscriptions reach.
+    """Return the sample with the reaches of its subscriptions.
 
     Parameters
     ----------
     sample
         Its subscriptions are top-k ones.
     options
-        Of the engine.
+        The options of the engine.
     share
-        How much of the window its messages are, above 0 and at most 1.
+        The fraction of the window that its messages are, above 0 and at most 1.
     """
     subscriptions, messages = sample.subscriptions, sample.messages
     if not len(subscriptions) or not len(messages):

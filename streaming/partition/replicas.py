@@ -1,8 +1,8 @@
-"""Replicas: copies of subscriptions that share a part of the keywords, to find whom messages may concern.
+"""Replicas: copies of subscriptions for some keywords, which find those that a message may affect.
 
-A replica has no results and no window: it knows where subscriptions are and how far they reach, as their
-owners have last sent it (`Feedback`), and matches messages by that. Where it does not know what an owner
-has sent last, the owner evaluates all of its subscriptions.
+A replica has no results and no window. It knows the positions and reaches of subscriptions, as their
+owners have last sent them (`Feedback`), and matches messages by these. If it does not have the last
+feedback of an owner, the owner evaluates all of its subscriptions.
 
 Operations: those of the subscription index.
 """
@@ -35,7 +35,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True)
 class Placements(Block):
-    """Where subscriptions are, how far they reach, and which partitions have replicas of them."""
+    """The positions and reaches of subscriptions, and the partitions that have replicas of them."""
 
     handle: Ints
     x_m: Floats
@@ -45,18 +45,18 @@ class Placements(Block):
     reach_m: Floats
     reach_id: Ints
     mask: Ints
-    """A bit for each partition that has a replica; 0 of one that has ended."""
+    """A bit for each partition that has a replica; 0 for a subscription that has ended."""
     is_new: Bytes
-    """Whether it has started, maybe in place of another of its number."""
+    """Whether it has started, possibly in place of another of its number."""
 
 
 class OwnerVersion(NamedTuple):
-    """What is known of an owner."""
+    """The last known version of an owner."""
 
     token: int
-    """Which owner it is: one that was built again has another, and reaches of its own."""
+    """Identifies the owner: an owner that was rebuilt has another token, and other reaches."""
     version: int
-    """The number of the batch behind which it sent something last."""
+    """The number of the batch after which the owner last sent feedback."""
 
 
 NOBODY = OwnerVersion(0, UNKNOWN)
@@ -64,23 +64,23 @@ NOBODY = OwnerVersion(0, UNKNOWN)
 
 
 class Feedback(NamedTuple):
-    """What an owner sends a partition of replicas behind a batch."""
+    """The feedback that an owner sends a partition of replicas after a batch."""
 
     owner: int
     source: OwnerVersion
     placements: Placements
     is_whole: bool
-    """Whether that is all that concerns the partition, in place of what it was sent before."""
+    """Whether the placements replace all that the owner sent the partition before."""
 
     def pack(self) -> bytes:
-        """Write it."""
+        """Return the feedback as bytes."""
         about: Ints = np.array([self.owner, *self.source, self.is_whole], dtype=np.int64)
         block = self.placements
         return pack({"about": about, **{one.name: getattr(block, one.name) for one in fields(block)}})
 
     @classmethod
     def unpack(cls, data: bytes) -> Feedback:
-        """Read it; its arrays share the memory of the bytes."""
+        """Read feedback; its arrays share the memory of the bytes."""
         columns = unpack(data)
         owner, token, version, is_whole = columns.pop("about").tolist()
         return cls(owner, OwnerVersion(token, version), Placements(**columns), bool(is_whole))
@@ -92,15 +92,15 @@ class Replicas:
     Parameters
     ----------
     number
-        Of the partition.
+        The number of the partition.
     make_index
-        What makes a subscription index.
+        Makes a subscription index.
     """
 
     def __init__(self, number: int, make_index: Callable[[], SubscriptionIndex]) -> None:
         self.number = number
         self.versions: dict[int, OwnerVersion] = {}
-        """By owner: what it has sent last."""
+        """By owner: the version of its last feedback."""
         self._indexes = SubscriptionIndexes(make_index, make_index)
         self._numbers = Numbers()
         self._weights = Weights()
@@ -110,14 +110,14 @@ class Replicas:
         return len(self._ids)
 
     def apply(self, feedback: Feedback, owners: int) -> None:
-        """Take what one of the owners has sent."""
+        """Apply the feedback of one of the owners."""
         if feedback.is_whole:
             self._forget(feedback.owner, owners)
         self._apply(feedback.placements)
         self.versions[feedback.owner] = feedback.source
 
     def _apply(self, block: Placements) -> None:
-        """Take placements, each subscription once."""
+        """Apply placements, each subscription once."""
         is_here = (block.mask >> self.number) & 1 == 1
         is_known = self._ids.present(block.handle)
         goes = is_known & (~is_here | (block.is_new == 1))
@@ -135,17 +135,17 @@ class Replicas:
             self._indexes.insert(_reaches(block, added), self._interests(block, added), numbers)
 
     def _forget(self, owner: int, owners: int) -> None:
-        """Forget the subscriptions of an owner, which is known by their numbers."""
+        """Forget the subscriptions of an owner; their numbers modulo `owners` identify it."""
         handles = self._ids.keys[self._ids.keys != NO_KEY]
         mine = handles[(handles - handle_of(STATIONARY, 0)) % owners == owner]
         if len(mine):
             self._indexes.remove(mine, self._ids.remove(mine).astype(np.int8))
 
     def match(self, block: Messages) -> Matches:
-        """Return whom each message may concern."""
+        """Return the subscriptions that each message may affect."""
         keywords = self._lists(block, np.arange(len(block)))
         norms = np.stack([self._weights.norms(keywords, slot) for slot in range(2)], axis=1)
-        # Ties go to the smaller number, and are the owner's to decide: here each message wins them.
+        # Ties go to the smaller number, and the owner decides them: here each message wins its ties.
         ids = np.arange(len(block), dtype=np.int64) - len(block)
         objects = ObjectBatch(ids, block.x_m, block.y_m, keywords)
         return self._indexes.match(objects, norms)

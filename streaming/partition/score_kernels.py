@@ -15,7 +15,7 @@ from safe_region.jit import kernel
 Rows = npt.NDArray[Any]
 
 _AHEAD = 8
-"""What so many turns later is needed of memory is asked for before."""
+"""The kernel prefetches the memory for the turn that is this many turns ahead."""
 
 
 @kernel
@@ -29,22 +29,22 @@ def scores_of(
     maxdist_m: float,
     scores: Floats,
 ) -> None:
-    """Write the scores of pairs: smaller is better, 1 is the worst there can be.
+    """Write the scores of pairs: smaller is better, 1 is the worst possible score.
 
     Parameters
     ----------
     objects, subscriptions
-        Their tables.
+        The tables.
     items, owners
-        The slots of each pair there.
+        The slots of each pair in the tables.
     r_m
-        Metres that a text distance is worth, of all rows.
+        The text distance in metres, of all rows.
     rows
-        Of each pair.
+        The row of each pair.
     maxdist_m
         The longest distance.
     scores
-        Of all rows; gets those of the pairs.
+        Scores of all rows; the scores of the pairs are written.
     """
     count = rows.shape[0]
     for pair in range(count):

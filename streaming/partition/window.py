@@ -1,17 +1,17 @@
-"""The window of messages: the last ones in the order of (time, id), whatever has become of them.
+"""The window of messages: the last ones in the order of (time, id), including expired and retracted ones.
 
-What takes a place in it follows from the rows alone, not from the order in which they come: a message
-that is late takes its place among the others, if it is not behind the window. Each publication counts,
-also one whose lifetime is over or that was retracted. A message that is in the window is known, so what a
-source delivers again is recognised; what is behind it never comes back.
+The messages in the window follow from the rows alone, not from the order of their arrival: a late message
+takes its place among the others, unless it is behind the window. Each publication counts, even if its
+lifetime is over or it was retracted. A message that is in the window is known, so duplicate deliveries
+are recognised; a message behind the window never returns.
 
-The engine removes messages of a window of so many milliseconds by their expiry. In one of so many
-messages its clock goes by ranks: messages leave in the order of these, so the rank of a message is its
-expiry there. A late message has the rank of the next one; where the window begins between two of one
+In a time-based window the engine removes messages by their expiry. In a count-based window the engine's
+clock counts ranks: messages leave in the order of their ranks, so the rank of a message is its expiry
+there. A late message has the rank of the next one; if the window starts between two messages of one
 rank, the first of them is removed by its id.
 
-Operations: O(1) a message expected; one that is late O(messages that are later). About 40 bytes a message
-of the window, 60 in a window of so many.
+Operations: O(1) a message expected; a late message O(messages that are later). About 40 bytes a message
+of the window, 60 in a count-based window.
 """
 
 from __future__ import annotations
@@ -36,44 +36,44 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class WindowSize:
-    """Which messages count: the last so many, or those of the last milliseconds; the other is 0."""
+    """The size of the window: the number of messages, or a duration in milliseconds; the other is 0."""
 
     count: int = 0
     duration_ms: int = 0
 
     def expiry_ms(self, time_ms: Ints, expiry_ms: Ints) -> Ints:
-        """Return when messages end, their lifetime or the window."""
+        """Return when messages end: the earlier of the ends of their lifetime and of the window."""
         return np.minimum(expiry_ms, time_ms + self.duration_ms) if self.duration_ms else expiry_ms
 
 
 class Arrived(NamedTuple):
-    """What became of messages that have come, in the order of (time, id)."""
+    """The outcome of messages that have arrived, in the order of (time, id)."""
 
     is_inside: Bools
-    """Whether each is in the window."""
+    """Whether each message is in the window."""
     ends: Ints
-    """Of each: when it ends by the engine's clock."""
+    """When each message ends by the engine's clock."""
     left_ids: Ints
-    """Messages of before that are behind the window now, in a window of so many messages."""
+    """Earlier messages that are now behind the window, in a count-based window."""
     left_ranks: Ints
     """Their ranks, increasing."""
     clock: int
-    """Up to where the engine's clock may go: whatever ends by it is behind the window."""
+    """The time to which the engine's clock may advance: all that ends by then is behind the window."""
 
 
 class Window:
-    """Which messages are in the window.
+    """The messages that are in the window.
 
     Parameters
     ----------
     size
-        How far back it reaches.
+        The size of the window.
     """
 
     def __init__(self, size: WindowSize) -> None:
         self.size = size
         self.next_number = 0
-        """How many messages have taken a place so far."""
+        """The number of messages that have taken a place so far."""
         self._ids = IdMap()
         self._begin = self._end = 0
         self._time_ms: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
@@ -82,9 +82,9 @@ class Window:
         room = _ROOM_MIN if size.count else 0
         self._rank: Ints = np.zeros(room, dtype=np.int64)
         self._expiry_ms: Ints = np.zeros(room, dtype=np.int64)
-        """Of a window of so many messages; for ever of what has ended."""
+        """Of a count-based window; `FOR_EVER_MS` for messages that have ended."""
         self._next_expiry_ms = FOR_EVER_MS
-        """Nothing ends earlier."""
+        """No message ends earlier."""
 
     def __len__(self) -> int:
         return self._end - self._begin
@@ -102,14 +102,14 @@ class Window:
         return self._ids.present(object_ids)
 
     def are_new(self, object_ids: Ints) -> Bools:
-        """Whether each message is not in the window, and was not before it here."""
+        """Whether each message is not in the window, and does not occur earlier in `object_ids`."""
         _, first = np.unique(object_ids, return_index=True)
         is_first = np.zeros(len(object_ids), dtype=np.bool_)
         is_first[first] = True
         return is_first & ~self.are_known(object_ids)
 
     def due(self, now_ms: int) -> Ints:
-        """Return messages whose lifetimes end by a time, each once, in a window of so many messages.
+        """Return messages whose lifetimes end by a time, each once, in a count-based window.
 
         O(messages of the window) if there are any.
         """
@@ -123,7 +123,7 @@ class Window:
         return found
 
     def arrive(self, object_ids: Ints, time_ms: Ints, expiry_ms: Ints, now_ms: int) -> Arrived:
-        """Let messages take their places, and those of before leave.
+        """Add new messages to the window, and remove messages that are now behind it.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Window:
         return self._begin + int(np.searchsorted(times, now_ms - self.size.duration_ms, "right"))
 
     def _merge(self, object_ids: Ints, time_ms: Ints, expiry_ms: Ints, now_ms: int) -> Bools:
-        """Put messages among the others; return which ones of all are new."""
+        """Merge messages into the others; return the mask of new messages."""
         self._reserve(len(object_ids))
         begin, end, stop = self._begin, self._end, self._end + len(object_ids)
         is_new = np.zeros(stop - begin, dtype=np.bool_)
@@ -179,7 +179,7 @@ class Window:
         return is_new
 
     def _ranked(self, ranks: Ints) -> Ints:
-        """Return ranks with those of new messages: what follows all others has one of its own."""
+        """Return ranks with those of new messages: a message that follows all others has its own rank."""
         last = np.flatnonzero(ranks != _LATER)
         after = int(last[-1]) + 1 if len(last) else 0
         count = len(ranks) - after
@@ -189,7 +189,7 @@ class Window:
         return found
 
     def _reserve(self, count: int) -> None:
-        """Have room for more messages: where messages of before were, if they were many."""
+        """Reserve capacity for more messages; reuse that of messages that left, if there are many."""
         names = ["_time_ms", "_object_id", *(["_rank", "_expiry_ms"] if self.size.count else [])]
         if self._end + count > len(self._time_ms) and self._begin > len(self):
             for name in names:
@@ -200,12 +200,12 @@ class Window:
             setattr(self, name, longer(getattr(self, name), self._end + count))
 
     def check(self) -> None:
-        """Verify that what is in the window is known, in order, and ends in this order.
+        """Verify that the messages in the window are known and in order, and end in this order.
 
         Raises
         ------
         InconsistentIndexError
-            Naming what does not hold.
+            If an invariant does not hold; the message names it.
         """
         own = slice(self._begin, self._end)
         times, ids = self._time_ms[own], self._object_id[own]

@@ -1,1 +1,1 @@
-"""What the job has written: batches, present results, their audit."""
+"""The output of the job: batches, present results, and their audit."""

@@ -1,8 +1,8 @@
-"""The audit: what results must be after a batch, from the definition, and what the job says they are.
+"""The audit: compares the job's results after a batch with the results that follow from the definition.
 
-The definition is `safe_region.oracle`; which rows a batch had, its manifest says. It
-shares no code with the partitions but the schemas of the feeds. What counts of messages follows from all
-of them together: it does not repeat the batches.
+The definition is `safe_region.oracle`; the manifest of a batch names its rows. The audit shares no code
+with the partitions except the schemas of the feeds. The set of messages that count follows from all
+messages together, so the audit does not repeat the batches.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ Feed = Mapping[str, Any]
 
 
 class Definition:
-    """What results are, from the definition, over all rows so far.
+    """The results that follow from the definition, over all rows so far.
 
-    The window has the last messages published, in the order of (time, id), whatever has become of them.
-    In it counts what was not retracted, before or after, and whose lifetime is not over by the latest
-    time.
+    The window has the last messages published, in the order of (time, id), including expired and
+    retracted ones. A message in the window counts if it was not retracted, before or after its arrival,
+    and its lifetime is not over by the latest time.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Definition:
     window
         Which messages count.
     weigh
-        What keywords weigh.
+        Returns the weight of a keyword.
     """
 
     def __init__(self, frame: Frame, window: WindowSize, weigh: Callable[[str], float]) -> None:
@@ -71,7 +71,7 @@ class Definition:
         self.now_ms = 0
 
     def apply(self, subscriptions: Iterable[Feed], messages: Iterable[Feed]) -> None:
-        """Take more rows. Of subscriptions those of a later batch count; of messages no order does."""
+        """Add rows; later batches of subscriptions replace earlier ones, messages have no order."""
         for row in sorted(subscriptions, key=lambda row: row["time_ms"]):
             self.subscriptions.pop(row["subscription_id"], None)
             if row["action"] == SUBSCRIBE:
@@ -92,7 +92,7 @@ class Definition:
         return OracleObject(row["object_id"], x_m, y_m, words, row["time_ms"], row["time_ms"] + ttl_ms)
 
     def results(self, subscription_ids: Iterable[int]) -> dict[int, dict[int, float]]:
-        """Return what is in the results of some subscriptions, with scores; nothing of those not there.
+        """Return the results of some subscriptions, with scores; empty for those that do not exist.
 
         O(messages log messages), and O(objects that share a keyword) each.
         """
@@ -108,7 +108,7 @@ class Definition:
         return found
 
     def _in_window(self) -> list[OracleObject]:
-        """Return the last that were published."""
+        """Return the last messages that were published."""
         count, duration_ms = self._window.count, self._window.duration_ms
         if count:
             return heapq.nlargest(
@@ -128,7 +128,7 @@ class Definition:
         return {one.object_id: score_of(one.length_m, row["alpha"], longest_m) for one in best}
 
     def _matches(self, row: Feed, alive: Mapping[str, list[OracleObject]]) -> dict[int, float]:
-        """Return what a boolean subscription matches, with the score 0."""
+        """Return the matches of a boolean subscription, with the score 0."""
         clauses = [OracleClause(one.required, one.excluded) for one in clauses_of(row["expression"])]
         if row["bounds"] is None:
             x_m, y_m = self._frame.project(row["lon"], row["lat"])
@@ -148,25 +148,25 @@ class Definition:
 
 
 class Audit(NamedTuple):
-    """What an audit has found."""
+    """The findings of an audit."""
 
     lists: int
     mismatches: list[str]
 
 
 def audit(checkpoint: Where, out: Where, spark: SparkSession, sample: int, seed: int = 1) -> Audit:
-    """Compare some of the present results with the definition.
+    """Compare a sample of the present results with the definition.
 
     Parameters
     ----------
     checkpoint, out
-        The job's.
+        The folders of the job.
     spark
         The session.
     sample
-        How many subscriptions, at most.
+        The number of subscriptions, at most.
     seed
-        Which ones.
+        The seed of the sample.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def audit(checkpoint: Where, out: Where, spark: SparkSession, sample: int, seed:
 
 
 def _are_same(held: Mapping[int, float], expected: Mapping[int, float]) -> bool:
-    """Whether results have the same objects, with the same scores but for rounding."""
+    """Whether results have the same objects, with the same scores except for rounding."""
     return held.keys() == expected.keys() and all(
         math.isclose(score, expected[one], rel_tol=0.0, abs_tol=_SCORE_ERROR_MAX)
         for one, score in held.items()
@@ -215,14 +215,14 @@ def _shown(scores: Mapping[int, float]) -> str:
 
 
 def _subscription_ids(where: Sequence[str]) -> list[int]:
-    """Return all that are or were, in order."""
+    """Return the ids of all present and former subscriptions, in order."""
     columns = [_table(one, "subscriptions", ["subscription_id"])["subscription_id"] for one in where]
     distinct = pc.unique(pa.chunked_array([chunk for one in columns for chunk in one.chunks], pa.int64()))
     return sorted(one for one in distinct.to_pylist() if one is not None)
 
 
 def _rows(where: Iterable[str], feed: str, subscription_ids: set[int]) -> Iterator[Feed]:
-    """Yield rows of a feed; of subscriptions, only some."""
+    """Yield rows of a feed; of subscriptions, only those in `subscription_ids`."""
     wanted = pa.array(sorted(subscription_ids), pa.int64())
     for one in where:
         table = _table(one, feed)
@@ -232,7 +232,7 @@ def _rows(where: Iterable[str], feed: str, subscription_ids: set[int]) -> Iterat
 
 
 def _refused(out: Stored, batch: Mapping[str, Any], spark: SparkSession) -> set[str]:
-    """Return the rows of a batch that were wrong."""
+    """Return the invalid rows of a batch."""
     if not batch.get("refused", 0):
         return set()
     own = folder_of(batch["batch"], batch["driver"])
@@ -241,7 +241,7 @@ def _refused(out: Stored, batch: Mapping[str, Any], spark: SparkSession) -> set[
 
 
 def _readable(where: str, spark: SparkSession) -> str:
-    """Return where a file lies, for whoever reads it without Spark; a stretch of a stream as it is."""
+    """Return the location of a file for readers without Spark; a range of a stream is unchanged."""
     return where if is_redis(where) else Stored(spark, where).resolved()
 
 
@@ -251,7 +251,7 @@ def read_feed(path: Path, feed: str) -> list[dict[str, Any]]:
 
 
 def _table(where: str, feed: str, columns: list[str] | None = None) -> pa.Table:
-    """Return what lies in a file, or in a stretch of a stream."""
+    """Return the contents of a file, or of a range of a stream."""
     schema = FEEDS[feed]
     if is_redis(where):
         found = _of_redis(Span.parse(where), feed)
@@ -275,7 +275,7 @@ def _of_redis(span: Span, feed: str) -> pa.Table:
 
 
 def _json(line: str) -> Iterator[dict[str, Any]]:
-    """Yield the row of a line, if it is one; payloads are in base64."""
+    """Yield the row of a line, if it is valid JSON; payloads are in base64."""
     try:
         row = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The present results, as a table: from the last snapshot, and the changes of the batches since."""
+"""The present results as a table, computed from the last snapshot and the changes of later batches."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _READ_DDL = "object_id long, entered array<long>, scores array<double>, left arr
 def lists(
     out: Where, spark: SparkSession, batch: int | None = None, only: Sequence[int] | None = None
 ) -> DataFrame:
-    """Return subscription_id, object_id and score of everything in a result.
+    """Return subscription_id, object_id and score of every object in a result.
 
     O(results, and changes since the last snapshot).
 
     Parameters
     ----------
     out
-        Where the job writes.
+        The folder of the results.
     spark
         The session.
     batch
-        As it was behind this batch; None for the last one.
+        Return the results after this batch; None for the last one.
     only
-        Of these subscriptions; None for all.
+        Return results of these subscriptions; None for all.
 
     Raises
     ------
     ResultError
-        If no batch is complete, or the changes up to this one were removed.
+        If no batch is complete, or the changes up to this batch were removed.
     """
     folder = Stored(spark, out)
     number = batches(folder)[-1] if batch is None else batch
@@ -70,28 +70,28 @@ def lists(
     rows = before.unionByName(entered).unionByName(left)
     if only is not None:
         rows = rows.where(F.col("subscription_id").isin(list(only)))
-    # Whose subscription was replaced may leave on one partition what it has on another.
+    # A subscription that was replaced may lose an object on one partition and have it on another.
     order = F.struct("batch", F.col("score").isNotNull().alias("is_entered"))
     last = rows.groupBy("subscription_id", "object_id").agg(F.max_by("score", order).alias("score"))
     return last.where(F.col("score").isNotNull()).select("subscription_id", "object_id", "score")
 
 
 def compact(out: Where, spark: SparkSession, *, removes: bool) -> tuple[int, int, int]:
-    """Write the present results as a snapshot, from which `lists` begins afterwards.
+    """Write the present results as a snapshot, which `lists` then starts from.
 
     Parameters
     ----------
     out
-        Where the job writes; it may be running.
+        The folder of the results; the job may be running.
     spark
         The session.
     removes
-        Whether the changes of before are removed, and older snapshots: whoever follows changes must be
-        behind the batch.
+        Whether earlier changes and snapshots are removed: consumers of changes must have read past the
+        batch.
 
     Returns
     -------
-    The batch, how many rows there are, and of how many batches changes were removed.
+    The batch, the number of rows, and the number of batches whose changes were removed.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Manifests: a batch is complete when its manifest is there, which says what it has read and written.
+"""Manifests: a batch is complete when its manifest exists, which lists its inputs and outputs.
 
-batches/00000012.json   counts, what was read of the feeds, who has written it, when it was complete
+batches/00000012.json   counts, sources of rows, the driver that wrote it, the time of completion
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ def batch_name(number: int) -> str:
 
 
 def folder_of(number: int, driver: str) -> str:
-    """Return the folder, below one of results, of what a driver has written of a batch."""
+    """Return the folder of a driver's output for a batch, below a folder of the results."""
     return f"batch={batch_name(number)}/driver={driver}"
 
 
 def manifest_of(out: Stored, number: int) -> Stored:
-    """Return the file that says that a batch is complete."""
+    """Return the manifest of a batch; if this file exists, the batch is complete."""
     return out / BATCHES / f"{batch_name(number)}.json"
 
 
 def read_batch(out: Stored, number: int) -> dict[str, Any]:
-    """Return what is noted of a batch that is complete."""
+    """Return the manifest of a batch that is complete."""
     found: dict[str, Any] = json.loads(manifest_of(out, number).read())
     return found
 
 
 def complete_batches(out: Stored) -> list[int]:
-    """Return the numbers of batches that are complete, in order. A rebalancing takes one for itself."""
+    """Return the numbers of complete batches, in order. A rebalancing uses up a number."""
     names = (out / BATCHES).names()
     return sorted(int(name.removesuffix(".json")) for name in names if name[:1].isdecimal())
 
 
 def batches(out: Stored) -> list[int]:
-    """Return the same.
+    """Return the numbers of complete batches, in order, of which there must be one.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""The result: a batch is there as a whole or not at all, and the same if it is repeated.
+"""The sink: writes each batch atomically, and identically if the batch is repeated.
 
 changes/batch=00000012/driver=3-1f2e3d4c/*.parquet   partition, object_id, entered, scores, left
-refused/batch=00000012/driver=3-1f2e3d4c/*.txt       rows of the feeds that are wrong, and why, if any
+refused/batch=00000012/driver=3-1f2e3d4c/*.txt       invalid rows of the feeds, and the reasons, if any
 batches/00000012.json                                the manifest, written last (`manifest`)
 
-A driver writes to folders of its own; those that a manifest names count. Tasks write, by Spark's
-writers; what comes to the driver are counts.
+A driver writes to folders with its own name; only the folders that a manifest names count. Tasks write
+the rows, by Spark's writers; the driver receives counts only.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _OWN = frozenset(
         "subscriptions",
     }
 )
-"""What each partition counts for itself: the sum is of interest."""
+"""Counts that are separate for each partition; the total is their sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,13 @@ class Batch:
     number
         From 0.
     counts
-        What became of its rows (`streaming.partition.applied.Counts`); how many results objects have
-        entered and left; how many messages partitions have received together, and how long they worked.
+        The outcome of its rows (`streaming.partition.applied.Counts`); the numbers of entries into
+        results and of departures; the number of messages that partitions have received together, and the
+        time that they worked.
     loads_us
-        How long each partition has worked, of those that had anything to do.
+        The time that each partition worked, of those that had any work.
     seconds
-        From when Spark gave the batch out to its manifest.
+        From the start of the batch in Spark to its manifest.
     """
 
     number: int
@@ -86,25 +87,25 @@ class Batch:
 
     @property
     def refused(self) -> int:
-        """How many rows were wrong."""
+        """The number of invalid rows."""
         return self.counts.get("refused", 0)
 
 
 class Sink(NamedTuple):
-    """Where a driver writes its batches.
+    """Writes the batches of a driver.
 
     Parameters
     ----------
     out
         Folder of the results.
     claim
-        The driver's.
+        The claim of the driver.
     on_batch
-        Is called with each batch that is complete.
+        Called with each batch that is complete.
     exchange
-        Where feedback for replicas goes, if there are any.
+        Takes feedback for replicas, if there are any.
     updates
-        Where changes are sent besides.
+        Redis address to which changes are also sent.
     """
 
     out: Stored
@@ -114,17 +115,17 @@ class Sink(NamedTuple):
     updates: RedisAddress | None = None
 
     def __call__(self, answers: DataFrame, number: int) -> None:
-        """Write a batch; what Spark calls with the answers to it.
+        """Write a batch; Spark calls this with the responses to the batch.
 
         Raises
         ------
         TakenOverError
-            If another driver has the job.
+            If another driver has taken the job over.
         """
         began_s = time.monotonic()
         self.claim.require()
         complete = manifest_of(self.out, number)
-        if complete.exists():  # Spark had no time to note it, and wants its state to be written
+        if complete.exists():  # Spark did not record the batch in time, and must write its state again
             answers.write.format("noop").mode("overwrite").save()
             return
         kept = answers.persist(StorageLevel.MEMORY_AND_DISK)
@@ -141,7 +142,7 @@ class Sink(NamedTuple):
         self.on_batch(replace(batch, seconds=time.monotonic() - began_s))
 
     def _written(self, answers: DataFrame, number: int) -> tuple[Batch, dict[str, Any]]:
-        """Write all of a batch but its manifest; return the batch, and what that is to say."""
+        """Write a batch except its manifest; return the batch, and the contents of the manifest."""
         described = partial(_describe, answers, number)
         described("applies its rows to partitions")
         small = answers.where(F.col("kind").isin(COUNTS, READ)).collect()
@@ -184,18 +185,18 @@ class Sink(NamedTuple):
 
 
 def _describe(answers: DataFrame, number: int, text: str) -> None:
-    """Name Spark's next jobs on its pages."""
+    """Set the description of Spark's next jobs in its web pages."""
     answers.sparkSession.sparkContext.setJobDescription(f"batch {number} {text}")
 
 
 def _figures(counts: Mapping[str, int]) -> str:
-    """Return what is of most interest of a batch."""
+    """Return the main counts of a batch as text."""
     names = "published", "entered", "left", "evaluated", "refilled", "rebuilt"
     return ", ".join(f"{counts.get(name, 0):,} {name}" for name in names)
 
 
 def _files(read: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return what a batch has read of each feed, each once."""
+    """Return the sources that a batch has read of each feed, each once."""
     found: dict[str, set[str]] = {name: set() for name in FEEDS}
     for about in read:
         found[about["feed"]].update(about["sources"])
@@ -203,7 +204,7 @@ def _files(read: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
 
 
 def _total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    """Add up what partitions count: what all of them are sent, once."""
+    """Add up the counts of partitions; counts that are the same on all partitions are taken once."""
     sums = Counter[str]()
     common: dict[str, int] = {}
     for own in counts:

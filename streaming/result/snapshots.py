@@ -1,4 +1,4 @@
-"""Snapshots: all results as a table behind a batch, so that nobody has to read the changes of before.
+"""Snapshots: all results after a batch as a table, so that readers can skip the earlier changes.
 
 snapshots/batch=00000100/attempt=1f2e3d4c/*.parquet   subscription_id, object_id, score
 snapshots/00000100.json                               written last: the snapshot is complete
@@ -36,7 +36,7 @@ class Snapshots:
         self._folder = out / _FOLDER
 
     def last(self, batch: int) -> int:
-        """Return the last batch, not behind one, of which there is a snapshot; -1 if there is none."""
+        """Return the last batch up to `batch` that has a snapshot; -1 if there is none."""
         return max((number for number in self._numbers() if number <= batch), default=_NONE)
 
     def removed(self) -> int:
@@ -51,7 +51,7 @@ class Snapshots:
         return self._spark.read.schema(_DDL).parquet(f"{self._folder}/{self._about(batch)['folder']}")
 
     def write(self, rows: DataFrame, batch: int) -> int:
-        """Write a snapshot; return how many rows it has."""
+        """Write a snapshot; return its number of rows."""
         name = f"batch={batch_name(batch)}/attempt={secrets.token_hex(4)}"
         rows.select("subscription_id", "object_id", "score").write.mode("overwrite").parquet(
             f"{self._folder}/{name}"
@@ -61,7 +61,7 @@ class Snapshots:
         return count
 
     def remove_before(self, batch: int) -> int:
-        """Remove snapshots of before, and changes up to a batch; return of how many batches."""
+        """Remove earlier snapshots, and changes up to a batch; return the number of batches of these."""
         self._note(batch, self._about(batch) | {"changes_removed": True})
         for name in self._folder.names():
             number = name.removesuffix(".json").removeprefix("batch=")

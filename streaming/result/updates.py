@@ -1,7 +1,7 @@
-"""Changes told in Redis besides: a stream for each partition of the job, and one of complete batches.
+"""Changes in Redis: a stream for each partition of the job, and one of complete batches.
 
-Entries have ids of the job's, `batch + 1` and a number: what a repeated batch tells again is there
-already. An entry has rows as `arrays.changes.ROWS` has them, in Arrow's format.
+The job sets the ids of entries, `batch + 1` and a number, so a repeated batch finds its entries already
+there. An entry has rows as `arrays.changes.ROWS` has them, in Arrow's format.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from feeds.redis.streams import Streams
 from streaming.arrays.changes import ROWS, from_bytes
 
 _OBJECTS_MAX = 5_000
-"""Rows of an entry: a megabyte or so, where an object changes as many results as usual."""
+"""Rows of an entry: about a megabyte, if an object changes a usual number of results."""
 _WRITTEN_DDL = "entries int"
 _BATCH = pa.schema([("batch", pa.int64()), ("about", pa.string())])
 
 
 def append_changes(changes: DataFrame, where: RedisAddress, number: int) -> None:
-    """Append the changes of a batch, which are rows of the operator's answers."""
-    # A task that is repeated finds its entries there.
+    """Append the changes of a batch, which are rows of the operator's responses."""
+    # A task that is repeated finds its entries already there.
     changes.mapInArrow(_appender(where, number), _WRITTEN_DDL).agg(F.sum("entries")).collect()
 
 
 def append_batch(about: dict[str, Any], where: RedisAddress, number: int) -> None:
-    """Append that a batch is complete."""
+    """Append an entry that marks a batch as complete."""
     rows = pa.RecordBatch.from_pylist([{"batch": number, "about": json.dumps(about)}], _BATCH)
     streams = Streams(where, _BATCH, "batch")
     streams.put(where.feed, f"{number + 1}-0", rows)

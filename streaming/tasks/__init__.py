@@ -1,1 +1,1 @@
-"""What Spark's tasks do, and what lies in memory between two of them."""
+"""The tasks of Spark, and the data that lies in memory between two of them."""

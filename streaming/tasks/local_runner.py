@@ -1,6 +1,6 @@
-"""All partitions of a job in one process, without Spark: for kernels to be compiled, and for tests.
+"""All partitions of a job in one process, without Spark: to compile kernels, and for tests.
 
-It goes through what tasks go through: blocks in bytes, indexes in files, replicas that match first, and
+It uses the same steps as tasks: blocks in bytes, indexes in files, replicas that match first, and
 feedback for the next batch.
 """
 
@@ -21,7 +21,7 @@ from streaming.tasks.routing import FEEDBACK, SUBSCRIPTIONS, routed
 
 
 class Answer(NamedTuple):
-    """What a partition says of a batch."""
+    """A row of a partition's response to a batch."""
 
     kind: str
     block: bytes
@@ -33,7 +33,7 @@ class LocalRunner:
     Parameters
     ----------
     plan
-        Of the job.
+        The plan of the job.
     memory
         A folder for engines.
     """
@@ -45,10 +45,10 @@ class LocalRunner:
         if has_replicas(plan.mechanism):
             self._replicas = {key: TwsTester(ReplicaProcessor(plan, memory)) for key in plan.keys}
         self.feedback: list[AnswerRow] = []
-        """Of the last batch, for the next one."""
+        """The feedback of the last batch, for the next one."""
 
     def apply(self, subscriptions: Subscriptions | None, messages: Messages | None) -> list[Answer]:
-        """Return what partitions say of a batch."""
+        """Apply a batch; return the responses of the partitions."""
         mechanism, keys = self._plan.make_distribution(), self._plan.keys
         rows: dict[int, list[Row]] = {key: [] for key in keys}
         for partition, kind, block in routed(mechanism, messages) if messages is not None else ():
@@ -68,7 +68,7 @@ class LocalRunner:
         return [Answer(row.kind, row.block) for row in found if row.kind != FEEDBACK]
 
     def _matched(self, rows: dict[int, list[Row]]) -> dict[int, list[Row]]:
-        """Return what owners are sent: messages, and what replicas have found."""
+        """Return the rows for owners: messages, and the pairs that replicas have found."""
         if not self._replicas:
             return rows
         found: dict[int, list[Row]] = {key: [] for key in rows}

@@ -1,8 +1,8 @@
-"""What Spark's state keeps of a partition: its log, from which everything else follows.
+"""The log of a partition in Spark's state, from which its whole state follows.
 
-Blocks of the messages in the window, whatever has become of them, and of subscriptions as they were
-applied, one for each batch, and a few numbers.
-What is behind the window goes; subscriptions are written anew when half of their rows are out of date.
+The log holds a block for each batch of the messages in the window, including expired and retracted ones;
+a block for each batch of the subscriptions as they were applied; and a few numbers. Messages behind the
+window are removed. The log of subscriptions is compacted when half of its rows are out of date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MESSAGES_DDL = "block binary"
 _SPAN_DDL = "next_number long, latest_ms long"
 
 _GARBAGE_MIN = 10_000
-"""So many rows of the log of subscriptions, or half of them, may be out of date."""
+"""The number of rows of the log of subscriptions, or else half of them, that may be out of date."""
 _BLOCK_ROWS = 50_000
 
 
@@ -29,29 +29,29 @@ class Head(NamedTuple):
     """The numbers in the state."""
 
     version: int = 0
-    """How many batches were applied."""
+    """The number of batches that were applied."""
     now_ms: int = 0
     next_number: int = 0
-    """How many messages have taken a place in the window."""
+    """The number of messages that have taken a place in the window."""
     logged: int = 0
     """Rows in the log of subscriptions."""
     subscriptions: int = 0
-    """How many there are."""
+    """The number of live subscriptions."""
 
 
 class LoggedMessages(NamedTuple):
-    """What the state keeps of the messages of a batch."""
+    """The data of a batch's messages that the state keeps."""
 
     next_number: int
     latest_ms: int
-    """The time of the partition behind the batch: none of its messages is later."""
+    """The time of the partition after the batch: none of its messages is later."""
     block: bytes
     first_ms: int = 0
-    """Where the window begins behind the batch: what is earlier is behind it. It is not kept."""
+    """The start of the window after the batch; earlier messages are behind it. Not kept in the state."""
 
 
 class InitialState(NamedTuple):
-    """What a partition begins with that others have put aside."""
+    """The initial state of a partition, which a rebalancing has set aside."""
 
     head: Head
     messages: Sequence[LoggedMessages]
@@ -64,7 +64,7 @@ class Log:
     Parameters
     ----------
     handle
-        Spark's.
+        The handle of Spark's state.
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
@@ -74,7 +74,7 @@ class Log:
         self._subscriptions = handle.getMapState("subscriptions", "version long", "block binary")
 
     def head(self) -> Head | None:
-        """Return the numbers; None of a partition that has applied nothing."""
+        """Return the numbers; None if the partition has applied no batch."""
         kept = self._head.get()
         return None if kept is None else Head(*kept)
 
@@ -86,7 +86,7 @@ class Log:
         )
 
     def begin(self, initial: InitialState) -> Head:
-        """Take what others have put aside; before anything else. Return the numbers."""
+        """Store the initial state set aside by a rebalancing; call this first. Return the numbers."""
         for version, one in enumerate(initial.messages):
             self._keep(version, one)
         for version, block in enumerate(initial.subscriptions):
@@ -102,7 +102,7 @@ class Log:
             state.clear()
 
     def append(self, head: Head, messages: LoggedMessages | None, subscriptions: bytes | None) -> None:
-        """Keep a batch, behind which the numbers are these, and let go of what is behind the window."""
+        """Log a batch and the numbers after it, and remove messages that are behind the window."""
         if messages is not None:
             self._keep(head.version, messages)
             self._trim(messages.first_ms)
@@ -117,7 +117,7 @@ class Log:
         self._spans.updateValue((version,), (messages.next_number, messages.latest_ms))
 
     def _trim(self, first_ms: int) -> None:
-        """Forget batches of which everything is behind the window."""
+        """Remove batches whose messages are all behind the window."""
         for version, (_, latest_ms) in _sorted(self._spans):
             if latest_ms >= first_ms:
                 return
@@ -125,20 +125,20 @@ class Log:
             self._messages.removeKey((version,))
 
     def _compact(self, version: int) -> int:
-        """Write the log of subscriptions anew; return how many rows it has."""
+        """Compact the log of subscriptions; return its number of rows."""
         kept = _sorted(self._subscriptions)
         alive = compacted([Subscriptions.unpack(bytes(value[0])) for _, value in kept])
         for old, _ in kept:
             self._subscriptions.removeKey((old,))
         blocks = [one.pack() for one in chunks(alive)]
-        # Versions of before, of which there are none any more, in the order of what they have.
+        # Earlier versions, which are free again, in the order of the blocks.
         for number, block in enumerate(blocks):
             self._subscriptions.updateValue((version - len(blocks) + 1 + number,), (block,))
         return len(alive)
 
 
 def compacted(blocks: Sequence[Subscriptions]) -> Subscriptions:
-    """Return who is there behind blocks in this order, as they came last."""
+    """Return the live subscriptions after these blocks, in the order of their last rows."""
     joined = Subscriptions.join(blocks)
     _, last = np.unique(joined.subscription_id[::-1], return_index=True)
     rows: Ints = np.sort(len(joined) - 1 - last)
@@ -152,6 +152,6 @@ def chunks(alive: Subscriptions) -> Iterator[Subscriptions]:
 
 
 def _sorted(state: Any) -> list[tuple[int, Any]]:  # noqa: ANN401
-    """Return a map of versions, in order."""
+    """Return the items of a map by version, in order."""
     found: Iterable[tuple[int, Any]] = ((key[0], value) for key, value in state.iterator())
     return sorted(found, key=lambda item: item[0])

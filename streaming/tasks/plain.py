@@ -1,13 +1,14 @@
-"""Values of a partition in a plain form: JSON for what they are made of, bytes for their arrays.
+"""Values of a partition in a plain form: JSON for their structure, bytes for their arrays.
 
-To read it runs no code but that of `object.__new__`: it makes arrays, containers and objects of classes
-of this program, and sets their attributes, so that a file can say nothing else. Pickle, which does the
-same, calls whatever a file names.
+Reading a value runs no code but that of `object.__new__`: it makes arrays, containers and objects of
+classes of this program, and sets their attributes, so that a file can contain nothing else. Pickle, which
+serves the same purpose, calls any function that a file names.
 
     {"root": 0, "nodes": [["object", "engine.engine:Engine", {"now_ms": 7, "objects": [1]}], ...]}
 
-Numbers, texts, truth values and null are themselves; a list of one number refers to a node, so that what
-is shared is shared again, and rings are rings. Scalars of numpy become Python's. A node is one of
+Numbers, texts, truth values and null represent themselves. A list of one number refers to a node, so that
+shared objects are shared again after reading, and cycles are kept. Scalars of numpy become Python's. A
+node is one of
 
     ["list", items]  ["tuple", items]  ["set", items]  ["dict", keys, values]
     ["object", class, attributes]  ["named", class, items]  ["member", class, name]  ["class", class]
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 
 PACKAGES = ("engine", "index", "safe_region", "streaming")
-"""Whose classes there may be."""
+"""The packages whose classes are allowed."""
 
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 _CONTAINERS: dict[type, str] = {list: "list", tuple: "tuple", set: "set", dict: "dict"}
@@ -37,14 +38,14 @@ _CONTAINERS: dict[type, str] = {list: "list", tuple: "tuple", set: "set", dict: 
 _NODES = frozenset({*_CONTAINERS.values(), "object", "named", "member", "class", "array"})
 
 Put = Callable[[memoryview], Any]
-"""Keeps the bytes of an array; returns its place, which is JSON."""
+"""Stores the bytes of an array; returns their place, as JSON."""
 
 Get = Callable[[Any, int], Any]
-"""Returns the bytes at a place, so many."""
+"""Returns a number of bytes at a place."""
 
 
 class PlainError(Exception):
-    """A value has something that has no plain form, or a form is none."""
+    """A value contains an object that has no plain form, or a form is not valid."""
 
 
 def encoded(value: object, put: Put) -> dict[str, Any]:
@@ -65,13 +66,13 @@ def decoded(form: Any, get: Get) -> Any:  # noqa: ANN401
     Raises
     ------
     PlainError
-        If it is none.
+        If the form is not valid.
     """
     try:
         return _Decoder(form["nodes"], get).value(form["root"])
     except PlainError:
         raise
-    except Exception as error:  # whatever a form that is none leads to
+    except Exception as error:  # an invalid form may raise anything
         raise PlainError(f"it has no plain form: {type(error).__name__}") from error
 
 
@@ -81,10 +82,10 @@ class _Encoder:
         self._put = put
         self._known: dict[int, int] = {}
         self._kept: list[object] = []
-        """What has a node stays until the end, so that nothing else comes to have its address."""
+        """Objects that have a node; they stay alive to the end, so that their addresses stay unique."""
 
     def form(self, value: object) -> Any:  # noqa: ANN401 - JSON
-        """Return what stands for a value."""
+        """Return the form of a value."""
         if type(value) in _PLAIN:
             return value
         if isinstance(value, np.generic):
@@ -107,7 +108,7 @@ class _Encoder:
         return self._of_ours(kind, value)
 
     def _of_ours(self, kind: type, value: Any) -> list[Any]:  # noqa: ANN401
-        """Return the node of something that has to do with a class of this program."""
+        """Return the node of a class of this program, or of an instance of one."""
         if isinstance(value, type):
             return ["class", _named(value)]
         if isinstance(value, Enum):
@@ -141,7 +142,7 @@ class _Decoder:
         self._made: dict[int, Any] = {}
 
     def value(self, form: Any) -> Any:  # noqa: ANN401
-        """Return what a form stands for."""
+        """Return the value of a form."""
         if type(form) in _PLAIN:
             return form
         (number,) = form
@@ -208,7 +209,7 @@ class _Decoder:
         if size == 0:
             return np.empty(shape, dtype)
         flat = np.frombuffer(self._get(place, size), dtype=np.uint8).view(dtype)
-        # What is transposed was written as the other way round.
+        # A transposed array was written as its transpose.
         found = flat.reshape(shape[::-1]).T if is_transposed else flat.reshape(shape)
         found.flags.writeable = bool(is_writable)
         return found
@@ -222,7 +223,7 @@ def _attributes(value: object) -> list[tuple[str, Any]]:
 
 
 def _named(kind: type) -> str:
-    """Return the name of a class by which it is found again."""
+    """Return the name of a class, by which `_class` finds it."""
     name = f"{kind.__module__}:{kind.__qualname__}"
     _class(name)
     return name
@@ -241,7 +242,7 @@ def _class(name: str) -> type:
 
 
 def _tuples(kind: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the description of a type with tuples where numpy has them."""
+    """Return the description of a type, with tuples where numpy requires them."""
     if not isinstance(kind, list):
         return kind
     return [tuple(_shape(part) for part in field) for field in kind]

@@ -1,9 +1,10 @@
-"""The stateful operator: one partition, its log in Spark's state, its engine in memory beside.
+"""The stateful operator: one partition, with its log in Spark's state and its engine in memory.
 
-State is what cannot be had again (`log`). The engine, much larger, follows from it. It lies in memory
-(`shared`), with the version it has come to, what made it so, and what was said to that. So a batch that
-Spark gives out again, after a fault, finds the engine one version behind and goes on; or already there,
-and the answer with it; or gone, and builds it anew from the log.
+The state holds the data that cannot be recomputed (`log`). The engine, which is much larger, follows from
+it. The engine lies in memory (`shared_arrays`), with its version, the digest of the input that led to
+this version, and the response to that input. If Spark repeats a batch after a fault, the operator may
+find the engine one version behind, and applies the batch; or already at the version of the batch, and
+returns the stored response; or find no engine, and rebuilds it from the log.
 """
 
 from __future__ import annotations
@@ -42,26 +43,26 @@ from streaming.tasks.shared_arrays import LostError, Note, SharedArrays
 CHANGES, COUNTS = "changes", "counts"
 
 ANSWERS_DDL = "partition int, kind string, block binary"
-"""What a partition says of a batch: changes, counts, and what was refused."""
+"""The response of a partition to a batch: changes, counts, and rows that were refused."""
 
 _MESSAGE_BYTES, _SUBSCRIPTION_BYTES = 300, 2_000
-"""Of memory, some more than what is usual (docs/streaming.md, Sizes)."""
+"""Memory of a row, somewhat more than is usual (docs/streaming.md, Sizes)."""
 _CHANGES_MAX = 1_000_000
-"""Of one row of Spark: some ten megabytes."""
+"""Changes in one row of Spark: some ten megabytes."""
 
 
 class AnswerRow(NamedTuple):
-    """A row of what a partition says."""
+    """A row of a partition's response."""
 
     partition: int
-    """Its own number; of feedback, that of the replicas that are sent it."""
+    """The number of the partition; for feedback, the number of the replicas that receive it."""
     kind: str
     block: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What is said to a batch, and what the state keeps of it."""
+    """The response to a batch, and the data of the batch that the state keeps."""
 
     head: Head
     rows: list[AnswerRow]
@@ -69,7 +70,7 @@ class _Answer:
     subscriptions: bytes | None
 
     def pack(self) -> bytes:
-        """Write it."""
+        """Return it as bytes."""
         numbers: dict[str, Any] = {"head": self.head, "rows": [row[:2] for row in self.rows]}
         blocks = [row.block for row in self.rows]
         if self.messages is not None:
@@ -84,7 +85,7 @@ class _Answer:
 
     @classmethod
     def unpack(cls, data: bytes) -> _Answer:
-        """Read it."""
+        """Read it from bytes."""
         first, _, rest = data.partition(b"\n")
         numbers = json.loads(first)
         ends = np.cumsum(numbers["sizes"]).tolist()
@@ -107,7 +108,7 @@ class PartitionProcessor(StatefulProcessor):
     Parameters
     ----------
     plan
-        Of the job.
+        The plan of the job.
     memory
         A folder on a file system in memory, for engines.
     """
@@ -127,14 +128,14 @@ class PartitionProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: ANN401, ARG002, N803
     ) -> Iterator[Row]:
         """Apply a batch to a partition."""
-        if key[0] not in self._plan.keys:  # one of before the job was rebalanced
+        if key[0] not in self._plan.keys:  # a key from before the job was rebalanced
             self._log.clear()
             return
         partition = self._plan.keys.index(key[0])
         head = self._log.head()
         if head is None:
             head = self._log.begin(initial_state(self._plan, partition)) if self._plan.moved else Head()
-        # Tasks that are repeated may bring the same blocks in another order.
+        # A repeated task may deliver the same blocks in another order.
         blocks = sorted((row.kind, bytes(row.block)) for row in rows if row.kind != REBALANCED)
         if not blocks:
             return
@@ -144,13 +145,13 @@ class PartitionProcessor(StatefulProcessor):
             yield Row(**row._asdict())
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is nothing to close."""
 
     # -- the engine ------------------------------------------------------------------------------
 
     def _answer(self, partition: int, head: Head, blocks: list[tuple[str, bytes]]) -> _Answer:
         digest = hashlib.blake2b(digest_size=16)
-        # What replicas find may differ in a batch that is repeated; the answer does not.
+        # The pairs of replicas may differ in a batch that is repeated; the response does not.
         for kind, block in [one for one in blocks if one[0] != FOUND]:
             digest.update(f"{kind} {len(block)} ".encode())
             digest.update(block)
@@ -178,7 +179,7 @@ class PartitionProcessor(StatefulProcessor):
             return answer
 
     def _kept_state(self, shared: SharedArrays, note: Note | None, head: Head) -> _State | None:
-        """Return the partition as it was behind the last batch, if that is in memory."""
+        """Return the partition as it was after the last batch, if it is in memory."""
         if note is not None and note.version == head.version:
             with suppress(LostError):
                 return cast("_State", shared.take())
@@ -186,7 +187,7 @@ class PartitionProcessor(StatefulProcessor):
         return None
 
     def _new(self) -> _State:
-        """Return a partition that knows nothing yet."""
+        """Return an empty partition."""
         mechanism = self._plan.make_distribution()
         options = self._plan.engine_options()
         if not isinstance(mechanism, Replicated):
@@ -200,7 +201,7 @@ class PartitionProcessor(StatefulProcessor):
         )
 
     def _restored(self, head: Head, shared: SharedArrays) -> _State:
-        """Build a partition from the log."""
+        """Rebuild a partition from the log."""
         state = self._new()
         messages, subscriptions = self._log.blocks()
         shared.require_free(_growth_bytes(messages, subscriptions))
@@ -209,15 +210,15 @@ class PartitionProcessor(StatefulProcessor):
 
 
 class _State(NamedTuple):
-    """What lies in memory."""
+    """The value that lies in memory."""
 
     partition: Partition
     placer: Placer | None
-    """If subscriptions have replicas."""
+    """Present if subscriptions have replicas."""
 
 
 def _gauges(partition: int, state: _State, blocks: Iterable[tuple[str, bytes]]) -> dict[str, int]:
-    """Return how many subscriptions and replicas there are, and messages that replicas have matched."""
+    """Return the numbers of subscriptions, replicas, and messages that replicas have matched."""
     found = [FoundBlock.unpack(block) for kind, block in blocks if kind == FOUND]
     count = state.partition.subscription_count
     if state.placer is None:
@@ -225,14 +226,14 @@ def _gauges(partition: int, state: _State, blocks: Iterable[tuple[str, bytes]]) 
     return {
         "subscriptions": count,
         "replicas": state.placer.replica_count,
-        # Replicas send every owner how many they had: one of them counts.
+        # Replicas send every owner the number of their messages: only one owner counts it.
         "matched": sum(block.received for block in found) if partition == 0 else 0,
         "pairs": sum(len(block.found.object_id) for block in found),
     }
 
 
 def _found(state: _State, blocks: Iterable[tuple[str, bytes]]) -> Found | None:
-    """Return what replicas have found; None if one of them did not know what it must."""
+    """Return the pairs that replicas have found; None if one of them lacked feedback."""
     if state.placer is None:
         return None
     found = [FoundBlock.unpack(block) for kind, block in blocks if kind == FOUND]
@@ -247,7 +248,7 @@ def _found(state: _State, blocks: Iterable[tuple[str, bytes]]) -> Found | None:
 
 
 def _feedback(partition: int, state: _State, placer: Placer, answer: _Answer) -> list[AnswerRow]:
-    """Return what replicas are to be sent, and how many rows that is."""
+    """Return the feedback for replicas, and the number of its rows."""
     candidates = state.partition.candidates
     changed = np.empty(0, dtype=np.int64) if candidates is None else candidates.take_touched()
     started = np.empty(0, dtype=np.int64)
@@ -269,7 +270,7 @@ def _counted(partition: int, counts: dict[str, int]) -> AnswerRow:
 
 
 def _unpacked(blocks: list[tuple[str, bytes]]) -> tuple[list[Messages], list[Subscriptions]]:
-    """Return what a batch brings of messages and of subscriptions."""
+    """Return the messages and the subscriptions of a batch."""
     return (
         [Messages.unpack(block) for kind, block in blocks if kind == MESSAGES],
         [Subscriptions.unpack(block) for kind, block in blocks if kind == SUBSCRIPTIONS],
@@ -277,7 +278,7 @@ def _unpacked(blocks: list[tuple[str, bytes]]) -> tuple[list[Messages], list[Sub
 
 
 def _growth_bytes(messages: Iterable[Messages], subscriptions: Iterable[Subscriptions]) -> int:
-    """Return what an index may grow by with them."""
+    """Return the bytes by which an index may grow with these rows."""
     return _MESSAGE_BYTES * sum(map(len, messages)) + _SUBSCRIPTION_BYTES * sum(map(len, subscriptions))
 
 
@@ -289,7 +290,7 @@ def _applied(
     messages: list[Messages],
     subscriptions: list[Subscriptions],
 ) -> _Answer:
-    """Apply a batch to a partition; return the answer."""
+    """Apply a batch to a partition; return the response."""
     partition = state.partition
     began_s = time.perf_counter()
     applied = partition.apply(

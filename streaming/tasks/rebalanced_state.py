@@ -1,4 +1,4 @@
-"""What is put aside when a job is rebalanced, in a folder of its checkpoint, until partitions have begun.
+"""The state that a rebalancing sets aside in a folder of the checkpoint, until partitions have started.
 
 messages/*.parquet                    the window, as each partition has logged it
 subscriptions/partition=3/*.parquet   blocks for each of the new partitions
@@ -21,7 +21,7 @@ MESSAGES, SUBSCRIPTIONS, HEAD = "messages", "subscriptions", "head.json"
 
 
 def initial_state(plan: Plan, partition: int) -> InitialState:
-    """Return what a partition begins with."""
+    """Return the initial state of a partition."""
     system, folder = open_resolved(plan.moved)
     messages = pq.read_table(f"{folder}/{MESSAGES}", filesystem=system)
     rows = messages.sort_by("version").drop_columns("version").to_pylist()

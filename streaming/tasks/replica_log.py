@@ -1,7 +1,7 @@
-"""What Spark's state keeps of the replicas of a partition: the feedback from which they follow.
+"""The log of a partition's replicas in Spark's state: the feedback from which they follow.
 
-A block for each owner and batch that brought some, in order. When most of its rows are out of date it is
-written again, with the last row of each subscription that still has a replica here.
+The log has a block for each owner and batch with feedback, in order. When most of its rows are out of
+date it is compacted to the last row of each subscription that still has a replica here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streaming.partition.replicas import Feedback, Placements, Replicas
 
 _HEAD_DDL = "version long, next_number long, logged long"
 _GARBAGE_MIN = 10_000
-"""So many rows, or half of them, may be out of date."""
+"""The number of rows, or else half of them, that may be out of date."""
 _BLOCK_ROWS = 50_000
 
 
@@ -26,7 +26,7 @@ class ReplicaLog:
     Parameters
     ----------
     handle
-        Spark's.
+        The handle of Spark's state.
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
@@ -34,28 +34,28 @@ class ReplicaLog:
         self._blocks = handle.getMapState("replicas_blocks", "number long", "block binary")
 
     def version(self) -> int:
-        """Return how many batches have brought feedback."""
+        """Return the number of batches with feedback."""
         kept = self._head.get()
         return 0 if kept is None else int(kept[0])
 
     def feedback(self) -> Iterator[Feedback]:
-        """Yield what owners have sent, in order."""
+        """Yield the feedback of owners, in order."""
         for _, block in self._sorted():
             yield Feedback.unpack(block)
 
     def append(self, version: int, blocks: Sequence[bytes], replicas: Replicas, owners: int) -> None:
-        """Keep what a batch has brought, behind which there are these replicas.
+        """Log the feedback of a batch.
 
         Parameters
         ----------
         version
-            How many batches have brought feedback, with this one.
+            The number of batches with feedback, including this one.
         blocks
-            What it has brought.
+            The feedback of the batch.
         replicas
-            As they are behind it.
+            The replicas after the batch.
         owners
-            How many there are.
+            The number of owners.
         """
         kept = self._head.get()
         _, number, logged = (0, 0, 0) if kept is None else tuple(map(int, kept))
@@ -73,7 +73,7 @@ class ReplicaLog:
         self._blocks.clear()
 
     def _compact(self, number: int, partition: int, owners: int) -> tuple[int, int]:
-        """Write the log again; return the number of the next block, and how many rows there are."""
+        """Compact the log; return the number of the next block, and the number of rows."""
         kept = self._sorted()
         found = list(compacted([Feedback.unpack(block) for _, block in kept], partition, owners))
         for old, _ in kept:
@@ -88,7 +88,7 @@ class ReplicaLog:
 
 
 def compacted(log: Sequence[Feedback], partition: int, owners: int) -> Iterator[Feedback]:
-    """Yield what has the same effect as a log of one partition's feedback, in blocks of some size."""
+    """Yield blocks of limited size that have the same effect as a log of one partition's feedback."""
     for owner in range(owners):
         own = [block for block in log if block.owner == owner]
         if not own:

@@ -1,8 +1,8 @@
-"""The stateful operator of replicas: messages and feedback in, whom messages may concern out, for owners.
+"""The stateful operator of replicas: reads messages and feedback, and emits candidate pairs for owners.
 
-State is the feedback that owners have sent (`ReplicaLog`), from which the replicas follow. They lie in
-memory beside (`shared`), with the version they have come to. Within a batch feedback, which is of the
-batch before, is applied first. What is not for replicas goes through.
+The state holds the feedback that owners have sent (`ReplicaLog`), from which the replicas follow. The
+replicas lie in memory (`shared_arrays`), with their version. Within a batch, feedback, which is of the
+batch before, is applied first. Rows that are not for replicas pass through.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ReplicaProcessor(StatefulProcessor):
     Parameters
     ----------
     plan
-        Of the job.
+        The plan of the job.
     memory
         A folder on a file system in memory, for replicas.
     """
@@ -64,14 +64,14 @@ class ReplicaProcessor(StatefulProcessor):
                 messages.append(Messages.unpack(bytes(row.block)))
             else:
                 yield Row(key=key[0], kind=row.kind, block=row.block)
-        if key[0] not in self._plan.keys:  # one of before the job was rebalanced
+        if key[0] not in self._plan.keys:  # a key from before the job was rebalanced
             self._log.clear()
         elif feedback or messages:
-            # Tasks that are repeated may bring the same blocks in another order.
+            # A repeated task may deliver the same blocks in another order.
             yield from self._matched(self._plan.keys.index(key[0]), sorted(feedback), messages)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is nothing to close."""
 
     def _matched(
         self, partition: int, feedback: Sequence[bytes], messages: Sequence[Messages]
@@ -91,9 +91,9 @@ class ReplicaProcessor(StatefulProcessor):
             yield Row(key=self._plan.keys[owner], kind=FOUND, block=pairs.pack())
 
     def _taken(self, shared: SharedArrays, partition: int, version: int, digest: bytes) -> Replicas:
-        """Return the replicas as they were behind the last batch: from memory, or else from the log.
+        """Return the replicas as they were after the last batch: from memory, or else from the log.
 
-        Those that have applied this batch's feedback already may apply it again.
+        If they have already applied this batch's feedback, they may apply it again.
         """
         note = shared.note()
         if note is not None and (
@@ -108,7 +108,7 @@ class ReplicaProcessor(StatefulProcessor):
         return replicas
 
     def _found(self, replicas: Replicas, block: Messages) -> Iterator[tuple[int, FoundBlock]]:
-        """Yield for each owner whom messages may concern, also if that is nobody."""
+        """Yield for each owner the pairs found for it, even if there are none."""
         owner_count = self._plan.partitions
         matches = replicas.match(block)
         objects = np.repeat(block.object_id, np.diff(matches.offsets))
@@ -121,23 +121,23 @@ class ReplicaProcessor(StatefulProcessor):
 
 
 class FoundBlock(NamedTuple):
-    """What the replicas of a partition have found for an owner."""
+    """The pairs that the replicas of a partition have found for an owner."""
 
     partition: int
     last_seen: OwnerVersion
-    """What they knew of the owner."""
+    """The last feedback of the owner that the replicas have."""
     found: Found
     received: int
-    """Messages that were matched."""
+    """The number of messages that were matched."""
 
     def pack(self) -> bytes:
-        """Write it."""
+        """Return it as bytes."""
         about: Ints = np.array([self.partition, *self.last_seen, self.received], dtype=np.int64)
         return pack({"about": about, "object_id": self.found.object_id, "handle": self.found.handle})
 
     @classmethod
     def unpack(cls, data: bytes) -> FoundBlock:
-        """Read it."""
+        """Read it from bytes."""
         columns = unpack(data)
         partition, token, version, received = columns["about"].tolist()
         found = Found(columns["object_id"], columns["handle"])

@@ -1,7 +1,7 @@
-"""From rows of a feed to rows of blocks, each for one partition: what tasks of Spark do first.
+"""Routing: converts rows of a feed to rows of blocks, each for one partition. Tasks of Spark do it first.
 
-A batch of Arrow becomes one block, which goes to its partitions as it is, or in parts. Rows that are
-wrong go along with the first partition, as text, to be written beside the results.
+A batch of Arrow becomes one block, which is sent to its partitions as a whole or in parts. Invalid rows
+are sent with the first partition, as text, to be written beside the results.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from streaming.plan import Plan
 
 MESSAGES, SUBSCRIPTIONS, REFUSED = "messages", "subscriptions", "refused"
 SPREAD, FOUND = "spread", "found"
-"""Messages for replicas to match, and what they have found."""
+"""Messages for replicas to match, and the pairs that they have found."""
 READ = "read"
-"""Where rows of a feed come from."""
+"""The sources of the rows of a feed."""
 FEEDBACK = "feedback"
-"""What owners send to replicas behind a batch."""
+"""The feedback that owners send to replicas after a batch."""
 REBALANCED = "rebalanced"
-"""Reminds partitions to begin with what others have put aside, and those of before to end."""
+"""Makes new partitions start with the state that a rebalancing has set aside, and retired ones end."""
 
 ROUTED = pa.schema([("key", pa.int32()), ("kind", pa.string()), ("block", pa.binary())])
 """A block for the partition of a key."""
@@ -46,10 +46,10 @@ Routed = tuple[int, str, bytes]
 
 
 def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what makes blocks of messages: for owners, and for replicas if there are any.
+    """Return a function that makes blocks of messages: for owners, and for replicas if there are any.
 
     Both come from one reading of the feed. A stream that is read twice may give a batch other rows each
-    time, and what replicas find would be of other messages than owners have.
+    time, and replicas would then match other messages than owners have.
     """
     mechanism = plan.make_distribution()
 
@@ -64,7 +64,7 @@ def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 def routed(mechanism: Distribution, block: Messages) -> Iterator[Routed]:
     """Yield blocks of messages for owners, and for replicas if there are any."""
-    whole = cache(block.pack)  # once, for all that are sent everything
+    whole = cache(block.pack)  # packed once, for all partitions that receive the whole block
     for partition, rows in mechanism.route(block):
         yield partition, MESSAGES, whole() if rows is None else block.part(rows).pack()
     if isinstance(mechanism, Replicated):
@@ -74,7 +74,7 @@ def routed(mechanism: Distribution, block: Messages) -> Iterator[Routed]:
 
 
 def subscriptions_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what makes blocks of subscriptions. Only top-k ones have replicas."""
+    """Return a function that makes blocks of subscriptions. Only top-k ones have replicas."""
     kinds = (TOP_K,) if has_replicas(plan.mechanism) else (TOP_K, BOOLEAN)
 
     def route(batch: pa.RecordBatch) -> Iterator[Routed]:
@@ -89,9 +89,9 @@ def subscriptions_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Ite
 def _router(
     plan: Plan, feed: str, route: Callable[[pa.RecordBatch], Iterator[Routed]]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function over all batches of a task, which also says where their rows come from.
+    """Return a function over all batches of a task, which also emits the sources of their rows.
 
-    Behind a rebalancing it reminds all partitions of that, those of before as well.
+    After a rebalancing it also sends `REBALANCED` to all partitions, including the retired ones.
     """
     reminded = (*plan.keys, *plan.retired) if plan.moved else ()
 
@@ -114,7 +114,7 @@ def _router(
 
 
 def _refused(batch: pa.RecordBatch, refusals: Refusals, feed: str) -> Iterator[Routed]:
-    """Yield rows that are wrong as lines of JSON."""
+    """Yield invalid rows as lines of JSON."""
     if len(refusals.rows):
         rows = batch.take(pa.array(refusals.rows)).to_pylist()
         lines = [
@@ -142,7 +142,7 @@ def read_weights(idf: str) -> IdfTable:
 
 @cache
 def weights(idf: str) -> Callable[[str], float]:
-    """Return what keywords weigh; each 1 without a file."""
+    """Return a function from a keyword to its weight; without a file each weight is 1."""
     if not idf:
         return _one
     return read_weights(idf).weight

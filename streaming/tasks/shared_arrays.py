@@ -1,18 +1,19 @@
-"""A value whose arrays outlive the process: in files in memory, mapped by whoever takes it next.
+"""A value whose arrays outlive the process: they lie in files in memory, which the next process maps.
 
-Spark sends a partition to any worker process of a machine, so its engine lies where each of them finds
-it: large arrays in a file each, the rest, some kilobytes, in another, the head. To take the value is to
-rename the head, map the arrays and change them in place; to keep it is to write the arrays that are new,
-and a head. Who dies between leaves no head: the value is lost, and never half changed.
+Spark sends a partition to any worker process of a machine, so the partition's engine lies where each
+worker finds it: large arrays in a file each, and the rest, some kilobytes, in another file, the head. To
+take the value, a process renames the head, maps the arrays and changes them in place. To keep it, the
+process writes new arrays, and then a head. If the process is killed in between, there is no head: the
+value is lost, and never half changed.
 
-The head is a line of JSON, which says what is known without taking the value and how long what follows
-is: the answer, the value in its plain form (`plain`), and its small arrays. The folder is this user's
-alone, or it is not used: what it has comes from this program.
+The head starts with a line of JSON, which contains the facts that are known without taking the value, and
+the lengths of the parts that follow: the response, the value in its plain form (`plain`), and its small
+arrays. The folder must be private to this user, or it is not used: its contents come from this program.
 
-A lock of the operating system, which ends with the process that has it, keeps others out: one that was
-given up and still runs, for one.
+A lock of the operating system keeps other processes out, for example a task that Spark has given up and
+that still runs. The lock is released when its process ends.
 
-Operations: take and keep O(arrays), beside what is written of arrays that have moved.
+Operations: take and keep O(arrays), plus writing the arrays that have moved.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from streaming.tasks.plain import PlainError, decoded, encoded
 
 _FORMAT = 1
 _LARGE_BYTES = 16 * 1024
-"""Arrays of less are part of the head."""
+"""Smaller arrays are part of the head."""
 _ALIGNED_BYTES = 16
 _LINE_MAX = 1_000
 _ARRAY = re.compile(r"array-[0-9a-f]{16}")
@@ -48,25 +49,25 @@ _LOCK_POLL_S = 0.05
 
 
 class SharedArraysError(Exception):
-    """Somebody else has the value, and does not give it back."""
+    """Another process has the value, and does not release it."""
 
 
 class MemoryFullError(Exception):
-    """There is too little memory for what is to come."""
+    """There is too little memory for a batch."""
 
 
 class LostError(Exception):
-    """There is no value that can be taken. It must be made again."""
+    """There is no value that can be taken. It must be rebuilt."""
 
 
 class Note(NamedTuple):
-    """What is known of a value without taking it."""
+    """The facts about a value that are known without taking it."""
 
     version: int
     digest: bytes
-    """Of what made this version of the one before."""
+    """The digest of the input that led from the version before to this version."""
     answer: bytes
-    """What was said to that."""
+    """The response to that input."""
 
 
 class SharedArrays:
@@ -75,25 +76,25 @@ class SharedArrays:
     Parameters
     ----------
     folder
-        Of its own, on a file system in memory.
+        A folder for this value only, on a file system in memory.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._head = folder / "head"
         self._mapped: dict[int, tuple[str, mmap.mmap]] = {}
-        """File names by address; what is mapped stays, so that nothing else comes to lie there."""
+        """File names by address; mapped files stay mapped, so that no other data gets their addresses."""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep everybody else out; wait for whoever is there.
+        """Hold the lock of the folder; wait while another process holds it.
 
         Raises
         ------
         SharedArraysError
             If that takes more than ten minutes.
         OwnFolderError
-            If the folder is not this user's alone.
+            If the folder is not private to this user.
         """
         own_folder(self._folder)
         with (self._folder / "lock").open("wb") as lock:
@@ -109,7 +110,7 @@ class SharedArrays:
             yield
 
     def note(self) -> Note | None:
-        """Return what is known of the value; None if there is none that can be read. Locked."""
+        """Return the note of the value; None if there is no readable value. Requires the lock."""
         try:
             with self._head.open("rb") as file:
                 head = _Head.read(file)
@@ -118,12 +119,12 @@ class SharedArrays:
             return None
 
     def take(self) -> Any:  # noqa: ANN401
-        """Return the value, which is gone unless it is kept afterwards. Locked.
+        """Return the value, which is lost unless it is kept afterwards. Requires the lock.
 
         Raises
         ------
         LostError
-            If there is none that can be read.
+            If there is no readable value.
         """
         taken = self._folder / "taken"
         try:
@@ -138,7 +139,7 @@ class SharedArrays:
             raise LostError(f"{self._folder} has no value that can be read") from error
 
     def keep(self, value: object, note: Note) -> None:
-        """Keep a value in place of any before. Locked."""
+        """Keep a value in place of any earlier value. Requires the lock."""
         small = bytearray()
         files: set[str] = set()
 
@@ -163,7 +164,7 @@ class SharedArrays:
         self._remove_all_but({"lock", "head", *files})
 
     def room(self, count: int) -> mmap.mmap:
-        """Return a new file of so many bytes, mapped: for an array of the value that grows. Locked."""
+        """Return a new mapped file of `count` bytes, for an array that grows. Requires the lock."""
         descriptor, name = _new_file(self._folder)
         with descriptor as file:
             file.truncate(count)
@@ -171,18 +172,18 @@ class SharedArrays:
 
     @property
     def occupied_bytes(self) -> int:
-        """What the folder's files take of the memory: arrays with room to grow are files with holes."""
+        """The memory that the folder's files occupy; arrays with spare capacity are sparse files."""
         return sum(path.stat().st_blocks * _BLOCK_BYTES for path in self._folder.iterdir())
 
     def require_free(self, count: int) -> None:
-        """Require that arrays can grow by so many bytes. Locked.
+        """Require that arrays can grow by `count` bytes. Requires the lock.
 
-        Who writes to a mapped file for which there is no memory is killed at once.
+        If there is no memory for a page of a mapped file, a process that writes to it is killed.
 
         Raises
         ------
         MemoryFullError
-            If less than that is free, and some more for others who write at the same time.
+            If less memory is free than that plus a reserve for processes that write at the same time.
         """
         found, needed = os.statvfs(self._folder), count + _SPARE_BYTES
         free = found.f_bavail * found.f_frsize
@@ -193,22 +194,22 @@ class SharedArrays:
             )
 
     def discard(self) -> None:
-        """Remove the value. Locked."""
+        """Remove the value. Requires the lock."""
         self._mapped.clear()
         self._remove_all_but({"lock"})
 
     def _map(self, name: str) -> mmap.mmap:
-        """Map a file, so that changes are seen by who maps it next."""
+        """Map a file, so that the next process that maps it sees the changes."""
         with (self._folder / name).open("r+b") as file:
             found = mmap.mmap(file.fileno(), 0)
-        if hasattr(mmap, "MADV_HUGEPAGE"):  # where the file system was mounted so that this is heeded
+        if hasattr(mmap, "MADV_HUGEPAGE"):  # effective if the file system was mounted with this option
             with suppress(OSError):
                 found.madvise(mmap.MADV_HUGEPAGE)
         self._mapped[_address(found)] = (name, found)
         return found
 
     def _bytes(self, place: Any, count: int, small: memoryview) -> memoryview:  # noqa: ANN401
-        """Return the bytes of an array: of a file of its own, or among the small ones."""
+        """Return the bytes of an array: of a file of its own, or among the small arrays."""
         if isinstance(place, str):
             if not _ARRAY.fullmatch(place):
                 raise PlainError(f"{place!r} is no file of an array")
@@ -220,7 +221,7 @@ class SharedArrays:
         return found
 
     def _file_of(self, data: memoryview) -> str:
-        """Return the file at whose beginning an array lies; write one, if it lies in none."""
+        """Return the file at whose start an array lies; write a file, if it lies in none."""
         if (known := self._mapped.get(_address(data))) is not None:
             return known[0]
         descriptor, name = _new_file(self._folder)
@@ -243,18 +244,18 @@ class _Head(NamedTuple):
     form_bytes: int
 
     def line(self) -> bytes:
-        """Write it."""
+        """Return the line as bytes."""
         found = [_FORMAT, self.version, self.digest.hex(), self.answer_bytes, self.form_bytes]
         return json.dumps(found).encode() + b"\n"
 
     @classmethod
     def read(cls, file: IO[bytes]) -> _Head:
-        """Read it.
+        """Read the line.
 
         Raises
         ------
         LostError
-            If it is none.
+            If it is not a valid head.
         """
         try:
             form, version, digest, *sizes = json.loads(file.readline(_LINE_MAX))
@@ -268,7 +269,7 @@ class _Head(NamedTuple):
 
 
 def _exactly(file: IO[bytes], count: int) -> bytes:
-    """Read so many bytes, which must be there."""
+    """Read exactly `count` bytes; raise `LostError` if there are fewer."""
     if count > os.fstat(file.fileno()).st_size:
         raise LostError("the head of a value is cut short")
     found = file.read(count)

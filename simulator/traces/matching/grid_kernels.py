@@ -1,7 +1,7 @@
-"""Kernels of the grid over roads: which cells an edge touches, which edges lie near a point.
+"""Kernels of the grid over roads: the cells that an edge touches, and the edges near a point.
 
-An edge is listed in each cell whose circle it meets, the circle about the cell: a little more than it
-touches, and never less. Candidates: O(edges listed in the cells within the radius).
+An edge is listed in each cell whose circumscribed circle it meets: in a few more cells than it touches,
+and never in fewer. Candidates: O(edges listed in the cells within the radius).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy.typing as npt
 from safe_region.jit import kernel, leaf
 
 CANDIDATES_MAX = 12
-"""Places on roads that are considered for a point, the nearest. Roads are cut at their bends, and lead
-both ways as a rule: this is some three streets."""
+"""The maximum number of places on roads that are considered for a point, the nearest. Roads are cut at
+their bends, and usually lead both ways: this is some three streets.
+"""
 
 _HALF_DIAGONAL = math.sqrt(0.5) * (1.0 + 1e-9)
 
@@ -26,7 +27,7 @@ Longs = npt.NDArray[np.int64]
 
 @leaf
 def nearest_fraction(ax_m: float, ay_m: float, bx_m: float, by_m: float, x_m: float, y_m: float) -> float:
-    """Return how far along a line its place is that is nearest to a point, in [0, 1]."""
+    """Return the fraction of a line at its place nearest to a point, in [0, 1]."""
     dx_m = bx_m - ax_m
     dy_m = by_m - ay_m
     square = dx_m * dx_m + dy_m * dy_m
@@ -39,7 +40,7 @@ def nearest_fraction(ax_m: float, ay_m: float, bx_m: float, by_m: float, x_m: fl
 def distance_m(
     ax_m: float, ay_m: float, bx_m: float, by_m: float, fraction: float, x_m: float, y_m: float
 ) -> float:
-    """Return how far a point is from a place on a line."""
+    """Return the distance of a point from a place on a line."""
     dx_m = ax_m + fraction * (bx_m - ax_m) - x_m
     dy_m = ay_m + fraction * (by_m - ay_m) - y_m
     return math.sqrt(dx_m * dx_m + dy_m * dy_m)
@@ -54,7 +55,7 @@ def _position(value_m: float, begin_m: float, cell_m: float, count: int) -> int:
 def _meets(
     ax_m: float, ay_m: float, bx_m: float, by_m: float, x_m: float, y_m: float, cell_m: float
 ) -> bool:
-    """Whether a line meets the circle about a cell whose middle is given."""
+    """Whether a line meets the circle about a cell with the given centre."""
     fraction = nearest_fraction(ax_m, ay_m, bx_m, by_m, x_m, y_m)
     return distance_m(ax_m, ay_m, bx_m, by_m, fraction, x_m, y_m) <= _HALF_DIAGONAL * cell_m
 
@@ -71,7 +72,7 @@ def cell_counts(
     columns: int,
     rows: int,
 ) -> Longs:
-    """Return how many edges, given by their ends, are listed in each cell."""
+    """Return the number of edges, given by their ends, that are listed in each cell."""
     counts = np.zeros(columns * rows, np.int64)
     for e in range(axs_m.shape[0]):
         first = _position(min(axs_m[e], bxs_m[e]), x0_m, cell_m, columns)
@@ -129,7 +130,7 @@ def _insert(
     fraction: float,
     found_m: float,
 ) -> int:
-    """Insert a candidate by (distance, edge) unless it is there or too far; return how many there are."""
+    """Insert a candidate by (distance, edge) unless it is listed or too far; return their number."""
     for k in range(count):
         if edges[k] == edge:
             return count
@@ -177,7 +178,7 @@ def candidates(
     xs_m, ys_m
         The points.
     radius_m
-        How far to look.
+        The radius of the search.
     tails, heads, node_xs_m, node_ys_m
         The roads.
     x0_m, y0_m, cell_m, columns, rows, offsets, edges
@@ -185,8 +186,9 @@ def candidates(
 
     Returns
     -------
-    How many there are of each point, at most `CANDIDATES_MAX`, the nearest first; and their edges, how
-    far along these they are, and how far from the point, each of shape (points, `CANDIDATES_MAX`).
+    The number of candidates of each point, at most `CANDIDATES_MAX`, the nearest first; and their edges,
+    their fractions along these, and their distances from the point, each of shape (points,
+    `CANDIDATES_MAX`).
     """
     count = xs_m.shape[0]
     counts = np.zeros(count, np.int64)

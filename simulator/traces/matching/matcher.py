@@ -1,4 +1,4 @@
-"""The matcher: traces in, ways over roads out."""
+"""The matcher: finds the paths of traces over roads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
 _BACK_SIGMAS = 2.0
-"""How far one may go back on an edge, in standard deviations."""
+"""The maximum distance backwards on an edge, in standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Matcher:
     Parameters
     ----------
     roads
-        Where they may have been.
+        The roads that are open to the vehicles.
     grid
-        Over these.
+        A grid over these.
     options
-        How far positions err and ways lead around.
+        The errors of positions, and the detours of paths.
     """
 
     roads: Roads
@@ -55,14 +55,14 @@ class Matcher:
         return cls(roads, Grid.of(roads, 2.0 * options.match_radius_m), options)
 
     def routes(self, offsets: Longs, ts_ms: Longs, xs_m: Floats, ys_m: Floats) -> Routes:
-        """Return the ways of traces, of which none depends on another.
+        """Return the paths of traces; each depends only on its own trace.
 
         Parameters
         ----------
         offsets
             Points of trace n are offsets[n]..offsets[n + 1], by time.
         ts_ms, xs_m, ys_m
-            When and where they were.
+            Their times and positions.
         """
         roads, grid, options = self.roads, self.grid, self.options
         counts, edges, fractions, distances_m = candidates(

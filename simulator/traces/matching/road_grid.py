@@ -1,4 +1,4 @@
-"""Roads as arrays, and a grid over them that finds those near a point."""
+"""Roads as arrays, and a grid over them that finds the roads near a point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from simulator.network.graph import Graph
 from simulator.traces.matching.grid_kernels import cell_counts, cell_edges
 
 CELLS_MAX = 4_000_000
-"""On wide maps cells are larger: their offsets would take more memory than the roads."""
+"""The maximum number of cells; on large maps cells are larger, as their offsets would take more memory
+than the roads.
+"""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -20,7 +22,7 @@ Longs = npt.NDArray[np.int64]
 
 
 class Roads(NamedTuple):
-    """The edges that are open to somebody, compressed sparse rows.
+    """The edges that are open to a class of devices, as compressed sparse rows.
 
     Parameters
     ----------
@@ -29,11 +31,11 @@ class Roads(NamedTuple):
     tails, heads
         int32: the nodes that each edge leads from and to.
     lengths_m
-        How long each is.
+        The length of each edge.
     xs_m, ys_m
         The nodes on the plane.
     edge_ids
-        Of the roads table.
+        Ids in the roads table.
     """
 
     offsets: Longs
@@ -75,11 +77,11 @@ class Grid(NamedTuple):
     Parameters
     ----------
     x0_m, y0_m
-        Where the first cell begins.
+        The corner of the first cell.
     cell_m
-        How wide a cell is.
+        The side of a cell.
     columns, rows
-        How many there are.
+        The number of columns and rows.
     offsets, edges
         The edges of cell c are edges[offsets[c]..offsets[c + 1]].
     """
@@ -101,7 +103,7 @@ class Grid(NamedTuple):
         roads
             The edges.
         cell_m
-            How wide cells are at least: about how far one looks.
+            The minimum side of cells: about the radius of searches.
         """
         x0_m, y0_m = float(roads.xs_m.min()), float(roads.ys_m.min())
         width_m, height_m = float(np.ptp(roads.xs_m)), float(np.ptp(roads.ys_m))

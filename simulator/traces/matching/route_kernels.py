@@ -1,4 +1,4 @@
-"""Kernel that looks up where one is on the way from a point to the next. O(edges of the ways)."""
+"""Kernel that computes positions on the path from a point to the next. O(edges of the paths)."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def along_ways(
     node_xs_m: Floats,
     node_ys_m: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Ints]:
-    """Return where one is at ticks.
+    """Return positions at ticks.
 
     Parameters
     ----------
     points, passed
-        The point before each tick, and how much of the time to the next has passed.
+        The point before each tick, and the fraction of the time to the next that has passed.
     ts_ms, xs_m, ys_m
         The points.
     fractions
-        How far along its edge each is.
+        The fraction of each point along its edge.
     offsets, ways
         The edges from each point to the next; none for a straight line.
     tails, heads, lengths_m, node_xs_m, node_ys_m

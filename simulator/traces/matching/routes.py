@@ -1,4 +1,4 @@
-"""Ways between the points of traces, and where one is along them."""
+"""Paths between the points of traces, and positions along them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Longs = npt.NDArray[np.int64]
 
 
 class Whereabouts(NamedTuple):
-    """Where somebody is at ticks, one entry each; an edge id of -1 is none."""
+    """Positions at ticks, one entry each; an edge id of -1 is none."""
 
     xs_m: Floats
     ys_m: Floats
@@ -28,16 +28,16 @@ class Whereabouts(NamedTuple):
 
 @dataclass(frozen=True)
 class Routes:
-    """The way from each point to the next.
+    """The path from each point to the next.
 
     Parameters
     ----------
     roads
-        What they lead over; None if over none.
+        The roads of the paths; None if there are none.
     edges, fractions
-        The edge on which each point is, -1 for none, and how far along.
+        The edge of each point, -1 for none, and the fraction along it.
     offsets, ways
-        Compressed sparse rows: the edges of each way; none where it is a straight line.
+        Compressed sparse rows: the edges of each path; none if it is a straight line.
     """
 
     roads: Roads | None
@@ -49,12 +49,13 @@ class Routes:
     def along(
         self, points: Longs, fractions: Floats, ts_ms: Longs, xs_m: Floats, ys_m: Floats
     ) -> Whereabouts:
-        """Return where one is between points. Every way is gone at one speed.
+        """Return positions between points. Each path is travelled at a constant speed.
 
         Parameters
         ----------
         points, fractions
-            The point before, which is not the last of its trace, and how much of the time has passed.
+            The point before, which is not the last of its trace, and the fraction of the time that has
+            passed.
         ts_ms, xs_m, ys_m
             The points.
         """
@@ -82,7 +83,7 @@ class Routes:
         return Whereabouts(found_xs_m, found_ys_m, headings_deg, speeds_mps, edge_ids)
 
     def _moved(self, roads: Roads, xs_m: Floats, ys_m: Floats) -> tuple[Floats, Floats]:
-        """Return the points, those that were matched on their roads, so that lines meet ways."""
+        """Return the points, with matched points moved to their roads, so that lines meet paths."""
         if not len(roads.tails):
             return xs_m, ys_m
         is_on_road = self.edges >= 0
@@ -96,7 +97,7 @@ class Routes:
 
 
 def no_routes(count: int) -> Routes:
-    """Return the ways between points of which none is on a road."""
+    """Return the paths between points that are not on roads."""
     return Routes(
         None,
         np.full(count, -1, np.int32),

@@ -1,8 +1,8 @@
-"""Kernels of the matcher: the likeliest places on roads, and the ways between them.
+"""Kernels of the matcher: the likeliest places on roads, and the paths between them.
 
-Cost of a step from one point to the next: a search from each different end of a candidate's road, at
-most `CANDIDATES_MAX`, over the nodes that are not farther than a way may be long; it ends when the roads
-of all next candidates are reached. Scratch is allocated once a batch and reset by stamps.
+Cost of a step from one point to the next: a search from each distinct end of a candidate's road, at
+most `CANDIDATES_MAX`, over the nodes within the maximum length of a path; it ends when the roads of all
+next candidates are reached. Scratch is allocated once a batch and reset by stamps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from index.tables.heap_kernels import Heap, pop, push
 from safe_region.jit import array_leaf, kernel, leaf
 
 DETOUR_MAX = 15.0
-"""Ways that are longer than the straight line by more than this times beta have no chance: e^-15."""
+"""Paths that are longer than the straight line by more than this times beta are ignored: e^-15."""
 
 NO_EDGE = -1
 
@@ -28,7 +28,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Scratch(NamedTuple):
-    """What a search writes to: of each node its distance, the edge by which it is reached, and stamps."""
+    """Working memory of a search: each node's distance, the edge by which it is reached, and stamps."""
 
     costs_m: Floats
     via_edges: Ints
@@ -63,7 +63,7 @@ def _search(
     wanted_count: int,
     scratch: Scratch,
 ) -> None:
-    """Search from a node until all nodes are settled that `wanted` stamps, or none is near enough."""
+    """Search from a node until all nodes stamped in `wanted` are settled, or none is near enough."""
     costs_m, seen, settled = scratch.costs_m, scratch.seen, scratch.settled
     costs_m[source] = 0.0
     scratch.via_edges[source] = NO_EDGE
@@ -94,7 +94,7 @@ def _search(
 
 @leaf
 def _same_edge_m(length_m: float, begin: float, end: float, back_m: float) -> float:
-    """Return the length of the way from one place on an edge to another; -1 if it leads around."""
+    """Return the length of the path from one place on an edge to another; -1 if it leads around."""
     way_m = (end - begin) * length_m
     if way_m >= 0.0:
         return way_m
@@ -131,15 +131,15 @@ def likeliest(
     road_offsets, tails, heads, lengths_m
         The roads.
     sigma_m, beta_m
-        How far positions err, and how much longer than the straight line ways are.
+        The error of positions, and the excess of paths over the straight line.
     speed_mps_max
-        Ways are not longer than this allows.
+        Paths are not longer than this allows.
     back_m
-        How far one may go back on an edge.
+        The maximum distance backwards on an edge.
 
     Returns
     -------
-    Of each point the candidate, -1 for none, and whether a way leads on to the next point.
+    For each point the candidate, -1 for none, and whether a path leads on to the next point.
     """
     width = edges.shape[1]
     scores = np.full((ts_ms.shape[0], width), -np.inf)
@@ -195,7 +195,7 @@ def _reach(
     run: int,
     scratch: Scratch,
 ) -> None:
-    """Improve the scores of the candidates of a point by one of the point before, after its search."""
+    """Improve the scores of a point's candidates by one of the point before, after its search."""
     edge = edges[i - 1, b]
     rest_m = (1.0 - fractions[i - 1, b]) * lengths_m[edge]
     for c in range(counts[i]):
@@ -234,7 +234,7 @@ def _step(
     run: int,
     scratch: Scratch,
 ) -> int:
-    """Set the best score with which each candidate of a point is reached, and from which one before."""
+    """Set the best score of each candidate of a point, and the candidate before from which it comes."""
     run += 1
     stamp = run
     wanted_count = 0
@@ -271,7 +271,7 @@ def _trace_back(
     linked: Bools,
     chosen: Ints,
 ) -> None:
-    """Choose the candidates of a trace from its end: the best where a chain of links ends."""
+    """Choose the candidates of a trace from its end: the best one at the end of each chain of links."""
     for i in range(end - 1, first - 1, -1):
         if linked[i]:
             chosen[i] = backs[i + 1, chosen[i + 1]]
@@ -295,12 +295,12 @@ def ways(
     lengths_m: Floats,
     back_m: float,
 ) -> tuple[Longs, Ints]:
-    """Find the edges of the way from each point to the next.
+    """Find the edges of the path from each point to the next.
 
     Returns
     -------
     Compressed sparse rows of edges, from that of the point to that of the next, both included: one entry
-    for a way on one edge, none where no way leads on.
+    for a path on one edge, none if no path leads on.
     """
     scratch = _scratch(road_offsets.shape[0] - 1, heads.shape[0])
     way_offsets = np.zeros(chosen.shape[0] + 1, np.int64)
@@ -330,7 +330,7 @@ def ways(
 
 @array_leaf
 def _append(values: Ints, used: int, value: int) -> tuple[Ints, int]:
-    """Add a value to an array that grows if need be; return it and its use."""
+    """Append a value to an array that grows if needed; return the array and its used length."""
     if used == values.shape[0]:
         grown = np.empty(2 * used, np.int32)
         grown[:used] = values
