@@ -20,6 +20,7 @@ version = release = "0.1.0"
 root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
+    "docs/decisions/*.md",
     "examples/README.md",
     "README.md",
     "ARCHITECTURE.md",

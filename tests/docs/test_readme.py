@@ -67,7 +67,9 @@ def test_every_make_target_exists():
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+    docs = ROOT / "docs"
+    records = sorted((docs / "decisions").glob("*.md"))
+    return [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted(docs.glob("*.md")), *records]
 
 
 def anchors(page: Path) -> set[str]:
