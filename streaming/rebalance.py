@@ -66,7 +66,7 @@ def rebalance(
     spark: SparkSession,
     on_batch: Callable[[Batch], None] = lambda _batch: None,
 ) -> Rebalanced | None:
-    """Divide a job that is not running again; return None if it has not started.
+    """Rebalance a job that is not running; return None if it has not started.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def judged_steps(here: Ends, there: Ends, period_s: float, turns: Turns) -> tupl
 
 
 def runs_of(batch: pa.RecordBatch, period_s: float, turns: Turns) -> pa.RecordBatch:
-    """Return the runs of a batch of judged points, in the schema `RUNS`."""
+    """Return the runs of a batch of checked points, in the schema `RUNS`."""
     schema = arrow_schema(RUNS)
     count = batch.num_rows
     if not count:
@@ -164,7 +164,7 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def runs(points: DataFrame, period_s: float, turns: Turns) -> DataFrame:
-    """Return the runs of judged points (`judged_points`), in any order."""
+    """Return the runs of checked points (`judged_points`), in any order."""
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

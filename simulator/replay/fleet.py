@@ -68,7 +68,7 @@ class ReplayedDevices:
         self._stationary_devices: list[Device] = []
         self._watchers: list[asyncio.Task[None]] = []
         self.seen_id = 0
-        """The latest object of the ticks before: of what is newer the time is taken."""
+        """The latest object of the ticks before: latencies are measured for newer objects."""
 
     def use(self, stream: Fleet) -> None:
         """Use another stream for devices that attach from now on."""

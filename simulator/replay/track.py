@@ -93,9 +93,9 @@ class Track:
         self.anchored = 0
         """The number of anchors."""
         self.anchored_ahead = 0
-        """How many of them elsewhere than at the device."""
+        """The number of anchors that are not at the device."""
         self.held = 0
-        """How many objects came with them, together."""
+        """The total number of objects that came with the anchors."""
 
     def follow(self, fix: Fix, subscription: Subscription | None, now_ms: int) -> None:
         """Add a position of a device, and the region of a subscription if it has a new anchor."""
@@ -116,7 +116,7 @@ class Track:
             return
         self._anchors[device_id] = seen.anchor
         self.anchored += 1
-        # Time passes before devices move: some report where they were the tick before.
+        # Time passes before devices move: some report their position at the tick before.
         self.anchored_ahead += _is_apart(before, seen.anchor) and _is_apart(here, seen.anchor)
         self.held += len(seen.buffer)
         if followed is not None:

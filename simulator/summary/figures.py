@@ -1,8 +1,8 @@
 """The figures of a simulation: counts, speeds, lengths, load over time. Bulk data stays in Spark.
 
 Trips are found in a sample of devices: a trip ends when the device has stood for `STAND_S` or disappears.
-Trips that the end of the run has cut off do not count, unless there are no others: their length depends
-on that of the run.
+Trips that are cut off by the start or end of the run do not count, unless there are no others: their
+length depends on that of the run.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ from simulator.workload.feeds import FEEDS_FOLDER
 from simulator.world import WORLD_FILE, World, write_world
 
 DEVICE_CLASS = "trace"
-"""The class of all devices: traces do not tell the kind of vehicle."""
+"""The class of all devices: traces do not contain the kind of vehicle."""
 
 _STEP_MS_MIN, _STEP_MS_MAX = 100, 3_600_000
 _SECOND_MS = 1_000

@@ -188,7 +188,7 @@ class Subscriptions(Block):
     x_m: Floats
     y_m: Floats
     weight_m: Floats
-    """The text distance 1 in metres."""
+    """The metres that a text distance of 1 is worth."""
     k: Ints
     similarity: Bytes
     is_end: Bytes

@@ -1,8 +1,8 @@
 """A subscription index whose matches come from replicas, which use the reaches of the last batch.
 
 Replicas of subscriptions, in other processes, match messages by the reaches that subscriptions had after
-the last batch. They may miss a subscription with a larger reach now; the index records such
-subscriptions, and the caller evaluates them again. A subscription with a smaller reach now receives
+the last batch. They may miss a subscription that reaches farther now; the index records such
+subscriptions, and the caller evaluates them again. A subscription that reaches less far now receives
 extra candidates; the matcher filters them.
 """
 

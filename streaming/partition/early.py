@@ -2,9 +2,9 @@
 
 A message is not retracted before it is published: no message arrives whose time is later than the time at
 which its retraction was read. When that time is behind the window, so is the message, and the retraction
-is forgotten. With a count-based window of n messages at most n retractions are remembered, and in any
-case `REMEMBERED_MIN`; the oldest are forgotten first. With a time-based window the retractions of its
-duration are remembered.
+is forgotten. With a count-based window of n messages, at most n retractions or `REMEMBERED_MIN` are
+remembered, whichever is more; the oldest are forgotten first. With a time-based window, the retractions
+of its duration are remembered.
 
 Operations: O(remembered) a batch. About 40 bytes each.
 """
