@@ -25,7 +25,7 @@ LENGTH_MAX = 1e9
 """The maximum length of an edge, in any unit."""
 
 SPEED_MIN, SPEED_MAX = 0.1, 1_000.0
-"""The same."""
+"""Limits of a speed, in any unit."""
 
 _SOURCE_NAMES = ("u", "source", "from")
 _TARGET_NAMES = ("v", "target", "to")

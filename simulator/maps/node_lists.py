@@ -35,7 +35,7 @@ class NodeList(NamedTuple):
     ids
         Their ids in the file.
     xs, ys
-        Their coordinates as in the file, except that degrees are whole degrees.
+        Their coordinates as in the file; fractions of a degree are converted to degrees.
     numbers
         The position of each id in the above.
     """

@@ -93,7 +93,7 @@ class Placement(NamedTuple):
     def read(
         self, row: Row, columns: Columns, lat_max: float, deg_per_unit: float = 1.0
     ) -> tuple[float, float]:
-        """Read both coordinates of a row as they are in the file, degrees as whole degrees.
+        """Read both coordinates of a row; fractions of a degree are converted to degrees.
 
         Parameters
         ----------
