@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import click
 
@@ -11,43 +12,19 @@ from cli.progress import COMPILING, bars
 from index.catalogue import KINDS
 from index.entry import Kind
 
-_HELP = (
-    "For servers with this one, of `nearcast indexes`; repeat for more, or say all.  "
-    "[default: the server's]"
-)
+
+def _index_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for each kind of index."""
+    for kind in reversed(KINDS.values()):
+        text = f"Index for {kind.name}; repeat it for more, or name 'all'. See `nearcast indexes`.  "
+        text += f"[default: {kind.default}]"
+        command = click.option(kind.flag, kind.setting, multiple=True, metavar="NAME", help=text)(command)
+    return command
 
 
 @click.command(name="compile", epilog="Example: NUMBA_CACHE_DIR=/opt/kernels nearcast compile")
-@click.option(
-    "--object-index",
-    "object_indexes",
-    multiple=True,
-    help=_HELP,
-)
-@click.option(
-    "--subscription-index",
-    "subscription_indexes",
-    multiple=True,
-    help=_HELP,
-)
-@click.option(
-    "--clause-index",
-    "clause_indexes",
-    multiple=True,
-    help=_HELP,
-)
-@click.option(
-    "--moving-index",
-    "moving_indexes",
-    multiple=True,
-    help=_HELP,
-)
-def compile_(
-    object_indexes: tuple[str, ...],
-    subscription_indexes: tuple[str, ...],
-    clause_indexes: tuple[str, ...],
-    moving_indexes: tuple[str, ...],
-) -> None:
+@_index_options
+def compile_(**names: tuple[str, ...]) -> None:
     """Compile the kernels of a server before it starts: for images and packages.
 
     Without this command, a server compiles them when it first starts on a machine. The compiled code is
@@ -58,15 +35,14 @@ def compile_(
     from server.runtime.warmup import IndexNames, compile_kernels  # noqa: PLC0415
     from server.transport.wire_walk import warm_up_walk  # noqa: PLC0415
 
-    names = IndexNames(
-        _chosen(object_indexes, KINDS["object_index"]),
-        _chosen(subscription_indexes, KINDS["subscription_index"]),
-        _chosen(clause_indexes, KINDS["clause_index"]),
-        _chosen(moving_indexes, KINDS["moving_index"]),
-    )
+    chosen = [_chosen(names[setting], kind) for setting, kind in KINDS.items()]
     began_s = time.monotonic()
     with bars() as progress:
-        count = compile_kernels(names, lambda done, total: progress(COMPILING, done, total), warm_up_walk)
+
+        def report(done: int, total: int) -> None:
+            progress(COMPILING, done, total)
+
+        count = compile_kernels(IndexNames(*chosen), report, warm_up_walk)
     click.echo(f"{count} kernels compiled in {time.monotonic() - began_s:.0f} s: {CACHE_FOLDER}")
 
 

@@ -1,4 +1,4 @@
-"""`nearcast stream lists`, `compact`, `audit` and `release`: commands for the results of a job."""
+"""`nearcast stream lists`, `compact`, `audit`, `rebalance` and `release`: a job's results."""
 
 from __future__ import annotations
 
