@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine import Engine, EngineOptions, Positions
-from engine.boolean.expression_kernels import Clauses, fill_table, is_asked_for, new_table
+from engine.boolean.expression_kernels import Clauses, fill_table, matches_clause, new_table
 from engine.boolean.layout import CLAUSE_DTYPE, EXCLUDED_DTYPE, NOTHING, SUBSCRIPTION_DTYPE
 from engine.boolean.work import Work
 from engine.contracts import BOOLEAN, handle_of
@@ -256,7 +256,7 @@ def _which(rows, offsets, words):
     fill_table(table, rows, np.arange(1, dtype=np.int32))
     fill_table(table, rows, np.arange(rows.clauses.shape[0], dtype=np.int32))
     for i in range(len(found)):
-        found[i] = is_asked_for(table, words[offsets[i] : offsets[i + 1]])
+        found[i] = matches_clause(table, words[offsets[i] : offsets[i + 1]])
     return found
 
 
