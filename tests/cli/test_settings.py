@@ -186,7 +186,7 @@ def test_the_help_tells_what_is_chosen_from():
 def test_the_help_has_every_setting():
     done = CliRunner().invoke(serve, ["--help"])
     assert done.exit_code == 0
-    flags = re.findall(r"^  (--[a-z-]+)", done.output, re.MULTILINE)
+    flags = re.findall(r"^  (?:-h, )?(--[a-z-]+)", done.output, re.MULTILINE)
     assert flags == ["--config", *(flag(name) for name in FIELDS), "--help"]
 
 
