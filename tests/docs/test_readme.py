@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import sys
 from pathlib import Path
 
 import click
 import pytest
 
 from server.settings import load_settings
+from tests.support.programs import printed
 from tests.support.servers import serving
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,20 +30,13 @@ async def test_the_example_runs(tmp_path):
     async with serving(
         load_settings({"area": area, "store": str(tmp_path / "city.db"), "port": 0})
     ) as server:
-        assert "localhost:7433" in code
-        example = tmp_path / "example.py"
-        example.write_text(code.replace("localhost:7433", f"127.0.0.1:{server.port}"))
         for _ in range(2):  # the second run is like the first
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, str(example), stdout=asyncio.subprocess.PIPE, cwd=ROOT
-            )
-            out, _ = await process.communicate()
-            assert process.returncode == 0
+            out = await printed(code, "localhost:7433", server.port, tmp_path)
         coordinator = server.coordinator
         assert not coordinator.sessions
         assert not coordinator.matching.objects, "it leaves nothing behind"
     (shown,) = re.findall(r"It prints\n\n```\n(.*?)```", README, re.DOTALL)
-    assert out.decode() == shown
+    assert out == shown
 
 
 @pytest.mark.parametrize("line", commands())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from server.settings import load_settings
+from tests.support.programs import printed
 from tests.support.servers import serving
 
 pytestmark = pytest.mark.processes
@@ -22,23 +21,16 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "testing.md").rea
 TICKS = 20
 
 
-async def printed(program: str, folder: Path, *arguments: str) -> str:
+async def run(program: str, folder: Path, *arguments: str) -> str:
     settings = load_settings(
         {"area": "14.18,35.80,14.58,36.09", "store": ":memory:", "port": 0, "virtual_time": True}
     )
     async with serving(settings) as server:
-        file = folder / "program.py"
-        file.write_text(program.replace("localhost:7533", f"127.0.0.1:{server.port}"))
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, str(file), *arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT
-        )
-        out, _ = await process.communicate()
-    assert process.returncode == 0
-    return out.decode()
+        return await printed(program, "localhost:7533", server.port, folder, *arguments)
 
 
 async def test_a_device_step_by_step(tmp_path):
-    assert (await printed(PROGRAMS[0], tmp_path)).startswith("passed; 60 moves, ")
+    assert (await run(PROGRAMS[0], tmp_path)).startswith("passed; 60 moves, ")
 
 
 async def test_many_devices_along_trajectories(tmp_path):
@@ -58,5 +50,5 @@ async def test_many_devices_along_trajectories(tmp_path):
         for tick in range(TICKS)
     ]
     parquet.write_table(pa.Table.from_pylist(rows), folder / "part.parquet")
-    out = await printed(PROGRAMS[1], tmp_path, str(tmp_path))
+    out = await run(PROGRAMS[1], tmp_path, str(tmp_path))
     assert out.startswith(f"3 devices, {3 * TICKS} positions, ")

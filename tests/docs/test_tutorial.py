@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from server.settings import load_settings
+from tests.support.programs import printed
 from tests.support.servers import serving
 
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
-
-
-async def printed(program: str, port: int, folder: Path) -> str:
-    assert "localhost:7433" in program
-    file = folder / "program.py"
-    file.write_text(program.replace("localhost:7433", f"127.0.0.1:{port}"))
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(file), stdout=asyncio.subprocess.PIPE, cwd=ROOT
-    )
-    out, _ = await process.communicate()
-    assert process.returncode == 0
-    return out.decode()
+ADDRESS = "localhost:7433"
 
 
 async def test_the_programs_print_what_the_page_shows(tmp_path):
@@ -37,6 +25,6 @@ async def test_the_programs_print_what_the_page_shows(tmp_path):
     settings = load_settings({"area": area, "store": str(tmp_path / "city.db"), "port": 0})
     async with serving(settings) as server:
         for _ in range(2):
-            assert await printed(shop, server.port, tmp_path) == "3 offers published\n"
+            assert await printed(shop, ADDRESS, server.port, tmp_path) == "3 offers published\n"
         assert len(server.coordinator.matching.objects) == 3
-        assert await printed(courier, server.port, tmp_path) == shown
+        assert await printed(courier, ADDRESS, server.port, tmp_path) == shown
