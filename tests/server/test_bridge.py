@@ -54,7 +54,8 @@ def write(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
 
 def told(folder: Path) -> list[tuple[str, int]]:
     """Return what a folder was told, in order."""
-    rows = [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+    whole = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
+    rows = [row for path in whole for row in pq.read_table(path).to_pylist()]
     return [(row["action"], row["object_id"]) for row in rows]
 
 
