@@ -23,8 +23,8 @@ from bench.errors import BenchError
 from bench.parts import keyword_rows
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from index.square import Square
-from safe_region.frame import Area, Frame
-from safe_region.scoring import Similarity, text_weight
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.formulas import Similarity, text_weight
 
 KEYWORDS_MAX = 64
 SUBSCRIPTION_KEYWORDS_MAX = 5

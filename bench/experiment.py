@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 from simulator.parameters.declared import Parameters
 
 Changes = Mapping[str, Any]

@@ -19,7 +19,7 @@ from bench.driving import driven
 from bench.errors import BenchError
 from engine import Positions
 from index.batches import Floats, Ints
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 
 JOURNEYS = 2_000
 STILL_M: Floats = np.zeros((1, 2, 2))

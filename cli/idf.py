@@ -42,7 +42,7 @@ def build(documents: Path, out: Path) -> None:
 
     A keyword in d of n documents has the weight 1 + ln((1 + n) / (1 + d)).
     """
-    from safe_region.idf import IdfError, IdfTable  # noqa: PLC0415
+    from safe_region.scoring.idf import IdfError, IdfTable  # noqa: PLC0415
 
     with reported(IdfError, OSError), bars() as progress:
         table = IdfTable.of_documents(_keywords(documents, progress))
@@ -75,7 +75,7 @@ async def _load(table: IdfTable, target: Target) -> int:
 
 def _keywords(documents: Path, progress: Report) -> Iterator[list[str]]:
     """Yield the keywords of each document."""
-    from safe_region.keywords import is_text, keywords_of  # noqa: PLC0415
+    from safe_region.scoring.keywords import is_text, keywords_of  # noqa: PLC0415
 
     if documents.is_dir():
         yield from _published(documents)

@@ -12,7 +12,7 @@ from cli.paths import is_uri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from safe_region.frame import Area
+    from safe_region.earth.frame import Area
 
 
 def area_text(given: str) -> str:

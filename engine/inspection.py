@@ -18,7 +18,7 @@ from engine.stationary.matcher import StationaryMatcher
 from engine.top_k.matcher import TopKMatcher
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.slots import Slots
-from safe_region.scoring import Similarity, text_distance
+from safe_region.scoring.formulas import Similarity, text_distance
 
 _TFIDF = int(Similarity.TFIDF)
 

@@ -20,7 +20,7 @@ from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Obje
 from index.contracts import InconsistentIndexError, ObjectIndex
 from index.tables import SlotTable
 from index.tables.slots import Slots
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 _NEVER_MS = 2**62
 

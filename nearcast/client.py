@@ -29,7 +29,7 @@ from nearcast.transport.device_in_use import attach_when_free, checked_wait_s
 from nearcast.transport.device_stream import DeviceStream
 from nearcast.transport.loopback import is_loopback
 from nearcast.v1 import control_service_pb2, device_service_pb2
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 
 _NONCE_BYTES = 16
 _KEEPALIVE_S = 240.0

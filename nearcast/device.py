@@ -16,7 +16,7 @@ from nearcast.protocol.clock import LEAP_MS
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.subscription import Subscription
 from nearcast.transport.device_stream import DeviceStream
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 
 _DECIDED = (
     SubscriptionState.EXACT,

@@ -21,7 +21,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from nearcast.errors import RefusedError, invalid
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 
 FIELD = "spec.boolean.expression"
 TEXT_LENGTH_MAX = 4096

@@ -24,9 +24,9 @@ from index.catalogue import (
 )
 from index.square import Square
 from index.tables.growth import reserve
-from safe_region.distortion import distortion
+from safe_region.earth.distortion import distortion
+from safe_region.earth.frame import Frame
 from safe_region.extras import how_to_install
-from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
 from server.clock import Clock
 from server.core.coordinator import Coordinator

@@ -30,7 +30,7 @@ from index.catalogue import (
     KINDS,
 )
 from index.entry import NO_INDEX
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.limits import KEEPALIVE_MS
 from server.setting_notes import (
     Days,

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from simulator.errors import SimulationError
 from simulator.files import Root, files_at
 

@@ -18,7 +18,7 @@ from index.catalogue import (
     KINDS,
     WEIGHTED_SUBSCRIPTION_INDEXES,
 )
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from streaming.distribution import MECHANISMS, has_replicas
 from streaming.distribution.keywords import HYBRIDS
 from streaming.distribution.keywords import PARTITIONS_MAX as REPLICAS_MAX

@@ -12,7 +12,7 @@ from engine import EngineOptions
 from engine.options import StationaryPolicy
 from index.catalogue import DEFAULT_CLAUSE_INDEX
 from index.square import Square
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from streaming.distribution import Distribution, distribution_of
 from streaming.own_folder import own_folder
 from streaming.partition.options import engine_options

@@ -17,7 +17,7 @@ from feeds.redis import RedisAddress
 from feeds.redis.streams import Streams
 from feeds.schemas import BOOLEAN, FEEDS, KEYS, TOP_K
 from feeds.storage import Stored
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS, Sample, has_replicas, needs_reaches
 from streaming.parameters import StreamParameters

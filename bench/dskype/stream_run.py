@@ -23,7 +23,7 @@ from bench.dskype.feeds import FeedFiles
 from bench.dskype.replication import expected_replication
 from bench.errors import BenchError
 from feeds.storage import Stored
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from streaming.distribution.keywords import Keyword, loose_prefixes
 from streaming.distribution.words import Vocabulary
 from streaming.job import start

@@ -17,7 +17,7 @@ from bench.datasets import keyword_sets
 from bench.peers.dict_lists import DictLists
 from index.batches import InterestBatch, Ints, KeywordIds, Matches, ObjectBatch, ReachBatch
 from index.contracts import InconsistentIndexError
-from safe_region.scoring import text_distance
+from safe_region.scoring.formulas import text_distance
 
 Place = tuple[float, float, float, float, int]
 """x_m, y_m, radius_m, reach_m, reach_id."""

@@ -26,7 +26,7 @@ from bench.errors import BenchError
 from bench.recovery.experiments import RecoveryParameters
 from bench.recovery.workload import RecoveryWorkload, options_of
 from engine import Positions
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.commands.acceptor import Accepted, Acceptor
 from server.core.coordinator import Coordinator
 from server.session import Outbox as Stream

@@ -91,7 +91,7 @@ class Area(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """Convert the text of the argument."""
-        from safe_region.frame import Area, Frame  # noqa: PLC0415
+        from safe_region.earth.frame import Area, Frame  # noqa: PLC0415
 
         if isinstance(value, Area) or is_uri(value):
             return value

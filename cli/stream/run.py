@@ -173,7 +173,7 @@ def run(
     """
     from feeds.causes import cause_of  # noqa: PLC0415
     from feeds.cluster import ClusterError  # noqa: PLC0415
-    from safe_region.idf import IdfError  # noqa: PLC0415
+    from safe_region.scoring.idf import IdfError  # noqa: PLC0415
     from streaming.claim import TakenOverError  # noqa: PLC0415
     from streaming.metrics import JobMetrics  # noqa: PLC0415
     from streaming.parameters import ParameterError, StreamParameters  # noqa: PLC0415

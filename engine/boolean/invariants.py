@@ -13,7 +13,7 @@ from engine.layout import POINT
 from engine.polygons import RingPool
 from index.contracts import InconsistentIndexError
 from index.tables.slots import Slots
-from safe_region import oracle_plane
+from safe_region.oracle import plane as oracle_plane
 
 _ROUNDING_M = 1e-9
 """The distance of a polygon from a rectangle is rounded: near the edge of the held region both results

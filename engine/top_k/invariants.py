@@ -13,7 +13,7 @@ from engine.top_k.layout import ELLIPSE, NO_HOLDING, NO_PENDING, TFIDF, Row, Row
 from engine.top_k.tables import TopKTables
 from index.contracts import InconsistentIndexError
 from index.tables import SlotTable
-from safe_region.scoring import length, text_distance
+from safe_region.scoring.formulas import length, text_distance
 
 Pair = tuple[float, int]
 

@@ -16,7 +16,7 @@ from index.tables.growth import as_long
 from index.tables.keyword_weights import KeywordWeights
 from index.tables.slots import Slots, SlotTable
 from index.tables.vector_kernels import Arrivals
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 SUBSCRIPTION_FIELDS: list[tuple[str, type[np.generic]]] = [
     ("id", np.int64),

@@ -12,9 +12,9 @@ from nearcast.model import CallerUsage, Distribution, GeoObject, LiveObject, Ser
 from nearcast.protocol.names import checked_name
 from nearcast.protocol.shapes import area_from, area_message, listed, number, position_message
 from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2, publisher_service_pb2
-from safe_region.frame import Area, Frame, Point
-from safe_region.idf import IdfTable
-from safe_region.keywords import normalised_keyword
+from safe_region.earth.frame import Area, Frame, Point
+from safe_region.scoring.idf import IdfTable
+from safe_region.scoring.keywords import normalised_keyword
 
 _WORDS_PER_PART = 50_000
 """Words in one part of a table of weights: a megabyte or two."""

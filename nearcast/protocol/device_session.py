@@ -29,7 +29,7 @@ from nearcast.protocol.specs import spec_from, spec_message
 from nearcast.protocol.subscription import Subscription
 from nearcast.protocol.subscription_registry import Listed, SubscriptionRegistry
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from safe_region.frame import Frame, Point
+from safe_region.earth.frame import Frame, Point
 
 _log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ import warnings
 from typing import NamedTuple
 
 from nearcast.model import Boolean, Spec
-from safe_region.earth import Bounds, Circle, Polygon
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Bounds, Circle, Polygon
 
 _LAT_MAX_DEG = 90.0
 _M_PER_KM = 1000.0

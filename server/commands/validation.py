@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.command import Report
 from server.commands.areas import checked_area
 from server.core.specs.checks import checked_keywords, require

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import inspection as engine
 from engine.contracts import STATIONARY, TOP_K, kind_of
-from safe_region.scoring import length
+from safe_region.scoring.formulas import length
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.model import Bound, LiveObject, Reach, Slack, Spec

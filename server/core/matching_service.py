@@ -19,8 +19,8 @@ from engine.contracts import BOOLEAN, STATIONARY, Bounds, Rows, handle_of, kind_
 from engine.engine import Part
 from engine.weights import SLOTS
 from index.batches import Ints, KeywordLists, ObjectBatch
-from safe_region.frame import Frame, Point
-from safe_region.idf import IdfTable
+from safe_region.earth.frame import Frame, Point
+from safe_region.scoring.idf import IdfTable
 from server.core.area_columns import with_areas
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.keyword_dictionary import KeywordDictionary

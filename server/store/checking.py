@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from safe_region.earth import Bounds
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
+from safe_region.earth.shapes import Bounds
 from server.errors import StoreError
 from server.store import files, losses, opening, reading, schema
 from server.store.areas import decoded_area

@@ -7,7 +7,7 @@ import json
 import sqlite3
 from pathlib import Path
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.errors import StoreError
 from server.store import checksums, files, migrations, reading, schema
 from server.store.mark import Mark, new_store_id

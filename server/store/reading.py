@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from index.batches import Floats, Ints
-from safe_region.earth import ObjectArea
-from safe_region.idf import IdfError, IdfTable
+from safe_region.earth.shapes import ObjectArea
+from safe_region.scoring.idf import IdfError, IdfTable
 from server.errors import StoreError
 from server.store import schema
 from server.store.areas import decoded_area

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.errors import StoreError
 from server.store import checking, files, opening, reading, schema
 from server.store.checksums import (

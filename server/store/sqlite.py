@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.errors import StoreError
 from server.store import files, log_frames, opening, reading, rows, schema
 from server.store import mark as marks

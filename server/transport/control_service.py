@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import fields
 
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
-from safe_region.idf import WORDS_MAX, IdfError, IdfTable
+from safe_region.scoring.idf import WORDS_MAX, IdfError, IdfTable
 from server import command as c
 from server.core.inspection import InspectedDevice
 from server.distribution import Classes

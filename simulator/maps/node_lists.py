@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safe_region.frame import LATITUDE_MAX_DEG
+from safe_region.earth.frame import LATITUDE_MAX_DEG
 from simulator.maps import brinkhoff, dimacs
 from simulator.maps.errors import MapError
 from simulator.maps.files import Layout, RoadFiles

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safe_region.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
+from safe_region.earth.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
 from simulator.maps.errors import MapError
 from simulator.maps.files import checked_ending, ending_of, road_files
 from simulator.maps.network import Network, connected, drivable_m, network_of, roads_table

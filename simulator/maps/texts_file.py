@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from safe_region.frame import Area, Frame
-from safe_region.keywords import keywords_of, normalised_keyword
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.keywords import keywords_of, normalised_keyword
 from simulator import schemas
 from simulator.chance import uniforms
 from simulator.maps.errors import MapError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
-from safe_region.scoring import SET_SIMILARITIES
+from safe_region.scoring.formulas import SET_SIMILARITIES
 from simulator.parameters.declared import Parameters
 
 _ORDERED = (

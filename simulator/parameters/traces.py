@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import Field, field_validator, model_validator
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator.parameters.declared import Parameters
 from simulator.parameters.places import PlaceParameters
 from simulator.parameters.workload import WorkloadParameters

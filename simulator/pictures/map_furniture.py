@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator.pictures import map_style
 
 Corner = Literal["upper left", "lower left", "upper right"]

@@ -21,7 +21,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator.pictures import map_style
 from simulator.pictures.map_furniture import draw_legend, draw_scale_bar, draw_title, emptiest_corner
 from simulator.simulation import Simulation

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 
 import nearcast
 from nearcast import Boolean
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.replay.audit import Audit, UndecidedError
 from simulator.replay.fleet import Audited, ReplayedDevices
 from simulator.replay.lockstep import Follower, Leader, TickChanges

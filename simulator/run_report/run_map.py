@@ -17,7 +17,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.network.traffic import RoadClass
 from simulator.replay.processes import Replayed
 from simulator.run_report import theme

@@ -11,7 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.simulation import Simulation
 from simulator.summary.figures import SPEED_BIN_MPS, Figures, cell_m
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.files import Root, files_at
 from simulator.network.graph import Graph

@@ -14,7 +14,7 @@ import pyarrow as pa
 from index.batches import Floats
 from nearcast.errors import RefusedError
 from nearcast.expressions import CLAUSES_MAX, clauses_of
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from streaming.arrays.blocks import Marks
 from streaming.arrays.validator import Bools, Validator
 

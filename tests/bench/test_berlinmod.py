@@ -13,7 +13,7 @@ from bench.berlinmod.queries import PUBLISHED_PER_S, Answering, Answers
 from bench.berlinmod.run import measure
 from bench.berlinmod.workload import Events, scene, stationary_ranges
 from engine.contracts import BOOLEAN, CHANGE_DTYPE, handle_of
-from safe_region.oracle_plane import OracleCircle
+from safe_region.oracle.plane import OracleCircle
 
 SMALL = BerlinModParameters(
     vehicles=3, events=1_500, ranges=300, distance_m=400.0, region_m=400.0, poi_m=200.0

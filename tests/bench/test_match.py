@@ -12,7 +12,7 @@ from bench.match.run import VARIANTS, MatchBenchmark
 from bench.match.workload import prepare
 from index.batches import Matches
 from index.naive import NaiveSubscriptionIndex
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 SMALL = MatchParameters(subscriptions=400, objects=600, arrivals=60, moved=100, audited=60)
 

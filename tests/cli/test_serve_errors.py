@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from cli.app import app
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from server.settings import ServerSettings
 from simulator.world import World, write_world
 from tests.cli.test_serve import AREA, Process, refused

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from cli.app import app
 from cli.server_address import PORT, ServerAddress
 from nearcast import address
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
 from tests.support.identity import Authority, keys_in, token
 

@@ -10,8 +10,8 @@ import pytest
 
 import nearcast
 from nearcast import GeoObject, TopK
-from safe_region.distortion import distortion
-from safe_region.frame import Area, Frame
+from safe_region.earth.distortion import distortion
+from safe_region.earth.frame import Area, Frame
 from server.settings import load_settings
 from tests.support.geodesics import step_from
 from tests.support.servers import serving

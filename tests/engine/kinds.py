@@ -16,7 +16,7 @@ from engine.stationary.matcher import StationarySpecs
 from engine.top_k.layout import BY_COST
 from engine.top_k.matcher import TopKSpecs
 from index.batches import ObjectBatch
-from safe_region.oracle_plane import (
+from safe_region.oracle.plane import (
     Area,
     OracleCircle,
     OracleExtent,
@@ -25,7 +25,7 @@ from safe_region.oracle_plane import (
     Ring,
     is_within,
 )
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 from tests.index.boxes import Box, BoxDice, area_batch, boxes_of
 from tests.index.brute import Interest, Object, ids, interest_batch, keyword_lists
 

@@ -15,7 +15,7 @@ from engine.contracts import BOOLEAN, handle_of
 from engine.polygons import Polygons
 from index.batches import KeywordLists, ObjectBatch
 from safe_region.jit import kernel
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 from tests.engine.kinds import KINDS, BooleanAsk
 from tests.index.brute import ids
 from tests.support.amounts import examples

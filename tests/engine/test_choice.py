@@ -11,9 +11,9 @@ from engine import CostModel, Engine, EngineOptions, Positions
 from engine.contracts import TOP_K
 from engine.top_k.matcher import TopKSpecs
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
-from safe_region.anchored import AnchoredRegion
-from safe_region.frame import Point
-from safe_region.region import Buffered, RegionMode
+from safe_region.earth.frame import Point
+from safe_region.regions.anchored import AnchoredRegion
+from safe_region.regions.region import Buffered, RegionMode
 
 FOREVER = 2**62
 

@@ -12,7 +12,7 @@ from engine.contracts import TOP_K
 from engine.top_k.matcher import TopKSpecs
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 SUSHI = 0
 FOREVER = 2**62

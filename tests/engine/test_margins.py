@@ -12,8 +12,8 @@ from engine import Engine, EngineOptions, Positions
 from engine.contracts import TOP_K
 from engine.top_k.matcher import TopKSpecs
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
-from safe_region.region import RegionMode
-from safe_region.scoring import REACH_SLACK
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import REACH_SLACK
 from tests.engine.test_engine import FOREVER, SUSHI, floats, ids
 
 K = 2

@@ -13,7 +13,7 @@ from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.published.sq_tree import SqTree
 from index.published.sq_tree.layout import NODE_END, ROOT
 from index.square import Square
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 pytestmark = pytest.mark.published
 SQUARE = Square(0.0, 0.0, 1_000.0)

@@ -10,7 +10,7 @@ from engine.contracts import TOP_K, handle_of
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
 from engine.windows import Lasts
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 WEIGHT_M = 100.0
 HANDLE = handle_of(TOP_K, 1)

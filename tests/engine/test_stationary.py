@@ -21,7 +21,7 @@ from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.contracts import InconsistentIndexError
 from index.iqf_plus import IqfPlusObjectIndex
 from safe_region import oracle
-from safe_region.scoring import Similarity, text_weight
+from safe_region.scoring.formulas import Similarity, text_weight
 from tests.support.amounts import examples
 
 SIDE = 8

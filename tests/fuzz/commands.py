@@ -20,8 +20,8 @@ from nearcast.v1 import (
     publisher_service_pb2,
     subscriptions_pb2,
 )
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfError, IdfTable
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.idf import IdfError, IdfTable
 from server import command as c
 from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor

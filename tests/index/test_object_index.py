@@ -16,7 +16,7 @@ from index.published.iq_tree import IqTreeObjectIndex
 from index.published.iqf import IqfObjectIndex
 from index.published.ir_tree import IrTreeObjectIndex
 from index.tables.buckets.question_kernels import COUNTED_MAX, Question, fill_least, least_share
-from safe_region.scoring import text_distance
+from safe_region.scoring.formulas import text_distance
 from tests.index.brute import (
     SIMILARITIES,
     TFIDF,

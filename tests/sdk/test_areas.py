@@ -9,8 +9,8 @@ import pytest
 import nearcast
 from nearcast import Boolean, Bounds, Circle, GeoObject, Polygon, RefusedError, SubscriptionState, TopK
 from safe_region import oracle
-from safe_region.frame import Area, Frame
-from safe_region.oracle_plane import OraclePolygon, OracleRectangle, is_within
+from safe_region.earth.frame import Area, Frame
+from safe_region.oracle.plane import OraclePolygon, OracleRectangle, is_within
 from server.main import Server
 from server.settings import load_settings
 from simulator.replay.audit import oracle_range

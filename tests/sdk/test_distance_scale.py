@@ -9,8 +9,8 @@ import pytest
 import nearcast
 from nearcast import Boolean, Bounds, Circle, GeoObject, Last, RefusedError, RegionMode, TopK
 from safe_region import oracle
-from safe_region.frame import Area, Frame
-from safe_region.ground import ground_distance_m
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.ground import ground_distance_m
 from server import model
 from server.core.specs.top_k import TopKKind
 from server.settings import load_settings

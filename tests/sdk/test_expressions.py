@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nearcast import Reason, RefusedError
 from nearcast.expressions import clauses_of, text_of
 from nearcast.model import Clause
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 from tests.support.amounts import examples
 
 WORDS = ["coffee", "live music", "and", 'say "a"', "back\\slash"]

@@ -19,7 +19,7 @@ from nearcast import (
     TopK,
 )
 from safe_region import oracle
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from tests.sdk.conftest import Place, until
 from tests.support.tap import Tap
 

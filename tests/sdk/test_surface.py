@@ -20,7 +20,7 @@ from nearcast import (
     TopK,
     UnavailableError,
 )
-from safe_region.ground import ground_distance_m
+from safe_region.earth.ground import ground_distance_m
 from tests.sdk.conftest import until
 
 

@@ -11,7 +11,7 @@ import pytest
 from engine import Engine
 from engine.top_k.matcher import TopKMatcher
 from engine.top_k.pending import Pending
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.commands.acceptor import Accepted
 from server.core.coordinator import Coordinator

@@ -10,9 +10,9 @@ import pytest
 
 from engine import EngineOptions
 from engine.contracts import CHANGE_DTYPE
-from safe_region import edge_sweep, exact_geometry
-from safe_region.earth import Circle, Polygon
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Circle, Polygon
+from safe_region.geometry import edge_sweep, exact_geometry
 from server import command as c
 from server.clock import Clock
 from server.commands.areas import checked_area
@@ -170,8 +170,8 @@ def no_plain_python(monkeypatch):
         monkeypatch.setattr(module, "orientation", fail)
     for name in ("on_grid", "side_of_ring"):
         monkeypatch.setattr(exact_geometry, name, fail)
-    monkeypatch.setattr("safe_region.shapes.on_grid", fail)
-    monkeypatch.setattr("safe_region.polygon_validity.on_grid", fail)
+    monkeypatch.setattr("safe_region.geometry.shapes.on_grid", fail)
+    monkeypatch.setattr("safe_region.geometry.polygon_validity.on_grid", fail)
 
 
 @pytest.mark.usefixtures("no_plain_python")

@@ -16,7 +16,7 @@ from feeds.redis.address import BEGIN, Span
 from feeds.redis.entries import ARROW, JSON, packed
 from feeds.redis.streams import Streams
 from feeds.schemas import EXPIRE, KEYS, MESSAGES, PUBLISH, RETRACT
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from server import command as c
 from server import main
 from server.bridge import attempts

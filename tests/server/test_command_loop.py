@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import clock as server_clock
 from server import command as c
 from server.core.coordinator import Coordinator

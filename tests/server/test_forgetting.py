@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from safe_region.earth import Circle
-from safe_region.region import RegionMode
+from safe_region.earth.shapes import Circle
+from safe_region.regions.region import RegionMode
 from server import command as c
 from server.errors import Reason, RefusalError, StoreError
 from server.model import Boolean, Clause, TopK

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.core import object_table
 from server.core.matching_service import MatchingService
 from server.model import LiveObject

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.clock import Clock
 from server.commands.plan import LATER, Plan, slices

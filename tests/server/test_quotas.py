@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from safe_region.earth import Circle
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Circle
 from server import command as c
 from server.commands.costs import Costs, Factor
 from server.core.coordinator import Coordinator

@@ -8,10 +8,10 @@ import pytest
 
 from engine import EngineOptions
 from engine.options import StationaryPolicy
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfTable
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.earth.frame import Area, Frame
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.idf import IdfTable
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import MatchingService
 from server.model import Cause, LiveObject, Place, TopK

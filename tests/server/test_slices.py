@@ -9,8 +9,8 @@ import random
 
 import pytest
 
-from safe_region.earth import Circle, Polygon
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Circle, Polygon
 from server import command as c
 from server.core.coordinator import Coordinator
 from server.distribution import Distribution

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from safe_region.frame import Point
+from safe_region.earth.frame import Point
 from server.counters import Counters, ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits

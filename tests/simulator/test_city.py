@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import shapely
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.city import city_area, generate_city
 from simulator.city.places import KEYWORDS_MAX, KEYWORDS_MIN

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.network.graph import Graph, largest_component
 from simulator.network.hierarchy import Hierarchy

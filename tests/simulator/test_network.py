@@ -1,7 +1,7 @@
 import numpy as np
 import shapely
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator.city.network import roads_table
 from simulator.city.street import Street
 from simulator.network.traffic import RoadClass

@@ -6,7 +6,7 @@ import pytest
 
 from nearcast import RegionMode, TopK
 from nearcast.errors import RefusedError
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from server.main import Server
 from server.settings import load_settings
 from simulator.replay.audit import Audit, UndecidedError

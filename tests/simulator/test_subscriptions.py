@@ -8,8 +8,8 @@ from pyspark.sql import Row
 
 from nearcast import Boolean, Bounds, Circle, Rectangle, RegionMode, Similarity, TopK
 from nearcast.expressions import clauses_of
-from safe_region.frame import Area, Frame
-from safe_region.keywords import normalised_keyword
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.keywords import normalised_keyword
 from server.limits import Limits
 from simulator import schemas
 from simulator.parameters import SimulationParameters

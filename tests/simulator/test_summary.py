@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from matplotlib.image import imread
 
 from cli.app import app
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.simulation import load
 from simulator.summary.figures import MOVING_MPS_MIN, SPEED_BIN_MPS, figures, trips
 

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.city import city_area
 from simulator.movement.classes import classes_of
 from simulator.movement.destinations import home_nodes, next_nodes

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from server.errors import StoreError
 from server.store import (
     SqliteStore,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.errors import StoreError
 from server.store import SqliteStore, check, facts, opening
 from server.store.mutations import DeleteObject, DeleteSubscription, PutObject, SetTime

@@ -10,7 +10,7 @@ import pytest
 
 from bench.dskype.balance import balance_of
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 from streaming.arrays.blocks import digests
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS, Sample, needs_reaches

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from streaming.parameters import ParameterError, StreamParameters
 from streaming.partition.window import WindowSize
 

@@ -12,7 +12,7 @@ import pytest
 
 from index.tables import growth
 from index.tables.growth import longer, rooms_of
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from streaming.distribution import distribution_of
 from streaming.own_folder import OwnFolderError, own_folder
 from streaming.partition.window import WindowSize

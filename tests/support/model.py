@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from safe_region import oracle, oracle_plane
-from safe_region.earth import Bounds, ObjectArea
-from safe_region.frame import Frame
+from safe_region import oracle
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Bounds, ObjectArea
+from safe_region.oracle import plane as oracle_plane
 from server import command as c
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject

@@ -36,9 +36,9 @@ from nearcast.errors import Reason, RefusedError
 from nearcast.model import Boolean, Spec, SubscriptionState
 from nearcast.protocol.subscription import Subscription
 from safe_region import oracle
-from safe_region.ground import ground_distance_m
-from safe_region.idf import IdfTable
-from safe_region.scoring import Similarity
+from safe_region.earth.ground import ground_distance_m
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server import model as m
 from server.limits import Limits

@@ -18,7 +18,7 @@ from nearcast.v1 import (
     publisher_service_pb2,
     subscriptions_pb2,
 )
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from tests.support.stored import objects_of, subscriptions_of
 
 ObjectArea = objects_pb2.ObjectArea

@@ -8,8 +8,8 @@ import pytest
 
 from nearcast.publisher import _OBJECTS_MAX
 from nearcast.v1 import control_service_pb2, device_service_pb2, errors_pb2, subscriptions_pb2
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
 from server.errors import Reason
 from server.limits import Limits
 from server.model import Cause, DropReason

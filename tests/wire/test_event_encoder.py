@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nearcast.v1 import device_service_pb2
-from safe_region.frame import Area, Frame, Point
+from safe_region.earth.frame import Area, Frame, Point
 from server import session as s
 from server.limits import Limits
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator

@@ -11,8 +11,9 @@ import pytest
 import nearcast
 from nearcast import Boolean, Bounds, Circle, GeoObject, Last, RefusedError, RegionMode, Similarity, TopK
 from nearcast.v1 import control_service_pb2, device_service_pb2, geometry_pb2, subscriptions_pb2
-from safe_region import oracle, oracle_plane
-from safe_region.frame import Area, Frame
+from safe_region import oracle
+from safe_region.earth.frame import Area, Frame
+from safe_region.oracle import plane as oracle_plane
 from server.limits import Limits
 from tests.support.servers import serving
 from tests.wire.conftest import settings

@@ -14,7 +14,7 @@ from nearcast.protocol.shapes import (
     ring_message,
 )
 from nearcast.v1 import subscriptions_pb2
-from safe_region.earth import Bounds, Circle, Polygon, Range, Rectangle
+from safe_region.earth.shapes import Bounds, Circle, Polygon, Range, Rectangle
 
 _FIELD = "spec.boolean"
 

@@ -18,9 +18,9 @@ from engine.boolean.layout import BooleanSpecs
 from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import BOOLEAN
 from index.batches import Floats, Ints, Ranking
-from safe_region.earth import Range
-from safe_region.frame import Frame
-from safe_region.region import RegionMode
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Range
+from safe_region.regions.region import RegionMode
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
 from server.core.specs.range_table import RangeTable, plane_ranges

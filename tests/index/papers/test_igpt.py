@@ -13,7 +13,7 @@ from index.naive import NaiveSubscriptionIndex
 from index.published.igpt import Igpt, Ipt
 from index.published.igpt.layout import DEPTH_MAX, LIST_COUNT, NOTHING, ROOT
 from index.square import Square
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 from tests.index.brute import (
     Anchored,
     Dice,

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.maps import MapError, read_map
 from simulator.movement.streets import Streets
 from simulator.movement.trajectories import drive

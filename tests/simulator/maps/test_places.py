@@ -1,6 +1,6 @@
 import pytest
 
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 from server.limits import Limits
 from simulator.maps.places import KEYWORD_LENGTH_MAX, KEYWORDS_MAX, keywords, place_text, words
 from simulator.workload.objects import OFFER_WORDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from safe_region.frame import EARTH_RADIUS_M
+from safe_region.earth.frame import EARTH_RADIUS_M
 from simulator.maps import MapError, read_map
 from simulator.parameters import SimulationParameters
 from tests.simulator.maps.osm_xml import town

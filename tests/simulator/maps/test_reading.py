@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.maps import MapError, read_map
 from simulator.maps.reading import map_name

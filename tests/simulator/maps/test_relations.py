@@ -6,7 +6,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.maps import read_map
 from simulator.maps.areas import point_inside

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from safe_region.frame import EARTH_RADIUS_M, Frame
+from safe_region.earth.frame import EARTH_RADIUS_M, Frame
 from simulator import schemas
 from simulator.city.vocabulary import CATEGORIES
 from simulator.maps import read_map

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.maps import MapError
 from simulator.parameters import SimulationParameters

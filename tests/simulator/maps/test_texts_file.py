@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from safe_region.frame import EARTH_RADIUS_M, Area, Frame
+from safe_region.earth.frame import EARTH_RADIUS_M, Area, Frame
 from server.limits import Limits
 from simulator import schemas
 from simulator.maps import MapError, read_map, read_texts

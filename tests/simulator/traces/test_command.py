@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from simulator.parameters.traces import TraceParameters
 from simulator.simulation import load
 from simulator.traces.columns import VEHICLES_TEXT

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.checks.check import check
 from simulator.parameters.traces import TraceOptions, TraceParameters

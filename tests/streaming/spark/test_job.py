@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from feeds.schemas import FEEDS
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from streaming.arrays.changes import ROWS
 from streaming.job import start
 from streaming.parameters import StreamParameters
