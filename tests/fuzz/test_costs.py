@@ -65,12 +65,20 @@ def test_whatever_there_is_is_a_message_of_its_kind(data):
     assert len(found) <= cost_world.KINDS[kind].bytes_max + 1
 
 
+@pytest.fixture
+def idle(monkeypatch):
+    """A machine that takes as long as an idle one."""
+    monkeypatch.setattr(costs, "_slowness", lambda: 1.0)
+
+
+@pytest.mark.usefixtures("idle")
 def test_a_message_that_takes_too_long_is_found(meter, monkeypatch):
     monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(8) or messages.hello())
     with pytest.raises(AssertionError, match=r"kind 0, 1 bytes: .* ms of 5\.0"):
         meter.check(messages.HELLO, b"x")
 
 
+@pytest.mark.usefixtures("idle")
 def test_a_run_that_takes_too_long_once_is_not_found(meter, monkeypatch):
     spent = iter([8, 8, 8, 0])
     monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(next(spent)) or messages.hello())
@@ -89,6 +97,12 @@ def test_what_seems_to_take_too_long_is_measured_again_elsewhere(monkeypatch):
         with pytest.raises(AssertionError, match=r"kind 0, 28 bytes: .* ms of 0\.0"):
             judge.check(messages.seeds()[0])
     judge.close()
+
+
+def test_a_message_may_take_longer_where_everything_does(meter, monkeypatch):
+    monkeypatch.setattr(costs, "_slowness", lambda: 8.0)
+    monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(8) or messages.hello())
+    meter.check(messages.HELLO, b"x")
 
 
 def test_a_message_may_cost_more_for_what_it_is_charged_for(meter):
