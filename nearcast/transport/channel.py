@@ -155,10 +155,10 @@ class Channel:
                 found = token()
                 token = found if isinstance(found, str) else await found
             except Exception as error:
-                raise TokenError(f"there is no token to be had: {type(error).__name__}") from error
+                raise TokenError(f"no token is available: {type(error).__name__}") from error
             stripped = stripped_token(token)
             if stripped is None:
-                raise TokenError(f"there is no token to be had: the function returned no {PRINTABLE}")
+                raise TokenError(f"no token is available: the function did not return {PRINTABLE}")
             token = stripped
         return [("authorization", f"Bearer {token}")] if token else []
 

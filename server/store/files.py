@@ -161,8 +161,8 @@ def require_one_name(path: str) -> None:
         return
     if names > 1:
         raise StoreError(
-            f"store {path} has {names} names (hard links), must have one: its log lies beside one of "
-            "them, and a second server could open it under another; remove the others"
+            f"store {path} has {names} names (hard links), must have one: its log belongs to one of "
+            "them, and a second server could open the store under another name; remove the others"
         )
 
 

@@ -162,7 +162,9 @@ def token_of(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
     if not values:
         return None
     if len(values) > 1:
-        raise RefusalError(Reason.UNAUTHENTICATED, _HEADER, f"there {len(values)} times", "there once")
+        raise RefusalError(
+            Reason.UNAUTHENTICATED, _HEADER, f"present {len(values)} times", "present once"
+        )
     scheme, _, token = str(values[0]).partition(" ")
     if scheme.lower() != _SCHEME or not token:
         raise RefusalError(Reason.UNAUTHENTICATED, _HEADER, "of another form", "Bearer and a token")
