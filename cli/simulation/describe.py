@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--beside",
     type=Folder(exists=True),
-    help="Another simulation, of real traces say, whose speeds and trips are drawn over these.",
+    help="Another simulation, for example of real traces; its speeds and trips are drawn over these.",
 )
 @spark_options("local[*]")
 def describe(

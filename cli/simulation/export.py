@@ -24,7 +24,7 @@ _FORMATS = ("geojson", "geoparquet")
     multiple=True,
     default=("roads",),
     show_default=True,
-    help="What to export; repeat for more. Of trajectories each device is a line.",
+    help="Table to export; repeat for more. In trajectories each device is a line.",
 )
 @click.option(
     "--format", "kind", type=click.Choice(_FORMATS), default="geojson", show_default=True, help="As what."

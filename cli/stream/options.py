@@ -108,7 +108,7 @@ CHECKPOINT_OPTION = click.option(
     "--checkpoint",
     type=FOLDER,
     required=True,
-    help="Folder of what the job needs to go on where it was.",
+    help="Folder of the state with which the job resumes.",
 )
 SPARK_OPTIONS = spark_options(MASTER)
 MEMORY_OPTION = click.option(
