@@ -25,7 +25,7 @@ RANGES = e.Suite(
         "devices": "devices",
         "objects": "objects",
         **TRAFFIC,
-        "server_us_per_device_s": "us a device and second",
+        "server_us_per_device_s": "us per device and second",
     },
     plots=(
         e.Scatter(
@@ -37,15 +37,15 @@ RANGES = e.Suite(
         e.Experiment(
             "radius",
             "",
-            "every way of keeping devices right, by the radius of ranges",
+            "all methods of keeping results exact, by the radius of ranges",
             sweep=e.Over("radius_m", (500.0,)),
         ),
     ),
-    about="Each device wants all objects that have one or two keywords, within a circle about itself. "
-    "Variants: set-constant (speaks only when its result changes), periodic-5 and periodic-30 (a "
-    "position every so many seconds), ap-plus-periodic-30 (the same with an AP+-Tree, which pushes what "
-    "is new), ap-plus-safe (safe regions that end where something would enter or leave, and questions "
-    "to devices), anchored-0.0625 to anchored-8 (the slack, in radii), anchored-cost (slack by cost) "
-    "and anchored-cost-ahead (and anchors ahead, as the server does). Bytes are those of messages; "
-    "payloads aside.",
+    about="Each device requests all objects with one or two keywords within a circle around itself. "
+    "Variants: set-constant (the device reports only when its result changes), periodic-5 and "
+    "periodic-30 (a position every 5 and 30 seconds), ap-plus-periodic-30 (the same with an "
+    "AP+-Tree, which pushes new objects), ap-plus-safe (safe regions that end where an object "
+    "would enter or leave, and location requests to devices), anchored-0.0625 to anchored-8 (the "
+    "slack, in radii), anchored-cost (slack by cost) and anchored-cost-ahead (and anchors ahead, "
+    "as the server does). Bytes are those of messages without payloads.",
 )

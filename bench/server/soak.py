@@ -175,7 +175,7 @@ class Soak:
         """Wait for the responses to all requests: on a slow disk some are seconds late."""
         if not await self._published.reach(self._requests, _PUBLISH_S):
             missing = self._requests - self._published.count
-            raise BenchError(f"publish: {missing} of {self._requests} requests were not answered")
+            raise BenchError(f"publish: {missing} of {self._requests} requests got no response")
 
     def _some(self, lines: list[Channel], count: int) -> list[Channel]:
         return self._chance.sample(lines, min(count, len(lines)))

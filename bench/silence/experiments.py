@@ -16,8 +16,10 @@ class DrivingParameters(e.DataParameters, e.TrajectoryParameters):
         600, "How long devices move; each looks at its region every second.", least=2, most=3_600
     )
     arrivals_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects that come a second.")
-    expiries_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects that go a second.")
-    audited: int = e.count(40, "Devices compared with the oracle at each of some moments.", least=0)
+    expiries_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects removed per second.")
+    audited: int = e.count(
+        40, "Number of devices compared with the oracle at each of some moments.", least=0
+    )
     audits: int = e.count(5, "How many moments.")
 
 
@@ -48,8 +50,8 @@ TRAFFIC = {
     "questions_per_device_hour": "location requests",
     "positions_per_device_hour": "positions",
     "bytes_up": "bytes a device and hour",
-    "bytes_down": "bytes a device and hour, without payloads",
-    "stale_share": "of the time what is shown is wrong",
+    "bytes_down": "bytes per device and hour, without payloads",
+    "stale_share": "of the time with a wrong result",
 }
 """Metrics of devices, with their units."""
 
