@@ -126,7 +126,7 @@ def anchor_line(found: dict[str, Any]) -> str:
     """Return a line about the position where a subscription was evaluated."""
     boolean = found["spec"].get("boolean")
     is_fixed = boolean is not None and not boolean["moving"]
-    what = "the middle of its range" if is_fixed else "where it was evaluated last"
+    what = "the middle of its range" if is_fixed else "the position of its last evaluation"
     return f"anchor {place_text(found['anchor_position'])}: {what}"
 
 

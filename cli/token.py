@@ -22,7 +22,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     required=True,
     help="Role of the bearer; repeat for more.",
 )
-@click.option("--tenant", default="", help="Tenant it is of; the default one if this is left out.")
+@click.option("--tenant", default="", help="Tenant of the bearer; the default tenant if omitted.")
 @click.option(
     "--ttl-s",
     type=click.FloatRange(min=1.0),
@@ -51,7 +51,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     type=_PATH,
     default=Path("nearcast-keys.json"),
     show_default=True,
-    help="Key set for the server's --jwks, written together with a new key.",
+    help="Key set for --jwks of the server, written together with a new key.",
 )
 def token(
     name: str,

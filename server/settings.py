@@ -192,7 +192,7 @@ class ServerSettings(BaseSettings):
         description="Public keys of signed tokens, a JSON Web Key Set; reloaded when it changes.",
     )
     token_audience: str = Field("nearcast", min_length=1, description="Audience of signed tokens.")
-    token_issuer: str = Field("", description="Issuer of signed tokens; empty for any.")
+    token_issuer: str = Field("", description="Issuer of signed tokens; empty for any issuer.")
     token_skew_s: Seconds = Field(
         30.0, ge=0.0, le=600.0, description="Tolerated clock difference to the issuer of tokens."
     )
@@ -222,7 +222,7 @@ class ServerSettings(BaseSettings):
     publisher_share: float = Field(1.0, ge=0.001, le=1.0, description="The same for a publisher.")
     operator_share: float = Field(0.25, ge=0.001, le=1.0, description="The same for an operator.")
     tenant_share: float = Field(
-        1.0, ge=0.001, le=1.0, description="The same of all callers of a tenant together."
+        1.0, ge=0.001, le=1.0, description="The same for all callers of a tenant together."
     )
     publisher_objects_max: int = Field(
         1_000_000, ge=0, description="Live objects of a publisher; 0 for no limit."
@@ -248,7 +248,7 @@ class ServerSettings(BaseSettings):
     tls_key: ExistingFile | None = Field(None, description="Private key of the certificate, PEM.")
     tls_client_roots: ExistingFile | None = Field(
         None,
-        description="Certificates, PEM, one of which a client's must come from; none for any client.",
+        description="Root certificates of clients, PEM; without them, clients need no certificate.",
     )
     insecure: bool = Field(False, description="Listen beyond this machine without TLS or without tokens.")
     reflection: bool = Field(
@@ -264,7 +264,7 @@ class ServerSettings(BaseSettings):
     )
     metrics_host: str = Field(
         "127.0.0.1",
-        description="Address on which it listens: whoever can reach it can read it.",
+        description="Address of the metrics port; anyone who can reach it can read the metrics.",
     )
     trace_share: float = Field(
         0.0,
@@ -357,7 +357,7 @@ class ServerSettings(BaseSettings):
         if self.tenants and self.jwks is None:
             raise ValueError("tenants needs --jwks: only signed tokens name the tenant of a caller")
         if self.tenants and (self.source or self.sink):
-            raise ValueError("tenants must be none with --source or --sink, which belong to no tenant")
+            raise ValueError("tenants must be empty with --source or --sink, which belong to no tenant")
         return self
 
     @model_validator(mode="after")

@@ -23,11 +23,11 @@ class ApTreeParameters(e.MessageParameters, e.BudgetParameters):
     keywords_min: int = e.count(
         1, "Minimum number of keywords of a subscription; they are those of a random object."
     )
-    keywords_max: int = e.count(5, "The same, at most.")
+    keywords_max: int = e.count(5, "Maximum number of keywords of a subscription.")
     area_min: float = e.share(
         0.0001, "Minimum area of a range, as a fraction of the space; its centre is the object."
     )
-    area_max: float = e.share(0.01, "The same, at most.")
+    area_max: float = e.share(0.01, "Maximum area of a range, as a fraction of the space.")
     side_max: float | None = e.share(
         None, "In place of areas: sides are uniform up to this fraction of the side of the space."
     )
@@ -37,8 +37,8 @@ class ApTreeParameters(e.MessageParameters, e.BudgetParameters):
         "clauses.",
     )
     theta_kl: float = Field(0.001, ge=0.0, description="Drift at which a node of the AP-Tree is rebuilt.")
-    fanout: int = e.count(200, "Of the AP-Tree.", least=2)
-    leaf_max: int = e.count(40, "Of the AP-Tree.")
+    fanout: int = e.count(200, "Fanout of the AP-Tree.", least=2)
+    leaf_max: int = e.count(40, "Maximum number of clauses in a leaf of the AP-Tree.")
     first_share: float = e.share(
         1.0, "Share of the subscriptions from which the index is built; the others are inserted later."
     )
@@ -48,7 +48,7 @@ class ApTreeParameters(e.MessageParameters, e.BudgetParameters):
         "of one object.",
         least=0,
     )
-    words_max: int = e.count(0, "The same, at most.", least=0)
+    words_max: int = e.count(0, "Maximum number of keywords of a new object.", least=0)
     object_side: float = e.share(
         0.0,
         "New objects have areas with sides that are uniform up to this fraction of the side of the "

@@ -22,7 +22,7 @@ class BerlinModParameters(e.BudgetParameters):
     ranges: int = e.count(1, "Stationary ranges.")
     batch: int = e.count(1_000, "Events per batch.", most=100_000)
     events: int = e.count(216_075, "Number of events; all vehicles have equally many, one second apart.")
-    vehicles: int = e.count(5, "How many drive.", most=100_000)
+    vehicles: int = e.count(5, "Number of vehicles.", most=100_000)
     distance_m: float = Field(
         100.0, ge=1.0, le=10_000.0, description="Q3: maximum distance of a vehicle from a point."
     )

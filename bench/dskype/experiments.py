@@ -70,7 +70,7 @@ def _swept(figure: int, what: str, sweep: e.Sweep, x: str, few: tuple[int, ...])
 
 DSKYPE = e.Suite(
     "dskype",
-    "results kept right by a stream job on Spark: messages per second",
+    "exact results of a stream job on Spark: messages per second",
     "bench.dskype.run:DskypeBenchmark",
     DskypeParameters,
     metrics={
@@ -83,13 +83,13 @@ DSKYPE = e.Suite(
         "batch": "messages per batch",
         "batch_s_p50": "s per batch",
         "batch_s_p99": "s per batch",
-        "apply_us_per_message": "us a message, of all partitions",
+        "apply_us_per_message": "us per message, of all partitions",
         "tuples_per_message": "tuples per message, as the paper counts",
         "tuples_everywhere_per_message": "tuples per message, on all edges",
         "cost_max_mean": "of the mean",
         "replication": "partitions per subscription",
-        "evaluated_per_message": "evaluations a message",
-        "out_bytes_per_message": "bytes a message",
+        "evaluated_per_message": "evaluations per message",
+        "out_bytes_per_message": "bytes per message",
         "checkpoint_mb": "MB",
         "memory_mb": "MB",
         "fill_s": "s",

@@ -13,7 +13,7 @@ class MatchParameters(e.TopKParameters, e.BudgetParameters):
     """Size and shape of a run."""
 
     subscriptions: int = e.count(100_000, "Number of subscriptions, all different.")
-    objects: int = e.count(100_000, "Live objects that the reaches are computed from.")
+    objects: int = e.count(100_000, "Number of live objects from which reaches are computed.")
     buffer_extra: int = e.count(8, "b: the reach is the (k + b + 1)-th length.", least=0, most=1_000)
     arrivals: int = e.count(2_000, "Number of new objects to match.")
     moved: int = e.count(20_000, "Number of subscriptions that are moved and moved back.")

@@ -176,7 +176,7 @@ _ACTS = (
     NamedAct(
         "unread-checks",
         None,
-        "health checks whose responses are not read",
+        "health checks with responses that are not read",
         stranger.unread_checks,
     ),
     NamedAct("attaches", None, "Attach calls without a token", stranger.attaches),

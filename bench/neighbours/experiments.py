@@ -55,7 +55,7 @@ _ACTS = {
     "report_ms_p50_without": "ms per report",
     "report_ms_p99_without": "ms per report",
     "rss_mb": "MB",
-    "rss_mb_more": "MB at the peak",
+    "rss_mb_more": "MB, maximum",
     "report_ms_p50": "ms per report",
     "report_ms_p99": "ms per report",
     "report_p99_ratio": "of that without",
@@ -141,7 +141,7 @@ NEIGHBOURS = e.Suite(
         e.Experiment(
             "versions",
             "",
-            "what a report and a publication cost, beside the server of another installation",
+            "cost of a report and of a publication, compared with the server of another installation",
             changes={"rounds": 150},
             metrics=_VERSIONS,
             plots=(e.Bars(("cpu_us_other", "cpu_us"), is_flat=True),),

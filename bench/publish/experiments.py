@@ -10,10 +10,10 @@ class PublishParameters(StoreParameters):
     """Size and shape of a run."""
 
     objects: int = e.count(
-        100_000, "How many are published while the clock runs; as many are there before."
+        100_000, "Number of objects that are published in the measured time; as many exist before."
     )
-    subscriptions: int = e.count(10_000, "How many devices listen, with one each.")
-    batch: int = e.count(100, "Objects a request.", most=1_000)
+    subscriptions: int = e.count(10_000, "Number of devices, each with one subscription.")
+    batch: int = e.count(100, "Objects per request.", most=1_000)
     publishers: int = e.count(
         16,
         "Number of concurrent publishers; each waits for a response before its next request.",
@@ -23,7 +23,7 @@ class PublishParameters(StoreParameters):
 
 PUBLISH = e.Suite(
     "publish",
-    "objects a second that are on disk, matched, and in the outboxes of devices",
+    "objects per second that are on disk, matched, and in the outboxes of devices",
     "bench.publish.run:PublishBenchmark",
     PublishParameters,
     metrics={
@@ -37,7 +37,7 @@ PUBLISH = e.Suite(
     },
     plots=(e.Lines("batch", ("objects_per_s",), log="x"),),
     reduced={"objects": 20_000, "subscriptions": 2_000, "batch": (100, 1_000)},
-    about="Variants: store (commits alone), server (all of a server but its transport).",
+    about="Variants: store (commits alone), server (a server without its transport).",
     experiments=(
         e.Experiment(
             "batches", "", "by the number of objects per request", sweep=e.Over("batch", (1, 100, 1_000))

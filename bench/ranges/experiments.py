@@ -12,13 +12,16 @@ class RangesParameters(DrivingParameters):
     """Size and shape of a run."""
 
     radius_m: float = Field(
-        500.0, ge=1.0, le=50_000.0, description="Of the ranges, which are circles about the devices."
+        500.0,
+        ge=1.0,
+        le=50_000.0,
+        description="Radius of the ranges, which are circles around the devices.",
     )
 
 
 RANGES = e.Suite(
     "ranges",
-    "how often devices with ranges that move speak, and what they are sent, per device and hour",
+    "reports of devices with moving ranges and messages to them, per device and hour",
     "bench.ranges.run:RangesBenchmark",
     RangesParameters,
     metrics={

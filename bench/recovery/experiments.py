@@ -21,12 +21,14 @@ class StoreParameters(e.TopKParameters):
 class RecoveryParameters(StoreParameters):
     """Size and shape of a run."""
 
-    objects: int = e.count(100_000, "How many the store holds.")
+    objects: int = e.count(100_000, "Number of objects in the store.")
     subscriptions: int = e.count(
         100_000, "Number of devices, as many as objects; a device has one subscription."
     )
     attached: int = e.count(
-        100_000, "Devices that come back afterwards and are given their lists, at most all.", least=0
+        100_000,
+        "Number of devices that reconnect afterwards and receive their results, at most all.",
+        least=0,
     )
     audited: int = e.count(
         100,
@@ -54,7 +56,7 @@ RECOVERY = e.Suite(
         "bytes_per_subscription": "bytes per subscription",
         "attached": "devices",
         "attached_per_s": "devices/s",
-        "bytes_more_attached": "bytes a device",
+        "bytes_more_attached": "bytes per device",
     },
     plots=(
         e.Bars(("open_s", "objects_s", "subscriptions_s"), ("subscriptions",), is_stacked=True),

@@ -12,13 +12,13 @@ _EXTRA_MAX = 1_000
 class RetrieveParameters(e.TopKParameters, e.BudgetParameters):
     """Size and shape of a run."""
 
-    objects: int = e.count(100_000, "How many are held.")
+    objects: int = e.count(100_000, "Number of objects in the index.")
     extras: tuple[int, ...] = Field(
-        (0, 8, 32), description="Values of b: the k + b + 1 best are looked for."
+        (0, 8, 32), description="Values of b: a search returns the k + b + 1 best objects."
     )
     searches: int = e.count(20_000, "Number of subscriptions that are evaluated in one call.")
     singles: int = e.count(2_000, "Number of subscriptions that are evaluated in one call each.")
-    large_batch: int = e.count(50_000, "Objects that come or go at once.")
+    large_batch: int = e.count(50_000, "Objects that are inserted or removed per batch.")
     small_batch: int = e.count(1_000, "Size of small batches.")
     audited: int = e.count(100, "Number of results compared with the oracle for each b.", least=0)
 

@@ -47,7 +47,7 @@ RT_TREE = e.Suite(
         _grouped(
             8,
             "Figures 8 and 9",
-            "R^t++ beside other structures",
+            "R^t++ compared with other structures",
             ("rt-plus-plus-tree", "ir-tree-subscriptions", "spatial-first", "keyword-first"),
         ),
         e.Experiment(

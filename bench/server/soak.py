@@ -206,5 +206,5 @@ async def soak(workload: Workload, seconds: float, progress: Progress) -> Row:
         found = await Soak(workload, server).run(seconds, progress)
         if not found["is_flat"]:
             rise_mb, noise_mb = found["rise_mb"], found["noise_mb"]
-            found["failure"] = f"memory rose by {rise_mb} MB, {noise_mb} MB are noise"
+            found["failure"] = f"memory rose by {rise_mb} MB, more than the noise of {noise_mb} MB"
         return found

@@ -12,7 +12,9 @@ class SkypeParameters(e.MessageParameters, e.BudgetParameters):
 
     subscriptions: int = e.count(100_000, "Number of subscriptions.")
     window: int = e.count(100_000, "Number of messages in the window, on average if `seconds` is given.")
-    messages: int = e.count(20_000, "How many arrive at most; a run ends before when its time is over.")
+    messages: int = e.count(
+        20_000, "Maximum number of messages; a run ends earlier when its time is over."
+    )
     k: int = e.count(20, "k of all subscriptions.", most=1_000)
     keywords: int = e.count(0, "Number of keywords of a subscription; 0 for 1 to 5.", least=0)
     zipf: bool = Field(
@@ -34,7 +36,7 @@ class SkypeParameters(e.MessageParameters, e.BudgetParameters):
     factor: int = e.count(
         3, "Size of the buffers of kmax and of the cost-based skyband, as a multiple of k."
     )
-    groups: int = e.count(10, "Of the IGPT: groups of subscriptions in a cell.")
+    groups: int = e.count(10, "IGPT: groups of subscriptions in a cell.")
     audited: int = e.count(100, "Subscriptions compared with the definition.", least=0)
 
 
@@ -77,12 +79,12 @@ SKYPE = e.Suite(
         "k_max": "k",
         "messages": "messages",
         "build_s": "s",
-        "amp_us": "us a message that arrives",
-        "emp_us": "us a message that expires",
+        "amp_us": "us per message that arrives",
+        "emp_us": "us per message that expires",
         "us_per_message": "us a message",
         "messages_per_s": "messages/s",
         "changes_per_message": "changes per message",
-        "refills_per_message": "refills a message",
+        "refills_per_message": "refills per message",
         "buffer_size": "messages per buffer",
         "bytes_per_subscription": "bytes per subscription, of the index",
         "memory_mb": "MB",
@@ -98,7 +100,7 @@ SKYPE = e.Suite(
     experiments=(
         _swept(
             10,
-            "how much buffers hold",
+            "number of messages in buffers",
             e.Steps(
                 lambda _base: [
                     *_tuned("igpt-kmax", "factor", (1, 2, 3, 4, 5, 6)),
@@ -110,9 +112,11 @@ SKYPE = e.Suite(
             variants=("igpt-kmax", "igpt-skyband", _PUBLISHED),
         ),
         _swept(
-            11, "groups of a cell", e.Over("groups", (5, 10, 20, 40)), "groups", variants=(_PUBLISHED,)
+            11, "groups per cell", e.Over("groups", (5, 10, 20, 40)), "groups", variants=(_PUBLISHED,)
         ),
-        _compared("figure-12", "Skype, Figure 12", "groups, and none", (_PUBLISHED, "ipt-cskyband")),
+        _compared(
+            "figure-12", "Skype, Figure 12", "with and without groups", (_PUBLISHED, "ipt-cskyband")
+        ),
         _compared(
             "figure-13",
             "Skype, Figure 13",
@@ -147,6 +151,6 @@ SKYPE = e.Suite(
             ),
             "k",
         ),
-        _compared("line-up", "", "every system", ()),
+        _compared("line-up", "", "all systems", ()),
     ),
 )

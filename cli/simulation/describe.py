@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--plots",
     type=LocalPath(file_okay=False),
-    help="Folder for map.png, speeds.png and load.png.  [default: FOLDER; none where that is a URI]",
+    help="Folder for map.png, speeds.png and load.png.  [default: FOLDER; none if that is a URI]",
 )
 @click.option(
     "--beside",

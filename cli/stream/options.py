@@ -116,7 +116,7 @@ MEMORY_OPTION = click.option(
     type=LocalPath(file_okay=False),
     default=Path("/dev/shm"),  # noqa: S108 - each job has a separate folder
     show_default=True,
-    help="Folder on a file system in memory, where indexes lie between batches.",
+    help="Folder on a file system in memory, which holds indexes between batches.",
 )
 
 

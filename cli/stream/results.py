@@ -95,7 +95,7 @@ def rebalance(checkpoint: Path, spark: SparkChoice) -> None:
 
     with reported(PlanError, OSError), session(spark) as started:
         ask_to_rebalance(Stored(started, checkpoint))
-    click.echo("requested: the job divides itself again behind its next batch")
+    click.echo("requested: the job rebalances after its next batch")
 
 
 @click.command(epilog="Example: nearcast stream release --checkpoint state")

@@ -82,7 +82,7 @@ class Tls:
                 raise invalid(f"tls.{name}", type(value).__name__ if name == "key" else value, limit)
         if (self.certificate is None) != (self.key is None):
             lacking = "key" if self.key is None else "certificate"
-            raise invalid(f"tls.{lacking}", None, "given too: a certificate and its key go together")
+            raise invalid(f"tls.{lacking}", None, "given too: a certificate needs its key")
         if not isinstance(self.server_name, str | None):
             raise invalid("tls.server_name", self.server_name, "a text, or None")
 

@@ -71,7 +71,7 @@ def parse_keys(content: bytes, path: Path) -> Keys:
     if not keys:
         raise FileError(f"{path} has no usable key: {unusable[0]}")
     for reason in unusable:
-        _log.warning("a key is passed over: %s", reason)
+        _log.warning("a key is skipped: %s", reason)
     return keys
 
 

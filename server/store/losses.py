@@ -202,4 +202,4 @@ def _set_aside(losses: Losses, name: str) -> None:
     while Path(f"{name}.lost{number}").exists():
         number += 1
     Path(name).rename(f"{name}.lost{number}")
-    _log.warning("%s is now %s.lost%d", name, name, number)
+    _log.warning("%s was renamed to %s.lost%d", name, name, number)

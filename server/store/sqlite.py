@@ -314,7 +314,7 @@ class SqliteStore:
             try:
                 log_frames.cut(f"{self.path}{files.LOG}", log_bytes)
             except OSError as error:
-                _log.warning("what a failed commit has left in the log remains: %s", error)
+                _log.warning("the log keeps the remains of a failed commit: %s", error)
 
     def _write_subscriptions(self, of: defaultdict[type[Mutation], list[Any]], time_ms: int) -> None:
         write = self._database.executemany

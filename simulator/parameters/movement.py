@@ -88,7 +88,7 @@ class MovementParameters(Parameters):
         f"most {_CLASSES_MAX}.",
     )
     trip_s_mean: float = Field(
-        600.0, ge=1, le=_DAY_S, description="Travel time that objects of brinkhoff expect, in the mean."
+        600.0, ge=1, le=_DAY_S, description="Mean travel time that objects of brinkhoff expect."
     )
     appear_share: float = Field(
         0.0,
@@ -97,7 +97,7 @@ class MovementParameters(Parameters):
         description="Share of the objects of brinkhoff that appear during the run.",
     )
     vanish: bool = Field(
-        default=False, description="Whether objects of brinkhoff end at their first destination."
+        default=False, description="Whether objects of brinkhoff disappear at their first destination."
     )
     slice_ticks: int | None = Field(
         None,

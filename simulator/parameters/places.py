@@ -14,9 +14,9 @@ class PlaceParameters(Parameters):
 
     map_file: Path | None = Field(
         None,
-        description="Map to drive in: OpenStreetMap (.osm.pbf, .osm, .osm.gz, .osm.bz2), or either file "
-        "of a road network (.cnode and .cedge, .node and .edge, .gr and .co, or nodes.csv and "
-        "edges.csv, also with .gz); else a city is generated.",
+        description="Map of the roads: OpenStreetMap (.osm.pbf, .osm, .osm.gz, .osm.bz2), or either "
+        "file of a road network (.cnode and .cedge, .node and .edge, .gr and .co, or "
+        "nodes.csv and edges.csv, also with .gz); by default a city is generated.",
     )
     unit_m: float | None = Field(
         None,

@@ -112,7 +112,7 @@ class SubscriptionParameters(Parameters):
         description="Share of OR expressions among those with several keywords.",
     )
     excluding_share: float = Field(
-        0.2, ge=0, le=1, description="Share of the expressions that exclude an offer."
+        0.2, ge=0, le=1, description="Share of the expressions that exclude an offer keyword."
     )
 
     @field_validator("similarity")

@@ -26,8 +26,8 @@ class TraceOptions(Parameters):
     )
     area: str | None = Field(
         None,
-        description="Area that counts without a map: west,south,east,north in degrees. Points elsewhere "
-        "are outside. Where nearly all points lie if not given.",
+        description="Area if there is no map: west,south,east,north in degrees; other points are "
+        "dropped. By default the area that contains nearly all points.",
     )
     by: str = Field(
         TRIP,

@@ -239,7 +239,7 @@ def _late(report: ReplayReport) -> Chart:
         _filled(axes, _over_time(axes, timeline), values, theme.BAD)
 
     text = f"Milliseconds by which ticks started late; at most {report.late_ms_max:,.0f}."
-    return _drawn("late", "Behind the clock", text, draw)
+    return _drawn("late", "Delay of ticks", text, draw)
 
 
 def size_text(size_bytes: float) -> str:

@@ -79,7 +79,7 @@ def _tiles(report: ReplayReport) -> list[tuple[str, str, str]]:
         ("reports", f"{report.reports_per_device_hour:,.1f}", "per device and hour"),
         ("latency", f"{median:.1f} ms", f"median; p99 {late:.1f} ms"),
         ("traffic", sent, "per device and hour, both ways"),
-        ("held", f"{report.objects_held_mean:.1f}", "objects of a list, at a new anchor"),
+        ("held", f"{report.objects_held_mean:.1f}", "objects per subscription, at a new anchor"),
     ]
 
 

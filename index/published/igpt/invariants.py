@@ -188,4 +188,4 @@ def _check_spans(tree: Tree, groups: list[int]) -> None:
             raise InconsistentIndexError("runs of entries overlap or leave a gap")
         end = start + (1 << room)
     if end != tree.meta[L.ENTRY_END]:
-        raise InconsistentIndexError("the stretches of entries have lost their end")
+        raise InconsistentIndexError("the runs of entries have a wrong end")

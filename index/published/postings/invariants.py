@@ -177,10 +177,10 @@ def _check_entries(files: Files, filled: list[int]) -> None:
     for name in ("x_m", "y_m"):
         rounded = np.array([lower(one) for one in files.rows[name][slots].tolist()])
         if (entries[name] != rounded[which]).any():
-            raise InconsistentIndexError("an entry is not where its object is")
+            raise InconsistentIndexError("an entry has another position than its object")
     signatures = np.array([signature_in(files, int(slot)) for slot in slots])
     if (entries["signature"] != signatures[which]).any():
-        raise InconsistentIndexError("an entry has not the signature of its object")
+        raise InconsistentIndexError("an entry has another signature than its object")
 
 
 def _check_cells(files: Files, used: Slots) -> None:

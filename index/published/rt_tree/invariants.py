@@ -151,7 +151,7 @@ def _check_tokens(tree: Tree, expected: dict[tuple[int, int], Counter[int]]) -> 
     if tree.meta[L.KIND] not in (L.TOKENS, L.REPRESENTATIVES):
         free = list(_free_lists(tree))
         if len(free) + len(runs) != tree.meta[L.LIST_END]:
-            raise InconsistentIndexError("lists have been lost")
+            raise InconsistentIndexError("lists are missing")
 
 
 def _free_lists(tree: Tree) -> Iterator[int]:
