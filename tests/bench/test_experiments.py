@@ -50,7 +50,7 @@ class Toy(Benchmark[ToyParameters]):
     called: ClassVar = []
 
     def why_not(self, variant):
-        return "it is not there" if variant == "absent" else None
+        return "it does not exist" if variant == "absent" else None
 
     def trial(self, variant, parameters):
         assert parameters.size
@@ -157,7 +157,7 @@ def test_the_first_trial_compiles_and_sizes_are_halved_until_they_are_affordable
 def test_what_is_too_slow_is_tried_smaller_and_what_is_not_there_is_skipped(toy):
     found = toy(Experiment("one", "", "", ("slow", "absent")))
     assert [(row["variant"], row.get("size")) for row in found.rows] == [("slow", 20), ("absent", None)]
-    assert found.rows[1]["skipped"] == "it is not there"
+    assert found.rows[1]["skipped"] == "it does not exist"
     assert (found.lists, found.mismatches, found.failures) == (1, 0, [])
 
 
@@ -244,7 +244,7 @@ def test_the_list_and_a_description():
             "--set is 'size=3', must be PARAMETER=VALUE with one of alpha",
         ),
         (["lamps/table-3", "--set=k_max"], "--set is 'k_max', must be PARAMETER=VALUE"),
-        ([], "say which experiments: names, or --all"),
+        ([], "no experiment is given: give names, or --all"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):

@@ -151,7 +151,7 @@ def test_the_experiments(run_experiments):
     ("arguments", "said"),
     [
         (["--variant=best"], "variant is 'best', must be one of naive, lamps-without-asr"),
-        (["--set=data=places"], "NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
+        (["--set=data=places"], "NEARCAST_DATA to the folder with  text/places_simplegeo_us.csv.gz"),
         (["--set=data=osm"], "set NEARCAST_DATA"),
         (["--set=trajectories=gps"], "set NEARCAST_DATA"),
         (["--set=ticks=1"], "ticks is 1, must be within 2..600"),

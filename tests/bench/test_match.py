@@ -111,7 +111,7 @@ def test_the_experiments(run_experiments):
     ("arguments", "said"),
     [
         (["--variant=best"], "variant is 'best', must be one of sq-tree, sq-plus-tree, naive, dict"),
-        (["--set=data=places"], "NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
+        (["--set=data=places"], "NEARCAST_DATA to the folder with  text/places_simplegeo_us.csv.gz"),
         (["--set=subscriptions=0"], "subscriptions is 0, must be within 1..10000000"),
     ],
 )

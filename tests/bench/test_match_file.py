@@ -67,7 +67,7 @@ def test_every_index_says_what_the_definition_says(tmp_path, name):
         ("x\t0\t0\t1\t1\ttea\n", OBJECTS, "subs.tsv, line 1: id is 'x', must be a whole number"),
         ("1\t0\tnan\t1\t1\ttea\n", OBJECTS, "subs.tsv, line 1: y1 is 'nan', must be a finite number"),
         (SUBSCRIPTIONS + "1\t1\t0\t0\t1\ttea\n", OBJECTS, "subs.tsv, line 3: the rectangle is (1.0, "),
-        (SUBSCRIPTIONS + "7\t1\t0\t1\t1\ttea\n", OBJECTS, "must be another than that of line 1"),
+        (SUBSCRIPTIONS + "7\t1\t0\t1\t1\ttea\n", OBJECTS, "must be different from that of line 1"),
         ("1\t0\t0\t1\t1\ttea,,milk\n", OBJECTS, "subs.tsv, line 1: keywords is 'tea,,milk'"),
         (SUBSCRIPTIONS, "9\t0\t0\n", "objects.tsv, line 1: the number of fields is 3, must be 4"),
         (SUBSCRIPTIONS, "9\t0\tsouth\ttea\n", "objects.tsv, line 1: y is 'south'"),

@@ -85,7 +85,7 @@ def test_the_experiments(run_experiments):
     ("arguments", "said"),
     [
         (["--variant=best"], "variant is 'best', must be one of naive, iqf, iqf-plus, iq-tree"),
-        (["--set=data=osm"], "set NEARCAST_DATA to the folder that holds text/pois_malta.csv.gz"),
+        (["--set=data=osm"], "set NEARCAST_DATA to the folder with  text/pois_malta.csv.gz"),
         (["--set=extras=-1"], "must be one or several, each within 0..1000"),
     ],
 )

@@ -131,7 +131,7 @@ def test_windows_and_lifetimes_that_end_at_the_same_moments(city, sizes):
         ),
         (
             ["silence/lifetimes", "--set=window_s=60", "--set=arrivals_per_s=1"],
-            "arrivals_per_s, expiries_per_s must be 0",
+            "arrivals_per_s and expiries_per_s must be 0",
         ),
     ],
 )
@@ -196,7 +196,7 @@ def test_the_experiment(run_experiments):
     ("arguments", "said"),
     [
         (["--variant=best"], "variant is 'best', must be one of asr, lsr, set-constant, anchored-0"),
-        (["--set=trajectories=gps"], "set NEARCAST_DATA to the folder that holds traj/"),
+        (["--set=trajectories=gps"], "set NEARCAST_DATA to the folder with  traj/"),
         (["--set=seconds=1"], "seconds is 1, must be within 2..3600"),
         (["--set=arrivals_per_s=-1"], "arrivals_per_s is -1, must be within 0.0..100000.0"),
     ],

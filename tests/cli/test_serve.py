@@ -105,7 +105,7 @@ async def test_a_hangup_does_not_stop_it():
     async with nearcast.connect(process.target) as client:
         await client.status()
     assert process.signal(signal.SIGTERM) == 0
-    assert "certificates and keys are read again when they change" in process.said
+    assert "reloads certificates and keys when they change" in process.said
 
 
 def test_threads_of_grpc_do_not_interrupt_the_loop_that_they_work_for(tmp_path):

@@ -144,7 +144,7 @@ def test_a_variable_that_is_no_setting_is_named(tmp_path):
     said = refused("serve", AREA, store, environment=dict.fromkeys(names, "geheim")).splitlines()
     assert len(said) == 2
     assert said[0].endswith(
-        "the variable NEARCAST_JWKZ is no setting, and does nothing: did you mean NEARCAST_JWKS?"
+        "the variable NEARCAST_JWKZ is not a setting and has no effect: did you mean NEARCAST_JWKS?"
     )
 
 
@@ -161,18 +161,18 @@ def test_secrets_are_not_shown():
     [
         (b'stroe = "x.db"\n', "{config}: 'stroe' is no setting: did you mean 'store'?"),
         (b"metrics-port = 1\n", "{config}: 'metrics-port' is no setting: did you mean 'metrics_port'?"),
-        (b"zzzz = 1\n", "{config}: 'zzzz' is no setting"),
+        (b"zzzz = 1\n", "{config}: 'zzzz' is not a setting"),
         (b"port = 70000\n", "port in {config} is 70000, must be a whole number, 0 to 65535"),
         (
             b'tokens = "geheim"\n',
             "tokens in {config} must be texts: in a variable a JSON list of them, in the",
         ),
-        (b"area = [1, 2\n", "{config} is no TOML: unclosed array (at the end, line 1)"),
+        (b"area = [1, 2\n", "{config} is not TOML: unclosed array (at the end, line 1)"),
         (
             b"port = 1\nport 2\n",
-            "{config} is no TOML: expected '=' after a key in a key/value pair (at line 2",
+            "{config} is not TOML: expected '=' after a key in a key/value pair (at line 2",
         ),
-        (b'store = "\xff"\n', "{config} is no text in UTF-8 (at line 1)"),
+        (b'store = "\xff"\n', "{config} is not UTF-8 text (at line 1)"),
     ],
 )
 def test_a_wrong_file(tmp_path, text, said):
@@ -190,9 +190,7 @@ def test_a_wrong_file(tmp_path, text, said):
 def test_a_store_that_does_not_exist_is_made_only_if_that_is_said(tmp_path):
     store = tmp_path / "folder" / "x.db"
     said = line(AREA, "--port=0", f"--store={store}", environment=NO_CREATE, status=1)
-    assert said == (
-        f"Error: --store is '{store}', must exist: there is no such file; --create makes a new store"
-    )
+    assert said == (f"Error: --store is '{store}', must exist; --create makes a new store")
     assert not list(tmp_path.iterdir())
     process = Process(AREA, "--port=0", f"--store={store}", "--create", environment=NO_CREATE)
     assert process.signal(signal.SIGTERM) == 0
@@ -216,7 +214,7 @@ def test_in_memory_nothing_has_to_be_made():
 @pytest.mark.processes
 def test_a_folder_is_no_store(tmp_path):
     said = line(AREA, "--port=0", f"--store={tmp_path}", status=1)
-    assert said == f"Error: --store is '{tmp_path}', must be a file: that is a folder"
+    assert said == f"Error: --store is '{tmp_path}', must be a file, not a folder"
 
 
 # -- the address ---------------------------------------------------------------------------------------
@@ -264,9 +262,9 @@ def test_a_metrics_address_of_another_machine(tmp_path):
 @pytest.mark.processes
 def test_a_folder_that_is_no_simulation(tmp_path):
     said = line(f"--area={tmp_path}", "--port=0", status=1)
-    assert (
-        said
-        == f"Error: {tmp_path / 'world.json'} is missing: not a simulation, or one that was not completed"
+    assert said == (
+        f"Error: {tmp_path / 'world.json'} is missing: the folder is not a simulation, or an incomplete "
+        "one"
     )
 
 

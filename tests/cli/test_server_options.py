@@ -182,7 +182,7 @@ def test_a_server_without_its_option_is_told_how_it_is_given():
     for arguments in (("status", "localhost"), ("inspect", "device", "d", "localhost:7433")):
         status, _, said = invoke(*arguments)
         assert status == 2
-        assert said.endswith(f"({arguments[-1]}); a server is --server HOST[:PORT]\n")
+        assert said.endswith(f"({arguments[-1]}); give a server as --server HOST[:PORT]\n")
 
 
 @pytest.mark.processes
@@ -220,19 +220,19 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
     file = f"--token-file={files / 'token'}"
     assert run("status", server, root, file, NEARCAST_TOKEN=other)[0] == 0
     status, _, said = run("status", server, root, file, "--token", text)
-    assert (status, "--token and --token-file exclude each other" in said) == (2, True)
+    assert (status, "--token and --token-file are mutually exclusive" in said) == (2, True)
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ((), "Socket closed; does the server ask for TLS? Give --tls, or --tls-root FILE"),
+        ((), "Socket closed; does the server require TLS? Give --tls, or --tls-root FILE"),
         (
             ("--tls-root={files}/others.pem",),
-            "its certificate is not from one of these roots; --tls-root has",
+            "its certificate is not from one of these roots; set others",
         ),
-        (("--tls",), "its certificate is not from one of these roots; --tls-root has others"),
+        (("--tls",), "its certificate is not from one of these roots; set others with --tls-root"),
     ],
 )
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_a_name_that_is_not_in_the_certificate(files, secured):
     root = f"--tls-root={files / 'roots.pem'}"
     flags = (f"--server=localhost:{secured}", root, "--tls-server-name=example.org")
     (line,) = run("status", *flags)[2].splitlines()
-    assert line.endswith("its certificate has another name: --tls-server-name says which")
+    assert line.endswith("its certificate has another name: set it with --tls-server-name")
 
 
 @pytest.mark.processes
@@ -262,13 +262,13 @@ def test_the_library_beneath_says_nothing_of_its_own(files, secured):
     """A process writes the line and no more: what gRPC's core logs is seen in none of the tests above."""
     flags = (f"--server=localhost:{secured}", f"--tls-root={files / 'others.pem'}")
     (line,) = run("status", *flags)[2].splitlines()
-    assert "its certificate is not from one of these roots; --tls-root has" in line
+    assert "its certificate is not from one of these roots; set others" in line
 
 
 @pytest.mark.processes
 def test_a_server_that_speaks_no_tls(plain):
     (line,) = run("status", f"--server={plain.target}", "--tls")[2].splitlines()
-    assert line.endswith("does the server speak TLS? If not, leave out --tls and --tls-root")
+    assert line.endswith("does the server use TLS? If not, leave out --tls and --tls-root")
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
         (("object", "99999999999999999999"), "99999999999999999999 is not in the range"),
         (
             ("subscription", "d", "near"),
-            "'near' is not a number; `nearcast inspect device DEVICE_ID` shows the numbers",
+            "'near' is not a number; `nearcast inspect device DEVICE_ID` shows numbers",
         ),
         (("object", "bar-7"), "'bar-7' is not a number; the key of an object is given as --key KEY"),
         (("subscription", "d", "1", "--object=bar-7"), "is given as --key KEY"),

@@ -70,15 +70,15 @@ async def test_damage_is_named_and_found_by_the_server_too(tmp_path):
     data = store.read_bytes()
     store.write_bytes(data.replace(b'["sushi"]', b'["sashi"]', 1))
     said = run("check", store, status=1)
-    assert "is not what was written" in said
+    assert "does not match its checksum" in said
     assert said.endswith(f"{store}: 1 problems\n")
-    assert "is not what was written" in refused("serve", AREA, "--port=0", f"--store={store}")
+    assert "does not match its checksum" in refused("serve", AREA, "--port=0", f"--store={store}")
     assert "is damaged" in refused("store", "backup", str(store), str(tmp_path / "copy.db"))
 
 
 @pytest.mark.parametrize("command", ["info", "check", "compact"])
 def test_what_is_not_there(tmp_path, command):
-    assert "is not there" in refused("store", command, str(tmp_path / "s.db"))
+    assert "does not exist" in refused("store", command, str(tmp_path / "s.db"))
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
@@ -88,7 +88,7 @@ async def test_folders_are_not_made(tmp_path, command):
     target = tmp_path / "none" / "x.db"
     said = refused("store", command, str(store), str(target))
     assert said == (
-        f"Error: {target} cannot be written: there is no folder {target.parent}, make it first\n"
+        f"Error: {target} cannot be written: the folder {target.parent} does not exist\n"
     )
     assert not target.parent.exists()
 

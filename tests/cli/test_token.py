@@ -78,8 +78,8 @@ def test_what_serve_says_of_what_it_cannot_use(tmp_path):
     begin = ("serve", AREA, "--port=0", f"--store={store}")
     tls = (f"--tls-certificate={chain}", f"--tls-key={key}")
     for flags, said in (
-        ((f"--jwks={keys}",), "keys.json is no JSON Web Key Set"),
-        (tls, "key.pem is the key of another certificate than"),
+        ((f"--jwks={keys}",), "keys.json is not a JSON Web Key Set"),
+        (tls, "key.pem does not belong to the certificate"),
     ):
         assert said in refused(*begin, *flags)
     for flags, said in (

@@ -45,7 +45,7 @@ def test_the_image_begins_commands_that_exist_as_nobody():
 
 
 @pytest.mark.processes
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not there")
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd does not exist")
 def test_the_unit_is_understood():
     done = subprocess.run(
         ["systemd-analyze", "verify", str(UNIT)],  # noqa: S607

@@ -40,12 +40,14 @@ def test_what_is_wrong_is_named(probe, tmp_path):
     assert len(found) == 2
     assert any("numpy is version" in line and "must be 0.1, as at the driver" in line for line in found)
     assert "the package no-such-package is missing, must be version 1.0" in found
-    assert errors(replace(probe, program="another")) == ["nearcast is another version than the driver's"]
+    assert errors(replace(probe, program="another")) == [
+        "the version of nearcast differs from that at the driver"
+    ]
     (line,) = errors(replace(probe, memory_bytes=1 << 60))
     assert "MiB free, must have" in line
     (line,) = errors(replace(probe, memory=str(tmp_path / "nowhere")))
     assert "nowhere: No such file or directory" in line
-    assert errors(replace(probe, folders=("/nowhere",))) == ["/nowhere is not there"]
+    assert errors(replace(probe, folders=("/nowhere",))) == ["/nowhere does not exist"]
     (uri,) = probe.marks
     for marks in ({uri: "another text"}, {f"{uri}2": "text"}):
         (line,) = errors(replace(probe, marks=marks))

@@ -109,7 +109,7 @@ def test_a_square_reaches_the_index_and_the_parts_of_a_pair():
 
 @pytest.mark.parametrize("path", ["os:system", "index.entry:import_module", "index.tables.slots:np"])
 def test_an_entry_calls_nothing_but_a_class_of_this_package(path):
-    with pytest.raises(TypeError, match=f"{path} is no class of index"):
+    with pytest.raises(TypeError, match=f"{path} is not a class of index"):
         Entry(path, takes_square=False, options=(("name", "antigravity"),))()
     assert "antigravity" not in sys.modules
 

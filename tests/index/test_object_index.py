@@ -460,7 +460,7 @@ def test_check_notices_a_miscounted_keyword():
     index = IqTreeObjectIndex()
     many_there(index)
     index._occurrences.values[int((index._occurrences.keys >= 0).argmax())] += 1
-    with pytest.raises(InconsistentIndexError, match="miscounted"):
+    with pytest.raises(InconsistentIndexError, match="wrong count of clauses"):
         index.check()
 
 

@@ -212,7 +212,7 @@ async def test_whatever_is_given_nothing_of_the_inside_is_raised(client, device,
 @pytest.mark.parametrize(
     ("act", "field", "limit"),
     [
-        (lambda c, _: c.publisher().publish(None), "objects", "a GeoObject, or several"),
+        (lambda c, _: c.publisher().publish(None), "objects", "a GeoObject, or an iterable"),
         (lambda c, _: c.publisher().publish([OBJECT, None]), "objects[1]", "a GeoObject"),
         (lambda c, _: c.publisher().publish("ab"), "objects[0]", "a GeoObject"),
         (lambda c, _: c.publisher().publish(replace(OBJECT, ttl_s=None)), "objects[0].ttl_s",

@@ -59,7 +59,7 @@ async def test_an_address_has_the_usual_port(target, address):
             "http://localhost:7433",
             (
                 "HOST[:PORT] without http://, such as localhost:7433: it is gRPC, and tls=nearcast.Tls() "
-                "asks for TLS"
+                "for TLS"
             ),
         ),
         ("localhost:x", "HOST[:PORT] with a port from 1 to 65535, and not 'x'"),
@@ -110,7 +110,7 @@ async def test_tls_at_one_end_alone_is_given_a_hint(tmp_path, is_encrypted):
     hint = (
         "does the server use TLS? If not, leave out tls="
         if is_encrypted
-        else "does the server ask for TLS? Give tls=nearcast.Tls(...)"
+        else "does the server require TLS? Set tls=nearcast.Tls(...)"
     )
     tls = Tls(authority.pem) if is_encrypted else None
     try:
@@ -168,7 +168,7 @@ async def test_an_instance_that_was_replaced_says_so(place, client):
         await until(lambda: old._session.error is not None)
         with pytest.raises(RefusedError) as refused:
             await old.move(**HERE)
-    assert str(refused.value) == "another instance of the device took over, and this one has ended"
+    assert str(refused.value) == "another instance of the device took over; this one is closed"
     assert refused.value.reason is Reason.SUPERSEDED
 
 
@@ -189,7 +189,7 @@ async def test_an_instance_that_was_replaced_says_so(place, client):
             Boolean("sushi", Circle(100.0)),
             (
                 "spec.boolean.circle.center is None, must be given: Circle(radius_m, center=(lon, lat)); "
-                "or moving=True for one about the device"
+                "or moving=True for a circle around the device"
             ),
         ),
         (

@@ -199,7 +199,7 @@ async def test_entries_that_cannot_be_read_are_passed_over_for_good(
         await until(lambda: keys(server) == {"source/1", "source/2"})
         assert server.coordinator.counters.source_unreadable == len(entries)
         assert server.coordinator.counters.source_refused == 0
-    assert caplog.text.count(" of in:0 is passed over: it ") == len(entries)
+    assert caplog.text.count(" of in:0 is skipped: it ") == len(entries)
     async with serving(given) as server:
         streams.append(pa.Table.from_pylist([message(3)], MESSAGES))
         await until(lambda: "source/3" in keys(server))
@@ -269,12 +269,12 @@ async def test_nothing_of_a_feed_ends_the_server(
         await until(lambda: failures[Feed.SOURCE] > 3 and failures[Feed.SINK] > 1)
         assert server.coordinator.counters.bridge_failing == {Feed.SOURCE: 2, Feed.SINK: 1}
         assert not any(task.done() for task in server._bridge)
-    assert "source, stream a has failed, is tried again in 0.01 s: ZeroDivisionError\n" in caplog.text
+    assert "source, stream a failed, retry in 0.01 s: ZeroDivisionError\n" in caplog.text
 
 
 async def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
     server = Server(settings(tmp_path, source=str(tmp_path / "nowhere")))
-    with pytest.raises(BridgeError, match=r"source is .*nowhere, must be a folder that is there"):
+    with pytest.raises(BridgeError, match=r"source is .*nowhere, must be an existing folder"):
         await server.start()
 
 

@@ -84,7 +84,7 @@ def test_a_flipped_bit_in_the_end_of_a_file_ends_nothing_but_its_reader(tmp_path
         (tmp_path / "b.parquet").write_bytes(flipped)
         said += [one.passed_over for one in read(source)]
     assert all("b.parquet.refused" in one for one in said)
-    assert any("it has ended the process that reads files" in one for one in said)
+    assert any("the reader process terminated while it read the file" in one for one in said)
     (tmp_path / "b.parquet").write_bytes(whole)
     (found,) = read(source)
     assert len(found.rows) == 6
@@ -137,7 +137,7 @@ def test_what_cannot_be_set_aside_is_passed_over_for_good(
             refused += [one] if one.passed_over else []
     assert [one["object_id"] for one in rows] == [2]
     ((offset, _, said),) = refused
-    assert "is passed over, not set aside (Read-only file system): it" in said
+    assert "is skipped and cannot be set aside (Read-only file system): it" in said
     # What can be noted is, so that the next start does not look at it again.
     assert offset == ("" if "\udcff" in name else name)
 

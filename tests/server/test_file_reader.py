@@ -56,11 +56,11 @@ def test_what_ends_the_process_costs_one_file(
     write_rows(tmp_path / "b.parquet", [row(1)])
     with monkeypatch.context() as patch:
         patch.setattr(file_reader, "_WORKER", _DYING)
-        with pytest.raises(UnreadableError, match="it has ended the process that reads files"):
+        with pytest.raises(UnreadableError, match="the reader process terminated while it read the file"):
             count(reader, tmp_path / "b.parquet")
         source = FolderSourceFeed(tmp_path)
         (found,) = source.next("files", "", 0.0)
-        assert "is set aside as 'b.parquet.refused': it has ended the process" in found.passed_over
+        assert "is set aside as 'b.parquet.refused': the reader process terminated" in found.passed_over
         source.close()
     assert count(reader, tmp_path / "b.parquet.refused") == 1
 

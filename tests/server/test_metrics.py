@@ -113,7 +113,7 @@ async def test_what_is_measured_is_what_happened(client):
     assert new["commit_rows"].total >= 1
     assert new["publication_us"].total >= new["commit_us"].total / sum(new["commit_us"].counts)
     assert sum(new["delta_delay_ms"].counts) == 6, "those that stand have two older ones, as near"
-    assert sum(before["report_latency_us"].counts) >= 1, "of one report a stream at a time"
+    assert sum(before["report_latency_us"].counts) >= 1, "one report at a time on each stream"
     assert before["evaluation_subscriptions"].total >= 9
 
 

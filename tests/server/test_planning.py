@@ -259,7 +259,7 @@ def test_each_publisher_has_keys_of_its_own(coordinator, planner):
     assert again == mine
     (refused,) = planner.plan_batch([c.Retract((), ops, ("a",))])
     assert (refused.reason, refused.field) == (Reason.INVALID_FIELD, "keys[0]")
-    assert "2 publishers have it" in refused.limit
+    assert "2 publishers use it" in refused.limit
     carried_out(coordinator, planner, c.Retract((), shop, ("a",)))
     assert list(coordinator.matching.objects) == [theirs]
     carried_out(coordinator, planner, c.Retract((), ops, ("a",)))

@@ -73,7 +73,7 @@ def test_every_entry_of_the_table_and_every_gap(state, command):
 
 def test_nothing_is_kept_for_a_device_that_is_set_aside():
     session, _ = a_session(State.PARKED)
-    with pytest.raises(ValueError, match="parked cannot take a delta"):
+    with pytest.raises(ValueError, match="parked cannot accept a delta"):
         session.push(1, a_delta())
 
 

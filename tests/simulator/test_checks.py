@@ -93,19 +93,19 @@ PLANTED = [
             "objects",
             lambda t: put(t, "publish_ms", [9], lambda _: 10**9),
         ),
-        "objects: live, and are taken back after that": (
+        "objects: ttl_ms above 0, and not retracted before publication": (
             "objects",
             lambda t: put(t, "retract_ms", [8], lambda _: -1),
         ),
     },
     {
         POINT_RULES[5]: ("devices", lambda t: put(t, "speed_mps_max", range(23), lambda _: 1.0)),
-        "devices: device_id once": ("devices", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
+        "devices: device_id is unique": ("devices", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
         "devices: each has a position": (
             "trajectories",
             lambda t: t.filter(pc.not_equal(t["device_id"], "device-000003")),
         ),
-        "roads: edge_id once": ("roads", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
+        "roads: edge_id is unique": ("roads", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
         "roads: length and speed above 0": ("roads", lambda t: put(t, "speed_mps", [3], lambda _: 0.0)),
     },
 ]
@@ -129,8 +129,8 @@ def test_rows_that_are_gone_are_missed(folder, spark):
     mark.write_text(json.dumps(json.loads(mark.read_text()) | {"rows": 1}))
     (folder / "stages" / "idf.json").unlink()
     assert broken(folder, spark) == {
-        "objects: as many rows as its stage made": 1,
-        "idf: as many rows as its stage made": 1,
+        "objects: as many rows as its stage wrote": 1,
+        "idf: as many rows as its stage wrote": 1,
     }
 
 

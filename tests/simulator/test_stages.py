@@ -212,7 +212,9 @@ def test_what_was_written_where_nobody_else_sees_it_is_no_table(tmp_path):
         pq.write_table(pa.table({"x": [1, 2]}), folder / "part-00000.parquet")
         return 3
 
-    with pytest.raises(StageError, match="3 rows were written and 2 are there: all hosts must see"):
+    with pytest.raises(
+        StageError, match="3 rows were written and 2 are present: all hosts must have access to"
+    ):
         stages.run("things", {}, write)
     assert read_mark(tmp_path, "things") is None
     assert not (tmp_path / "things").exists()

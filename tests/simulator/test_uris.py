@@ -167,12 +167,12 @@ def test_what_must_lie_on_this_machine(arguments, option):
     (line,) = [one for one in result.output.splitlines() if one.startswith("Error: ")]
     assert option in line
     assert f"'{ELSEWHERE}'" in line
-    assert re.search("must be .* on this machine's disk, no URI", line)
+    assert re.search("must be .* on this machine's disk, not a URI", line)
 
 
 @pytest.mark.parametrize(("command", "flag"), [("describe", "--plots"), ("export", "--out")])
 def test_where_files_for_this_machine_go_must_be_said(command, flag):
     result = CliRunner().invoke(app, ["simulate", command, ELSEWHERE])
     assert result.exit_code == 2
-    assert f"{flag}: must be given, a folder on this machine's disk" in result.output
+    assert f"{flag}: must be a folder on this machine's disk" in result.output
     assert ELSEWHERE in result.output

@@ -108,7 +108,7 @@ def test_a_store_that_a_server_has_open_is_not_compacted(path):
     with pytest.raises(StoreError, match="another server has it open"):
         compact(path)
     store.close()
-    with pytest.raises(StoreError, match="is not there"):
+    with pytest.raises(StoreError, match="does not exist"):
         compact(path.with_name("other.db"))
     other = path.with_name("other.txt")
     other.write_text("no store at all " * 100)

@@ -66,7 +66,7 @@ def test_a_store_that_others_may_read_is_named(path, caplog):
     path.chmod(0o640)
     with caplog.at_level(logging.WARNING):
         SqliteStore(path, FRAME).close()
-    assert f"is of mode 0640, others may use it, and its log: chmod 600 {path}*" in caplog.text
+    assert f"has mode 0640: other users can access it and its log; run chmod 600 {path}*" in caplog.text
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
@@ -112,7 +112,7 @@ def test_a_part_that_was_exchanged_gets_no_name(path, tmp_path):
             part.rename(tmp_path / "elsewhere")
             part.write_text("theirs")
 
-    with pytest.raises(StoreError, match=r"backup\.db\.part was exchanged meanwhile"):
+    with pytest.raises(StoreError, match=r"backup\.db\.part was replaced by another process"):
         backup(path, tmp_path / "backup.db", exchange)
     assert not (tmp_path / "backup.db").exists()
 

@@ -120,7 +120,7 @@ def test_boolean_subscriptions_that_are_wrong_are_refused_with_a_reason():
     rows = [
         ({**good, **near}, None),
         ({**good, **box}, None),
-        ({**good, **near, "expression": None}, "expression must be there"),
+        ({**good, **near, "expression": None}, "expression must be present"),
         ({**good, **near, "expression": "NOT tea"}, "expression: "),
         ({**good, **near, "expression": "tea AND ("}, "expression: "),
         ({**good, **near, "radius_m": 0.0}, "radius_m must be above 0"),

@@ -111,7 +111,7 @@ def test_a_form_that_is_none_is_refused_and_runs_nothing(form: Any) -> None:
 
 def test_an_entry_of_the_catalogue_in_a_form_runs_nothing_else() -> None:
     entry: Entry[Any] = Entry("os:system", options=(("command", "true"),), takes_square=False)
-    with pytest.raises(TypeError, match="os:system is no class of index"):
+    with pytest.raises(TypeError, match="os:system is not a class of index"):
         again(entry)()
     assert len(again(OBJECT_INDEXES["naive"])()) == 0
 

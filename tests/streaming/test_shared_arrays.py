@@ -129,7 +129,7 @@ def test_a_folder_that_is_not_ours_is_not_used(tmp_path: Path, monkeypatch: pyte
     assert own_folder(own) == own == own_folder(own)
     assert own.stat().st_mode & 0o777 == 0o700
     (tmp_path / "link").symlink_to(own)
-    with pytest.raises(OwnFolderError, match="link must be a folder, and no link to one"):
+    with pytest.raises(OwnFolderError, match="link must be a folder, not a link"):
         own_folder(tmp_path / "link")
     (tmp_path / "file").touch()
     with pytest.raises(OwnFolderError, match="file must be a folder"):
@@ -139,7 +139,7 @@ def test_a_folder_that_is_not_ours_is_not_used(tmp_path: Path, monkeypatch: pyte
         own_folder(own)
     own.chmod(0o700)
     tmp_path.chmod(0o777)
-    with pytest.raises(OwnFolderError, match="may be written to by all users, must be sticky"):
+    with pytest.raises(OwnFolderError, match="is writable by all users, must be sticky"):
         own_folder(own)
     tmp_path.chmod(0o1777)
     assert own_folder(own) == own

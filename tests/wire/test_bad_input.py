@@ -312,7 +312,7 @@ BAD_WEIGHTS = {
     "negative": ([{"weights": {"a": 1.0}}, {"weights": {"tea": -2.0}}], "weights['tea']", "-2.0"),
     "too heavy": ([{"weights": {"tea": 32.5}}], "weights['tea']", "32.5"),
     "not normalised": ([{"weights": {"Tea": 1.0}}], "weights", "of 'Tea'"),
-    "there again": ([{"weights": {"tea": 1.0}}] * 2, "weights['tea']", "there again"),
+    "present twice": ([{"weights": {"tea": 1.0}}] * 2, "weights['tea']", "present twice"),
     "unknown of nothing": ([{"unknown_weight": 0.0}], "unknown", "0.0"),
 }
 

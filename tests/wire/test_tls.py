@@ -89,7 +89,7 @@ async def test_a_server_does_not_start_with_what_it_cannot_use(tmp_path):
     flags = written(tmp_path)
     (tmp_path / "key.pem").write_bytes(Authority().issue()[1])
     store = tmp_path / "store.db"
-    with pytest.raises(FileError, match="is the key of another certificate"):
+    with pytest.raises(FileError, match="does not belong to the certificate"):
         await Server(settings(**flags, store=str(store))).start()
     assert not store.exists(), "nothing was begun"
 

@@ -306,15 +306,15 @@ def spoil_seen_total(cells):
     ("spoil", "message"),
     [
         (spoil_entry_box, "smaller than its clause"),
-        (spoil_entry_slot, "is not its clauses"),
-        (spoil_count, "lost count of its entries"),
-        (spoil_border, "is no quarter|do not cover"),
+        (spoil_entry_slot, "does not match its clauses"),
+        (spoil_count, "wrong count of entries"),
+        (spoil_border, "is not a quarter|do not cover"),
         (spoil_home, "twice in a cell"),
-        (spoil_key, "lost count of its clauses"),
-        (spoil_word, "lost count of its clauses"),
-        (spoil_pool, "lost count"),
+        (spoil_key, "wrong count of clauses"),
+        (spoil_word, "wrong count of clauses"),
+        (spoil_pool, "wrong count"),
         (spoil_seen, "not the sum"),
-        (spoil_seen_total, "the workload has lost count"),
+        (spoil_seen_total, "the workload has a wrong count"),
     ],
 )
 def test_damage_is_found(make, spoil, message):

@@ -420,14 +420,14 @@ def spoil_directories(arrays):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (spoil_slot, "has not the entries"),
-        (spoil_place, "not where its object is"),
-        (spoil_signature, "not the signature"),
-        (spoil_count, "lost count of their entries"),
-        (spoil_word, "lost count of its rows"),
-        (spoil_gone, "marked so"),
-        (spoil_lists, "lost count"),
-        (spoil_directories, "lost count"),
+        (spoil_slot, "has wrong entries"),
+        (spoil_place, "another position than its object"),
+        (spoil_signature, "another signature"),
+        (spoil_count, "wrong count of entries"),
+        (spoil_word, "wrong count of rows"),
+        (spoil_gone, "marks of removed rows"),
+        (spoil_lists, "wrong count"),
+        (spoil_directories, "wrong count"),
     ],
 )
 def test_damage_to_objects_is_found(make, spoil, message):
@@ -443,7 +443,7 @@ def test_a_cell_that_should_have_been_parted_is_found():
     index = IqObjects(SQUARE, 30)
     index.insert(object_batch(scattered(60)))
     files(index).meta[layout.LONG] = 3
-    with pytest.raises(InconsistentIndexError, match="should have been parted"):
+    with pytest.raises(InconsistentIndexError, match="should have been partitioned"):
         index.check()
 
 
@@ -467,13 +467,13 @@ def spoil_cell(arrays):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (spoil_slot, "has not the entries"),
+        (spoil_slot, "has wrong entries"),
         (spoil_box, "smaller than its clause"),
-        (spoil_key, "lost count of its rows"),
-        (spoil_key_count, "lost count of its clauses"),
-        (spoil_cell, "not entered in all cells|has not the entries"),
-        (spoil_count, "lost count of their entries"),
-        (spoil_lists, "lost count"),
+        (spoil_key, "wrong count of rows"),
+        (spoil_key_count, "wrong count of clauses"),
+        (spoil_cell, "missing in cells that it intersects|has wrong entries"),
+        (spoil_count, "wrong count of entries"),
+        (spoil_lists, "wrong count"),
     ],
 )
 def test_damage_to_clauses_is_found(make, spoil, message):

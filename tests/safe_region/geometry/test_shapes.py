@@ -120,11 +120,11 @@ def test_the_middle_of_a_rectangle_lies_in_it(one, other):
         (CircleShape(0.0, 0.0, 1.0), None),
         (CircleShape(0.0, 0.0, 0.0), "the radius is 0 m, must be above 0, at most 1e+09 m"),
         (CircleShape(0.0, 0.0, math.nan), "the radius is nan m, must be above 0, at most 1e+09 m"),
-        (CircleShape(math.nan, 0.0, 1.0), "the centre is not finite, or farther than 1e+09 m away"),
+        (CircleShape(math.nan, 0.0, 1.0), "the centre is not finite, or beyond 1e+09 m"),
         (RectangleShape(0.0, 0.0, 0.0, 0.0), None),
         (RectangleShape(1.0, 0.0, 0.0, 0.0), "the west side lies east of the east side"),
         (RectangleShape(0.0, 1.0, 0.0, 0.0), "the south side lies north of the north side"),
-        (RectangleShape(0.0, 1.0, math.inf, 2.0), "a side is not finite, or farther than 1e+09 m away"),
+        (RectangleShape(0.0, 1.0, math.inf, 2.0), "a side is not finite, or beyond 1e+09 m"),
     ],
 )
 def test_what_is_wrong_with_circles_and_rectangles_is_named(shape, expected):

@@ -102,7 +102,7 @@ def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
         (round(lon * frame.y_m_per_deg), round(lat * frame.y_m_per_deg)) for lon, lat in published
     } == {(2 * (90 * (i % 5) - 245), 2 * (110 * (i // 5) - 245)) for i in range(20)}
     assert (tmp_path / "one/texts").is_dir()
-    with pytest.raises(MapError, match="there is no file"):
+    with pytest.raises(MapError, match="does not exist"):
         simulate(parameters.changed(texts_file=tmp_path / "none.csv"), tmp_path / "one", spark=spark)
     assert (tmp_path / "one/texts").is_dir(), "nothing has been removed"
 
@@ -113,7 +113,7 @@ def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
     [
         ([], "old_town.cnode, line 3: x is '200.000000', must be within -180..180 degrees", 1),
         (["--unit-m", "-1"], "unit_m is -1.0, must be within", 2),
-        (["--unit-m", "1", "--places", "{folder}/none.csv"], "there is no file", 1),
+        (["--unit-m", "1", "--places", "{folder}/none.csv"], "does not exist", 1),
         (
             ["--unit-m", "1", "--places", "{folder}/bad.csv"],
             "bad.csv, line 2: x is 'a', must be a number",
@@ -139,7 +139,7 @@ def test_the_command_line_says_what_is_wrong_with_a_road_network(
 def test_a_generated_city_has_no_use_for_what_is_about_maps(tmp_path, flag):
     result = CliRunner().invoke(app, ["simulate", "--out", str(tmp_path / "out"), flag])
     assert result.exit_code == 2
-    assert "must go with a map_file" in result.output
+    assert "which requires a map_file" in result.output
     assert not (tmp_path / "out").exists()
 
 
@@ -147,7 +147,7 @@ def test_a_generated_city_has_no_use_for_what_is_about_maps(tmp_path, flag):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("none.osm", None, "there is no file"),
+        ("none.osm", None, "does not exist"),
         ("town.txt", b"", "must end in one of"),
         ("town.osm.pbf", b"not a map", "cannot be read"),
         ("town.osm", OsmFile().text().encode(), "has no roads"),

@@ -50,7 +50,7 @@ def test_a_file_that_is_cut_off(tmp_path, ending):
 
 
 def test_other_xml():
-    with pytest.raises(TraceError, match=r"^a\.gpx is no GPX: its outermost element is 'kml'$"):
+    with pytest.raises(TraceError, match=r"^a\.gpx is not GPX: its root element is 'kml'$"):
         list(gpx_batches("a.gpx", "a", b"<kml></kml>"))
 
 

@@ -229,9 +229,9 @@ def test_projected_coordinates_are_named(spark, tmp_path):
     rows = [(1, BEGIN_S + i, 458_000.5 + i, 3_973_000 + i) for i in range(5)]
     path = write_csv(tmp_path / "a.csv", rows)
     assert failure(spark, tmp_path, path) == (
-        f"{path}: of 5 points there is none with a position: longitudes are 458000 to 458004, must be "
-        "within -180..180, latitudes 3.973e+06 to 3.973e+06, must be within -89..89 degrees; other "
-        "coordinates are not known, but for millionths of degrees in columns that end in _e6"
+        f"{path}: of 5 points none has a valid position: longitudes are 458000 to 458004, must be "
+        "within -180..180, latitudes 3.973e+06 to 3.973e+06, must be within -89..89 degrees; the "
+        "only other unit is millionths of degrees, in columns with names that end in _e6"
     )
     assert not (tmp_path / "out").exists()
 
@@ -240,10 +240,10 @@ def test_files_with_nothing_to_keep(spark, tmp_path):
     path = write_csv(tmp_path / "a.csv", [])
     assert failure(spark, tmp_path, path) == f"{path}: no points"
     path = write_csv(tmp_path / "b.csv", [(1, "x", LON, LAT)] * 3)
-    assert failure(spark, tmp_path, path) == f"{path}: of 3 points there is none with a time"
+    assert failure(spark, tmp_path, path) == f"{path}: of 3 points none has a time"
     path = write_csv(tmp_path / "c.csv", [(1, *point) for point in walk(5)])
     told = failure(spark, tmp_path, path, begin="2024-01-01")
-    assert told == f"{path}: of 5 points there is none of the time asked for"
+    assert told == f"{path}: of 5 points none is in the requested time"
     path = write_csv(tmp_path / "d.csv", [(i, *point) for i, point in enumerate(walk(5))])
     assert failure(spark, tmp_path, path) == f"{path}: no points are left: 5 isolated"
 

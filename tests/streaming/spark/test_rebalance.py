@@ -31,7 +31,7 @@ def test_a_job_goes_on_with_other_partitions_and_another_index(tmp_path, spark):
     assert [one.number for one in told] == [1]
     assert (done.before, done.after) == (2, 3)
     assert job.run() == []
-    with pytest.raises(PlanError, match="has read nothing since"):
+    with pytest.raises(PlanError, match="has not read any messages since"):
         rebalance(replace(parameters, partitions=4), spark)
 
     job.add(1)
@@ -96,7 +96,7 @@ def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, mon
             with pytest.raises(KeyboardInterrupt):
                 rebalance(wanted, spark)
         for parameters in (job.parameters, wanted):
-            with pytest.raises(PlanError, match="start the job with --rebalance again"):
+            with pytest.raises(PlanError, match="start the job again with --rebalance"):
                 start(parameters, spark)
         with pytest.raises(PlanError, match="it was to mechanism hashing, partitions 3, first_level 0"):
             rebalance(replace(wanted, partitions=4), spark)

@@ -68,7 +68,7 @@ class Served:
 def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_path, spark):
     job = Job(tmp_path, spark, mechanism="location", partitions=2)
     checkpoint = Stored(spark, job.parameters.checkpoint)
-    with pytest.raises(PlanError, match="is no checkpoint of a job"):
+    with pytest.raises(PlanError, match="is not the checkpoint of a job"):
         ask_to_rebalance(checkpoint)
     job.add(1)
     with Served(job, spark) as served, served.metrics.served(0, "127.0.0.1") as port:
@@ -130,7 +130,7 @@ def test_a_job_whose_feed_goes_away_says_so_and_goes_on_when_it_is_back(tmp_path
         job.add(1)
         served.wait_for(job.has_read_all)
     gone = f"messages is {feed}, must be a folder that is there: waiting for it"
-    assert served.said == [gone, "all folders are there again"]
+    assert served.said == [gone, "all folders are available again"]
     assert served.errors == [None]
     for file in range(4):  # what a batch has read depends on when the folder was there
         job.apply(file)
