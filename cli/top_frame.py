@@ -23,7 +23,7 @@ _RATES = {
     "late deltas": "deltas_late",
     "lost deltas": "deltas_dropped",
     "objects published": "objects_published",
-    "objects gone": "objects_gone",
+    "objects removed": "objects_gone",
     "hellos": "hellos",
 }
 _ALARMING = {"late deltas", "lost deltas", "rejected"}

@@ -63,7 +63,7 @@ GAUGES = {
     "events_waiting": Metric("Events in outboxes."),
     "late_mutations_waiting": Metric("Rows that wait to be written and that no command waits for."),
     "sink_waiting": Metric("Changes of objects that wait to be written to the sink."),
-    "bridge_failing": Metric("Streams of the source, and the sink, whose last attempt failed.", "feed"),
+    "bridge_failing": Metric("Streams of the source, and the sink, with a failed last attempt.", "feed"),
     "memory_bytes": Metric("Size of the engine's arrays.", "part"),
     "store_bytes": Metric("Size of the store on disk.", "file"),
     "kernels_compiled": Metric("Kernels that had to be compiled before the server could serve."),
