@@ -28,7 +28,7 @@ def happens():
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_answers_are_those_of_plain_python_whatever_the_batch(happens, query):
+def test_results_are_those_of_plain_python_for_every_batch_size(happens, query):
     asked = SMALL.changed(query=query)
     stand = stationary_ranges(happens.corners, asked)
     counts = set()
@@ -41,7 +41,7 @@ def test_answers_are_those_of_plain_python_whatever_the_batch(happens, query):
     assert len(counts) == 1
 
 
-def test_the_audit_notices_what_is_missing_and_what_is_too_much(happens):
+def test_the_audit_notices_missing_and_excess_results(happens):
     stand = stationary_ranges(happens.corners, SMALL)
     found = measure(happens, stand, SMALL, EVERYBODY).answers
     less = Answers(found.events[1:], found.ranges[1:])
@@ -124,5 +124,5 @@ def test_the_experiments(run_experiments):
         ),
     ],
 )
-def test_what_is_out_of_limits_is_named(refused, arguments, message):
+def test_values_out_of_limits_are_named(refused, arguments, message):
     assert message in refused("run", *arguments)

@@ -32,7 +32,7 @@ def test_edges_and_order(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_every_index_says_what_the_definition_says(tmp_path, name):
+def test_every_index_finds_the_matches_of_the_definition(tmp_path, name):
     chance = random.Random(3)
     words = [f"w{i}" for i in range(12)]
     subscriptions, objects = {}, {}
@@ -73,13 +73,13 @@ def test_every_index_says_what_the_definition_says(tmp_path, name):
         (SUBSCRIPTIONS, "9\t0\tsouth\ttea\n", "objects.tsv, line 1: y is 'south'"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path, subscriptions, objects, error):
+def test_wrong_files_are_named(tmp_path, subscriptions, objects, error):
     result = match(tmp_path, subscriptions, objects, "--index", "naive")
     assert result.exit_code == 1
     assert error in result.output
 
 
-def test_an_index_that_nobody_knows(tmp_path):
+def test_an_unknown_index(tmp_path):
     result = match(tmp_path, SUBSCRIPTIONS, OBJECTS, "--index", "b-tree")
     assert result.exit_code == 1
     assert "--index is 'b-tree', must be one of naive, " in result.output

@@ -28,7 +28,7 @@ def test_the_experiment(run_experiments):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_what_is_not_on_disk_is_noticed(monkeypatch, tmp_path, name):
+def test_a_missing_commit_is_noticed(monkeypatch, tmp_path, name):
     monkeypatch.setattr(publish, "_ids_on_disk", lambda _store: np.arange(1, 2_001))
     parameters = SMALL.changed(folder=tmp_path)
     (row,) = PublishBenchmark([parameters], quiet).measure(name, parameters)
@@ -42,5 +42,5 @@ def test_what_is_not_on_disk_is_noticed(monkeypatch, tmp_path, name):
         ("--set=folder=/nowhere", "folder is '/nowhere': path does not point to a directory"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(refused, argument, said):
+def test_wrong_settings_are_a_line_each(refused, argument, said):
     assert said in refused("run", "publish/batches", argument)

@@ -34,7 +34,7 @@ def test_a_table_is_built_from_lines(documents, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{}", '{"format": "nearcast-idf", "version": 9}'])
-def test_what_is_no_table_is_said_in_a_line(tmp_path, text):
+def test_a_wrong_table_is_reported_in_a_line(tmp_path, text):
     path = tmp_path / "bad.json"
     path.write_text(text)
     result = run("load", path)

@@ -172,7 +172,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
         (["simulate", "--out=runs/none", "--devices=0"], "devices is 0, must be within 1..1000000", 2),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(arguments, said, status):
+def test_wrong_settings_are_a_line_each(arguments, said, status):
     assert said in refused(*arguments, status=status)
 
 

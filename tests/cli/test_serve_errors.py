@@ -123,7 +123,7 @@ def test_a_wrong_variable():
     ],
 )
 @pytest.mark.parametrize("flag", ["--source", "--sink"])
-def test_what_may_be_a_password_is_not_shown(flag, address):
+def test_a_possible_password_is_not_shown(flag, address):
     said = wrong(AREA, f"{flag}={address}")
     assert said.startswith(f"Error: {flag}")
     assert " redis://" in said or "NEARCAST_REDIS_PASSWORD" in said, "it is said what is allowed"
@@ -187,7 +187,7 @@ def test_a_wrong_file(tmp_path, text, said):
 
 
 @pytest.mark.processes
-def test_a_store_that_does_not_exist_is_made_only_if_that_is_said(tmp_path):
+def test_a_missing_store_is_created_only_on_request(tmp_path):
     store = tmp_path / "folder" / "x.db"
     said = line(AREA, "--port=0", f"--store={store}", environment=NO_CREATE, status=1)
     assert said == (f"Error: --store is '{store}', must exist; --create makes a new store")
@@ -278,7 +278,7 @@ def test_the_area_may_be_a_simulations(tmp_path):
 
 
 @pytest.mark.processes
-def test_the_area_is_said_in_words():
+def test_the_size_of_the_area_is_logged():
     """So that somebody who has swapped longitudes and latitudes sees it."""
     process = Process("--area=14.18,35.80,14.58,36.09", "--port=0", "--store=:memory:")
     assert process.signal(signal.SIGTERM) == 0

@@ -119,7 +119,7 @@ def test_help_names_the_port_that_is_taken():
         ("::1::2", "must be HOST[:PORT]"),
     ],
 )
-def test_what_is_no_address(text, said):
+def test_invalid_addresses(text, said):
     with pytest.raises(click.BadParameter) as found:
         ServerAddress().convert(text, None, None)
     assert said in found.value.message
@@ -178,7 +178,7 @@ def test_a_token_may_be_read_from_standard_input(files, secured):
         assert done.returncode == status, done.stderr
 
 
-def test_a_server_without_its_option_is_told_how_it_is_given():
+def test_a_server_without_its_option_is_an_error_with_the_option():
     for arguments in (("status", "localhost"), ("inspect", "device", "d", "localhost:7433")):
         status, _, said = invoke(*arguments)
         assert status == 2
@@ -238,7 +238,7 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
 @pytest.mark.parametrize(
     "command", ["status", "top --once", "inspect device d", "idf load {files}/idf.json"]
 )
-def test_what_may_be_wrong_with_tls_is_said_in_a_line(files, secured, command, flags, said):
+def test_tls_errors_have_a_hint(files, secured, command, flags, said):
     (files / "idf.json").write_text('{"format": "nearcast-idf", "version": 1, "weights": {}}')
     arguments = [one.format(files=files) for one in (*command.split(), *flags)]
     status, out, error = invoke(*arguments, f"--server=localhost:{secured}")
@@ -258,7 +258,7 @@ def test_a_name_that_is_not_in_the_certificate(files, secured):
 
 
 @pytest.mark.processes
-def test_the_library_beneath_says_nothing_of_its_own(files, secured):
+def test_grpc_prints_nothing_itself(files, secured):
     """A process writes the line and no more: what gRPC's core logs is seen in none of the tests above."""
     flags = (f"--server=localhost:{secured}", f"--tls-root={files / 'others.pem'}")
     (line,) = run("status", *flags)[2].splitlines()

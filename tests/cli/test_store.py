@@ -77,7 +77,7 @@ async def test_damage_is_named_and_found_by_the_server_too(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["info", "check", "compact"])
-def test_what_is_not_there(tmp_path, command):
+def test_a_missing_store(tmp_path, command):
     assert "does not exist" in refused("store", command, str(tmp_path / "s.db"))
 
 
@@ -87,9 +87,7 @@ async def test_folders_are_not_made(tmp_path, command):
     assert Process(AREA, "--port=0", f"--store={store}").signal(signal.SIGTERM) == 0
     target = tmp_path / "none" / "x.db"
     said = refused("store", command, str(store), str(target))
-    assert said == (
-        f"Error: {target} cannot be written: the folder {target.parent} does not exist\n"
-    )
+    assert said == (f"Error: {target} cannot be written: the folder {target.parent} does not exist\n")
     assert not target.parent.exists()
 
 
@@ -134,7 +132,7 @@ async def test_names_outlive_a_kill_a_backup_and_a_restore(tmp_path):
         assert process.signal(signal.SIGTERM) == 0
 
 
-async def test_a_killed_server_whose_files_have_vanished_is_refused_unless_that_is_accepted(tmp_path):
+async def test_a_killed_server_without_its_files_is_refused_unless_that_is_accepted(tmp_path):
     store, log = tmp_path / "s.db", tmp_path / "s.db-wal"
     process = Process(AREA, "--port=0", f"--store={store}")
     ids = await filled(process)

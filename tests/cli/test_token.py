@@ -68,7 +68,7 @@ def test_a_name_that_no_server_takes(tmp_path, name):
 
 
 @pytest.mark.processes
-def test_what_serve_says_of_what_it_cannot_use(tmp_path):
+def test_errors_of_serve_for_unusable_files(tmp_path):
     keys = keys_in(tmp_path)
     keys.write_text("nothing", encoding="utf-8")
     chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"

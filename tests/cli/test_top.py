@@ -70,7 +70,7 @@ def test_rates_and_latencies_are_of_the_last_interval():
     assert shown(history, "IN_SYNC")[0] == "7"
 
 
-def test_after_a_restart_rates_begin_anew():
+def test_rates_start_again_after_a_restart():
     history = History()
     history.add(Sample(10.0, status(100)))
     history.add(Sample(11.0, status(5)))
@@ -110,7 +110,7 @@ def test_no_server(command):
 
 
 @pytest.mark.processes
-async def test_what_inspect_prints(process):
+async def test_output_of_inspect(process):
     async with nearcast.connect(process.target) as client:
         ids = await client.publisher().publish(
             [
@@ -161,14 +161,14 @@ async def test_what_inspect_prints(process):
         ("inspect object 99999999999999999999", "is not in the range"),
     ],
 )
-def test_what_inspect_cannot_be_asked(arguments, text):
+def test_wrong_arguments_of_inspect(arguments, text):
     done = run(*arguments.split())
     assert done.returncode == 2
     assert text in done.stderr
 
 
 @pytest.mark.processes
-async def test_forget_asks_deletes_and_says_what_is_left(process):
+async def test_forget_confirms_deletes_and_lists_the_remains(process):
     where = f"--server={process.target}"
     async with nearcast.connect(process.target) as client:
         async with nearcast.connect(process.target) as phone:

@@ -36,7 +36,7 @@ def test_the_image_has_every_package_and_nothing_else():
     assert copied == packages | {"pyproject.toml", "constraints.txt", "README.md", "LICENSE"}
 
 
-def test_the_image_begins_commands_that_exist_as_nobody():
+def test_the_image_starts_existing_commands_as_an_unprivileged_user():
     for command in ("compile", "serve", "status"):
         assert re.search(rf"nearcast[\", ]+{command}", DOCKERFILE)
         assert command in app.commands

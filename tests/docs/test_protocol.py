@@ -65,7 +65,7 @@ TOLD_ELSEWHERE = {
 """What goes into a message of an operation; the proto files tell."""
 
 
-def test_every_field_of_an_operation_is_told():
+def test_every_field_of_an_operation_is_documented():
     words = set(re.findall(r"\w+", PAGE))
     for service in SERVICES:
         for method in service.methods:
@@ -83,7 +83,7 @@ def test_every_example_is_a_message(index):
     assert parsed(name, text).IsInitialized()
 
 
-def test_every_gauge_and_counter_is_told():
+def test_every_gauge_and_counter_is_documented():
     told = set(re.findall(r"`([a-z_]+(?:\.[A-Z_]+)?)`", PAGE))
     for name in Counters().named():
         assert name in told or name.startswith("rejected."), name
@@ -106,7 +106,7 @@ def includes(said, shown):
             assert found == value, one.name
 
 
-async def test_the_conversation_is_what_a_server_says():
+async def test_the_conversation_is_that_of_a_server():
     async with (
         serving(settings(virtual_time=True)) as server,
         grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,

@@ -415,7 +415,7 @@ def test_parking_twice_or_before_the_first_evaluation_is_nothing(kinds, options)
     world.check()
 
 
-def test_who_has_unsubscribed_is_told_nothing_whatever_happens(kinds, options):
+def test_an_unsubscribed_device_gets_no_changes(kinds, options):
     """Awake, parked and waiting for a position; then all that could concern them happens."""
     world = World(kinds, options, 3)
     world.publish(30)
@@ -435,7 +435,7 @@ def test_who_has_unsubscribed_is_told_nothing_whatever_happens(kinds, options):
     world.check()
 
 
-def test_keywords_are_those_that_were_asked_for(kinds, options):
+def test_keywords_are_those_of_the_request(kinds, options):
     world = World(kinds, options, 4)
     world.subscribe(12)
     for kind in kinds:
@@ -445,7 +445,7 @@ def test_keywords_are_those_that_were_asked_for(kinds, options):
         assert [lists.row(i).tolist() for i in range(len(lists))] == expected
 
 
-def test_what_is_due_is_there_until_it_has_been_named(kinds, options):
+def test_a_due_subscription_stays_until_it_was_named(kinds, options):
     """Whoever is told what is due may still look at it, and at who holds it."""
     world = World(kinds, options, 5)
     world.publish(30)
@@ -488,7 +488,7 @@ def test_growth_and_shrinkage(kinds, options):
 
 @pytest.mark.parametrize("number", [0, 1, 2**48 - 1])
 @pytest.mark.parametrize("kind", MATCHERS)
-def test_a_handle_says_its_kind(kind, number):
+def test_a_handle_has_its_kind(kind, number):
     handle = handle_of(kind, number)
     assert kind_of(handle) == kind
     assert kinds_of(ids([handle])).tolist() == [kind]

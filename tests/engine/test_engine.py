@@ -94,7 +94,7 @@ def test_fewer_than_fit_leave_the_reach_infinite():
     assert told(line.publish(1000).changes) == [(7, 4, False)]
 
 
-def test_what_has_left_since_the_last_anchor_is_looked_past():
+def test_objects_removed_since_the_last_anchor_are_skipped():
     """Where as many as are looked for used to be there are fewer now: of one device, not of the other."""
     line = Line()
     line.publish(*range(1, 11), *range(1001, 1011), *range(2000, 2010))
@@ -142,7 +142,7 @@ def test_arrivals_that_overflow_lower_the_reach():
     line.engine.check()
 
 
-def test_a_lowered_reach_is_told_even_if_nothing_else_changes():
+def test_a_lowered_reach_is_sent_even_if_nothing_else_changes():
     """Many at once beyond what is held: nothing enters, nothing leaves, but the reach is another."""
     line = Line(extra=0, k=4)
     line.publish(1, 2, 3, 4, 9)
@@ -153,7 +153,7 @@ def test_a_lowered_reach_is_told_even_if_nothing_else_changes():
     assert line.reach(7) == (5.0, 6)
 
 
-def test_expiry_is_not_told_and_retraction_is():
+def test_expiry_is_not_sent_and_retraction_is():
     line = Line()
     line.publish(1, expiry_ms=100)
     line.publish(2, 3)
@@ -168,7 +168,7 @@ def test_expiry_is_not_told_and_retraction_is():
     line.engine.check()
 
 
-def test_what_was_retracted_early_does_not_expire():
+def test_an_object_retracted_early_does_not_expire():
     line = Line()
     line.publish(1, 2, expiry_ms=100)
     line.engine.remove(ids(1))
@@ -211,7 +211,7 @@ class TestEllipse:
         assert line.pending(7) == {4}
         assert line.held(7) == [1, 2]
 
-    def test_whoever_waits_already_is_not_named_again(self, line):
+    def test_a_pending_subscription_is_not_named_again(self, line):
         assert line.publish(1.5, 1.6).pending.tolist() == [7]
         assert line.publish(1.7).pending.tolist() == []
         assert line.pending(7) == {4, 5, 6}
@@ -233,19 +233,19 @@ class TestEllipse:
         assert told(line.evaluate(7, 0)) == []
         assert line.reach(7) == (4.0, 4)
 
-    def test_a_device_that_has_left_is_evaluated_anew(self, line):
+    def test_a_removed_device_is_evaluated_again(self, line):
         line.publish(4)
         line.evaluate(7, 18)
         assert line.held(7) == [3, 4]
         line.engine.check()
 
-    def test_what_is_gone_meanwhile_does_not_enter(self, line):
+    def test_an_object_removed_meanwhile_does_not_enter(self, line):
         line.publish(1.5)
         line.engine.remove(ids(4))
         assert told(line.evaluate(7, 0)) == []
         line.engine.check()
 
-    def test_who_is_parked_waits_no_more_and_the_room_of_pairs_is_used_again(self, line):
+    def test_a_parked_subscription_is_not_pending_and_its_pairs_are_free(self, line):
         pending = line.matcher.tables.pending
         line.subscribe(8, 0)
         for _ in range(3):

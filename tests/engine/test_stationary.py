@@ -267,7 +267,7 @@ def test_without_a_tendency_it_is_equation_12():
         assert steps_below(np.array([float(held)]), np.array([k]), 1.0) == pytest.approx(papers)
 
 
-def test_who_is_reached_more_often_than_the_window_says_holds_less():
+def test_a_subscription_reached_more_often_than_estimated_holds_less():
     """Its buffer is refilled by what comes: the same theta lasts longer."""
     history = History()
     slots = np.array([0, 1], dtype=np.int32)
@@ -284,7 +284,7 @@ def test_who_is_reached_more_often_than_the_window_says_holds_less():
     assert history.factors(slots[:1]).tolist() == [1.0]
 
 
-def test_what_comes_and_goes_lately_is_counted():
+def test_recent_arrivals_and_removals_are_counted():
     history = History()
     assert history.ratio == pytest.approx(1.0)
     nobody = np.empty(0, dtype=np.int32)
@@ -297,7 +297,7 @@ def test_what_comes_and_goes_lately_is_counted():
     assert history.ratio == pytest.approx(0.5)
 
 
-def test_what_costs_more_to_look_for_is_held_more_of():
+def test_a_subscription_with_costlier_searches_holds_more():
     counts = cheapest_counts(np.full(4, 20), np.array([10.0, 1_000.0, 10_000.0, 1e6]))
     assert sorted(counts.tolist()) == counts.tolist()
     assert counts[0] < counts[-1]
@@ -363,7 +363,7 @@ def turns(size, k):
 
 
 @pytest.mark.parametrize("notify", [False, True])
-def test_what_expires_before_what_is_better_needs_no_retrieval(notify):
+def test_an_object_that_expires_before_a_better_one_needs_no_retrieval(notify):
     engine = Engine(EngineOptions(), {STATIONARY: StationaryMatcher})
     matcher = engine.matchers[STATIONARY]
     handle = np.array([handle_of(STATIONARY, 1)])

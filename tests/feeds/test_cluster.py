@@ -24,7 +24,7 @@ def test_which_masters_are_here(master, expected):
     assert is_local(master) is expected
 
 
-def test_a_master_that_does_not_answer_is_named():
+def test_an_unreachable_master_is_named():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         port = taken.getsockname()[1]

@@ -34,7 +34,7 @@ def test_nothing_is_wrong_with_a_host_like_this_one(probe):
     assert errors(probe) == []
 
 
-def test_what_is_wrong_is_named(probe, tmp_path):
+def test_problems_of_a_host_are_named(probe, tmp_path):
     versions = {**library_versions(), "numpy": "0.1", "no-such-package": "1.0"}
     found = errors(replace(probe, versions=versions))
     assert len(found) == 2
@@ -54,7 +54,7 @@ def test_what_is_wrong_is_named(probe, tmp_path):
         assert line.endswith("/shared is not the driver's folder, or cannot be read")
 
 
-def test_a_host_without_the_program_says_so(probe, monkeypatch):
+def test_a_host_without_the_program_is_an_error(probe, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "feeds.hosts.program", None)
     (line,) = errors(probe)
     assert line.startswith("nearcast cannot be imported (")

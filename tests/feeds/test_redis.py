@@ -48,7 +48,7 @@ def test_an_address_that_is_none_is_refused(text: str, said: str) -> None:
     assert "secret" not in str(found.value)
 
 
-def test_what_cannot_be_read_of_an_entry_is_a_row_of_nothing() -> None:
+def test_an_unreadable_entry_is_an_empty_row() -> None:
     row = {"action": "retract", "object_id": 7, "time_ms": 5}
     lines = [json.dumps(row).encode(), b"{", b"[1]", b'{"object_id": "seven"}', b'{"payload": 5}']
     found = rows_of({JSON: b"\n".join(lines)}, MESSAGES).to_pylist()

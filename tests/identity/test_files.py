@@ -86,7 +86,7 @@ def test_a_key_that_cannot_be_used_is_passed_over_and_the_others_are_used(tmp_pa
         read_keys(path)
 
 
-def test_a_reload_that_fails_in_a_way_that_nobody_expects_keeps_the_old(tmp_path, caplog):
+def test_an_unexpected_failure_of_a_reload_keeps_the_old_contents(tmp_path, caplog):
     path = tmp_path / "keys.json"
     path.write_text("1")
     now_s = [1e9]

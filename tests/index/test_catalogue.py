@@ -149,7 +149,7 @@ def test_defaults_are_there_and_of_the_product():
             assert not kind.indexes[kind.default].source
 
 
-def test_every_entry_says_what_it_is_and_those_of_papers_which():
+def test_every_entry_has_a_description_and_those_of_papers_a_reference():
     for kind in KINDS.values():
         for name, entry in kind.indexes.items():
             assert entry.what, name
@@ -165,7 +165,7 @@ def test_weights_are_of_those_that_take_them_else_of_the_default():
         assert weighted_index(name) is subscriptions.indexes[taken]
 
 
-def test_a_wrong_name_is_answered_with_where_names_are_listed_and_a_close_one():
+def test_a_wrong_name_is_an_error_with_the_list_and_a_close_name():
     kind = KINDS["object_index"]
     assert kind.limit("iqf-pluss") == (
         "one that `nearcast indexes` lists for objects; did you mean 'iqf-plus'?"

@@ -60,7 +60,7 @@ def same_objects(index, other, dice, count=60):
 
 @pytest.mark.parametrize("most", [5, 12])
 @pytest.mark.parametrize("away_m", [0.0, 1e6 + 0.123, 2.0**41, 1e20])
-def test_what_lies_in_a_box(most, away_m):
+def test_objects_in_a_box(most, away_m):
     """Far out float32 is off by metres; farther out entries are not where their objects are at all."""
     dice = Dice(5)
     index, other = IqfPlusObjectIndex(), NaiveObjectIndex()

@@ -170,7 +170,7 @@ def test_a_range_jumps_across_the_border_and_back(index):
     assert world.told > 3 * len(home)
 
 
-def test_a_range_that_stays_tells_nothing(index):
+def test_a_move_without_effect_has_no_changes(index):
     world = Movers(index)
     world.insert([Clause(1, Box(0.0, 0.0, 2.0, 2.0), frozenset({1}))])
     world.publish([point(1, 1.0, 1.0, {1}), point(2, 2.0, 2.0, {1, 2})], [FOR_EVER] * 2)
@@ -182,7 +182,7 @@ def test_a_range_that_stays_tells_nothing(index):
     assert world.told == told + 1, "edges belong to a range"
 
 
-def test_an_area_is_told_once(index):
+def test_an_area_is_reported_once(index):
     """However many parts of the plane it and the range share."""
     dice, world = MoverDice(10), Movers(index)
     world.insert([dice.clause(key, 4) for key in range(2, 400)])
@@ -251,7 +251,7 @@ def test_ids_are_used_again(index):
     assert world.told == 7
 
 
-def test_what_is_refused_changes_nothing(index):
+def test_a_refused_batch_changes_nothing(index):
     dice, world = MoverDice(2), Movers(index)
     world.insert([dice.clause(key) for key in range(10)])
     world.publish([dice.area_object(key) for key in range(30)], [FOR_EVER] * 30)
@@ -315,7 +315,7 @@ def test_candidates_are_counted(index):
     assert index.candidate_count >= before + 1
 
 
-def test_memory_is_told_and_used_again(index):
+def test_memory_is_reported_and_used_again(index):
     before = index.memory_bytes()
     box = Box(0.0, 0.0, 1.0, 1.0)
     clauses = [Clause(key, box, frozenset({key % 50})) for key in range(500)]

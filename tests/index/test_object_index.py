@@ -134,7 +134,7 @@ def test_nothing_there(index):
     assert ask(index, location_requests(Dice(1), 4)) == [[], [], [], []]
 
 
-def test_what_is_refused_changes_nothing(index):
+def test_a_refused_batch_changes_nothing(index):
     dice = Dice(2)
     there = {key: dice.object(key) for key in range(10)}
     index.insert(object_batch(list(there.values())))
@@ -241,7 +241,7 @@ def test_a_length_equal_to_the_bound_is_included(index):
             assert ask(index, bounded) == expected(there, bounded)
 
 
-def test_what_is_frequent_changes(index):
+def test_frequent_keywords_change(index):
     """Keywords rise and fall while objects come and go, and the place they are at moves."""
     dice = Dice(9)
     there = {}

@@ -75,7 +75,7 @@ class Writer:
 
 @given(trees, st.randoms(use_true_random=False))
 @settings(max_examples=examples(500), deadline=None)
-def test_clauses_mean_what_the_text_means(tree, rng):
+def test_clauses_have_the_meaning_of_the_text(tree, rng):
     text = Writer(rng).text(tree)
     found = [keywords for keywords in SUBSETS if holds(tree, keywords)]
     if not found or frozenset() in found:
@@ -201,7 +201,7 @@ PLAIN = 'expected plain quotes (") and parentheses'
         (f"{'a OR ' * 100}b c", 503, OPERATOR),
     ],
 )
-def test_an_error_tells_the_position(text, position, expected):
+def test_an_error_has_the_position(text, position, expected):
     with pytest.raises(RefusedError) as refused:
         clauses_of(text)
     assert refused.value.reason is Reason.INVALID_FIELD
@@ -250,7 +250,7 @@ def product(count, of=2, name=""):
         (None, "a text, keywords or clauses"),
     ],
 )
-def test_what_is_refused_as_a_whole(expression, limit):
+def test_expressions_refused_as_a_whole(expression, limit):
     with pytest.raises(RefusedError) as refused:
         clauses_of(expression)
     assert refused.value.field == "spec.boolean.expression"
@@ -342,7 +342,7 @@ def test_the_worst_at_the_bounds_comes_to_an_end(name):
         ("(" * 10_000, "at most 4096 characters, not 10000"),
     ],
 )
-def test_what_is_deep_or_long_is_refused_and_no_recursion_ends_it(text, limit):
+def test_deep_or_long_expressions_are_refused_without_a_recursion_error(text, limit):
     limit_before = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 400)
     try:

@@ -108,7 +108,7 @@ async def test_without_a_table_it_is_the_set_cosine(virtual):
         assert len(scores[0]) == 5
 
 
-async def test_a_table_that_comes_is_told(virtual):
+async def test_a_new_table_is_sent_to_devices(virtual):
     async with await virtual.attach("d", lon=LON, lat=LAT) as device:
         far = GeoObject({"coffee", "tea"}, LON + 0.01, LAT, 3_600.0)
         near = GeoObject({"tea", "cake"}, LON, LAT, 3_600.0)
@@ -148,7 +148,7 @@ async def test_a_table_survives_a_restart(tmp_path):
     await place.stop()
 
 
-async def test_what_is_wrong_is_named(virtual):
+async def test_wrong_tables_are_named(virtual):
     async with await virtual.attach("d", lon=LON, lat=LAT) as device:
         with pytest.raises(RefusedError, match=r"spec\.region is ELLIPSE, must be ANCHORED"):
             await device.subscribe(spec("tea", region=RegionMode.ELLIPSE))

@@ -71,7 +71,7 @@ MOTIONS = [
 
 
 @pytest.mark.parametrize("motion", MOTIONS, ids=lambda one: f"{next(iter(one))}-{str(one)[:30]}")
-async def test_a_wrong_motion_is_refused_and_the_device_goes_on(client, device, motion):
+async def test_a_wrong_motion_is_refused_and_the_device_continues(client, device, motion):
     """What was sent before could not be written once it was decided: the device never spoke again."""
     await client.publisher().publish([replace(OBJECT, lon=14.0 + 0.005 * i) for i in range(200)])
     subscription = await device.subscribe(SUSHI)
@@ -283,7 +283,7 @@ async def test_spellings_of_one_keyword_count_as_one(client, device):
         ("spec.top_k.k", "1000", "1 to 100", "spec.top_k.k is 1000, must be 1 to 100"),
     ],
 )  # fmt: skip
-def test_what_a_server_says_of_durations_is_told_in_seconds(field, value, limit, shown):
+def test_durations_in_refusals_are_in_seconds(field, value, limit, shown):
     message = f"{field} is {value}, must be {limit}"
     error = RefusedError.from_wire(
         errors_pb2.Error(reason=1, field=field, value=value, limit=limit, message=message)
@@ -342,7 +342,7 @@ async def test_after_close_there_is_one_error_for_everything(place, caplog):
     assert not [one for one in caplog.records if one.levelname in {"ERROR", "CRITICAL"}]
 
 
-async def test_what_is_under_way_when_the_client_closes(place):
+async def test_requests_in_progress_when_the_client_closes(place):
     async with nearcast.connect(place.target) as client:
         await client.status()
         device = await client.attach("d", **HERE)
@@ -405,7 +405,7 @@ def test_the_version():
         _ = nearcast.versoin
 
 
-def test_the_version_of_what_is_not_installed(monkeypatch):
+def test_the_version_of_a_missing_installation(monkeypatch):
     from nearcast import version  # noqa: PLC0415
 
     def absent(_name):
@@ -415,7 +415,7 @@ def test_the_version_of_what_is_not_installed(monkeypatch):
     assert nearcast.__version__ == "unknown"
 
 
-async def test_reordered_is_yielded_where_results_are_scored_or_when_asked(client, device):
+async def test_reordered_is_yielded_for_scored_results_or_on_request(client, device):
     await client.publisher().publish(
         [replace(OBJECT, lon=lon, keywords={"tea"}) for lon in (14.5, 14.51)]
     )

@@ -66,14 +66,14 @@ async def test_an_address_has_the_usual_port(target, address):
         ("a/b", "HOST[:PORT], such as localhost or [::1]:7433"),
     ],
 )
-async def test_what_is_no_address_is_refused_in_words(target, limit):
+async def test_an_invalid_address_is_refused_with_a_reason(target, limit):
     with pytest.raises(RefusedError) as refused:
         async with nearcast.connect(target):
             pass
     assert str(refused.value) == f"target is {target!r}, must be {limit}"
 
 
-async def test_every_call_first_says_that_the_server_cannot_be_reached():
+async def test_every_first_call_raises_if_the_server_cannot_be_reached():
     """Nobody listens. A publisher that starts before the server says the same, in the same class."""
     async with nearcast.connect(f"127.0.0.1:{free_port()}") as client, client.fleet() as fleet:
         publisher = client.publisher()
@@ -161,7 +161,7 @@ async def test_a_token_that_is_none_does_not_travel(place):
     assert "geheim" not in str(failed.value)
 
 
-async def test_an_instance_that_was_replaced_says_so(place, client):
+async def test_a_replaced_instance_raises(place, client):
     old = await client.attach("d", **HERE)
     async with nearcast.connect(place.target) as other:
         await other.attach("d", **HERE, take_over=True)
@@ -201,7 +201,7 @@ async def test_an_instance_that_was_replaced_says_so(place, client):
         ),
     ],
 )
-async def test_a_spec_that_lacks_something_says_what(client, spec, said):
+async def test_an_incomplete_spec_is_an_error_with_the_field(client, spec, said):
     async with await client.attach("d", **HERE) as device:
         for call in (device.subscribe(spec), device.search(spec), client.search(spec, **HERE)):
             with pytest.raises(RefusedError) as refused:
@@ -283,7 +283,7 @@ async def test_a_search_waits_for_a_server_that_comes_back(place, client, monkey
 
 
 @pytest.mark.parametrize("is_changing", [False, True])
-async def test_what_was_cancelled_leaves_no_trace_in_the_log(place, is_changing):
+async def test_a_cancelled_call_leaves_no_trace_in_the_log(place, is_changing):
     logged = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
     async with nearcast.connect(place.target) as client:

@@ -55,14 +55,14 @@ def outcome(answer):
     return "unsent" if isinstance(error, UnsentError) else "unknown"
 
 
-async def test_answers_belong_to_requests_in_their_order():
+async def test_responses_belong_to_requests_in_their_order():
     stream = Stream(4)
     assert stream.send(3) == [1, 2, 3]
     stream.answer(1, 2)
     assert stream.outcomes() == [1, 2, "waits", "waits"]
 
 
-async def test_a_request_whose_caller_gave_up_is_not_sent():
+async def test_a_request_of_a_cancelled_caller_is_not_sent():
     stream = Stream(3)
     stream.answers[1].cancel()
     assert stream.send(2) == [1, 2]
@@ -71,7 +71,7 @@ async def test_a_request_whose_caller_gave_up_is_not_sent():
     assert outcome(stream.answers[2]) == 2
 
 
-async def test_go_away_fails_what_the_server_has_not_admitted():
+async def test_go_away_fails_requests_that_the_server_has_not_admitted():
     stream = Stream(6)
     stream.send(4)
     stream.answer(1)
@@ -99,7 +99,7 @@ async def test_a_request_that_is_being_sent_when_go_away_comes(count, expected):
     assert stream.outcomes() == [1, 2 if count == 2 else "DRAINING"]
 
 
-async def test_what_was_admitted_and_not_answered_before_the_end_is_unknown():
+async def test_admitted_requests_without_a_response_at_the_end_are_unknown():
     stream = Stream(3)
     stream.send(3)
     stream.requests.go_away(go_away(2))
@@ -107,7 +107,7 @@ async def test_what_was_admitted_and_not_answered_before_the_end_is_unknown():
     assert stream.outcomes() == ["unknown", "unknown", "DRAINING"]
 
 
-async def test_a_stream_that_breaks_leaves_what_was_sent_unknown():
+async def test_a_broken_stream_leaves_sent_requests_unknown():
     stream = Stream(4)
     stream.send(3)
     stream.answer(1)

@@ -36,7 +36,7 @@ async def test_tasks_that_publish_at_once_share_commits(place, client):
     assert commits.rows[:2] == [1, 63]
 
 
-async def test_who_gives_up_or_is_refused_disturbs_nobody(place, client, caplog):
+async def test_a_cancelled_or_refused_caller_does_not_disturb_others(place, client, caplog):
     publisher = client.publisher()
     await publisher.publish([numbered(0)])
     commits = HeldCommits(place.server)
@@ -155,7 +155,7 @@ ID = "the id of an object, as publish returned it"
         ((), {"key": ""}, "keys[0] is '', must be a text of 1 to 128 printable characters"),
     ],
 )
-async def test_what_names_no_object_is_refused_in_words(client, ids, named, text):
+async def test_an_argument_without_an_object_is_refused_with_a_reason(client, ids, named, text):
     with pytest.raises(RefusedError) as refused:
         await client.publisher().retract(*ids, **named)
     assert str(refused.value) == text

@@ -144,7 +144,7 @@ async def test_a_server_that_vanishes_is_noticed_at_the_next_sign_of_life(server
             assert await reached(states, State.EXACT)
 
 
-async def test_an_app_that_was_held_up_itself_blames_nobody(client):
+async def test_an_app_that_was_blocked_itself_does_not_suspect_the_server(client):
     """Its timer fires late, and what has arrived meanwhile is not read yet."""
     await client.publisher().publish(row(100))
     device = await client.attach("d", lon=14.5, lat=35.5)
@@ -185,7 +185,7 @@ async def test_a_stationary_result_that_is_short_is_stale_until_it_is_refilled(c
 
 
 @pytest.mark.parametrize("window", [None, Last(seconds=2.0)])
-async def test_what_nothing_takes_the_place_of_is_told_too(virtual, window):
+async def test_a_removal_without_a_replacement_is_reported_too(virtual, window):
     """The device cannot know that there is no more; of fewer than k it does, and hears nothing."""
     spec = TopK({"tea"}, k=2, region=RegionMode.STATIONARY, window=window)
     ttls = (3600.0, 3600.0) if window else (2.0, 4.0)

@@ -103,7 +103,7 @@ def test_its_end_is_nobodys_concern(unknown):
     assert line.device.subscribe(SUSHI).id == 4, "no number is used twice"
 
 
-def test_a_session_that_has_ended_says_no_hello():
+def test_an_ended_session_sends_no_hello():
     """Nobody would answer for it, and the server would take it for attached."""
     channel = Channel()
     channel.device.connect()

@@ -76,7 +76,7 @@ def nearest(coordinator):
 # -- too many matches ----------------------------------------------------------------------------
 
 
-def test_in_real_time_a_device_with_too_many_is_told_once_a_second():
+def test_in_real_time_a_device_with_too_many_is_updated_once_a_second():
     coordinator = coordinator_of(virtual_time=False)
     publish(coordinator, 40)
     coordinator.advance(10_000)
@@ -95,7 +95,7 @@ def test_in_real_time_a_device_with_too_many_is_told_once_a_second():
     coordinator.check()
 
 
-def test_in_virtual_time_it_is_told_when_time_goes_on():
+def test_in_virtual_time_it_is_updated_when_time_advances():
     coordinator = coordinator_of(virtual_time=True)
     publish(coordinator, 40)
     line = attached(coordinator, CIRCLE)

@@ -94,7 +94,7 @@ async def test_objects_come_from_a_folder_once_and_survive_the_server(
         server.coordinator.check()
 
 
-async def test_the_outlet_tells_everything_in_order(tmp_path: Path) -> None:
+async def test_the_sink_receives_all_changes_in_order(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     async with serving(settings(tmp_path, sink=str(folder))) as server:
         async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
@@ -129,7 +129,7 @@ async def test_the_outlet_tells_everything_in_order(tmp_path: Path) -> None:
     }
 
 
-async def test_what_was_not_told_is_told_by_the_next_server(tmp_path: Path) -> None:
+async def test_unsent_changes_are_sent_by_the_next_server(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_text("no folder")
     given = settings(tmp_path, sink=str(out))
@@ -149,7 +149,7 @@ async def test_what_was_not_told_is_told_by_the_next_server(tmp_path: Path) -> N
     assert told(out) == [(PUBLISH, one) for one in ids]
 
 
-async def test_feeds_in_redis_whose_server_dies(tmp_path: Path, redis: RedisServer) -> None:
+async def test_feeds_in_redis_of_a_killed_server(tmp_path: Path, redis: RedisServer) -> None:
     source, target = redis.address("in", 2), redis.address("out")
     streams = Streams(source, MESSAGES, KEYS["messages"])
     given = settings(tmp_path, source=str(source), sink=str(target))

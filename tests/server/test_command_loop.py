@@ -71,7 +71,7 @@ def ids_on_disk(command_loop: CommandLoop) -> list[int]:
     return ids_of(command_loop._store.recover())
 
 
-async def test_an_answer_means_that_it_is_on_disk(command_loop):
+async def test_a_response_means_that_it_is_on_disk(command_loop):
     ids = await command_loop.execute(c.Publish((an_object(), an_object())))
     assert ids_on_disk(command_loop) == ids
 
@@ -105,7 +105,7 @@ async def test_retracting_twice_at_once_refuses_the_second(command_loop):
     assert str(object_id) in answers[1].value
 
 
-async def test_a_device_may_say_everything_at_once(command_loop):
+async def test_a_device_may_send_everything_at_once(command_loop):
     """Hello, subscribe and report arrive before the first of them was looked at."""
     ids = await command_loop.execute(c.Publish((an_object(),)))
     line = Outbox()
@@ -183,7 +183,7 @@ async def test_more_than_the_queue_holds_waits_for_room(command_loop):
     assert len(ids_on_disk(command_loop)) == 500
 
 
-async def test_a_hello_whose_stream_has_ended_attaches_nobody(command_loop):
+async def test_a_hello_of_an_ended_stream_attaches_no_device(command_loop):
     """The stream breaks while the hello waits: nothing would ever detach the device."""
     line, other = Outbox(), Outbox()
     await command_loop.enqueue(c.Hello(line, "device", b"one", 0, HERE))
@@ -261,7 +261,7 @@ async def test_many_that_expire_at_once_are_deleted_a_few_a_commit(command_loop,
     assert steps == [_LATE_MAX, _LATE_MAX, 100]
 
 
-async def test_what_a_full_disk_did_not_delete_is_deleted_later(command_loop, steady_clock):
+async def test_rows_that_a_full_disk_did_not_delete_are_deleted_later(command_loop, steady_clock):
     await command_loop.execute(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(50))))
     steady_clock.now_ms += 1_000
     await command_loop.execute(c.Sync())
@@ -277,7 +277,7 @@ async def test_what_a_full_disk_did_not_delete_is_deleted_later(command_loop, st
     assert rows == [(after,)]
 
 
-async def test_a_device_that_floods_is_answered_where_it_is_last(command_loop):
+async def test_a_flooding_device_gets_responses_at_its_last_position(command_loop):
     """Many reports while a commit holds up the queue: one evaluation, which answers all of them."""
     line = Outbox()
     await command_loop.execute(c.Publish((an_object(), an_object())))
@@ -361,9 +361,7 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     command_loop.coordinator.check()
 
 
-async def test_a_server_that_is_killed_begins_no_earlier_than_any_time_it_told(
-    command_loop, steady_clock
-):
+async def test_a_killed_server_starts_no_earlier_than_any_time_that_it_sent(command_loop, steady_clock):
     commits = []
     store, coordinator = command_loop._store, command_loop.coordinator
     commit = store.commit
@@ -474,7 +472,7 @@ async def test_a_search_does_not_wait_for_the_commits_of_others(held):
     assert [one.item.object_id for one in found] == [*held.ids, news]
 
 
-async def test_searches_at_once_are_answered_each_by_its_own(held):
+async def test_concurrent_searches_get_their_own_responses(held):
     await held.hold(c.Publish((an_object(),)))
     specs = [TopK(("sushi",), k, 0.5) for k in (1, 2)] + [TopK(("tofu",), 1, 0.5)]
     found = await asyncio.gather(*(held.loop.execute(c.Search(spec, 14.5, 35.5)) for spec in specs))
@@ -509,7 +507,7 @@ async def test_a_hello_does_not_wait_for_the_commits_of_others(held):
     assert delta.version == snapshot.version + 1
 
 
-async def test_a_device_that_comes_back_while_it_is_being_forgotten_is_told_so(held):
+async def test_a_device_that_reconnects_while_it_is_deleted_is_notified(held):
     """Its subscriptions end on disk already: it must not be welcomed as if it had them."""
     await held.subscribe(1, 2)
     await held.loop.enqueue(c.Detach(held.line, "device"))
@@ -596,7 +594,7 @@ async def test_between_welcome_and_snapshot_there_is_nothing(held):
 
 
 @pytest.mark.parametrize("is_start", [True, False])
-async def test_nobody_is_told_the_time_from_before_a_leap(tmp_path, is_start):
+async def test_no_device_is_sent_the_time_from_before_a_leap(tmp_path, is_start):
     """A server begins hours after it ended, or its machine slept: objects have expired meanwhile."""
     store, clock = SqliteStore(tmp_path / "leap.db", FRAME), Clock()
     line, disk = Outbox(), SlowDisk(store)
@@ -641,7 +639,7 @@ async def test_stopping_does_not_wait_for_all_that_waits(held):
     held.loop._is_impatient = False
 
 
-async def test_a_publication_is_carried_out_in_slices_between_which_others_go_on(held, monkeypatch):
+async def test_a_publication_is_processed_in_slices_between_which_others_continue(held, monkeypatch):
     monkeypatch.setattr("server.runtime.command_loop._SLICE_US", 200.0)
     sizes = []
     publish = held.coordinator.publish

@@ -110,7 +110,7 @@ def bad_rows(folder):
 
 
 @pytest.mark.processes
-async def test_what_is_sent_gets_into_no_log_and_no_metric(tmp_path):
+async def test_data_of_callers_gets_into_no_log_and_no_metric(tmp_path):
     bad_rows(tmp_path / "source")
     flags = ("--log-format=json", f"--dev-token={TOKEN}", f"--source={tmp_path / 'source'}")
     async with process(*flags, f"--store={tmp_path / 's.db'}") as (address, metrics, written):
@@ -145,7 +145,7 @@ def entry(error, name="asyncio", message="Task exception was never retrieved\nfu
 
 
 @pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
-def test_of_an_error_nobody_expected_there_is_type_and_place(formatter):
+def test_an_unexpected_error_is_logged_with_type_and_place(formatter):
     line = formatter.format(entry(ValueError(f"lon is {LON}")))
     assert "ValueError" in line
     assert "test_logs.py" in line
@@ -156,7 +156,7 @@ def test_of_an_error_nobody_expected_there_is_type_and_place(formatter):
 
 
 @pytest.mark.processes
-def test_what_ends_the_process_is_an_entry_too():
+def test_an_error_that_ends_the_process_is_an_entry_too():
     program = (
         "from server.monitoring.logs import begin_logging\n"
         "begin_logging('INFO', 'json')\n"

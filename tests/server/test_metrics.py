@@ -76,7 +76,7 @@ def test_the_catalogue_has_every_counter_and_measure():
     assert set(counters.measures.named()) == set(MEASURES)
 
 
-async def test_what_status_tells_prometheus_is_told(server, client):
+async def test_prometheus_gets_the_values_of_status(server, client):
     async for _ in busy(client):
         status = await client.status()
         found = await scrape(server)
@@ -100,7 +100,7 @@ async def test_what_status_tells_prometheus_is_told(server, client):
     assert 0 <= found["nearcast_event_loop_delay_seconds",] < metrics_port._ANSWER_S
 
 
-async def test_what_is_measured_is_what_happened(client):
+async def test_measurements_match_the_events(client):
     async for _ in busy(client):
         before = (await client.status()).distributions
         publisher = client.publisher()
@@ -126,7 +126,7 @@ async def test_the_number_of_series_does_not_depend_on_the_number_of_devices(ser
     assert len(before) < 400
 
 
-async def test_a_stalled_loop_is_told_and_nothing_else(server, monkeypatch):
+async def test_a_stalled_loop_is_reported_and_nothing_else(server, monkeypatch):
     monkeypatch.setattr(metrics_port, "_ANSWER_S", 0.05)
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(fetched, server)
@@ -138,7 +138,7 @@ async def test_a_stalled_loop_is_told_and_nothing_else(server, monkeypatch):
     assert "nearcast_objects" in await asyncio.to_thread(fetched, server)
 
 
-async def test_who_keeps_still_is_left(server, monkeypatch):
+async def test_an_idle_connection_is_closed(server, monkeypatch):
     assert 0 < metrics_port._CALLER_S <= 10
     monkeypatch.setattr(metrics_port, "_CALLER_S", 0.1)
     with socket.create_connection(("127.0.0.1", server.metrics_port)) as silent:
@@ -148,7 +148,7 @@ async def test_who_keeps_still_is_left(server, monkeypatch):
         assert silent.recv(1) == b""
 
 
-async def test_who_sends_a_byte_now_and_then_keeps_nobody_out_and_is_left(server, monkeypatch):
+async def test_a_slow_connection_keeps_no_other_out_and_is_closed(server, monkeypatch):
     """However slowly: what is bounded is the time that a request takes in all."""
     monkeypatch.setattr(metrics_port, "_CALLER_S", 0.5)
     reader, writer = await asyncio.open_connection("127.0.0.1", server.metrics_port)
@@ -203,7 +203,7 @@ async def test_of_too_many_the_oldest_goes(server, monkeypatch, come):
         (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", b"431"),
     ],
 )
-async def test_a_request_is_answered_or_refused(server, request_head, status):
+async def test_a_request_gets_a_response_or_a_refusal(server, request_head, status):
     reader, writer = await asyncio.open_connection("127.0.0.1", server.metrics_port)
     writer.write(request_head)
     async with asyncio.timeout(30.0):

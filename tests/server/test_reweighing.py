@@ -72,14 +72,14 @@ def cosine(some, others):
     return common / math.sqrt(math.prod(norms))
 
 
-def test_who_reports(matching):
+def test_devices_that_report(matching):
     check_told_anew(matching, matching.evaluate(at(matching.handle)), Cause.REPORTED, 0, 3)
     matching.check()
     assert matching.reweigh(10) == []
     assert not matching.is_reweighing
 
 
-def test_who_is_refilled(matching):
+def test_devices_that_are_refilled(matching):
     spec = matching.spec(matching.handle)
     deltas = matching.retract([0, 1])
     if spec.region is RegionMode.STATIONARY:

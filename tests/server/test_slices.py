@@ -118,7 +118,7 @@ async def longest_bits(tmp_path):
     return math.log2(found.bounds[used[-1]]), sum(found.counts)
 
 
-async def test_whatever_is_asked_at_once_is_carried_out_in_slices(tmp_path):
+async def test_concurrent_requests_are_processed_in_slices(tmp_path):
     bits, count = await longest_bits(tmp_path)
     assert bits <= SLICE_BITS
     assert count > 100

@@ -94,7 +94,7 @@ def test_two_that_both_insist_take_over_less_and_less_often():
     assert refused(session, OLD, now_ms + stays_ms[-1], may_take_over=True).retry_after_ms == 10_000
 
 
-def test_the_one_that_is_replaced_is_told():
+def test_a_replaced_instance_is_notified():
     session = attached()
     outbox = session.outbox
     attached(NEW, 1, session)

@@ -34,7 +34,7 @@ def folder(simulation, tmp_path):
     return shutil.copytree(simulation.path, tmp_path / "copy")
 
 
-def test_nothing_is_wrong_with_what_is_made(simulation, spark):
+def test_a_simulation_breaks_no_rule(simulation, spark):
     found = check(simulation, spark)
     assert [one for one in found if one.violations] == []
     checked = {one.rule: one.checked for one in found}
@@ -159,7 +159,7 @@ def test_a_turn_that_is_not_allowed_is_found(folder, simulation, spark):
     assert found[STEP_RULES[2]] >= len(turns)
 
 
-def test_the_command_says_what_is_broken(folder, monkeypatch, spark):
+def test_the_command_prints_broken_rules(folder, monkeypatch, spark):
     from contextlib import nullcontext  # noqa: PLC0415
 
     monkeypatch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))

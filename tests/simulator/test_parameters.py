@@ -70,7 +70,7 @@ def test_ticks_include_both_ends():
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_what_is_not_given(name):
+def test_a_preset_sets_parameters_that_are_not_given(name):
     parameters = SimulationParameters(preset=name)
     for key, value in PRESETS[name].items():
         assert getattr(parameters, key) == value
@@ -82,7 +82,7 @@ def test_a_preset_is_what_is_not_given(name):
     assert parameters.as_dict()["preset"] == name
 
 
-def test_what_is_given_moves_the_other_limit_of_a_preset():
+def test_a_given_value_moves_the_other_limit_of_a_preset():
     parameters = SimulationParameters(preset="skype", k_max=7, window_s=60.0, ttl_s_max=100.0)
     assert (parameters.k_min, parameters.k_max) == (7, 7)
     assert (parameters.window_s, parameters.window_count) == (60.0, None)

@@ -161,7 +161,7 @@ def test_from_a_simulation_to_results_without_a_path(tmp_path):
         (["serve", "--area", ELSEWHERE], "--area"),
     ],
 )
-def test_what_must_lie_on_this_machine(arguments, option):
+def test_paths_that_must_be_on_this_machine(arguments, option):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
     (line,) = [one for one in result.output.splitlines() if one.startswith("Error: ")]
@@ -171,7 +171,7 @@ def test_what_must_lie_on_this_machine(arguments, option):
 
 
 @pytest.mark.parametrize(("command", "flag"), [("describe", "--plots"), ("export", "--out")])
-def test_where_files_for_this_machine_go_must_be_said(command, flag):
+def test_folders_for_files_of_this_machine_must_be_given(command, flag):
     result = CliRunner().invoke(app, ["simulate", command, ELSEWHERE])
     assert result.exit_code == 2
     assert f"{flag}: must be a folder on this machine's disk" in result.output

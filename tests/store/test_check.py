@@ -132,7 +132,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_makes_no_sense_is_named(path, edit, name):
+def test_inconsistent_values_are_named(path, edit, name):
     statement, said = WRONG[name]
     edit(statement)
     found = check(path, quiet)
@@ -164,7 +164,7 @@ def test_a_spec_that_is_no_json_is_named_and_not_served(path, edit, spec):
         ("UPDATE meta SET value = 3 WHERE name = 'objects'", "objects has 4 rows where 3 were written"),
     ],
 )
-def test_what_was_changed_by_others_is_named(path, statement, said):
+def test_changed_rows_are_named(path, statement, said):
     database = sqlite3.connect(path, isolation_level=None)
     database.execute(statement)
     database.close()

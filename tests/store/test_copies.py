@@ -111,7 +111,7 @@ def test_a_restore_does_not_take_the_log_of_another_store(path, tmp_path, suffix
     assert not (tmp_path / "again.db").exists()
 
 
-def test_a_restore_waits_for_nobody_who_begins_a_store_there(path, tmp_path):
+def test_a_restore_fails_if_another_process_creates_a_store_there(path, tmp_path):
     filled(path, 5).close()
     store = SqliteStore(tmp_path / "again.db", FRAME)
     (tmp_path / "again.db").rename(tmp_path / "moved.db")
@@ -123,7 +123,7 @@ def test_a_restore_waits_for_nobody_who_begins_a_store_there(path, tmp_path):
     store.close()
 
 
-def test_what_is_damaged_is_neither_backed_up_nor_restored(path, tmp_path):
+def test_a_damaged_store_is_neither_backed_up_nor_restored(path, tmp_path):
     filled(path).close()
     database = sqlite3.connect(path)
     database.execute("UPDATE objects SET lon = lon + 0.001 WHERE object_id = 77")
@@ -136,7 +136,7 @@ def test_what_is_damaged_is_neither_backed_up_nor_restored(path, tmp_path):
     assert names == {"store.db", "store.db.lock", "store.db-mark"}
 
 
-def test_what_is_no_store(path, tmp_path):
+def test_files_that_are_no_store(path, tmp_path):
     for work in (lambda: backup(path, tmp_path / "b.db", quiet), lambda: check(path, quiet)):
         with pytest.raises(StoreError, match="does not exist"):
             work()

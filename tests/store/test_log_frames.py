@@ -91,7 +91,7 @@ def test_commits_behind_a_damaged_one_are_counted(killed, tmp_path):
     assert found.lost_frame_count == (len(whole) - 32) // (24 + page)
 
 
-def test_what_is_no_log(tmp_path):
+def test_files_that_are_no_log(tmp_path):
     assert log_frames.examine(str(tmp_path / "absent")) == log_frames.NOTHING
     other = tmp_path / "other"
     for content, damage in (

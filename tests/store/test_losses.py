@@ -198,7 +198,7 @@ def test_a_mark_that_is_lost_loses_nothing(killed, content, caplog):
     assert marks.read(str(killed)).commit_count == COMMITS
 
 
-def test_what_is_accepted_is_logged_and_neither_ids_nor_time_go_back(killed, caplog):
+def test_an_accepted_loss_is_logged_and_neither_ids_nor_time_go_back(killed, caplog):
     log = beside(killed, "-wal")
     flip(log, commit_ends(log)[3] + 100)
     kept = COMMITS // 2 + 4
@@ -225,7 +225,7 @@ def test_an_accepted_loss_of_all_sets_the_log_aside(killed, caplog):
     assert "is now" in caplog.text
 
 
-def test_a_backup_of_what_is_intact(killed, caplog):
+def test_a_backup_of_the_intact_part(killed, caplog):
     log = beside(killed, "-wal")
     flip(log, commit_ends(log)[3] + 100)
     before = bytes_of(killed)
@@ -441,7 +441,7 @@ def test_when_a_device_was_seen_is_verified_at_the_start(large):
     store.discard()
 
 
-def test_what_is_to_be_told_is_verified_at_the_start(tmp_path):
+def test_unsent_changes_are_verified_at_the_start(tmp_path):
     store = SqliteStore(tmp_path / "store.db", FRAME, has_sink=True)
     store.commit([PutObject(an_object(number, LATE_MS)) for number in range(1, 9)], 1)
     store._database.execute("DELETE FROM sink WHERE number = 4")  # the totals are right

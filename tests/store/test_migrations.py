@@ -159,7 +159,7 @@ def test_a_step_that_does_not_lead_to_the_next_version_is_refused(path):
     assert path.read_bytes() == before
 
 
-def test_a_store_whose_disk_is_full_stays_what_it_was(path, monkeypatch):
+def test_a_store_on_a_full_disk_is_unchanged(path, monkeypatch):
     filled(path).close()
     before, kept = path.read_bytes(), held(path)
     connect = sqlite3.connect

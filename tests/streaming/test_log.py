@@ -32,7 +32,7 @@ def _blocks(seed: int, count: int) -> list[Subscriptions]:
     return found
 
 
-def test_who_is_alive_is_who_came_last_and_did_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_latest_subscriptions_without_an_end_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BLOCK_ROWS", 5)
     blocks = _blocks(3, 20)
     last: dict[int, tuple[int, int]] = {}
@@ -56,7 +56,7 @@ def test_who_is_alive_is_who_came_last_and_did_not_end(monkeypatch: pytest.Monke
         assert len(np.unique(part.high)) == len(part.high) == len(np.unique(part.words))
 
 
-def test_a_log_that_was_written_anew_builds_the_same_partition(
+def test_a_rewritten_log_builds_the_same_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_GARBAGE_MIN", 2)

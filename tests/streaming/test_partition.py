@@ -81,7 +81,7 @@ def test_results_are_the_oracles_after_every_batch(part, window):
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("part", seeds(4), ids=named)
-def test_what_was_kept_or_restored_goes_on_alike(part, window, tmp_path):
+def test_a_stored_or_restored_partition_continues_alike(part, window, tmp_path):
     """One is never interrupted, one lies in files between batches, one is built anew from its log."""
     feed = RandomFeed(part.start, WEIGHTS, booleans=True)
     size = WINDOWS[window]

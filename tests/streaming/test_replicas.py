@@ -79,7 +79,9 @@ SPLIT = {"count": WindowSize(count=25), "time": WindowSize(duration_ms=3_000)}
     [*((one, 0) for one in MECHANISMS), *((one, 4) for one in HYBRIDS)],
 )
 @pytest.mark.parametrize("part", seeds(1), ids=named)
-def test_every_mechanism_gives_what_the_definition_gives(part, mechanism, first_level, window, tmp_path):
+def test_every_mechanism_gives_the_results_of_the_definition(
+    part, mechanism, first_level, window, tmp_path
+):
     feed = RandomFeed(part.start, WEIGHTS)
     size = WINDOWS[window]
     cluster = Cluster(tmp_path, mechanism, size, 4, first_level)

@@ -34,7 +34,7 @@ def _note(version: int) -> Note:
     return Note(version, b"digest", b"answer")
 
 
-def test_what_is_kept_is_taken_with_its_changes(tmp_path: Path) -> None:
+def test_a_stored_value_is_read_with_its_changes(tmp_path: Path) -> None:
     for version in range(5):
         shared = SharedArrays(tmp_path / "one")
         with shared.locked(), rooms_of(shared.room):
@@ -150,7 +150,7 @@ def test_a_folder_that_is_not_ours_is_not_used(tmp_path: Path, monkeypatch: pyte
         own_folder(own)
 
 
-def test_what_another_user_has_put_there_is_not_read(tmp_path: Path) -> None:
+def test_files_of_another_user_are_not_read(tmp_path: Path) -> None:
     """As in /dev/shm, before a job comes: its folder, with a head that runs something."""
     plan = a_plan()
     there = tmp_path / plan.run / program_digest() / "0"
@@ -181,7 +181,7 @@ def a_plan() -> Plan:
     )
 
 
-def test_an_array_occupies_what_was_written_to_it(tmp_path: Path) -> None:
+def test_an_array_occupies_its_written_bytes(tmp_path: Path) -> None:
     shared = SharedArrays(tmp_path / "one")
     with shared.locked(), rooms_of(shared.room):
         many = longer(np.zeros(10, dtype=np.int64), 10_000)

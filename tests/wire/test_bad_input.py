@@ -617,7 +617,7 @@ async def test_a_message_beyond_the_limit_is_refused(server, stubs):
     assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-async def test_a_method_that_nobody_has(stubs):
+async def test_an_unknown_method(stubs):
     with pytest.raises(grpc.aio.AioRpcError) as failed:
         await stubs.channel.unary_unary("/nearcast.v1.DeviceService/Nothing")(b"")
     assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -47,7 +47,7 @@ async def changed(stubs):
     device.cancel()
 
 
-async def test_the_answer_is_one_snapshot(stubs, server, changed):
+async def test_the_response_is_one_snapshot(stubs, server, changed):
     delta = changed.change
     assert (delta.version, delta.subscription_id, delta.snapshot) == (2, 1, True)
     assert delta.cause == subscriptions_pb2.CAUSE_SUBSCRIBED
@@ -122,7 +122,7 @@ async def test_a_change_that_was_missed_is_resumed(stubs, changed):
     again.cancel()
 
 
-async def test_another_instance_hears_of_the_new_spec_only(stubs, changed):
+async def test_another_instance_gets_the_new_spec_only(stubs, changed):
     await changed.done_writing()
     assert await changed.read() is grpc.aio.EOF
     await stubs.control.Sync(control_service_pb2.SyncRequest())
@@ -133,7 +133,7 @@ async def test_another_instance_hears_of_the_new_spec_only(stubs, changed):
     again.cancel()
 
 
-async def test_a_question_for_the_old_spec_needs_no_answer(stubs, server):
+async def test_a_location_request_for_the_old_spec_needs_no_response(stubs, server):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, lamps_spec(k=1)))
     ids = await publish(stubs, an_object())
@@ -145,7 +145,7 @@ async def test_a_question_for_the_old_spec_needs_no_answer(stubs, server):
     device.cancel()
 
 
-async def test_who_has_as_many_as_allowed_may_change_one():
+async def test_a_device_with_the_maximum_may_change_a_subscription():
     async with (
         serving(settings(), Limits(subscriptions_per_device_max=1)) as server,
         grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
@@ -187,7 +187,7 @@ async def test_the_new_spec_is_durable(tmp_path):
             device.cancel()
 
 
-async def test_a_change_says_where_the_device_is(stubs, server):
+async def test_a_change_has_the_position_of_the_device(stubs, server):
     """The subscription is evaluated there, wherever the old one was."""
     device = await attached(stubs)
     first = (await tell(device, subscribe=subscribe(1, SUSHI))).delta

@@ -50,7 +50,7 @@ async def counters(stubs):
     return (await stubs.control.Status(control_service_pb2.StatusRequest())).counters
 
 
-async def test_what_was_missed_comes_again_under_the_same_versions(stubs):
+async def test_missed_deltas_are_sent_again_under_the_same_versions(stubs):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, a_spec()))
     ids = await publish(stubs, an_object())
@@ -75,7 +75,7 @@ async def test_what_was_missed_comes_again_under_the_same_versions(stubs):
 
 
 @pytest.mark.parametrize("how", ["ack", "ping", "report"])
-async def test_what_is_acknowledged_is_not_kept(stubs, server, how):
+async def test_acknowledged_deltas_are_not_kept(stubs, server, how):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, a_spec()))
     for _ in range(3):
@@ -126,7 +126,7 @@ async def test_reports_are_counted_from_one(stubs):
     device.cancel()
 
 
-async def test_ends_and_retractions_say_why_and_who_never_held_it_hears_nothing(stubs):
+async def test_ends_and_retractions_have_reasons_and_other_devices_get_nothing(stubs):
     near = [an_object(position=Position(lon=14.5 + 0.001 * i, lat=35.5)) for i in range(20)]
     ids = await publish(stubs, *near)
     device = await attached(stubs)
@@ -144,7 +144,7 @@ async def test_ends_and_retractions_say_why_and_who_never_held_it_hears_nothing(
     device.cancel()
 
 
-async def test_status_tells_what_there_is(stubs):
+async def test_status_has_the_current_quantities(stubs):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, a_spec()))
     await tell(device, subscribe=subscribe(2, a_spec(k=0)))
@@ -191,7 +191,7 @@ async def test_status_tells_what_there_is(stubs):
     device.cancel()
 
 
-async def test_only_reports_that_are_answered_are_timed(stubs, server):
+async def test_only_reports_with_a_response_are_timed(stubs, server):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, a_spec()))
     outbox = server.coordinator.sessions["device"].outbox

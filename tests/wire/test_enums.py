@@ -41,7 +41,7 @@ def test_every_reason_has_a_code():
     assert set(CODES) == set(Reason) - {Reason.UNSPECIFIED}
 
 
-def test_what_devices_are_told_are_limits_of_the_server():
+def test_devices_receive_limits_of_the_server():
     told = set(device_service_pb2.Limits.DESCRIPTOR.fields_by_name)
     kept = {field.name for field in fields(Limits)}
     assert kept - told == {

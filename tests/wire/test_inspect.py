@@ -216,7 +216,7 @@ async def check_boolean(client, name, number, objects):
     return seen
 
 
-async def test_who_holds_an_object():
+async def test_holders_of_an_object():
     async with city() as (_, client, objects), client.fleet() as fleet:
         for i in range(3):
             device = await fleet.attach(f"d{i}", lon=LON + 0.01 * i, lat=LAT)
@@ -240,7 +240,7 @@ async def test_who_holds_an_object():
             assert set(found["object"]["keywords"]) == one.keywords
 
 
-async def test_a_device_and_what_waits_for_it(stubs):
+async def test_a_device_and_its_waiting_deltas(stubs):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, a_spec()))
     request = control_service_pb2.InspectRequest(device_id="device")
@@ -271,7 +271,7 @@ def an_exact_spec(kind):
 
 
 @pytest.mark.parametrize("kind", ["top-k", "boolean"])
-async def test_an_object_that_waits_for_an_answer(stubs, kind):
+async def test_an_object_that_waits_for_a_position(stubs, kind):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, an_exact_spec(kind)))
     (object_id,) = await publish(stubs, an_object())
@@ -389,7 +389,7 @@ async def test_when_a_device_was_last_seen(tmp_path):
         (("d", 1, 5, "nothing"), "subscription.object_key", "INVALID_FIELD"),
     ],
 )
-async def test_what_is_not_there_is_named(server, arguments, field, reason):
+async def test_unknown_items_are_named(server, arguments, field, reason):
     async with nearcast.connect(f"127.0.0.1:{server.port}") as client, client.fleet() as fleet:
         await (await fleet.attach("d", lon=LON, lat=LAT)).subscribe(TopK({"tea"}))
         names, keys = arguments[:3], arguments[3:]

@@ -127,7 +127,7 @@ async def test_the_lease_by_default(flags, lease_ms):
         assert server.coordinator.leases.lease_ms == lease_ms
 
 
-async def test_without_a_lease_nobody_expires():
+async def test_without_a_lease_no_device_expires():
     async with (
         serving(settings(virtual_time=True)) as server,
         grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,

@@ -94,7 +94,7 @@ class SlowToRecover(Server):
         return super()._recover()
 
 
-async def test_while_it_recovers_it_says_so_and_refuses(tmp_path, monkeypatch):
+async def test_a_recovering_server_reports_it_and_refuses(tmp_path, monkeypatch):
     monkeypatch.setattr("server.transport.device_service._RECOVERY_S", 0.1)
     server = SlowToRecover(settings(store=str(tmp_path / "s.db")))
     starting = asyncio.create_task(server.start())
@@ -204,7 +204,7 @@ async def test_a_port_of_another_server():
             await Server(settings(port=server.port)).start()
 
 
-async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
+async def test_a_draining_server_finishes_responses_and_refuses(tmp_path):
     """A stream that does not end holds the server between draining and stopping, and all can be seen."""
     async with (
         serving(settings(store=str(tmp_path / "s.db"))) as server,
@@ -263,7 +263,7 @@ async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch
         device.cancel()
 
 
-async def test_who_is_not_read_is_not_written_for_ever():
+async def test_a_client_that_does_not_read_is_not_written_to_for_ever():
     """It pings and reads nothing: answers are kept up to a bound, then the server stops reading, too."""
     async with (
         serving(settings(), Limits(answers_max=50, queue_max=10, batch_max=10)) as server,

@@ -44,7 +44,7 @@ def report(sequence):
     return device_service_pb2.Report(sequence=sequence, position=HERE, subscription_ids=[1])
 
 
-async def test_a_device_is_asked_and_its_answer_decides(stubs):
+async def test_a_device_gets_a_location_request_and_its_response_decides(stubs):
     device = await attached(stubs)
     first = await tell(device, subscribe=subscribe(1, lamps_spec(k=1)))
     assert first.WhichOneof("event") == "delta"
@@ -58,7 +58,7 @@ async def test_a_device_is_asked_and_its_answer_decides(stubs):
     device.cancel()
 
 
-async def test_a_question_is_asked_once_for_all_that_pends(stubs):
+async def test_one_location_request_serves_all_pending_objects(stubs):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, lamps_spec(k=5)))
     ids = [(await publish(stubs, an_object()))[0] for _ in range(3)]
@@ -68,7 +68,7 @@ async def test_a_question_is_asked_once_for_all_that_pends(stubs):
     device.cancel()
 
 
-async def test_sync_waits_for_the_answer(stubs):
+async def test_sync_waits_for_the_response(stubs):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, lamps_spec()))
     await publish(stubs, an_object())
@@ -81,7 +81,7 @@ async def test_sync_waits_for_the_answer(stubs):
     device.cancel()
 
 
-async def test_a_device_that_is_away_answers_with_its_hello(stubs, server):
+async def test_a_disconnected_device_responds_with_its_hello(stubs, server):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, lamps_spec()))
     await device.done_writing()
@@ -110,7 +110,7 @@ async def impatient():
         yield server
 
 
-async def test_a_device_that_does_not_answer_is_detached_and_parked(impatient):
+async def test_a_device_that_does_not_respond_is_detached_and_parked(impatient):
     device = await attached(impatient)
     await tell(device, subscribe=subscribe(1, lamps_spec()))
     (object_id,) = await publish(impatient, an_object())
@@ -128,7 +128,7 @@ async def test_a_device_that_does_not_answer_is_detached_and_parked(impatient):
     again.cancel()
 
 
-async def test_a_region_mode_nobody_knows(stubs):
+async def test_an_unknown_region_mode(stubs):
     device = await attached(stubs)
     spec = a_spec()
     spec.region = 7

@@ -65,12 +65,12 @@ async def test_margins_out_of_their_limits(stubs, server, margin_m):
     other.cancel()
 
 
-async def test_the_limit_is_a_setting_and_told():
+async def test_the_limit_is_a_setting_and_sent_to_devices():
     async with serving(settings(margin_m_max=50.0)) as server:
         assert server.coordinator.limits.margin_m_max == 50.0
 
 
-async def test_who_must_be_found_has_no_margin(stubs, server):
+async def test_a_subscription_with_location_requests_has_no_margin(stubs, server):
     ellipse = subscriptions_pb2.REGION_MODE_ELLIPSE
     device = await attached(stubs)
     error = (await tell(device, subscribe=with_margin(5.0, region=ellipse))).rejection.error

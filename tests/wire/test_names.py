@@ -88,7 +88,7 @@ async def test_another_subscription_of_that_name_is_refused(stubs, server):
 
 
 @pytest.mark.parametrize("name", ["a\nb", "x" * 129, "\u200b"])
-async def test_what_is_no_name(stubs, server, name):
+async def test_invalid_names(stubs, server, name):
     device = await attached(stubs)
     before = state(server)
     error = (await tell(device, subscribe=subscribe(1, SUSHI, name))).rejection.error

@@ -16,7 +16,7 @@ def a_request(sequence, *objects):
     return publisher_service_pb2.PublishRequest(sequence=sequence, objects=objects or [an_object()])
 
 
-async def test_what_waits_for_one_commit_shares_the_next(stubs, server):
+async def test_requests_waiting_for_one_commit_share_the_next(stubs, server):
     commits = HeldCommits(server)
     call = stubs.publishers.Publish()
     await call.write(a_request(0))

@@ -84,7 +84,7 @@ async def abuse(port, who):
         return said
 
 
-async def test_nothing_that_is_somebodys_is_logged_or_told(tmp_path, caplog):
+async def test_no_data_of_callers_is_logged_or_reported(tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     secret = "SECRET-of-development-8c1d"  # noqa: S105
     flags = {"jwks": str(keys_in(tmp_path)), "tokens": [secret], "log_level": "DEBUG"}

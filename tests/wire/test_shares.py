@@ -115,7 +115,7 @@ async def test_quotas_hold_for_requests_that_share_a_commit(tmp_path):
         call.cancel()
 
 
-async def test_who_asks_for_too_much_is_told_when_to_try_again(tmp_path):
+async def test_a_caller_over_its_share_gets_a_time_to_retry(tmp_path):
     async with a_city(tmp_path, publisher_rate=0.5, operator_rate=0.2) as city:
         who = token("one", "publisher")
         assert (await publish(city, who, *[an_object()] * 9)).ids  # more than its burst, once
@@ -138,7 +138,7 @@ async def test_who_asks_for_too_much_is_told_when_to_try_again(tmp_path):
         await refused(city.control.Status(ask, metadata=again), "RATE_LIMITED", "operations")
 
 
-async def test_a_publish_request_is_refused_whole_and_the_stream_goes_on(tmp_path):
+async def test_a_publish_request_is_refused_whole_and_the_stream_continues(tmp_path):
     async with a_city(tmp_path, publisher_rate=20.0) as city:
         call = city.publishers.Publish(metadata=bearer(token("one", "publisher")))
         for _ in range(2):

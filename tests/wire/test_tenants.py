@@ -60,7 +60,7 @@ async def test_nothing_crosses_between_tenants(city):
     assert failures[0].details().replace(str(ids["acme"]), str(10**9)) == failures[1].details()
 
 
-async def test_a_device_is_told_its_subscriptions_in_its_own_words(city):
+async def test_a_device_gets_its_subscriptions_with_its_own_keywords(city):
     who = token("device", "device", tenant="acme")
     stream, _ = await attach(city, who)
     await stream.write(Request(subscribe=subscribe(1, a_spec(keywords=["sushi", "tea"]))))

@@ -66,7 +66,7 @@ def test_a_clause_is_looked_at_for_its_least_frequent_keyword_only(make):
 
 
 @BOTH
-def test_clauses_of_one_keyword_are_told_apart_by_place(make):
+def test_clauses_of_one_keyword_are_distinguished_by_place(make):
     index = make(SQUARE)
     crowd = scattered(2_000, {1, 2})
     insert(index, crowd)
@@ -94,7 +94,7 @@ def test_a_box_across_a_border_is_in_several_cells(make):
 
 
 @BOTH
-def test_what_is_updated_often_stays_in_large_cells(make):
+def test_frequently_updated_clauses_stay_in_large_cells(make):
     crowd = scattered(300, {1})
     often, seldom = make(SQUARE, 10.0), make(SQUARE, 1e6)
     for index in (often, seldom):

@@ -135,7 +135,7 @@ def same_of_all(indexes, ask_one):
 
 
 @pytest.mark.parametrize("part", seeds(2), ids=lambda part: f"seed {part.start}")
-def test_all_say_what_the_naive_index_says(part):
+def test_all_find_the_matches_of_the_naive_index(part):
     for seed in part:
         world = Drifting(seed)
         indexes = [NaiveMovingIndex(), *(make() for make in PAIRS.values())]
@@ -264,7 +264,7 @@ def test_a_clause_is_in_all_cells_that_its_box_meets(make):
 
 
 @GRIDS
-def test_what_stays_in_a_cell_is_written_anew_there(make):
+def test_an_entry_that_stays_in_a_cell_is_rewritten_there(make):
     index = make(SQUARE, 10)
     crowd = [Clause(i, Box(1.0, 1.0, 1.0, 1.0), frozenset({1})) for i in range(20)]
     insert(index, crowd)
@@ -336,7 +336,7 @@ def test_an_object_is_in_few_cells(make):
     index.check()
 
 
-def test_what_few_have_is_parted_in_the_one_tree_only():
+def test_cells_of_rare_keywords_are_partitioned_in_the_one_tree_only():
     """IQ+ parts cells whatever the keywords; RQ+ has a tree for each."""
     rare = [
         dataclasses.replace(one, keywords=frozenset({1, 100 + i})) for i, one in enumerate(scattered(500))
@@ -362,7 +362,7 @@ def test_the_smallest_cells_are_not_parted(make):
     index.check()
 
 
-def test_a_walk_goes_on_where_that_costs_less():
+def test_a_walk_continues_if_that_costs_less():
     """Whole cells are looked through where they are; of large lists only the part that is needed."""
     whole, half = cell_kernels.SIDE - 1, cell_kernels.SIDE // 2
     everywhere, dot, east = Span(0, 0, whole, whole), Span(9, 9, 9, 9), Span(half, 0, whole, whole)

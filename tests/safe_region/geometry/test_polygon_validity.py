@@ -80,7 +80,7 @@ def square(x, y, side):
         ((SQUARE[::-1], square(1.0, 1.0, 2.0)), None),
     ],
 )
-def test_what_is_wrong_is_named(flaw_of, rings, expected):
+def test_invalid_rings_are_named(flaw_of, rings, expected):
     found = flaw_of(rings)
     if flaw_of is polygon_flaw and found is not None and found.startswith("edge"):
         check_named_edges(found, rings)  # which of several flaws is named may be another

@@ -102,7 +102,8 @@ def test_a_binary_network_that_is_cut_off(tmp_path, name, cut):
     (tmp_path / name).write_bytes(content[:-cut])
     records = {"town.node": 25, "town.edge": 40}[name]
     assert failure(path, unit_m=3.0) == (
-        f"{tmp_path / name}, record {records}: ends after {len(content) - cut} bytes: the file is truncated"
+        f"{tmp_path / name}, record {records}: ends after {len(content) - cut} bytes: the file is "
+        "truncated"
     )
 
 
@@ -191,13 +192,13 @@ def test_rome_has_no_coordinates():
         (lambda _: "c nothing\n", " has no line p: it is not a file of the DIMACS challenge"),
     ],
 )
-def test_what_is_wrong_with_arcs(tmp_path, change, message):
+def test_invalid_arcs(tmp_path, change, message):
     path = grid().write_dimacs(tmp_path)
     path.write_text(change(path.read_text()))
     assert failure(path, unit_m=3.0) == f"{path}{message}"
 
 
-def test_what_is_wrong_with_vertices(tmp_path):
+def test_invalid_vertices(tmp_path):
     path = degree_grid().write_dimacs(tmp_path, per_unit=1e7)
     other = tmp_path / "town.co"
     assert failure(path) == (
@@ -218,7 +219,7 @@ def test_every_class_of_the_generator_is_open_to_cars():
     }
 
 
-def test_text_is_told_from_the_binary_form(tmp_path):
+def test_text_is_distinguished_from_the_binary_form(tmp_path):
     path = write(tmp_path / "x.edge", "0 1 2 3 Name\n")
     assert next(brinkhoff.edge_rows(path)).fields == {
         "id": "0",

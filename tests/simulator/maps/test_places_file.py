@@ -63,7 +63,7 @@ def test_places_take_the_place_of_a_map_s_own(tmp_path):
     assert terrain.places["keywords"].to_pylist()[2] == ["bakery", "bread"]
 
 
-def test_places_that_say_nothing_or_lie_far_away_are_left_out(tmp_path):
+def test_places_without_keywords_or_far_away_are_omitted(tmp_path):
     rows = [
         *ROWS,
         f"4,{LON},{LAT},24,24/7",

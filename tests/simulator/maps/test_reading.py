@@ -119,7 +119,7 @@ def test_one_way_streets_lead_one_way_for_vehicles(tmp_path):
     assert classes[50, 22] == classes[24, 50] == "footway"
 
 
-def test_what_cannot_be_left_or_reached_is_left_out(tmp_path):
+def test_nodes_that_cannot_be_left_or_reached_are_omitted(tmp_path):
     file = town()
     file.node(50, 2.0, 6.0)
     file.node(51, 3.0, 6.0)
@@ -186,7 +186,7 @@ def test_compression_and_order_do_not_matter(tmp_path, name):
     assert found.area == expected.area
 
 
-def test_progress_is_told(tmp_path):
+def test_progress_is_reported(tmp_path):
     steps = []
     read_map(town().write(tmp_path / "town.osm"), PARAMETERS, lambda *step: steps.append(step))
     stages = [stage for stage, _, _ in steps]
@@ -318,7 +318,7 @@ def test_one_way_streets_only(tmp_path):
     assert "is not connected" in failure(file.write(tmp_path / "a.osm"))
 
 
-def test_roads_that_are_not_for_everybody(tmp_path):
+def test_roads_with_restricted_access(tmp_path):
     file = OsmFile()
     file.grid(highway="footway")
     file.node(101, 1.2, 1.1, amenity="restaurant", name="Da Mario")

@@ -202,7 +202,7 @@ def test_text_that_is_none(tmp_path):
     assert failure(path, unit_m=1.0) == f"{path}, line 7: not UTF-8 text (invalid start byte)"
 
 
-def test_coordinates_that_are_no_degrees_ask_for_a_unit(tmp_path):
+def test_coordinates_that_are_no_degrees_need_a_unit(tmp_path):
     path = grid().write_plain(tmp_path)
     assert failure(path) == f"{path}, line 3: x is '200.000000', must be within -180..180{HINT}"
 
@@ -276,7 +276,7 @@ def test_pieces(tmp_path):
     assert "(2 of 40 nodes of roads are in that part)" in found
 
 
-def test_roads_that_are_not_for_everybody(tmp_path):
+def test_roads_with_restricted_access(tmp_path):
     lists = degree_grid()
     lists.edges = [(source, target, {"speed_kmh": 110}) for source, target, _ in lists.edges]
     assert "a bicycle finds 0 km" in failure(lists.write_csv(tmp_path, columns=["speed_kmh"]))

@@ -46,7 +46,7 @@ def test_everything_is_on_the_map(simulation):
     assert len(set(simulation.subscriptions["device_id"].to_pylist())) == 20
 
 
-def test_a_replacement_says_something_else(simulation):
+def test_a_replacement_has_other_keywords(simulation):
     versions = {}
     for row in simulation.objects.to_pylist():
         versions.setdefault(row["object_key"], []).append(row["keywords"])
@@ -121,9 +121,7 @@ def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
         ),
     ],
 )
-def test_the_command_line_says_what_is_wrong_with_a_road_network(
-    tmp_path, command, flags, message, status
-):
+def test_the_command_line_reports_a_wrong_road_network(tmp_path, command, flags, message, status):
     path = grid().write_plain(tmp_path, "old_town")
     (tmp_path / "bad.csv").write_text("x,y,name\na,1,Cafe\n")
     flags = [flag.format(folder=tmp_path) for flag in flags]
@@ -136,7 +134,7 @@ def test_the_command_line_says_what_is_wrong_with_a_road_network(
 
 
 @pytest.mark.parametrize("flag", ["--unit-m=2", "--places=a.csv"])
-def test_a_generated_city_has_no_use_for_what_is_about_maps(tmp_path, flag):
+def test_a_generated_city_refuses_options_of_maps(tmp_path, flag):
     result = CliRunner().invoke(app, ["simulate", "--out", str(tmp_path / "out"), flag])
     assert result.exit_code == 2
     assert "which requires a map_file" in result.output
@@ -153,7 +151,7 @@ def test_a_generated_city_has_no_use_for_what_is_about_maps(tmp_path, flag):
         ("town.osm", OsmFile().text().encode(), "has no roads"),
     ],
 )
-def test_the_command_line_says_what_is_wrong(tmp_path, command, name, content, message):
+def test_the_command_line_reports_errors(tmp_path, command, name, content, message):
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)

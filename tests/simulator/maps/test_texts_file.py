@@ -58,7 +58,7 @@ def test_their_order_is_that_of_the_seed_and_not_of_the_file(tmp_path):
     assert sorted(lons) == sorted(other["lon"].to_pylist()) != lons
 
 
-def test_keywords_are_what_a_server_takes(tmp_path):
+def test_keywords_are_valid_for_a_server(tmp_path):
     limits = Limits()
     long, longest = "x" * (limits.keyword_length_max + 1), "y" * limits.keyword_length_max
     many = " ".join(f"word{number:02d}" for number in range(90))
@@ -162,7 +162,7 @@ def test_the_stream_has_each_text_once_before_any_twice(spark, tmp_path):
 
 @pytest.mark.parametrize("command", ["simulate", "demo"])
 @pytest.mark.parametrize("on_map", [False, True])
-def test_the_command_line_says_what_is_wrong_with_texts(tmp_path, command, on_map):
+def test_the_command_line_reports_wrong_texts(tmp_path, command, on_map):
     path = texts_file(tmp_path, [*ROWS, "6,east,35.5,A,B"])
     flags = [f"--map={degree_grid().write_csv(tmp_path)}"] if on_map else []
     out = tmp_path / "out"

@@ -45,7 +45,7 @@ def test_parameters_outside_of_their_limits(tmp_path, arguments, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_no_file_of_traces_is_said_before_spark_starts(monkeypatch, tmp_path):
+def test_a_wrong_file_is_reported_before_spark_starts(monkeypatch, tmp_path):
     monkeypatch.setattr("simulator.traces.run.simulator_session", lambda *_: pytest.fail("it starts"))
     odd = tmp_path / "points.xls"
     odd.write_text("x")
@@ -87,7 +87,7 @@ def shared(monkeypatch, spark):
 
 
 @pytest.mark.usefixtures("shared")
-def test_columns_that_are_not_used_are_named_and_so_is_what_was_dropped(tmp_path):
+def test_unused_columns_and_dropped_points_are_named(tmp_path):
     path = write_parquet(tmp_path / "ais.parquet", ("ship", "traj", "time", "lon", "lat"), AIS)
     found = run(path, "--out", tmp_path / "out", *QUICK)
     assert found.exit_code == 0, found.output

@@ -62,7 +62,7 @@ def test_trips(spark, tmp_path):
     assert [row["trip"] for row in read(spark, path, by="vehicle")] == [""] * 3
 
 
-def test_what_cannot_be_read_is_null(spark, tmp_path):
+def test_unreadable_values_are_null(spark, tmp_path):
     rows = [
         ("x", 1, 2),
         ("", 1, 2),

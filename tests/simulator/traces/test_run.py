@@ -85,7 +85,7 @@ VERDICTS = {
 }
 
 
-def test_what_becomes_of_points(run):
+def test_verdicts_of_points(run):
     folder, found = run
     assert found.verdicts == VERDICTS
     assert found.points == sum(VERDICTS.values())
@@ -147,7 +147,7 @@ def test_devices_have_no_gaps(spark, run):
         assert ticks == list(range(len(ticks)))
 
 
-def test_times_that_are_asked_for(spark, run):
+def test_requested_times(spark, run):
     asked = {"begin": "2023-11-14T22:40:00Z", "end": "2023-11-14T22:50:00"}
     points, _ = stages_of(spark, run[0], 2, **asked)
     counts = {row["values"]: row["counts"] for row in pc.value_counts(points["verdict"]).to_pylist()}
@@ -187,7 +187,7 @@ def drives(spark, tmp_path_factory):
     return load(folder / "out"), found.output
 
 
-def test_the_command_says_what_became_of_points(drives):
+def test_the_command_prints_verdicts_of_points(drives):
     simulation, output = drives
     positions = simulation.row_count("trajectories")
     on_roads = positions - simulation.trajectories["edge_id"].null_count

@@ -16,7 +16,7 @@ from tests.streaming.spark.test_job import COUNT, TIME, Job
 from tests.support.stream_results import complete, forget_manifest, manifest, plan_of
 
 
-def test_a_job_goes_on_with_other_partitions_and_another_index(tmp_path, spark):
+def test_a_job_resumes_with_other_partitions_and_another_index(tmp_path, spark):
     job = Job(tmp_path, spark, COUNT, partitions=2, booleans=True)
     job.add(2)
     assert rebalance(job.parameters, spark) is None
@@ -64,7 +64,7 @@ def test_so_does_one_with_replicas(tmp_path, spark):
         job.require_exact(batch, file)
 
 
-def test_what_a_rebalancing_cannot_change_is_refused(tmp_path, spark):
+def test_a_change_that_a_rebalancing_cannot_make_is_refused(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=2)
     planned(job.parameters, spark)
     for chosen, words in [

@@ -39,7 +39,7 @@ def told(redis, partitions):
     return changes, batches
 
 
-def test_a_job_reads_streams_and_tells_its_changes_once(tmp_path, spark, redis):
+def test_a_job_reads_streams_and_sends_its_changes_once(tmp_path, spark, redis):
     job = Job(tmp_path, spark, partitions=2)
     job.parameters = replace(
         job.parameters,

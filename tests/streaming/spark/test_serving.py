@@ -65,7 +65,7 @@ class Served:
             time.sleep(0.05)
 
 
-def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_path, spark):
+def test_a_job_rebalances_on_request_and_reports_it(tmp_path, spark):
     job = Job(tmp_path, spark, mechanism="location", partitions=2)
     checkpoint = Stored(spark, job.parameters.checkpoint)
     with pytest.raises(PlanError, match="is not the checkpoint of a job"):
@@ -117,7 +117,7 @@ def test_a_job_that_waits_notices_that_it_was_taken_over(tmp_path, spark):
     assert complete(job.parameters.out) == [0]
 
 
-def test_a_job_whose_feed_goes_away_says_so_and_goes_on_when_it_is_back(tmp_path, spark):
+def test_a_job_without_its_feed_reports_it_and_resumes_when_it_returns(tmp_path, spark):
     job = Job(tmp_path, spark)
     job.add(4)
     feed, elsewhere = tmp_path / "messages", tmp_path / "elsewhere"
@@ -137,7 +137,7 @@ def test_a_job_whose_feed_goes_away_says_so_and_goes_on_when_it_is_back(tmp_path
     job.require_exact(served.batches[-1].number, 4)
 
 
-def test_hashing_divides_the_same_whoever_asks(tmp_path, spark):
+def test_hashing_divides_alike_for_all_subscriptions(tmp_path, spark):
     job = Job(tmp_path, spark)
     job.add(1)
     job.run()

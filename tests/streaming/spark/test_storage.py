@@ -93,7 +93,7 @@ def test_a_driver_that_was_taken_over_writes_nothing_that_counts(tmp_path, spark
         first.require()
 
 
-def test_a_job_whose_checkpoint_is_taken_over_ends_at_its_next_batch(tmp_path, spark):
+def test_a_job_with_a_claimed_checkpoint_ends_at_its_next_batch(tmp_path, spark):
     job = Job(tmp_path, spark)
     job.add(1)
     query = start(replace(job.parameters, once=False), spark)
@@ -146,7 +146,7 @@ def feed_rows(job, number):
     return subscriptions, messages
 
 
-def test_manifests_say_what_partitions_took(tmp_path, spark):
+def test_manifests_have_the_work_of_partitions(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=3)
     job.add(1)
     job.run()
