@@ -148,5 +148,5 @@ def test_a_slow_variant_is_measured_at_a_smaller_size(roads):
         (["ap-plus/figure-21", "--set=roads=oldenburg"], "the folder with  roads/OL.cnode"),
     ],
 )
-def test_wrong_settings_are_a_line_each(refused, arguments, said):
-    assert said in refused("run", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, message):
+    assert message in refused("run", *arguments)

@@ -108,6 +108,6 @@ def test_postgresql_finds_the_matches_of_the_naive_index():
 
 
 def test_unknown_variants_are_named(refused):
-    said = refused("run", "ap-tree/figure-9")
-    assert "experiment is 'ap-tree/figure-9', must be one of ap-tree/figure-10a, " in said
+    message = refused("run", "ap-tree/figure-9")
+    assert "experiment is 'ap-tree/figure-9', must be one of ap-tree/figure-10a, " in message
     assert "variant is 'b-tree'" in refused("run", "ap-tree/figure-12", "--variant=b-tree")

@@ -225,13 +225,13 @@ def test_the_list_and_a_description():
     assert [line.split()[0] for line in listed.output.splitlines()] == [
         one.name for one in catalogue.experiments()
     ]
-    told = CliRunner().invoke(app, ["bench", "list", "lamps/table-3"]).output
+    sent = CliRunner().invoke(app, ["bench", "list", "lamps/table-3"]).output
     for text in (
         "variants: naive, lamps-without-asr",
         "k_max=10, 1..100: k is",
         "update_ms_median (ms a",
     ):
-        assert text in told
+        assert text in sent
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ def test_the_list_and_a_description():
         ([], "no experiment is given: give names, or --all"),
     ],
 )
-def test_wrong_settings_are_a_line_each(refused, arguments, said):
-    assert said in refused("run", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, message):
+    assert message in refused("run", *arguments)
 
 
 # -- what the documentation says ------------------------------------------------------------------

@@ -157,5 +157,5 @@ def test_the_experiments(run_experiments):
         (["--set=ticks=1"], "ticks is 1, must be within 2..600"),
     ],
 )
-def test_wrong_settings_are_a_line_each(refused, arguments, said):
-    assert said in refused("run", "lamps/table-3", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, message):
+    assert message in refused("run", "lamps/table-3", *arguments)

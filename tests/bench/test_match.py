@@ -115,5 +115,5 @@ def test_the_experiments(run_experiments):
         (["--set=subscriptions=0"], "subscriptions is 0, must be within 1..10000000"),
     ],
 )
-def test_wrong_settings_are_a_line_each(refused, arguments, said):
-    assert said in refused("run", "match/fixed-objects", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, message):
+    assert message in refused("run", "match/fixed-objects", *arguments)

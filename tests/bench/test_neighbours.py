@@ -75,8 +75,8 @@ def test_two_servers_are_compared(run_experiments):
 
 
 def test_an_unknown_act_is_refused(refused):
-    said = refused("run", "neighbours/devices", "--set=acts=mischief")
-    assert "act is 'mischief', must be one of nothing, report-ids, " in said
+    output = refused("run", "neighbours/devices", "--set=acts=mischief")
+    assert "act is 'mischief', must be one of nothing, report-ids, " in output
 
 
 def test_every_act_is_of_some_experiment():

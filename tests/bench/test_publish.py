@@ -42,5 +42,5 @@ def test_a_missing_commit_is_noticed(monkeypatch, tmp_path, name):
         ("--set=folder=/nowhere", "folder is '/nowhere': path does not point to a directory"),
     ],
 )
-def test_wrong_settings_are_a_line_each(refused, argument, said):
-    assert said in refused("run", "publish/batches", argument)
+def test_wrong_settings_are_a_line_each(refused, argument, message):
+    assert message in refused("run", "publish/batches", argument)

@@ -72,5 +72,5 @@ def test_the_experiment(run_experiments):
 
 
 def test_unknown_variants_are_named(refused):
-    said = refused("run", "ranges/radius", "--variant=x")
-    assert "variant is 'x', must be one of set-constant" in said
+    message = refused("run", "ranges/radius", "--variant=x")
+    assert "variant is 'x', must be one of set-constant" in message

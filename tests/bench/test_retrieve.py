@@ -89,5 +89,5 @@ def test_the_experiments(run_experiments):
         (["--set=extras=-1"], "must be one or several, each within 0..1000"),
     ],
 )
-def test_wrong_settings_are_a_line_each(refused, arguments, said):
-    assert said in refused("run", "retrieve/published", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, message):
+    assert message in refused("run", "retrieve/published", *arguments)

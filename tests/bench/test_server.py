@@ -109,5 +109,5 @@ def test_only_published_objects_are_timed(city):
         ),
     ],
 )
-def test_wrong_settings_are_a_line_each(refused, arguments, said):
-    assert said in refused("run", "server/load", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, output):
+    assert output in refused("run", "server/load", *arguments)

@@ -135,8 +135,8 @@ def test_windows_and_lifetimes_that_end_at_the_same_moments(city, sizes):
         ),
     ],
 )
-def test_windows_that_contradict_are_refused(refused, arguments, said):
-    assert said in refused("run", *arguments)
+def test_windows_that_contradict_are_refused(refused, arguments, message):
+    assert message in refused("run", *arguments)
 
 
 def test_every_variant_is_compared():
@@ -201,5 +201,5 @@ def test_the_experiment(run_experiments):
         (["--set=arrivals_per_s=-1"], "arrivals_per_s is -1, must be within 0.0..100000.0"),
     ],
 )
-def test_wrong_settings_are_a_line_each(refused, arguments, said):
-    assert said in refused("run", "silence/lifetimes", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, message):
+    assert message in refused("run", "silence/lifetimes", *arguments)

@@ -58,11 +58,11 @@ def test_a_server_that_is_not_there_is_named(documents, tmp_path):
         (b'tea\n["\\ud800"]\n', "documents.txt, line 2: '\\ud800' has a lone surrogate, must be text"),
     ],
 )
-def test_documents_that_are_no_text_make_no_table(tmp_path, content, said):
+def test_documents_that_are_no_text_make_no_table(tmp_path, content, message):
     (tmp_path / "documents.txt").write_bytes(content)
     result = run("build", tmp_path / "documents.txt", "-o", tmp_path / "weights.json")
     assert result.exit_code == 1
-    assert said in result.output
+    assert message in result.output
     assert not (tmp_path / "weights.json").exists()
 
 

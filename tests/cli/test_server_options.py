@@ -119,10 +119,10 @@ def test_help_names_the_port_that_is_taken():
         ("::1::2", "must be HOST[:PORT]"),
     ],
 )
-def test_invalid_addresses(text, said):
+def test_invalid_addresses(text, message):
     with pytest.raises(click.BadParameter) as found:
         ServerAddress().convert(text, None, None)
-    assert said in found.value.message
+    assert message in found.value.message
 
 
 @pytest.mark.parametrize("path", ASKING, ids=" ".join)
@@ -180,9 +180,9 @@ def test_a_token_may_be_read_from_standard_input(files, secured):
 
 def test_a_server_without_its_option_is_an_error_with_the_option():
     for arguments in (("status", "localhost"), ("inspect", "device", "d", "localhost:7433")):
-        status, _, said = invoke(*arguments)
+        status, _, message = invoke(*arguments)
         assert status == 2
-        assert said.endswith(f"({arguments[-1]}); give a server as --server HOST[:PORT]\n")
+        assert message.endswith(f"({arguments[-1]}); give a server as --server HOST[:PORT]\n")
 
 
 @pytest.mark.processes
@@ -219,8 +219,8 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
     assert run("status", server, root, "--token", text, NEARCAST_TOKEN_FILE=str(files / "wrong"))[0] == 0
     file = f"--token-file={files / 'token'}"
     assert run("status", server, root, file, NEARCAST_TOKEN=other)[0] == 0
-    status, _, said = run("status", server, root, file, "--token", text)
-    assert (status, "--token and --token-file are mutually exclusive" in said) == (2, True)
+    status, _, message = run("status", server, root, file, "--token", text)
+    assert (status, "--token and --token-file are mutually exclusive" in message) == (2, True)
 
 
 @pytest.mark.processes
@@ -238,7 +238,7 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
 @pytest.mark.parametrize(
     "command", ["status", "top --once", "inspect device d", "idf load {files}/idf.json"]
 )
-def test_tls_errors_have_a_hint(files, secured, command, flags, said):
+def test_tls_errors_have_a_hint(files, secured, command, flags, message):
     (files / "idf.json").write_text('{"format": "nearcast-idf", "version": 1, "weights": {}}')
     arguments = [one.format(files=files) for one in (*command.split(), *flags)]
     status, out, error = invoke(*arguments, f"--server=localhost:{secured}")
@@ -246,7 +246,7 @@ def test_tls_errors_have_a_hint(files, secured, command, flags, said):
     (line,) = error.splitlines()
     assert line.startswith("Error: the server cannot be reached: UNAVAILABLE: ")
     assert "tls=" not in line, "the hint is of options"
-    assert said in line
+    assert message in line
 
 
 @pytest.mark.processes
@@ -280,14 +280,14 @@ def test_a_server_that_speaks_no_tls(plain):
         (b"-----BEGIN CERTIFICATE-----\n\xff\n-----END CERTIFICATE-----\n", "cannot be decoded"),
     ],
 )
-def test_a_file_that_has_no_certificates_is_named_in_a_line(tmp_path, content, said):
+def test_a_file_that_has_no_certificates_is_named_in_a_line(tmp_path, content, message):
     path = tmp_path / "roots.pem"
     path.write_bytes(content)
     status, _, error = invoke("status", f"--tls-root={path}")
     assert status == 1
     (line,) = error.splitlines()
     assert line.startswith(f"Error: --tls-root: {path} has ")
-    assert line.endswith(said)
+    assert line.endswith(message)
 
 
 def test_a_file_that_has_no_token(tmp_path):
@@ -336,6 +336,6 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
         (("subscription", "d", "1", "--object=bar-7"), "is given as --key KEY"),
     ],
 )
-def test_a_number_that_no_id_can_be(arguments, said):
+def test_a_number_that_no_id_can_be(arguments, message):
     status, _, error = invoke("inspect", *arguments)
-    assert (status, said in error) == (2, True)
+    assert (status, message in error) == (2, True)

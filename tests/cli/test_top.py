@@ -26,9 +26,9 @@ from nearcast import (
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
 
 
-def run(*arguments, said=None):
+def run(*arguments, stdin=None):
     return subprocess.run(
-        [*COMMAND, *arguments], input=said, capture_output=True, text=True, check=False, cwd=ROOT
+        [*COMMAND, *arguments], input=stdin, capture_output=True, text=True, check=False, cwd=ROOT
     )
 
 
@@ -174,7 +174,7 @@ async def test_forget_confirms_deletes_and_lists_the_remains(process):
         async with nearcast.connect(process.target) as phone:
             device = await phone.attach("car-7", lon=14.5, lat=35.5)
             subscription = await device.subscribe(TopK({"a"}))
-            no = run("forget", "device", "car-7", where, said="n\n")
+            no = run("forget", "device", "car-7", where, stdin="n\n")
             assert no.returncode == 1
             assert f"Delete all data of device car-7 on {process.target}?" in no.stdout
             assert subscription.error is None

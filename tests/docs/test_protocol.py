@@ -84,15 +84,15 @@ def test_every_example_is_a_message(index):
 
 
 def test_every_gauge_and_counter_is_documented():
-    told = set(re.findall(r"`([a-z_]+(?:\.[A-Z_]+)?)`", PAGE))
+    documented = set(re.findall(r"`([a-z_]+(?:\.[A-Z_]+)?)`", PAGE))
     for name in Counters().named():
-        assert name in told or name.startswith("rejected."), name
+        assert name in documented or name.startswith("rejected."), name
 
 
-def includes(said, shown):
+def includes(response, shown):
     """Whether a message says at least what the page shows."""
     for one, value in shown.ListFields():
-        found = getattr(said, one.name)
+        found = getattr(response, one.name)
         if one.type == FieldDescriptor.TYPE_MESSAGE and one.message_type.GetOptions().map_entry:
             assert {key: found[key] for key in value} == dict(value), one.name
         elif one.is_repeated and one.type == FieldDescriptor.TYPE_MESSAGE:
@@ -100,7 +100,7 @@ def includes(said, shown):
             for said_item, shown_item in zip(found, value, strict=True):
                 includes(said_item, shown_item)
         elif one.type == FieldDescriptor.TYPE_MESSAGE:
-            assert said.HasField(one.name), one.name
+            assert response.HasField(one.name), one.name
             includes(found, value)
         else:
             assert found == value, one.name
@@ -125,7 +125,7 @@ async def test_the_conversation_is_that_of_a_server():
             "Status": control.Status,
             "Inspect": control.Inspect,
         }
-        answers = {}
+        responses = {}
         count = 0
         for who, name, text in BLOCKS:
             message = parsed(name, text)
@@ -133,16 +133,16 @@ async def test_the_conversation_is_that_of_a_server():
             if who == "client" and operation in streams:
                 await streams[operation].write(message)
             elif who == "client" and operation == "SetIdf":
-                answers[operation] = await control.SetIdf([message])
+                responses[operation] = await control.SetIdf([message])
             elif who == "client":
-                answers[operation] = await calls[operation](message)
+                responses[operation] = await calls[operation](message)
             elif who == "server":
                 count += 1
                 includes(
-                    await streams[operation].read() if operation in streams else answers[operation],
+                    await streams[operation].read() if operation in streams else responses[operation],
                     message,
                 )
-        told = set(re.findall(r"`([a-z_]+(?:\.[A-Z_]+)?)`", PAGE))
-        assert set(answers["Status"].gauges) <= told
+        documented = set(re.findall(r"`([a-z_]+(?:\.[A-Z_]+)?)`", PAGE))
+        assert set(responses["Status"].gauges) <= documented
         assert count == sum(who == "server" for who, _, _ in BLOCKS) >= 15
         streams["Attach"].cancel()

@@ -48,10 +48,10 @@ class City:
 
     def subscribe(self, *clauses, radius_m=EVERYTHING_M, moving=False, region=RegionMode.ANCHORED):
         center = None if moving else (0.0, 0.0)
-        asked = BooleanAsk(clauses, center=center, radius_m=radius_m, region=region)
+        query = BooleanAsk(clauses, center=center, radius_m=radius_m, region=region)
         handle = handle_of(BOOLEAN, self.next_number)
         self.next_number += 1
-        self.matcher.subscribe(ids([handle]), KINDS[BOOLEAN].specs([asked]))
+        self.matcher.subscribe(ids([handle]), KINDS[BOOLEAN].specs([query]))
         return handle
 
     def evaluate(self, handle, x_m=0.0):

@@ -113,10 +113,10 @@ def test_a_dominated_object_does_not_return_when_its_dominator_expires():
     one = One()
     one.publish(ALIKE, 3.0, 100)
     one.publish(UNLIKE, 9.0, 100)
-    told = []
-    one.engine.advance(100, on_changes=told.append)
+    sent = []
+    one.engine.advance(100, on_changes=sent.append)
     one.engine.check()
-    assert sum(map(len, told)) == 0
+    assert sum(map(len, sent)) == 0
     assert one.held() == []
 
 

@@ -42,8 +42,8 @@ def test_an_address_is_read_and_written() -> None:
         ("redis://me:secret@host/0/messages", "NEARCAST_REDIS_PASSWORD"),
     ],
 )
-def test_an_address_that_is_none_is_refused(text: str, said: str) -> None:
-    with pytest.raises(AddressError, match=said.replace("?", r"\?")) as found:
+def test_an_address_that_is_none_is_refused(text: str, message: str) -> None:
+    with pytest.raises(AddressError, match=message.replace("?", r"\?")) as found:
         RedisAddress.parse(text)
     assert "secret" not in str(found.value)
 

@@ -40,7 +40,7 @@ BAD_KEY_SETS = {
 
 @pytest.mark.parametrize("name", BAD_KEY_SETS)
 def test_a_key_set_that_cannot_be_used_is_named(tmp_path, name):
-    content, said = BAD_KEY_SETS[name]
+    content, message = BAD_KEY_SETS[name]
     path = tmp_path / "keys.json"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -48,7 +48,7 @@ def test_a_key_set_that_cannot_be_used_is_named(tmp_path, name):
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     with pytest.raises(FileError, match=r"keys\.json") as failed:
         read_keys(path)
-    assert said in str(failed.value)
+    assert message in str(failed.value)
     assert "c2VjcmV0" not in str(failed.value)
 
 
@@ -76,11 +76,11 @@ def test_a_key_that_cannot_be_used_is_passed_over_and_the_others_are_used(tmp_pa
     path.write_text(json.dumps({"keys": [entry, PUBLIC]}))
     assert list(read_keys(path)) == [PUBLIC["kid"]]
     (record,) = caplog.records
-    said = record.getMessage()
-    assert said.startswith(f"a key is skipped: {path}: keys[0]")
-    assert "c2VjcmV0" not in said
-    assert len(said.splitlines()) == 1
-    assert len(said) < 400
+    message = record.getMessage()
+    assert message.startswith(f"a key is skipped: {path}: keys[0]")
+    assert "c2VjcmV0" not in message
+    assert len(message.splitlines()) == 1
+    assert len(message) < 400
     path.write_text(json.dumps({"keys": [entry]}))
     with pytest.raises(FileError, match=r"has no usable key: .*keys\[0\]"):
         read_keys(path)

@@ -56,9 +56,9 @@ def unsigned(claims, header):
 def refused(verifier, text):
     with pytest.raises(RefusalError) as failed:
         verifier.principal(text)
-    said = f"{failed.value} {failed.value.value}"
-    assert text not in said
-    assert not any(part and part in said for part in text.split("."))
+    message = f"{failed.value} {failed.value.value}"
+    assert text not in message
+    assert not any(part and part in message for part in text.split("."))
     return failed.value
 
 

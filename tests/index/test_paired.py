@@ -91,9 +91,9 @@ def test_objects_in_both_boxes_are_not_visited():
         [FOR_EVER] * len(places),
     )
     world.insert([Clause(1, Box(0.1, 0.1, 8.1, 8.1), frozenset({1}))])
-    before, told = index.candidate_count, world.told
+    before, sent = index.candidate_count, world.change_count
     world.move({1: Box(0.6, 0.1, 8.6, 8.1)})
-    assert index.candidate_count - before == world.told - told == 2 * 2 * 32
+    assert index.candidate_count - before == world.change_count - sent == 2 * 2 * 32
     before = index.candidate_count
     world.move({1: Box(0.6, 0.1, 8.6, 8.1)})
     assert index.candidate_count == before

@@ -124,12 +124,12 @@ async def test_entering_is_reported_on_time_and_leaving_at_once(virtual):
         await sync(virtual, 2_000)
         assert ids(subscription) == []
         changes = aiter(subscription.changes())
-        told = asyncio.create_task(anext(changes))
+        sent = asyncio.create_task(anext(changes))
         await sync(virtual, 5_999)
-        assert not told.done()
+        assert not sent.done()
         assert device.geofence().until_ms == 6_000
         await sync(virtual, 6_000)
-        change = await told
+        change = await sent
         assert (change.kind, change.object.id) == (ChangeKind.ENTERED, object_id)
         assert change.reason is ChangeReason.DWELLED
         await device.move(LON + 0.1, LAT)

@@ -47,10 +47,10 @@ async def in_force(client, table):
 
 def expected(subscription, table, objects):
     """The result by definition, where the device is."""
-    asked = subscription.spec
+    requests = subscription.spec
     weigh = (table or IdfTable({})).weight
     wanted = oracle.OracleSubscription(
-        frozenset(asked.keywords), asked.k, asked.alpha, "tfidf", weigh, oracle.OracleWindow()
+        frozenset(requests.keywords), requests.k, requests.alpha, "tfidf", weigh, oracle.OracleWindow()
     )
     frame = subscription._host.frame
     x_m, y_m = frame.project(LON, LAT)
@@ -166,8 +166,8 @@ async def test_wrong_tables_are_named(virtual):
         ({"": 1.0}, "weights is of ''"),
     ],
 )
-def test_a_table_that_cannot_be_used(weights, said):
-    with pytest.raises(IdfError, match=said):
+def test_a_table_that_cannot_be_used(weights, message):
+    with pytest.raises(IdfError, match=message):
         IdfTable(weights)
 
 
@@ -182,10 +182,10 @@ def test_a_table_that_cannot_be_used(weights, said):
         ('{"format": "nearcast-idf", "version": 1, "weights": {}, "unknown": -2}', "unknown is -2"),
     ],
 )
-def test_a_file_that_is_no_table(text, said, tmp_path):
+def test_a_file_that_is_no_table(text, message, tmp_path):
     path = tmp_path / "table.json"
     path.write_text(text)
-    with pytest.raises(IdfError, match=said):
+    with pytest.raises(IdfError, match=message):
         IdfTable.read(path)
 
 

@@ -423,20 +423,22 @@ async def test_reordered_is_yielded_for_scored_results_or_on_request(client, dev
     subscriptions = await device.subscribe(TopK({"tea"}, k=2)), await device.subscribe(wide)
     seen = {}
 
-    async def listen(number, asked):
-        found = seen[number, asked] = []
-        async for change in subscriptions[number].changes(reordered=asked):
+    async def listen(number, requests):
+        found = seen[number, requests] = []
+        async for change in subscriptions[number].changes(reordered=requests):
             found.append(change.kind.value)  # noqa: PERF401 - it never ends
 
-    tasks = [asyncio.create_task(listen(i, asked)) for i in range(2) for asked in (None, True, False)]
+    tasks = [
+        asyncio.create_task(listen(i, requests)) for i in range(2) for requests in (None, True, False)
+    ]
     await until(lambda: len(seen) == 6 and all(len(one) == 2 for one in seen.values()))
     await device.move(lon=14.51, lat=35.5)
-    told = [(0, None), (0, True), (1, True)]
-    await until(lambda: all(len(seen[one]) == 4 for one in told))
+    sent = [(0, None), (0, True), (1, True)]
+    await until(lambda: all(len(seen[one]) == 4 for one in sent))
     await client.publisher().publish(replace(OBJECT, lon=14.52, keywords={"tea"}))
     await client.sync()
-    await until(lambda: all(seen[1, asked][-1] == "entered" for asked in (None, True, False)))
+    await until(lambda: all(seen[1, requests][-1] == "entered" for requests in (None, True, False)))
     for key, kinds in seen.items():
-        assert kinds.count("reordered") == 2 * (key in told), key
+        assert kinds.count("reordered") == 2 * (key in sent), key
     for task in tasks:
         task.cancel()

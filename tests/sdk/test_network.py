@@ -267,10 +267,10 @@ async def test_a_leap_in_one_result_applies_to_all(virtual):
     publisher = virtual.publisher()
     await publisher.publish([GeoObject({"tea"}, 14.1, 35.1, 100.0) for _ in range(10)])
     await publisher.publish([GeoObject({"tea"}, 14.9, 35.9, 9000.0) for _ in range(50)])
-    told = await virtual.attach("told", lon=14.12, lat=35.12)
+    sent = await virtual.attach("told", lon=14.12, lat=35.12)
     other = await virtual.attach("other", lon=14.1, lat=35.1)
-    news = await told.subscribe(SPEC)
-    lists_of_tea = [await one.subscribe(TopK({"tea"}, k=3, alpha=0.9)) for one in (told, other)]
+    news = await sent.subscribe(SPEC)
+    lists_of_tea = [await one.subscribe(TopK({"tea"}, k=3, alpha=0.9)) for one in (sent, other)]
     async with nearcast.connect(virtual._channel._target) as elsewhere:
         await elsewhere.advance_clock(200_000)
         (news_id,) = await elsewhere.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 60.0)])

@@ -201,12 +201,12 @@ async def test_a_replaced_instance_raises(place, client):
         ),
     ],
 )
-async def test_an_incomplete_spec_is_an_error_with_the_field(client, spec, said):
+async def test_an_incomplete_spec_is_an_error_with_the_field(client, spec, message):
     async with await client.attach("d", **HERE) as device:
         for call in (device.subscribe(spec), device.search(spec), client.search(spec, **HERE)):
             with pytest.raises(RefusedError) as refused:
                 await call
-            assert str(refused.value) == said
+            assert str(refused.value) == message
 
 
 async def test_changes_and_states_compare_with_texts_too(client):

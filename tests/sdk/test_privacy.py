@@ -119,22 +119,22 @@ def check_what_was_said(tap, walk):
     kinds = {request.WhichOneof("command") for request in requests}
     assert kinds >= {"hello", "subscribe", "report", "unsubscribe", "ping"}
     assert sum(request.WhichOneof("command") == "hello" for request in requests) == 4
-    told = []
+    sent = []
     for request in requests:
         kind = request.WhichOneof("command")
         if kind in ("hello", "subscribe", "report"):
             message = getattr(request, kind)
             assert message.margin_m == RADIUS_M
-            told.append((message.position.lon, message.position.lat))
+            sent.append((message.position.lon, message.position.lat))
         if kind == "report":
             assert not request.report.HasField("heading_deg")
             assert not request.report.HasField("speed_mps")
     # Not even in bytes that belong to nothing, and in no encoding as a double.
-    said = tap.doubles()
+    output = tap.doubles()
     secret = {number for position in walk.seen for number in position} | {123.456, 7.654321}
-    assert not said & secret
+    assert not output & secret
     # Nearer to any true position than chance has it: no. The nearest of n points in a disc.
-    points = dict.fromkeys(told)
+    points = dict.fromkeys(sent)
     assert len(points) > 20
     near_m = RADIUS_M / math.sqrt(len(points) * len(walk.seen)) / 100.0
     for lon, lat in points:

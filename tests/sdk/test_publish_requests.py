@@ -36,7 +36,7 @@ class Stream:
             self.requests.mark_sent()
         return found
 
-    def answer(self, *sequences):
+    def response(self, *sequences):
         for sequence in sequences:
             self.requests.resolve(publisher_service_pb2.PublishResponse(sequence=sequence))
 
@@ -44,12 +44,12 @@ class Stream:
         return [outcome(one) for one in self.answers]
 
 
-def outcome(answer):
-    if not answer.done():
+def outcome(response):
+    if not response.done():
         return "waits"
-    error = answer.exception()
+    error = response.exception()
     if error is None:
-        return answer.result().sequence
+        return response.result().sequence
     if isinstance(error, RefusedError):
         return error.reason.name
     return "unsent" if isinstance(error, UnsentError) else "unknown"

@@ -100,13 +100,13 @@ async def test_a_connection_that_breaks_with_many_under_way(place, far, proxy):
             await asyncio.sleep(0.01)
             proxy.cut()
     found = dict(zip(range(1, 401, 2), await asyncio.gather(*keyed), strict=True))
-    answers = await asyncio.gather(*keyless, return_exceptions=True)
+    responses = await asyncio.gather(*keyless, return_exceptions=True)
     published = list(alive(place).values())
-    for number, answer in zip(range(2, 401, 2), answers, strict=True):
-        if isinstance(answer, UnavailableError):
+    for number, response in zip(range(2, 401, 2), responses, strict=True):
+        if isinstance(response, UnavailableError):
             assert published.count(number) <= 1
         else:
-            found[number] = answer
+            found[number] = response
     for number, (object_id,) in found.items():
         assert alive(place)[object_id] == number
         assert published.count(number) == 1

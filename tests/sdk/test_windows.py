@@ -198,7 +198,7 @@ async def drive(place, seed, ttl_s, window):
     await place.start()
     async with nearcast.connect(place.target) as client:
         await client.advance_clock(1_000)
-        publisher, now_ms, told = client.publisher(), 1_000, []
+        publisher, now_ms, sent = client.publisher(), 1_000, []
         devices = [await client.attach(f"d{i}", lon=LON, lat=LAT) for i in range(6)]
         lists = [
             await device.subscribe(replace(kind, window=window))
@@ -220,11 +220,11 @@ async def drive(place, seed, ttl_s, window):
                 await device.move(places[i], LAT, heading_deg=chance.choice((None, 90.0)))
             await client.sync()
             assert all(one.state is SubscriptionState.EXACT for one in lists)
-            told.append([ids(one) for one in lists])
+            sent.append([ids(one) for one in lists])
         counters = [(device.counters.reports, device.counters.objects) for device in devices]
         await asyncio.gather(*(device.detach() for device in devices))
     await place.stop()
-    return told, counters
+    return sent, counters
 
 
 @pytest.mark.parametrize("seed", range(examples(1)))
@@ -252,8 +252,8 @@ async def test_a_window_of_time_costs_as_much_as_lifetimes_that_end_with_it(tmp_
         (Last(count=10**30), "spec.window.count is 9007199254740992"),
     ],
 )
-async def test_a_wrong_window_is_named(client, spec, window, said):
+async def test_a_wrong_window_is_named(client, spec, window, message):
     async with await client.attach("d", lon=LON, lat=LAT) as device:
-        with pytest.raises(RefusedError, match=said):
+        with pytest.raises(RefusedError, match=message):
             await device.subscribe(replace(spec, window=window))
         assert await device.subscribe(replace(spec, window=Last(seconds=1.0)))

@@ -127,8 +127,8 @@ async def test_a_crowd_that_reports_at_once_gets_responses_in_batches(crowd, mon
     await crowd.batcher.run()
     assert sizes == [35, 35, 30]
     assert crowd.taken_count == 3
-    answers = crowd.received()
-    assert [(name, one.report_sequence) for name, one in answers] == [(name, 1) for name in DEVICES]
+    responses = crowd.received()
+    assert [(name, one.report_sequence) for name, one in responses] == [(name, 1) for name in DEVICES]
     crowd.check()
 
 
@@ -173,10 +173,10 @@ async def test_a_device_that_reports_again_during_the_look_up_gets_two_responses
         crowd.report(name, 1)
     while crowd.queue or not spoken.is_set():
         await crowd.batcher.run()
-    told: dict[str, list[object]] = {name: [] for name in DEVICES}
+    sent: dict[str, list[object]] = {name: [] for name in DEVICES}
     for name, event in crowd.received():
-        told[name].append(event)
-    for name, events in told.items():
+        sent[name].append(event)
+    for name, events in sent.items():
         deltas = [event for event in events if isinstance(event, VersionedDelta)]
         assert [delta.version for delta in deltas] == sorted({delta.version for delta in deltas})
         again = name not in DEVICES[30:50]
@@ -240,7 +240,7 @@ async def test_in_a_flood_reading_comes_first(crowd, monkeypatch):
     crowd.check()
 
 
-def told(crowd: Crowd) -> dict[str, list[object]]:
+def sent(crowd: Crowd) -> dict[str, list[object]]:
     """Return what devices have been told since, each in order."""
     found: dict[str, list[object]] = {}
     for name, event in crowd.received():
@@ -308,7 +308,7 @@ async def test_devices_that_come_back_together_are_evaluated_together(crowd, mon
         crowd.hello(name, version=1)
     await crowd.batcher.run()
     assert retrievals == evaluations == [50, 50]
-    for name, (welcome, delta) in told(crowd).items():
+    for name, (welcome, delta) in sent(crowd).items():
         assert isinstance(welcome, Welcome)
         assert not welcome.resumed
         assert [one.subscription_id for one in welcome.subscriptions] == [1]
@@ -328,7 +328,7 @@ async def test_a_known_device_gets_its_objects_without_an_evaluation(crowd, monk
     while crowd.queue:
         await crowd.batcher.run()
     assert evaluations == []
-    found = told(crowd)
+    found = sent(crowd)
     assert found.keys() == set(DEVICES)
     for welcome, delta in found.values():
         assert not welcome.resumed
@@ -349,7 +349,7 @@ async def test_hello_report_and_ping_at_once_get_one_response_each_in_order(crow
     for _ in range(3):
         await crowd.batcher.run()
     assert sum(evaluations) == 30
-    found = told(crowd)
+    found = sent(crowd)
     assert found.keys() == set(DEVICES[:30])
     for name, (welcome, delta, pong) in found.items():
         assert isinstance(welcome, Welcome)

@@ -52,7 +52,7 @@ def write(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
     FolderSinkFeed(folder).put(number, number, pa.Table.from_pylist(rows, MESSAGES))
 
 
-def told(folder: Path) -> list[tuple[str, int]]:
+def sent(folder: Path) -> list[tuple[str, int]]:
     """Return what a folder was told, in order."""
     whole = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
     rows = [row for path in whole for row in pq.read_table(path).to_pylist()]
@@ -112,10 +112,10 @@ async def test_the_sink_receives_all_changes_in_order(tmp_path: Path) -> None:
             await publisher.retract(third)
             await client.advance_clock(10_000)
             (fourth,) = await publisher.publish([nearcast.GeoObject(["tea"], 12.1, 55.05, ttl_s=50)])
-        await until(lambda: len(told(folder)) == 7)
+        await until(lambda: len(sent(folder)) == 7)
     happened = [(PUBLISH, first), (PUBLISH, second), (RETRACT, first), (PUBLISH, third)]
     happened += [(RETRACT, third), (EXPIRE, second), (PUBLISH, fourth)]
-    assert told(folder) == happened
+    assert sent(folder) == happened
     row = pq.read_table(min(folder.glob("*.parquet"))).to_pylist()[0]
     assert row == {
         "action": PUBLISH,
@@ -144,9 +144,9 @@ async def test_unsent_changes_are_sent_by_the_next_server(tmp_path: Path) -> Non
             await publisher.publish(posts)
     out.unlink()
     async with serving(given) as server:
-        await until(lambda: len(told(out)) == 3)
+        await until(lambda: len(sent(out)) == 3)
         await until(lambda: server._store.unsent_count == 0)
-    assert told(out) == [(PUBLISH, one) for one in ids]
+    assert sent(out) == [(PUBLISH, one) for one in ids]
 
 
 async def test_feeds_in_redis_of_a_killed_server(tmp_path: Path, redis: RedisServer) -> None:

@@ -77,14 +77,14 @@ def arrow_memory() -> Iterator[Callable[[], pa.MemoryPool]]:
 def test_a_flipped_bit_in_the_end_of_a_file_ends_nothing_but_its_reader(tmp_path: Path) -> None:
     """Each of these has pyarrow 26 call `abort` when the metadata of a column is looked at."""
     (whole, *_), source = FILES.seeds(), FolderSourceFeed(tmp_path)
-    said = []
+    message = []
     for at, bit in ((783, 0), (797, 0), (849, 0), (1086, 6)):
         flipped = bytearray(whole)
         flipped[at] ^= 1 << bit
         (tmp_path / "b.parquet").write_bytes(flipped)
-        said += [one.passed_over for one in read(source)]
-    assert all("b.parquet.refused" in one for one in said)
-    assert any("the reader process terminated while it read the file" in one for one in said)
+        message += [one.passed_over for one in read(source)]
+    assert all("b.parquet.refused" in one for one in message)
+    assert any("the reader process terminated while it read the file" in one for one in message)
     (tmp_path / "b.parquet").write_bytes(whole)
     (found,) = read(source)
     assert len(found.rows) == 6
@@ -136,8 +136,8 @@ def test_a_file_that_cannot_be_set_aside_is_skipped_for_good(
             after, rows = one.offset, rows + one.rows
             refused += [one] if one.passed_over else []
     assert [one["object_id"] for one in rows] == [2]
-    ((offset, _, said),) = refused
-    assert "is skipped and cannot be set aside (Read-only file system): it" in said
+    ((offset, _, message),) = refused
+    assert "is skipped and cannot be set aside (Read-only file system): it" in message
     # What can be noted is, so that the next start does not look at it again.
     assert offset == ("" if "\udcff" in name else name)
 

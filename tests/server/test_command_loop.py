@@ -77,32 +77,34 @@ async def test_a_response_means_that_it_is_on_disk(command_loop):
 
 
 async def test_the_same_key_twice_at_once_is_published_once(command_loop):
-    asked = [command_loop.execute(c.Publish((an_object("key"),))) for _ in range(10)]
-    answers = await asyncio.gather(*asked)
-    assert answers == [answers[0]] * 10
-    assert ids_on_disk(command_loop) == answers[0]
+    requests = [command_loop.execute(c.Publish((an_object("key"),))) for _ in range(10)]
+    responses = await asyncio.gather(*requests)
+    assert responses == [responses[0]] * 10
+    assert ids_on_disk(command_loop) == responses[0]
 
 
 async def test_replacements_that_meet_in_a_batch_leave_the_last(command_loop):
-    asked = [command_loop.execute(c.Publish((an_object("key", payload=bytes([i])),))) for i in range(10)]
-    answers = await asyncio.gather(*asked)
-    assert len({ids[0] for ids in answers}) == 10
-    assert ids_on_disk(command_loop) == answers[-1]
-    assert list(command_loop.coordinator.matching.objects) == answers[-1]
+    requests = [
+        command_loop.execute(c.Publish((an_object("key", payload=bytes([i])),))) for i in range(10)
+    ]
+    responses = await asyncio.gather(*requests)
+    assert len({ids[0] for ids in responses}) == 10
+    assert ids_on_disk(command_loop) == responses[-1]
+    assert list(command_loop.coordinator.matching.objects) == responses[-1]
     command_loop.coordinator.check()
 
 
 async def test_retracting_twice_at_once_refuses_the_second(command_loop):
     (object_id,) = await command_loop.execute(c.Publish((an_object(),)))
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         command_loop.execute(c.Retract((object_id,))),
         command_loop.execute(c.Retract((object_id,))),
         return_exceptions=True,
     )
-    assert answers[0] is None
-    assert isinstance(answers[1], RefusalError)
-    assert answers[1].reason is Reason.UNKNOWN_OBJECT
-    assert str(object_id) in answers[1].value
+    assert responses[0] is None
+    assert isinstance(responses[1], RefusalError)
+    assert responses[1].reason is Reason.UNKNOWN_OBJECT
+    assert str(object_id) in responses[1].value
 
 
 async def test_a_device_may_send_everything_at_once(command_loop):
@@ -178,8 +180,10 @@ async def test_a_wall_clock_that_leaps_changes_nothing(command_loop, clock, stea
 
 
 async def test_more_than_the_queue_holds_waits_for_room(command_loop):
-    answers = await asyncio.gather(*(command_loop.execute(c.Publish((an_object(),))) for _ in range(500)))
-    assert len({ids[0] for ids in answers}) == 500
+    responses = await asyncio.gather(
+        *(command_loop.execute(c.Publish((an_object(),))) for _ in range(500))
+    )
+    assert len({ids[0] for ids in responses}) == 500
     assert len(ids_on_disk(command_loop)) == 500
 
 
@@ -220,23 +224,25 @@ async def test_publishers_that_wait_share_a_commit(command_loop):
         await waiting(command_loop, 40)
         assert not first.done()
         assert ids_on_disk(command_loop) == [1], "nothing is acknowledged before it is on disk"
-    answers = await asyncio.gather(first, *others)
+    responses = await asyncio.gather(first, *others)
     assert len(seen) == 2
-    assert ids_on_disk(command_loop) == [1, *(ids[0] for ids in answers)]
+    assert ids_on_disk(command_loop) == [1, *(ids[0] for ids in responses)]
 
 
 async def test_a_disk_that_stands_still_keeps_commands_waiting_and_bounded(command_loop):
     await command_loop.execute(c.Publish((an_object(),)))
     with command_loop._store._writing:
-        asked = [asyncio.create_task(command_loop.execute(c.Publish((an_object(),)))) for _ in range(300)]
+        requests = [
+            asyncio.create_task(command_loop.execute(c.Publish((an_object(),)))) for _ in range(300)
+        ]
         queue_max = command_loop.coordinator.limits.queue_max
         await waiting(command_loop, queue_max)
         for _ in range(100):
             await asyncio.sleep(0)
             assert len(command_loop._queue) <= queue_max
-        assert not any(one.done() for one in asked)
-    answers = await asyncio.gather(*asked)
-    assert len({ids[0] for ids in answers}) == 300
+        assert not any(one.done() for one in requests)
+    responses = await asyncio.gather(*requests)
+    assert len({ids[0] for ids in responses}) == 300
     assert len(ids_on_disk(command_loop)) == 301
 
 
@@ -291,8 +297,8 @@ async def test_a_flooding_device_gets_responses_at_its_last_position(command_loo
     events = [event for _, event in command_loop.coordinator.router.take(line, 100)]
     rejections = [event for event in events if isinstance(event, Rejection)]
     assert [one.number for one in rejections] == [101]
-    answers = [one for one in events if getattr(one, "report_sequence", 0)]
-    assert [one.report_sequence for one in answers] == [100]
+    responses = [one for one in events if getattr(one, "report_sequence", 0)]
+    assert [one.report_sequence for one in responses] == [100]
     assert command_loop.coordinator.counters.reports_superseded == 99
     command_loop.coordinator.check()
 
@@ -335,10 +341,10 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     await syncing
     (news,) = await publishing
     events = [event for _, event in command_loop.coordinator.router.take(line, 100)]
-    told = [(one.subscription_id, one.delta.cause.name, one.delta.snapshot) for one in events]
-    assert told[0] == (1, "PUBLISHED", False)
+    sent = [(one.subscription_id, one.delta.cause.name, one.delta.snapshot) for one in events]
+    assert sent[0] == (1, "PUBLISHED", False)
     # The report has overtaken nothing: it says where subscription 2, which is new, is evaluated first.
-    assert sorted(told[1:]) == [(1, "REPORTED", False), (2, "REPORTED", True)]
+    assert sorted(sent[1:]) == [(1, "REPORTED", False), (2, "REPORTED", True)]
     assert [one.report_sequence for one in events[1:]] == [1, 1]
     # Now the device has nothing else under way.
     disk.is_held.clear()
@@ -632,8 +638,8 @@ async def test_stopping_does_not_wait_for_all_that_waits(held):
     await held.rest()
     held.disk.go_on.set()
     (object_id,) = await publishing
-    answers = await asyncio.gather(*waiting, return_exceptions=True)
-    assert {one.reason for one in answers} == {Reason.DRAINING}
+    responses = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {one.reason for one in responses} == {Reason.DRAINING}
     assert ids_on_disk(held.loop)[-1] == object_id, "and ids are without gaps"
     held.loop.serve()
     held.loop._is_impatient = False

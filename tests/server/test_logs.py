@@ -48,7 +48,7 @@ async def process(*flags):
         env={**os.environ, "PYTHONASYNCIODEBUG": "0"},
         limit=1 << 24,
     )
-    said = {}
+    output = {}
 
     async def read():
         async for line in server.stdout:
@@ -56,8 +56,8 @@ async def process(*flags):
             written.append(text)
             for name in ("serving on ", "metrics on "):
                 if text.startswith(name):
-                    said[name] = text.removeprefix(name).strip()
-            if len(said) == 2:
+                    output[name] = text.removeprefix(name).strip()
+            if len(output) == 2:
                 is_ready.set()
 
     is_ready = asyncio.Event()
@@ -65,7 +65,7 @@ async def process(*flags):
     async with asyncio.timeout(60):
         await is_ready.wait()
     try:
-        yield said["serving on "], said["metrics on "], written
+        yield output["serving on "], output["metrics on "], written
     finally:
         server.send_signal(signal.SIGTERM)
         await server.wait()
@@ -119,8 +119,8 @@ async def test_data_of_callers_gets_into_no_log_and_no_metric(tmp_path):
             if any("refused rows" in line for line in written):
                 break
             await asyncio.sleep(0.05)
-        with await asyncio.to_thread(urlopen, metrics) as answer:
-            scraped = answer.read().decode()
+        with await asyncio.to_thread(urlopen, metrics) as response:
+            scraped = response.read().decode()
     lines = "".join(written)
     assert "refused rows" in lines
     assert "nearcast_source_refused_total 1.0" in scraped

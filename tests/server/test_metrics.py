@@ -29,8 +29,8 @@ OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 
 def fetched(server):
-    with urlopen(f"http://127.0.0.1:{server.metrics_port}/metrics", timeout=10) as answer:
-        return answer.read().decode()
+    with urlopen(f"http://127.0.0.1:{server.metrics_port}/metrics", timeout=10) as response:
+        return response.read().decode()
 
 
 async def scrape(server):
@@ -129,12 +129,12 @@ async def test_the_number_of_series_does_not_depend_on_the_number_of_devices(ser
 async def test_a_stalled_loop_is_reported_and_nothing_else(server, monkeypatch):
     monkeypatch.setattr(metrics_port, "_ANSWER_S", 0.05)
     with ThreadPoolExecutor(1) as threads:
-        asked = threads.submit(fetched, server)
-        while not asked.done():
+        requests = threads.submit(fetched, server)
+        while not requests.done():
             time.sleep(0.01)  # noqa: ASYNC251 - it is to stall
-    assert "nearcast_event_loop_delay_seconds 0.05" in asked.result()
-    assert "process_cpu_seconds_total" in asked.result()
-    assert "nearcast_objects" not in asked.result()
+    assert "nearcast_event_loop_delay_seconds 0.05" in requests.result()
+    assert "process_cpu_seconds_total" in requests.result()
+    assert "nearcast_objects" not in requests.result()
     assert "nearcast_objects" in await asyncio.to_thread(fetched, server)
 
 
@@ -242,9 +242,9 @@ async def test_a_server_that_does_not_start_gives_the_port_back(tmp_path):
 
 
 def test_the_documentation_has_every_metric():
-    told = set(re.findall(r"`(nearcast_[a-z_]+)`", OPERATIONS.read_text()))
+    documented = set(re.findall(r"`(nearcast_[a-z_]+)`", OPERATIONS.read_text()))
     for name in COUNTERS:
-        assert f"nearcast_{name}_total" in told
+        assert f"nearcast_{name}_total" in documented
     for name in (*GAUGES, *MEASURES):
         stem, unit = name.rsplit("_", 1) if "_" in name else (name, "")
-        assert (f"nearcast_{stem}_seconds" if unit in {"us", "ms"} else f"nearcast_{name}") in told
+        assert (f"nearcast_{stem}_seconds" if unit in {"us", "ms"} else f"nearcast_{name}") in documented

@@ -470,8 +470,8 @@ class DeliveryRule(RuleBasedStateMachine):
             }
             before, queued = self.versions(), self.coordinator.counters.deltas_queued
             self.carry_out(c.Retract((object_id,)))
-            told = {name for name, version in self.versions().items() if version != before.get(name)}
-            assert told <= {name for name, _ in holders}, "told of an object that it does not hold"
+            sent = {name for name, version in self.versions().items() if version != before.get(name)}
+            assert sent <= {name for name, _ in holders}, "told of an object that it does not hold"
             assert self.coordinator.counters.deltas_queued - queued <= len(holders)
             self.count_missed(before)
 

@@ -406,14 +406,14 @@ def test_whatever_happens_the_device_ends_with_the_latest(seed):
 
 
 def test_snapshots_are_made_in_slices_and_later_changes_follow_at_the_end():
-    session, told = Session("device", replace(LIMITS, slice_bytes_max=1)), []
+    session, sent = Session("device", replace(LIMITS, slice_bytes_max=1)), []
     session.handles = {number: number for number in (1, 2, 3)}
     session.attach(Outbox(), NONCE, 0, session.epoch)
     do(session, Command.OVERFLOW)
 
     def tell() -> list[int]:
         found = session.snapshots(lambda handle, _cause: a_delta(handle))
-        told.extend(one.version for one in found)
+        sent.extend(one.version for one in found)
         return [one.subscription_id for one in found]
 
     assert tell() == [1]
@@ -425,9 +425,9 @@ def test_snapshots_are_made_in_slices_and_later_changes_follow_at_the_end():
     assert session.state is State.CATCHING_UP
     assert tell() == [3, 1, 4]
     assert session.state is State.IN_SYNC
-    assert told == sorted(set(told))
+    assert sent == sorted(set(sent))
     session.push(3, a_delta())
-    assert session.version == told[-1] + 1
+    assert session.version == sent[-1] + 1
 
 
 def test_no_device_resumes_from_the_middle_of_the_snapshots():

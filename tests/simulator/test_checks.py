@@ -224,10 +224,10 @@ def test_steps_of_runs_are_those_of_sorted_rows(spark, rows):
 @settings(deadline=None)
 @given(
     banned=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12),
-    asked=st.lists(st.tuples(st.integers(-1, 10), st.integers(-1, 10)), max_size=12),
+    queries=st.lists(st.tuples(st.integers(-1, 10), st.integers(-1, 10)), max_size=12),
 )
-def test_turns_are_found_as_in_a_set(banned, asked):
+def test_turns_are_found_as_in_a_set(banned, queries):
     columns = np.array(banned, np.int64).reshape(-1, 2)
-    wanted = np.array(asked, np.int64).reshape(-1, 2)
+    wanted = np.array(queries, np.int64).reshape(-1, 2)
     found = Turns(columns[:, 0], columns[:, 1]).are_banned(wanted[:, 0], wanted[:, 1])
-    assert found.tolist() == [one in set(banned) for one in asked]
+    assert found.tolist() == [one in set(banned) for one in queries]

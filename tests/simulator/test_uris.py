@@ -127,13 +127,13 @@ def test_from_a_simulation_to_results_without_a_path(tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    said = run(
+    message = run(
         *("simulate", "--master=local-cluster[2,1,1024]", "--out", f"{view}/city", "--stream"),
         *("--devices=40", "--seconds=20", "--stationary-share=1"),
         *("--city-width-m=4000", "--place-count=300", "--objects=400"),
     )
     found = load(tmp_path / "data" / "city")
-    assert f"{view}/city: {found.row_count('roads')} roads, {40 * 21} positions" in said
+    assert f"{view}/city: {found.row_count('roads')} roads, {40 * 21} positions" in message
     run(
         *("stream", "run", "--master=local[2]", "--once", "--window=10m", "--partitions=2"),
         *("--area", f"{view}/city", "--messages", f"{view}/city/feeds/messages"),

@@ -85,10 +85,10 @@ def test_an_area_about_its_point(path, edit):
         ("[]", "cannot be read: "),
     ],
 )
-def test_an_area_that_makes_no_sense_is_named(path, edit, area, said):
+def test_an_area_that_makes_no_sense_is_named(path, edit, area, message):
     edit("UPDATE objects SET area = ? WHERE object_id = 2", area)
     (found,) = check(path, quiet)
-    assert found.startswith(f"row 2 of objects {said}")
+    assert found.startswith(f"row 2 of objects {message}")
 
 
 WRONG = {
@@ -133,11 +133,11 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_inconsistent_values_are_named(path, edit, name):
-    statement, said = WRONG[name]
+    statement, message = WRONG[name]
     edit(statement)
     found = check(path, quiet)
     assert found
-    assert said in found[0]
+    assert message in found[0]
 
 
 @pytest.mark.parametrize("spec", ["", "[1", "1,2"])
@@ -164,11 +164,11 @@ def test_a_spec_that_is_no_json_is_named_and_not_served(path, edit, spec):
         ("UPDATE meta SET value = 3 WHERE name = 'objects'", "objects has 4 rows where 3 were written"),
     ],
 )
-def test_changed_rows_are_named(path, statement, said):
+def test_changed_rows_are_named(path, statement, message):
     database = sqlite3.connect(path, isolation_level=None)
     database.execute(statement)
     database.close()
-    assert any(said in problem for problem in check(path, quiet))
+    assert any(message in problem for problem in check(path, quiet))
 
 
 @pytest.mark.usefixtures("edit")

@@ -123,7 +123,7 @@ def test_a_store_that_is_served_is_refused_under_another_name(path, tmp_path, li
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "link.db"
     link(path, other)
-    said = (
+    message = (
         "another server has it open"
         if link is os.symlink
         else r"has 2 names \(hard links\), must have one"
@@ -132,12 +132,12 @@ def test_a_store_that_is_served_is_refused_under_another_name(path, tmp_path, li
     if link is os.link:  # a copy would be one without the log
         works.append(lambda: backup(other, tmp_path / "backup.db", quiet))
     for work in works:
-        with pytest.raises(StoreError, match=said):
+        with pytest.raises(StoreError, match=message):
             work()
     store.commit([PutObject(an_object(1, LATE_MS))], 7)
     store.close()
     if link is os.link:
-        with pytest.raises(StoreError, match=said):
+        with pytest.raises(StoreError, match=message):
             SqliteStore(path, FRAME)
         other.unlink()
         other = path

@@ -419,8 +419,8 @@ def test_a_delete_that_deletes_nothing_is_damage_and_changes_nothing(large):
         if not store._database.execute("SELECT 1 FROM objects WHERE object_id = ?", (number,)).fetchone()
     ]
     assert hidden
-    said = r"is damaged: 1 of the 2 rows of objects to delete were found; nothing was written"
-    with pytest.raises(StoreError, match=said):
+    message = r"is damaged: 1 of the 2 rows of objects to delete were found; nothing was written"
+    with pytest.raises(StoreError, match=message):
         store.commit([DeleteObject(1), DeleteObject(hidden[0])], 3)
     with pytest.raises(StoreError, match="0 of the 1 rows of subscriptions to delete"):
         store.commit([DeleteSubscription("d0001", 2)], 3)

@@ -224,7 +224,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_store_of_a_version_that_is_not_read_is_named_and_stays_as_it_was(path, tmp_path, name, work):
     """Its log has commits that are not in the database yet, and the beginning of another one."""
-    statements, said = OTHERS[name]
+    statements, message = OTHERS[name]
     SqliteStore(path, FRAME).close()
     edited(path, *statements)
     theirs = sqlite3.connect(path, isolation_level=None)
@@ -239,7 +239,7 @@ def test_a_store_of_a_version_that_is_not_read_is_named_and_stays_as_it_was(path
     log.write_bytes(log.read_bytes() + log.read_bytes()[32:3_000])
     before = files_of(dead / "store.db")
     assert len(before["-wal"]) > 4_096
-    with pytest.raises(StoreError, match=said):
+    with pytest.raises(StoreError, match=message):
         works(dead / "store.db", tmp_path)[work]()
     assert files_of(dead / "store.db") == before
     assert not (tmp_path / "b.db").exists()

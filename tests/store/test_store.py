@@ -182,8 +182,8 @@ def test_a_newer_version(path):
     database.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
     database.close()
     before = path.read_bytes()
-    said = f"is of version {SCHEMA_VERSION + 1}, this program reads up to {SCHEMA_VERSION}"
-    with pytest.raises(StoreError, match=said):
+    message = f"is of version {SCHEMA_VERSION + 1}, this program reads up to {SCHEMA_VERSION}"
+    with pytest.raises(StoreError, match=message):
         SqliteStore(path, FRAME)
     assert path.read_bytes() == before
 

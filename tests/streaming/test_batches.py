@@ -20,7 +20,7 @@ from streaming.partition.partition import Partition
 from streaming.partition.window import Window, WindowSize
 from streaming.result.audit import Definition
 from tests.streaming.feed import FRAME, RandomFeed
-from tests.streaming.test_partition import SQUARE, WEIGHTS, read, require_same, told
+from tests.streaming.test_partition import SQUARE, WEIGHTS, read, received, require_same
 from tests.support.amounts import named, seeds
 
 COUNT, TIME = WindowSize(count=3), WindowSize(duration_ms=1_000)
@@ -74,7 +74,7 @@ class Job:
     def apply(self, messages=(), subscriptions=()):
         """Take a batch; return what became of it."""
         applied = self.partition.apply(*read(list(subscriptions), list(messages)))
-        told(self.lists, applied.changes)
+        received(self.lists, applied.changes)
         self._messages += [] if applied.messages is None else [applied.messages]
         self._subscriptions += [] if applied.subscriptions is None else [applied.subscriptions]
         self.partition.engine.check()
@@ -377,8 +377,8 @@ class Rows:
             size = self.chance.choice((1, 1, 2, 5, 20, 60))
             batch, messages = messages[:size], messages[size:]
             self.chance.shuffle(batch)
-            begun, subscriptions = subscriptions[:5], subscriptions[5:]
-            yield begun, batch
+            started, subscriptions = subscriptions[:5], subscriptions[5:]
+            yield started, batch
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -388,13 +388,13 @@ def test_results_follow_from_the_rows_however_they_fall_into_batches(part, windo
     rows = Rows(part.start)
     job, definition = Job(size), Definition(FRAME, size, lambda word: WEIGHTS.get(word, 1.0))
     seen, subscribed = [], {}
-    for number, (begun, batch) in enumerate(rows.batches()):
-        job.apply(batch, begun)
+    for number, (started, batch) in enumerate(rows.batches()):
+        job.apply(batch, started)
         seen += batch
-        subscribed |= {row["subscription_id"]: row for row in begun}
+        subscribed |= {row["subscription_id"]: row for row in started}
         expected = results(subscribed, seen, size)
         require_same(job.lists, expected)
-        definition.apply(begun, batch)
+        definition.apply(started, batch)
         require_same(definition.results(subscribed), expected)
         if number % 4 == 3:
             job.restore()

@@ -67,23 +67,23 @@ def test_a_rewritten_log_builds_the_same_partition(
     batches = 0
     for number in range(12):
         few = {row["subscription_id"] % 40: row for row in feed.subscriptions(6)}
-        begun, messages = read(
+        started, messages = read(
             [{**row, "subscription_id": one} for one, row in few.items()], feed.messages(20)
         )
         rows = [
             Row(kind=kind, block=block.pack())
-            for kind, block in ((SUBSCRIPTIONS, begun), (MESSAGES, messages))
+            for kind, block in ((SUBSCRIPTIONS, started), (MESSAGES, messages))
             if block is not None
         ]
         folder = PLAN.folder(tmp_path / "lost") / "0"
         if number % 3 == 2:
             (folder / "head").unlink()  # it must build the partition anew
-        answers = [
+        results = [
             [from_bytes(row.block).to_pylist() for row in one.test(0, rows) if row.kind == CHANGES]
             for one in (kept, lost)
         ]
-        assert answers[0] == answers[1]
-        batches += bool(answers[0])
+        assert results[0] == results[1]
+        batches += bool(results[0])
     assert batches > 6
     state = lost.peekMapState("subscriptions", 0)
     rows_kept = sum(len(Subscriptions.unpack(bytes(block))) for (block,) in state.values())

@@ -134,8 +134,8 @@ async def test_a_device_that_does_not_start_with_a_hello(guarded, name):
     call = guarded.devices.Attach(metadata=SECRET)
     await call.write(COMMANDS[name])
     await call.write(hello())
-    answer = await call.read()
-    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
+    response = await call.read()
+    assert response.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
     await call.done_writing()
     check_details(await end_of(call), "OUT_OF_ORDER", "command")
     assert guarded.queued() == 0
@@ -201,16 +201,16 @@ async def test_silent_health_calls_of_strangers_are_displaced_by_others(guarded,
 async def test_devices_of_a_fleet_get_their_own_refusals_and_it_continues(guarded):
     call = guarded.devices.AttachFleet(metadata=SECRET)
 
-    async def tell(device_id, request):
+    async def exchange(device_id, request):
         await call.write(FleetRequest(entries=[FleetRequest.Entry(device_id=device_id, request=request)]))
         (entry,) = (await call.read()).entries
         assert entry.device_id == device_id
         return entry.response
 
-    assert (await tell("device", hello())).HasField("welcome")
-    early = (await tell("third", COMMANDS["ping"])).rejection
+    assert (await exchange("device", hello())).HasField("welcome")
+    early = (await exchange("third", COMMANDS["ping"])).rejection
     assert early.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
-    assert (await tell("device", COMMANDS["ping"])).HasField("pong")
+    assert (await exchange("device", COMMANDS["ping"])).HasField("pong")
     call.cancel()
 
 
@@ -218,8 +218,8 @@ async def test_every_device_of_a_fleet_learns_that_its_token_is_not_known(guarde
     target = f"127.0.0.1:{guarded.server.port}"
     async with nearcast.connect(target, token="wrong") as client, client.fleet() as fleet:  # noqa: S106
         names = [f"d{number}" for number in range(600)]  # hellos of several messages
-        asked = [fleet.attach(name, lon=14.5, lat=35.5) for name in names]
-        found = await asyncio.gather(*asked, return_exceptions=True)
+        requests = [fleet.attach(name, lon=14.5, lat=35.5) for name in names]
+        found = await asyncio.gather(*requests, return_exceptions=True)
         with pytest.raises(nearcast.RefusedError):  # and one that comes later
             await fleet.attach("late", lon=14.5, lat=35.5)
     assert {type(one) for one in found} == {nearcast.RefusedError}

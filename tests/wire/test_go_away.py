@@ -82,9 +82,9 @@ async def test_a_publisher_gets_the_number_of_admitted_requests_and_their_respon
         for sequence in range(71, 200):
             await call.write(a_request(sequence))
         commits.go_on.set()
-        answers = [await call.read() for _ in range(64)]
-        assert [answer.sequence for answer in answers] == list(range(1, 65))
-        ids = [object_id for answer in answers for object_id in answer.ids]
+        responses = [await call.read() for _ in range(64)]
+        assert [response.sequence for response in responses] == list(range(1, 65))
+        ids = [object_id for response in responses for object_id in response.ids]
         assert len(ids) == 64
         await call.write(a_request(200))
         await asyncio.sleep(0.05)

@@ -106,15 +106,15 @@ async def test_a_device_touches_nobodys_subscriptions_on_a_fleet_stream(city):
     before = state(city.server)
     fleet = city.devices.AttachFleet(metadata=bearer(token("thief", "device")))
 
-    async def tell(device_id, request):
+    async def exchange(device_id, request):
         await fleet.write(
             FleetRequest(entries=[FleetRequest.Entry(device_id=device_id, request=request)])
         )
         (entry,) = (await fleet.read()).entries
         return entry.response.rejection.error
 
-    assert not (await tell("thief", hello(device_id="thief"))).reason
-    assert reason_of(await tell("victim", hello(device_id="victim"))) == "PERMISSION_DENIED"
+    assert not (await exchange("thief", hello(device_id="thief"))).reason
+    assert reason_of(await exchange("victim", hello(device_id="victim"))) == "PERMISSION_DENIED"
     unsubscribe = device_service_pb2.Unsubscribe(subscription_id=1)
     report = device_service_pb2.Report(sequence=1, position=HERE, subscription_ids=[1])
     for request in (
@@ -122,7 +122,7 @@ async def test_a_device_touches_nobodys_subscriptions_on_a_fleet_stream(city):
         Request(report=report),
         Request(subscribe=subscribe(1, a_spec(k=9))),
     ):
-        assert reason_of(await tell("victim", request)) == "OUT_OF_ORDER"
+        assert reason_of(await exchange("victim", request)) == "OUT_OF_ORDER"
     assert state(city.server)[1]["victim"] == before[1]["victim"]
     assert state(city.server)[3] == before[3]
 
@@ -138,9 +138,9 @@ async def test_a_gateway_speaks_for_any_device_of_its_tenant(city):
 @pytest.mark.parametrize("name", ["acme\x1fdevice", "acme\x1f", "\x1fdevice"])
 async def test_no_caller_names_a_device_of_another_tenant(city, name):
     await attach(city, token("device", "device", tenant="acme"), "device")
-    _, answer = await attach(city, token("gate", "gateway"), name)
-    assert reason_of(answer.rejection.error) == "INVALID_FIELD"
-    assert answer.rejection.error.field == "hello.device_id"
+    _, response = await attach(city, token("gate", "gateway"), name)
+    assert reason_of(response.rejection.error) == "INVALID_FIELD"
+    assert response.rejection.error.field == "hello.device_id"
 
 
 # -- publishers ----------------------------------------------------------------------------------

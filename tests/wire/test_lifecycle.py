@@ -27,7 +27,7 @@ from server.main import Server
 from server.transport.listener import PortError
 from tests.support.servers import HeldCommits, serving
 from tests.wire.conftest import settings
-from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe, tell
+from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, exchange, hello, subscribe
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -139,13 +139,13 @@ async def test_streams_of_devices_wait_for_a_server_that_recovers(kind):
             entry = device_service_pb2.AttachFleetRequest.Entry(device_id="device", request=hello())
             fleet = device_service_pb2.AttachFleetRequest(entries=[entry])
             await call.write(hello() if kind == "Attach" else fleet)
-            answer = asyncio.create_task(call.read())
+            reply = asyncio.create_task(call.read())
             status = await stubs.control.Status(Status())
             assert status.state == control_service_pb2.SERVER_STATE_RECOVERING
-            assert not answer.done()
+            assert not reply.done()
             server.go_on.set()
             await starting
-            found = await answer
+            found = await reply
             response = found if kind == "Attach" else found.entries[0].response
             assert response.HasField("welcome")
             status = await stubs.control.Status(Status())
@@ -166,12 +166,12 @@ async def test_the_sdk_waits_for_a_server_that_recovers(monkeypatch):
     try:
         async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
             assert (await client.status()).state is nearcast.ServerState.RECOVERING
-            asked = [
+            requests = [
                 client.attach("d", lon=14.5, lat=35.5),
                 client.publisher().publish([nearcast.GeoObject({"a"}, 14.5, 35.5, 60.0)]),
                 client.search(nearcast.TopK({"a"}), lon=14.5, lat=35.5),
             ]
-            tasks = [asyncio.create_task(one) for one in asked]
+            tasks = [asyncio.create_task(one) for one in requests]
             rejected = server.coordinator.counters.rejected
             async with asyncio.timeout(20):
                 while rejected[Reason.RECOVERING] < 6:  # noqa: ASYNC110 - each has asked, some twice
@@ -212,7 +212,7 @@ async def test_a_draining_server_finishes_responses_and_refuses(tmp_path):
     ):
         stubs = stubs_on(channel)
         device = await attached(stubs)
-        await tell(device, subscribe=subscribe(1, a_spec()))
+        await exchange(device, subscribe=subscribe(1, a_spec()))
         publish, idle = stubs.publishers.Publish(), stubs.publishers.Publish()
         for call in (publish, idle):
             await call.write(publisher_service_pb2.PublishRequest(sequence=1, objects=[an_object()]))
@@ -224,9 +224,9 @@ async def test_a_draining_server_finishes_responses_and_refuses(tmp_path):
                 await asyncio.sleep(0.01)
         stopping = asyncio.create_task(server.stop())
         # Deltas that were on their way come first, then the word to reconnect, then the end.
-        answers = [await device.read() for _ in range(3)]
-        assert [one.WhichOneof("event") for one in answers] == ["delta", "delta", "go_away"]
-        assert answers[-1].go_away.error.reason == errors_pb2.ERROR_REASON_DRAINING
+        responses = [await device.read() for _ in range(3)]
+        assert [one.WhichOneof("event") for one in responses] == ["delta", "delta", "go_away"]
+        assert responses[-1].go_away.error.reason == errors_pb2.ERROR_REASON_DRAINING
         await device.done_writing()
         assert await device.read() is grpc.aio.EOF
         draining = (grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_DRAINING")

@@ -36,9 +36,9 @@ def _silent(caplog):
     assert [one for one in found if one.name != "server.store.sqlite_version"] == []
 
 
-async def refused(answer):
+async def refused(response):
     with pytest.raises(grpc.aio.AioRpcError) as failed:
-        await answer
+        await response
     assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     check_details(failed.value, "INVALID_FIELD", "request")
 
@@ -88,8 +88,8 @@ async def test_a_publisher_gets_responses_to_earlier_requests(stubs, server):
     request = publisher_service_pb2.PublishRequest(sequence=7, objects=[an_object()])
     await call.write(request.SerializeToString())
     await call.write(GARBAGE)
-    answer = publisher_service_pb2.PublishResponse.FromString(await call.read())
-    assert (answer.sequence, len(answer.ids)) == (7, 1)
+    response = publisher_service_pb2.PublishResponse.FromString(await call.read())
+    assert (response.sequence, len(response.ids)) == (7, 1)
     after = state(server)
     await refused(call.read())
     assert state(server) == after

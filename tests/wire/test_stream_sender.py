@@ -22,7 +22,7 @@ class Stream:
     def __init__(self, *, single=False):
         self.written = []
         self.failure = None
-        self.said = asyncio.Event()
+        self.half_closed = asyncio.Event()
         self.is_open = asyncio.Event()
         self.is_open.set()
         frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -32,7 +32,7 @@ class Stream:
         self.running = asyncio.create_task(self.sender.carry(self._read()))
 
     async def _read(self):
-        await self.said.wait()
+        await self.half_closed.wait()
 
     async def _write(self, events):
         await self.is_open.wait()
@@ -81,7 +81,7 @@ async def test_when_the_device_has_half_closed_the_rest_is_dropped(stream):
     stream.is_open.clear()
     stream.put(1)
     await asyncio.sleep(0)
-    stream.said.set()
+    stream.half_closed.set()
     await over(stream)
     stream.is_open.set()
     stream.put(2)
@@ -99,7 +99,7 @@ async def test_a_session_that_is_over_ends_the_stream_of_its_only_device(single)
     if not single:
         await asyncio.sleep(0.1)
         assert not stream.running.done()
-        stream.said.set()
+        stream.half_closed.set()
     await over(stream)
 
 
@@ -135,7 +135,7 @@ async def test_a_silent_stream_has_one_task():
     await flushed(stream)
     await asyncio.sleep(0)
     assert asyncio.all_tasks() - before == {stream.running}
-    stream.said.set()
+    stream.half_closed.set()
     await over(stream)
 
 

@@ -71,8 +71,8 @@ async def test_a_device_gets_its_subscriptions_with_its_own_keywords(city):
     with contextlib.suppress(asyncio.CancelledError):
         await stream.code()
     await city.control.Sync(control_service_pb2.SyncRequest(), metadata=bearer(token("ops", "operator")))
-    _, answer = await attach(city, who)
-    specs = [one.spec for one in answer.welcome.subscriptions]
+    _, response = await attach(city, who)
+    specs = [one.spec for one in response.welcome.subscriptions]
     assert list(specs[0].top_k.keywords) == ["sushi", "tea"]
     assert [list(one.required) for one in specs[1].boolean.clauses] == [["sushi"], ["tea"]]
     assert [list(one.excluded) for one in specs[1].boolean.clauses] == [[], ["lunch"]]

@@ -48,8 +48,8 @@ async def test_no_client_is_served_in_the_clear(tmp_path):
         writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         async with asyncio.timeout(20):
             with contextlib.suppress(ConnectionError):
-                answer = await reader.read()
-                assert b"grpc" not in answer
+                response = await reader.read()
+                assert b"grpc" not in response
         writer.close()
 
 

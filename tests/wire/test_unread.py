@@ -33,7 +33,7 @@ def a_large_search():
     return device_service_pb2.SearchRequest(spec=spec, position=HERE)
 
 
-async def asked(city, who):
+async def requested(city, who):
     """Ask, on a connection with a small window, and read nothing."""
     call = city.narrow.stream_stream(SEARCH)(metadata=bearer(who))
     await call.write(a_large_search().SerializeToString())
@@ -56,19 +56,19 @@ async def full_city(tmp_path, monkeypatch):
 
 async def test_a_caller_that_reads_no_responses_gets_no_more_and_others_are_not_affected(full_city):
     who = token("evil", "device")
-    first = await asked(full_city, who)
+    first = await requested(full_city, who)
     account = await account_of(full_city, "evil", lambda one: one.unread_bytes > ANSWER_BYTES)
-    waiting = [await asked(full_city, who) for _ in range(8)]
+    waiting = [await requested(full_city, who) for _ in range(8)]
     codes = [await one.code() for one in waiting if await is_refused(one)]
     assert codes
     assert set(codes) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
     assert account.unread_bytes <= answers.CALLER_BYTES_MAX
-    honest = await asked(full_city, token("honest", "device"))
+    honest = await requested(full_city, token("honest", "device"))
     assert len(device_service_pb2.SearchResponse.FromString(await honest.read()).matches) == 20
     for call in (first, *waiting):
         call.cancel()
     await account_of(full_city, "evil", lambda one: one.unread_bytes == 0)
-    again = await asked(full_city, who)
+    again = await requested(full_city, who)
     assert len(device_service_pb2.SearchResponse.FromString(await again.read()).matches) == 20
 
 

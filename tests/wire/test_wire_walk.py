@@ -168,11 +168,11 @@ async def test_a_publisher_is_notified_which_request_was_too_large_and_continues
     call = stubs.publishers.Publish()
     big = an_object(payload=bytes(200_000))
     await call.write(Publish(sequence=3, objects=[big]))
-    answer = await call.read()
-    assert (answer.sequence, answer.error.field) == (3, "objects[0].payload")
+    response = await call.read()
+    assert (response.sequence, response.error.field) == (3, "objects[0].payload")
     await call.write(Publish(sequence=4, objects=[an_object()]))
-    answer = await call.read()
-    assert (answer.sequence, len(answer.ids)) == (4, 1)
+    response = await call.read()
+    assert (response.sequence, len(response.ids)) == (4, 1)
     call.cancel()
 
 

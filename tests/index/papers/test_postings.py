@@ -128,10 +128,10 @@ class Drifting:
 
 def same_of_all(indexes, ask_one):
     """Have all indexes do the same; return how much they told, the same."""
-    answers = [[rows_of(one) for one in ask_one(index)] for index in indexes]
-    for other in answers[1:]:
-        assert other == answers[0]
-    return sum(len(row) for rows in answers[0] for row in rows)
+    results = [[rows_of(one) for one in ask_one(index)] for index in indexes]
+    for other in results[1:]:
+        assert other == results[0]
+    return sum(len(row) for rows in results[0] for row in rows)
 
 
 @pytest.mark.parametrize("part", seeds(2), ids=lambda part: f"seed {part.start}")
@@ -139,18 +139,18 @@ def test_all_find_the_matches_of_the_naive_index(part):
     for seed in part:
         world = Drifting(seed)
         indexes = [NaiveMovingIndex(), *(make() for make in PAIRS.values())]
-        told = 0
+        sent = 0
         for now_ms in range(1, 13):
             for index in indexes:
                 index.pass_time(now_ms)
             batch, expiry_ms = world.objects(150, now_ms)
-            told += same_of_all(indexes, lambda one, b=batch, e=expiry_ms: [one.publish(b, e)])
+            sent += same_of_all(indexes, lambda one, b=batch, e=expiry_ms: [one.publish(b, e)])
             new = world.clauses(40)
-            told += same_of_all(indexes, lambda one, new=new: [one.insert(*new)])
+            sent += same_of_all(indexes, lambda one, new=new: [one.insert(*new)])
             moved = world.moved(40)
-            told += same_of_all(indexes, lambda one, moved=moved: one.move(*moved))
+            sent += same_of_all(indexes, lambda one, moved=moved: one.move(*moved))
             gone = world.gone(20)
-            told += same_of_all(indexes, lambda one, gone=gone: [one.retract(gone)])
+            sent += same_of_all(indexes, lambda one, gone=gone: [one.retract(gone)])
             away = np.array(sorted(world.boxes))[::7][:10]
             for index in indexes:
                 index.remove(away)
@@ -158,7 +158,7 @@ def test_all_find_the_matches_of_the_naive_index(part):
                 del world.boxes[key]
         for index in indexes:
             index.check()
-        assert told > 1_000
+        assert sent > 1_000
 
 
 # -- objects that are gone -----------------------------------------------------------------------------

@@ -148,8 +148,8 @@ def test_devices_have_no_gaps(spark, run):
 
 
 def test_requested_times(spark, run):
-    asked = {"begin": "2023-11-14T22:40:00Z", "end": "2023-11-14T22:50:00"}
-    points, _ = stages_of(spark, run[0], 2, **asked)
+    period = {"begin": "2023-11-14T22:40:00Z", "end": "2023-11-14T22:50:00"}
+    points, _ = stages_of(spark, run[0], 2, **period)
     counts = {row["values"]: row["counts"] for row in pc.value_counts(points["verdict"]).to_pylist()}
     # Sixty of the one that drives all the time, and five after the gap.
     assert counts[Verdict.KEPT.value] == 65
@@ -242,8 +242,8 @@ def test_files_with_nothing_to_keep(spark, tmp_path):
     path = write_csv(tmp_path / "b.csv", [(1, "x", LON, LAT)] * 3)
     assert failure(spark, tmp_path, path) == f"{path}: of 3 points none has a time"
     path = write_csv(tmp_path / "c.csv", [(1, *point) for point in walk(5)])
-    told = failure(spark, tmp_path, path, begin="2024-01-01")
-    assert told == f"{path}: of 5 points none is in the requested time"
+    message = failure(spark, tmp_path, path, begin="2024-01-01")
+    assert message == f"{path}: of 5 points none is in the requested time"
     path = write_csv(tmp_path / "d.csv", [(i, *point) for i, point in enumerate(walk(5))])
     assert failure(spark, tmp_path, path) == f"{path}: no points are left: 5 isolated"
 
@@ -258,9 +258,9 @@ def test_files_that_are_cut_off(spark, tmp_path, name):
         write_csv(path, [(1, t, lon + rng.normal() / 1e6, lat) for t, lon, lat in walk(9_000, dx=0.0)])
     content = path.read_bytes()
     write(tmp_path / "cut", content[: len(content) * 2 // 3]).rename(path)
-    told = failure(spark, tmp_path, path)
-    assert name in told
-    assert "cannot be read" in told or "end-of-stream" in told
+    message = failure(spark, tmp_path, path)
+    assert name in message
+    assert "cannot be read" in message or "end-of-stream" in message
 
 
 def test_a_folder_for_the_replay(run):

@@ -24,11 +24,11 @@ def test_a_job_resumes_with_other_partitions_and_another_index(tmp_path, spark):
     (job.parameters.checkpoint / "spark" / "commits" / "1").unlink()  # killed before it was noted
     (job.parameters.checkpoint / "spark" / "commits" / ".1.crc").unlink(missing_ok=True)
     forget_manifest(job.parameters.out, 1)
-    told = []
+    sent = []
     changed = {"mechanism": "location", "partitions": 3, "clause_index": "ap-tree"}
     parameters = job.parameters = replace(job.parameters, **changed)
-    done = rebalance(parameters, spark, told.append)
-    assert [one.number for one in told] == [1]
+    done = rebalance(parameters, spark, sent.append)
+    assert [one.number for one in sent] == [1]
     assert (done.before, done.after) == (2, 3)
     assert job.run() == []
     with pytest.raises(PlanError, match="has not read any messages since"):
