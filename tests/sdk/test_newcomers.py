@@ -196,7 +196,7 @@ async def test_a_replaced_instance_raises(place, client):
             Boolean("sushi", Rectangle(100.0, 100.0)),
             (
                 "spec.boolean.rectangle.bounds is None, must be Bounds, which are fixed in place; or "
-                "moving=True for a rectangle about the device"
+                "moving=True for a rectangle around the device"
             ),
         ),
     ],

@@ -44,7 +44,7 @@ def test_one_process_reads_many_files(reader: FileReader, tmp_path: Path) -> Non
     process = reader._process
     assert process is not None
     (tmp_path / "b").write_bytes(b"no Parquet at all")
-    with pytest.raises(UnreadableError, match="it is no Parquet file"):
+    with pytest.raises(UnreadableError, match="it is not a Parquet file"):
         count(reader, tmp_path / "b")
     assert count(reader, tmp_path / "a") == 4_500
     assert reader._process is process

@@ -222,7 +222,7 @@ def test_an_accepted_loss_of_all_sets_the_log_aside(killed, caplog):
     assert store.recover().next_object_id == COMMITS + 1
     store.close()
     assert beside(killed, "-wal.lost1").stat().st_size == size
-    assert "is now" in caplog.text
+    assert "was renamed to" in caplog.text
 
 
 def test_a_backup_of_the_intact_part(killed, caplog):

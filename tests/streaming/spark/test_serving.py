@@ -129,7 +129,7 @@ def test_a_job_without_its_feed_reports_it_and_resumes_when_it_returns(tmp_path,
         served.wait_for(lambda: len(served.reported) == 2)
         job.add(1)
         served.wait_for(job.has_read_all)
-    gone = f"messages is {feed}, must be a folder that is there: waiting for it"
+    gone = f"messages is {feed}, must be an existing folder: waiting for it"
     assert served.reported == [gone, "all folders are available again"]
     assert served.errors == [None]
     for file in range(4):  # what a batch has read depends on when the folder was there
