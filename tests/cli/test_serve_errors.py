@@ -130,7 +130,7 @@ def test_a_wrong_variable():
 def test_a_possible_password_is_not_shown(flag, address):
     message = wrong(AREA, f"{flag}={address}")
     assert message.startswith(f"Error: {flag}")
-    assert " redis://" in message or "NEARCAST_REDIS_PASSWORD" in message, "it is said what is allowed"
+    assert " redis://" in message or "NEARCAST_REDIS_PASSWORD" in message, "the error has the limit"
     assert "geheim" not in message
 
 

@@ -41,7 +41,7 @@ def test_the_image_starts_existing_commands_as_an_unprivileged_user():
         assert re.search(rf"nearcast[\", ]+{command}", DOCKERFILE)
         assert command in app.commands
     user = DOCKERFILE.index("USER 10001")
-    assert user < DOCKERFILE.index("RUN nearcast compile"), "whose cache it is"
+    assert user < DOCKERFILE.index("RUN nearcast compile"), "the owner of the cache"
 
 
 @pytest.mark.processes

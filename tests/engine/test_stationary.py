@@ -72,7 +72,7 @@ class Stationary:
             if change["is_drop"]:
                 held.remove(int(change["object_id"]))
             else:
-                assert int(change["object_id"]) not in held, "nothing is told twice"
+                assert int(change["object_id"]) not in held, "no change is sent twice"
                 held.add(int(change["object_id"]))
             self.changes += 1
 
@@ -193,7 +193,7 @@ class Stationary:
             expected = {one.object_id for one in best}
             ids, shares = self.matcher.held(handle)
             assert set(ids.tolist()) == expected
-            assert self.received[handle] == expected, "what was told makes up the result"
+            assert self.received[handle] == expected, "the changes sent add up to the result"
             x_m, y_m = self.places[handle]
             for object_id, share in zip(ids.tolist(), shares.tolist(), strict=True):
                 item = self.objects[object_id]
@@ -231,7 +231,7 @@ def test_any_mix_of_operations(policy, indexes, seed):
         world.compare()
         if step % 6 == 0:
             world.engine.check()
-    assert world.changes > 100, "a run in which hardly anything is told proves nothing"
+    assert world.changes > 100, "a run with few changes proves nothing"
     assert world.matcher.refills > 0
 
 

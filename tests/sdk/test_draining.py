@@ -61,7 +61,7 @@ async def test_publishers_without_keys_do_not_notice_restarts(place, client):
     await load.more()
     await load.end()
     assert load.unknown == []
-    assert alive(place) == load.published, "each once, under the id that was told"
+    assert alive(place) == load.published, "each once, under the returned id"
 
 
 async def test_requests_that_were_not_admitted_are_known_even_without_responses(

@@ -134,7 +134,7 @@ async def test_a_change_that_is_refused_changes_nothing(client, device, offers):
         assert ids_of(lunch) == offers[:2]
     (near,) = await client.publisher().publish([a("sushi", 14.5001)])
     await client.sync()
-    assert ids_of(lunch) == [offers[0], near], "it goes on"
+    assert ids_of(lunch) == [offers[0], near], "it continues"
     with pytest.raises(RefusedError, match=r"spec\.top_k\.k"):
         await device.subscribe(TopK({"sushi"}, k=1_000), name="dinner")
     assert device.subscriptions == [lunch]

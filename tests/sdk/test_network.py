@@ -45,7 +45,7 @@ async def test_offline_it_shows_results_inside_its_region_and_is_stale_outside(p
     proxy.is_open = True
     await until(lambda: subscription.state is State.EXACT)
     await until(lambda: news in ids(subscription))
-    assert device.counters.reports == 0, "it was resumed, and had nothing to say"
+    assert device.counters.reports == 0, "it was resumed, and sent nothing"
     assert place.server.coordinator.counters.deltas_resent == 1
     await device.detach()
     assert subscription.state is State.ENDED

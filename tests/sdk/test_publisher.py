@@ -31,7 +31,7 @@ async def test_tasks_that_publish_at_once_share_commits(place, client):
     await until(lambda: place.server._command_loop.waiting_count == 63)
     commits.go_on.set()
     ids = [one for task in publishing for one in await task]
-    assert ids == sorted(ids), "in the order they were asked"
+    assert ids == sorted(ids), "in the order of the requests"
     assert alive(place) == dict(zip([first, *ids], range(300), strict=True))
     assert commits.rows[:2] == [1, 63]
 

@@ -32,7 +32,7 @@ async def test_a_device_outlives_its_server(place, client):
     before = subscription.results()
     await place.stop()
     await until(lambda: subscription.state is SubscriptionState.OFFLINE)
-    assert subscription.results() == before, "what was known goes on being shown"
+    assert subscription.results() == before, "the known result stays visible"
     await device.move(lon=14.8, lat=35.5)
     await place.start()
     await until(lambda: subscription.state is SubscriptionState.EXACT)

@@ -48,7 +48,7 @@ async def test_states_come_as_they_change_and_end(place, client):
         assert await following(states) is State.ENDED
         with pytest.raises(StopAsyncIteration):
             await following(states)
-    assert not device._session.state_watchers, "nobody is left who watches"
+    assert not device._session.state_watchers, "no watcher is left"
 
 
 async def test_a_slow_reader_gets_the_latest(client):
@@ -63,7 +63,7 @@ async def test_a_slow_reader_gets_the_latest(client):
         assert subscription.state is State.EXACT
         waiting = asyncio.create_task(following(states))
         await client.sync()
-        assert not waiting.done(), "it has seen EXACT, and that is what it is"
+        assert not waiting.done(), "it has seen EXACT, which is the current state"
         await device.detach()
         assert await waiting is State.ENDED
 
@@ -116,7 +116,7 @@ async def test_a_frozen_server_is_noticed_while_a_response_is_due(server, is_fle
             assert await reached(states, State.EXACT)
             assert await is_exact(client, subscription, 14.9)
             assert others.state is State.EXACT
-            assert device.counters.reports == 1, "it was not asked again"
+            assert device.counters.reports == 1, "it was not requested again"
             # The same when an app asks for something else: an end, a search.
             server.pause()
             ending = asyncio.create_task(others.unsubscribe())

@@ -53,7 +53,7 @@ def test_it_is_left_alone(unknown):
     line.device.disconnect()
     line.welcome({3: unknown, mine.id: Spec(top_k=TOP_K)}, resumed=True)
     assert list(line.device.subscriptions.values()) == [mine]
-    assert line.sent[0].hello.version == 2, "what was told of it is acknowledged, or it would come again"
+    assert line.sent[0].hello.version == 2, "its deltas are acknowledged, or they would come again"
     assert line.kinds() == ["hello"]
 
 

@@ -291,7 +291,7 @@ async def test_without_pending_subscriptions_positions_are_not_evaluated(crowd, 
         (TopKMatcher, "are_pending"),
         (Pending, "note"),
     ):
-        monkeypatch.setattr(kind, name, lambda *_: pytest.fail("a mode is asked for that nobody has"))
+        monkeypatch.setattr(kind, name, lambda *_: pytest.fail("an unused mode is queried"))
     crowd.publish(50)
     for name in DEVICES:
         crowd.report(name, 1)

@@ -523,7 +523,7 @@ async def test_a_device_that_reconnects_while_it_is_deleted_is_notified(held):
     await held.loop.enqueue(c.Hello(other, "other", b"n", 0, HERE))
     await held.rest()
     assert held.taken(line) == []
-    assert [type(event) for event in held.taken(other)] == [Welcome], "which concerns nobody else"
+    assert [type(event) for event in held.taken(other)] == [Welcome], "other commands are not affected"
     held.disk.go_on.set()
     await forgetting
     await held.loop.execute(c.Sync())

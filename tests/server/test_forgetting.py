@@ -192,7 +192,7 @@ async def test_without_a_commit_it_is_not_deleted(command_loop, monkeypatch):  #
     monkeypatch.undo()
     await command_loop.enqueue(c.Ping(line, WHO, 1))
     await command_loop.execute(c.Sync())
-    assert kinds(taken(command_loop, line)) == [Pong], "it goes on as before"
+    assert kinds(taken(command_loop, line)) == [Pong], "it continues as before"
     assert on_disk(command_loop) == [WHO]
     assert await command_loop.execute(c.ForgetDevice(WHO)) == 1
 

@@ -128,7 +128,7 @@ async def test_data_of_callers_gets_into_no_log_and_no_metric(tmp_path):
         assert secret not in lines
         assert secret not in scraped
     entries = [json.loads(line) for line in written if line.startswith("{")]
-    assert len(entries) == len(written) - 2, "every line but those that say where it listens"
+    assert len(entries) == len(written) - 2, "all lines except those with the addresses"
     for one in entries:
         assert set(one) >= {"time", "level", "logger", "message"}
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", one["time"])

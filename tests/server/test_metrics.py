@@ -112,7 +112,9 @@ async def test_measurements_match_the_events(client):
     assert sum(new["commit_us"].counts) == sum(new["commit_rows"].counts) >= 1
     assert new["commit_rows"].total >= 1
     assert new["publication_us"].total >= new["commit_us"].total / sum(new["commit_us"].counts)
-    assert sum(new["delta_delay_ms"].counts) == 6, "those that stand have two older ones, as near"
+    assert sum(new["delta_delay_ms"].counts) == 6, (
+        "stationary subscriptions have two older objects, as near"
+    )
     assert sum(before["report_latency_us"].counts) >= 1, "one report at a time on each stream"
     assert before["evaluation_subscriptions"].total >= 9
 

@@ -165,7 +165,7 @@ def test_files_of_another_user_are_not_read(tmp_path: Path) -> None:
 def test_the_name_of_a_run_is_a_secret(tmp_path: Path) -> None:
     plan = a_plan()
     assert Plan.from_json(plan.as_json(), tmp_path) == plan
-    assert len(plan.run) > 32, "nobody guesses it"
+    assert len(plan.run) > 32, "the name cannot be guessed"
     assert a_plan().run != plan.run
 
 

@@ -110,7 +110,7 @@ async def test_a_report_that_comes_again_or_late_changes_nothing(stubs, server):
         request = device_service_pb2.AttachRequest(report=report(sequence, 14.1))
         await device.write(request)
     pong = await exchange(device, ping=Ping(number=1))
-    assert pong.pong.number == 1, "and nothing before it"
+    assert pong.pong.number == 1, "nothing before it"
     assert told_of(server, handle) == before
     assert (await counters(stubs))["reports_repeated"] == 4
     response = (await exchange(device, report=report(4, 14.1))).delta

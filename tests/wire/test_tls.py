@@ -91,7 +91,7 @@ async def test_a_server_does_not_start_with_unusable_files(tmp_path):
     store = tmp_path / "store.db"
     with pytest.raises(FileError, match="does not belong to the certificate"):
         await Server(settings(**flags, store=str(store))).start()
-    assert not store.exists(), "nothing was begun"
+    assert not store.exists(), "nothing was started"
 
 
 async def test_a_client_without_a_handshake_is_not_waited_for(monkeypatch):

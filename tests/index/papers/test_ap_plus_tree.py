@@ -140,7 +140,7 @@ def test_a_cut_above_is_extended_while_objects_are_carried(is_known):
     index.maintain()
     mark = index._lists.state[CARRY_MARK]
     world.insert([Clause(1_000 + i, everywhere, frozenset({200 + i})) for i in range(5)])
-    assert index._lists.state[CARRY_MARK] > mark, "it was begun anew"
+    assert index._lists.state[CARRY_MARK] > mark, "it was started again"
     world.verify()
     while index.maintain():
         world.verify()

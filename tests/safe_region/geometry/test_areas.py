@@ -46,7 +46,7 @@ def test_distances_are_those_of_the_kernels_to_the_bit(seed, is_turned):
             found = area_distance(shape_of(area), *point)
             assert found == kernel_distance(area, point)
             within = oracle_plane.is_within(OracleCircle(found, point), (0.0, 0.0), area)
-            assert within, "the oracle says the same"
+            assert within, "the oracle agrees"
             if found > 0.0:
                 below = OracleCircle(math.nextafter(found, 0.0), point)
                 assert not oracle_plane.is_within(below, (0.0, 0.0), area)
