@@ -80,7 +80,7 @@ async def test_objects_come_from_a_folder_once_and_survive_the_server(
         assert keys(server) == {"source/1", "source/2", "source/5"}
         assert server.coordinator.counters.source_refused == 3
         assert "first: object 3.position must be within" in caplog.text
-        assert "80.0" not in caplog.text, "positions of devices are not published"
+        assert "80.0" not in caplog.text, "logs have no positions"
         item = server.coordinator.matching.objects[server.coordinator.keys.get("", "source/1")]
         assert (item.keywords, item.payload) == (("ice", "tea"), b"x")
         gone = {"action": RETRACT, "object_id": 2, "time_ms": 2_000}
