@@ -29,11 +29,11 @@ BAD_KEY_SETS = {
     ),
     "a shared secret": ({"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "s"}]}, "is a shared secret"),
     "a private key": ({"keys": [PUBLIC | {"d": "c2VjcmV0"}]}, "is a private key"),
-    "no key": ({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "", "kid": "s"}]}, "cannot be read"),
-    "an unknown kind": ({"keys": [{"kty": "ABC", "kid": "s"}]}, "cannot be read"),
+    "no key": ({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "", "kid": "s"}]}, "is not a valid key"),
+    "an unknown kind": ({"keys": [{"kty": "ABC", "kid": "s"}]}, "is not a valid key"),
     "a short RSA key": (
         {"keys": [{"kty": "RSA", "n": "sXch" * 43, "e": "AQAB", "kid": "s", "alg": "RS256"}]},
-        "must have 2048",
+        "must have at least 2048",
     ),
 }
 

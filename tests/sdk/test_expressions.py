@@ -296,7 +296,7 @@ WORST = {
     "one AND": (filled(lambda i: f"{i:x}"), None),
     "NOT NOT": ("NOT " * 1022 + "a", None),
     "NOT NOT NOT": ("NOT " * 1023 + "a", "NOT"),
-    "only (": ("(" * 4096, "50 parentheses"),
+    "only (": ("(" * 4096, "50 nested parentheses"),
     "only )": (")" * 4096, "keyword"),
     "wrong at the end": (filled(lambda _: "a") + " b", OPERATOR),
     "an open quote": ('"' + "a" * 4095, "closes"),
