@@ -141,7 +141,7 @@ def test_a_slow_variant_is_measured_at_a_smaller_size(roads):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["ap-plus/figure-18"], "experiment is 'ap-plus/figure-18', must be one of ap-plus/figure-19, "),
         (["ap-plus/figure-21", "--variant=best"], "variant is 'best', must be one of ap-plus-tree, "),

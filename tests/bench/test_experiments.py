@@ -235,7 +235,7 @@ def test_the_list_and_a_description():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["lamps/table-9"], "experiment is 'lamps/table-9', must be one of lamps/table-3, "),
         (["nowhere"], "experiment is 'nowhere', must be one of lamps/..."),

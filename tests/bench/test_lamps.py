@@ -148,7 +148,7 @@ def test_the_experiments(run_experiments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--variant=best"], "variant is 'best', must be one of naive, lamps-without-asr"),
         (["--set=data=places"], "NEARCAST_DATA to the folder with  text/places_simplegeo_us.csv.gz"),

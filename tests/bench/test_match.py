@@ -108,7 +108,7 @@ def test_the_experiments(run_experiments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--variant=best"], "variant is 'best', must be one of sq-tree, sq-plus-tree, naive, dict"),
         (["--set=data=places"], "NEARCAST_DATA to the folder with  text/places_simplegeo_us.csv.gz"),

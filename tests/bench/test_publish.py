@@ -36,7 +36,7 @@ def test_a_missing_commit_is_noticed(monkeypatch, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"),
+    ("argument", "message"),
     [
         ("--variant=fast", "variant is 'fast', must be one of store, server"),
         ("--set=folder=/nowhere", "folder is '/nowhere': path does not point to a directory"),

@@ -82,7 +82,7 @@ def test_the_experiments(run_experiments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--variant=best"], "variant is 'best', must be one of naive, iqf, iqf-plus, iq-tree"),
         (["--set=data=osm"], "set NEARCAST_DATA to the folder with  text/pois_malta.csv.gz"),

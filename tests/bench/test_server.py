@@ -98,7 +98,7 @@ def test_only_published_objects_are_timed(city):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["--set=devices=900000"], "devices is 900000, must be at most"),
         (["--set=devices=1"], "devices is 1, must be within 4..1000000"),

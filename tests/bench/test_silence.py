@@ -117,7 +117,7 @@ def test_windows_and_lifetimes_that_end_at_the_same_moments(city, sizes):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["silence/lifetimes", "--variant=anchored-cost-ahead-count"], "must be one of asr, lsr"),
         (
@@ -193,7 +193,7 @@ def test_the_experiment(run_experiments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--variant=best"], "variant is 'best', must be one of asr, lsr, set-constant, anchored-0"),
         (["--set=trajectories=gps"], "set NEARCAST_DATA to the folder with  traj/"),

@@ -52,7 +52,7 @@ def test_a_server_that_is_not_there_is_named(documents, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"tea cake\ncaf\xe9 tea\n", "documents.txt, line 2 is not UTF-8 text: byte 4 is 0xe9"),
         (b'tea\n["\\ud800"]\n', "documents.txt, line 2: '\\ud800' has a lone surrogate, must be text"),

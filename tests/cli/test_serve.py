@@ -166,7 +166,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said", "status"),
+    ("arguments", "message", "status"),
     [
         (["replay", "tests"], "world.json is missing", 1),
         (["simulate", "--out=runs/none", "--devices=0"], "devices is 0, must be within 1..1000000", 2),

@@ -34,7 +34,7 @@ def wrong(*arguments, environment=None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             [],
@@ -161,7 +161,7 @@ def test_secrets_are_not_shown():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (b'stroe = "x.db"\n', "{config}: 'stroe' is no setting: did you mean 'store'?"),
         (b"metrics-port = 1\n", "{config}: 'metrics-port' is no setting: did you mean 'metrics_port'?"),

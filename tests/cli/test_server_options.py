@@ -103,7 +103,7 @@ def test_help_names_the_port_that_is_taken():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("http://localhost:7433", "must be HOST[:PORT] without http://, such as localhost:7433"),
         ("grpcs://a/b", "must be HOST[:PORT] without grpcs://, such as a:"),
@@ -225,7 +225,7 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         ((), "Socket closed; does the server require TLS? Give --tls, or --tls-root FILE"),
         (
@@ -272,7 +272,7 @@ def test_a_server_that_speaks_no_tls(plain):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"a-host\n", "has no certificate in PEM"),
         (b"", "has no certificate in PEM"),
@@ -320,7 +320,7 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ("subscription", "d", "1", "--object=99999999999999999999"),

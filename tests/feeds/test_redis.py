@@ -31,7 +31,7 @@ def test_an_address_is_read_and_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("redis://127.0.0.1/messages", "must be like redis://host:port/database/feed"),
         ("redis:///0/messages", "must be like"),

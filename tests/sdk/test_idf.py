@@ -155,7 +155,7 @@ async def test_wrong_tables_are_named(virtual):
 
 
 @pytest.mark.parametrize(
-    ("weights", "said"),
+    ("weights", "message"),
     [
         ({"tea": float("nan")}, r"weights\['tea'\] is nan"),
         ({"tea": -1.0}, r"weights\['tea'\] is -1.0"),
@@ -172,7 +172,7 @@ def test_a_table_that_cannot_be_used(weights, message):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "the table is "),
         ("[]", "the table is of another format"),

@@ -176,7 +176,7 @@ async def test_a_replaced_instance_raises(place, client):
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         (
             TopK({"sushi"}, k=0),

@@ -239,7 +239,7 @@ async def test_a_window_of_time_costs_as_much_as_lifetimes_that_end_with_it(tmp_
 
 
 @pytest.mark.parametrize(
-    ("window", "said"),
+    ("window", "message"),
     [
         (Last(), "spec.window is Last"),
         (Last(seconds=5, count=5), "spec.window is Last"),

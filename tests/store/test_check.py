@@ -75,7 +75,7 @@ def test_an_area_about_its_point(path, edit):
 
 
 @pytest.mark.parametrize(
-    ("area", "said"),
+    ("area", "message"),
     [
         ('{"rectangle":[14.05,35.6,14.06,35.8]}', "lies at (14.1, 35.7), outside its own area"),
         ('{"polygon":[[14.2,35],[14.3,35],[14.2,36]]}', "lies at (14.1, 35.7), outside its own area"),
@@ -153,7 +153,7 @@ def test_a_spec_that_is_no_json_is_named_and_not_served(path, edit, spec):
 
 @pytest.mark.usefixtures("edit")
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     [
         ("UPDATE objects SET payload = 'x' WHERE object_id = 3", "row 3 of objects does not match its"),
         ("UPDATE subscriptions SET kind = 4", "row 'd' of subscriptions does not match its"),

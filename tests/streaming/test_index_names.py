@@ -22,7 +22,7 @@ def test_the_defaults_are_accepted_and_others_of_the_catalogue():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (
             {"clause_index": "rt-tre"},
