@@ -229,8 +229,8 @@ def required_file(name: str) -> Path:
     path = data_folder() / name
     if not path.is_file():
         raise BenchError(
-            f"{path} is not there: set NEARCAST_DATA to the folder that holds {name}, "
-            "or take the data set synthetic"
+            f"{path} does not exist: set NEARCAST_DATA to the folder with {name}, or use the data set "
+            "synthetic"
         )
     return path
 

@@ -102,8 +102,8 @@ def _gps_offsets(seconds: int) -> Floats:
     path: Path = data_folder() / _TAXIS
     if not path.is_file():
         raise BenchError(
-            f"{path} is not there: set NEARCAST_DATA to the folder that holds {_TAXIS}, "
-            "or take the trajectories roads"
+            f"{path} does not exist: set NEARCAST_DATA to the folder with {_TAXIS}, or use the "
+            "trajectories roads"
         )
     frame = Frame.of(_PORTO)
     found = []

@@ -125,7 +125,7 @@ def _boolean_holders(matcher: BooleanMatcher, slots: Slots) -> list[int]:
 def _tables(matcher: object) -> Any:  # noqa: ANN401 - rows of each kind are its own
     if isinstance(matcher, TopKMatcher | BooleanMatcher | StationaryMatcher):
         return matcher.tables
-    raise TypeError(f"{type(matcher).__name__} cannot be looked into")
+    raise TypeError(f"{type(matcher).__name__} cannot be inspected")
 
 
 def _only(number: int) -> Ints:

@@ -42,7 +42,7 @@ def read_plan(checkpoint: Stored) -> Plan:
     """
     file = checkpoint / PLAN
     if not file.exists():
-        raise PlanError(f"{checkpoint} is no checkpoint of a job: it has no {PLAN}")
+        raise PlanError(f"{checkpoint} is not the checkpoint of a job: it lacks {PLAN}")
     return Plan.from_json(file.read(), file)
 
 
@@ -63,7 +63,7 @@ def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
     chosen = chosen_of(parameters, checkpoint)
     if (checkpoint / PLAN).exists():
         if rebalancing(checkpoint) is not None:
-            raise PlanError("a rebalancing has not come to its end; start the job with --rebalance again")
+            raise PlanError("a rebalancing is incomplete; start the job again with --rebalance")
         plan = read_plan(checkpoint)
         plan.require_same(**chosen)
         return settled(checkpoint, plan, spark)

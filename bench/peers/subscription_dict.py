@@ -119,7 +119,7 @@ class SubscriptionDict(DictLists[Interest, int]):
         """Verify that the lists agree with the subscriptions, and that each has a place."""
         super().check()
         if self._places.keys() != self._entries.keys():
-            raise InconsistentIndexError("the places are not those of the subscriptions")
+            raise InconsistentIndexError("the positions do not match the subscriptions")
 
 
 def _places(reaches: ReachBatch) -> Iterator[Place]:

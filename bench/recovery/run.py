@@ -191,8 +191,8 @@ def _attached(coordinator: Coordinator, workload: RecoveryWorkload, report: Conn
                 if isinstance(event, VersionedDelta):
                     coordinator.sessions[device_id].ack(event.version)
             stream.wrote()
-        report.send(("devices back", first, count))
-    report.send(("devices back", count, count))
+        report.send(("devices reconnected", first, count))
+    report.send(("devices reconnected", count, count))
     seconds = time.perf_counter() - began
     return {
         "attached": count,

@@ -153,7 +153,7 @@ class SqPlusTree:
         """Remove subscriptions."""
         slots = self._table.slots(ids)
         if len(np.unique(slots)) != len(slots):
-            raise KeyError(f"id {ids[0]} is not in the index: it is twice in the batch")
+            raise KeyError(f"id {ids[0]} is not in the index: it is in the batch twice")
         self._leave(slots)
         self._table.remove(ids)
 

@@ -94,4 +94,4 @@ class SubscriptionTable(SlotTable):
         super().check(taken)
         words = self.keyword_lists(self.used()).ids
         if not np.array_equal(np.bincount(words, minlength=len(self.uses)), self.uses):
-            raise InconsistentIndexError("the table has lost count of its keywords")
+            raise InconsistentIndexError("the table has a wrong count of keywords")

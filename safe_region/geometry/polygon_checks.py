@@ -27,7 +27,7 @@ def polygon_flaw(rings: Sequence[Ring]) -> str | None:
         description of a vertex that is too far away calls it a metre.
     """
     if not rings:
-        return "a polygon has an outer ring"
+        return "a polygon needs an outer ring"
     offsets = np.cumsum([0, *map(len, rings)], dtype=np.int64)
     return ring_flaw(*columns_of(list(chain.from_iterable(rings))), offsets)
 
@@ -60,9 +60,10 @@ def contains(x_m: Floats, y_m: Floats, point: Point) -> bool:
 
 def _in_words(found: int, ring: int, place: int, other: int, other_place: int) -> str:
     words = {
-        kernels.FEW: f"ring {ring} has {place} vertices, needs 3 or more",
+        kernels.FEW: f"ring {ring} has {place} vertices, must have at least 3",
         kernels.NOT_FINITE: f"vertex {place} of ring {ring} is not finite",
-        kernels.FAR: f"vertex {place} of ring {ring} is farther than {kernels.COORDINATE_M_MAX:g} m away",
+        kernels.FAR: f"vertex {place} of ring {ring} has a coordinate beyond "
+        f"{kernels.COORDINATE_M_MAX:g} m",
         kernels.EQUAL: f"vertices {place} and {other_place} of ring {ring} are equal",
         kernels.STRAIGHT: f"ring {ring} has no area",
         kernels.NOT_WITHIN: f"ring {ring}, a hole, is not within the outer ring",

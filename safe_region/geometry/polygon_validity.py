@@ -58,7 +58,7 @@ def flaw(rings: Sequence[Ring]) -> str | None:
         for number, ring in enumerate(rings):
             _check_vertices(number, ring)
         if not rings:
-            raise _FlawError("a polygon has an outer ring")  # noqa: TRY301 - one way to say so
+            raise _FlawError("a polygon needs an outer ring")  # noqa: TRY301 - one way to say so
         grid = on_grid(rings)
         for number, ring_on_grid in enumerate(grid):
             if _is_straight(ring_on_grid):
@@ -71,12 +71,16 @@ def flaw(rings: Sequence[Ring]) -> str | None:
 
 def _check_vertices(number: int, ring: Ring) -> None:
     if len(ring) < _VERTEX_COUNT_MIN:
-        raise _FlawError(f"ring {number} has {len(ring)} vertices, needs {_VERTEX_COUNT_MIN} or more")
+        raise _FlawError(
+            f"ring {number} has {len(ring)} vertices, must have at least {_VERTEX_COUNT_MIN}"
+        )
     for i, (x_m, y_m) in enumerate(ring):
         if not (math.isfinite(x_m) and math.isfinite(y_m)):
             raise _FlawError(f"vertex {i} of ring {number} is not finite")
         if max(abs(x_m), abs(y_m)) > COORDINATE_M_MAX:
-            raise _FlawError(f"vertex {i} of ring {number} is farther than {COORDINATE_M_MAX:g} m away")
+            raise _FlawError(
+                f"vertex {i} of ring {number} has a coordinate beyond {COORDINATE_M_MAX:g} m"
+            )
     for i, vertex in enumerate(ring):
         following = (i + 1) % len(ring)
         if vertex == ring[following]:

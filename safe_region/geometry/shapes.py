@@ -37,7 +37,7 @@ class RectangleShape:
     def flaw(self) -> str | None:
         """Return a description of its flaw; None if it is valid."""
         if not all(map(_is_coordinate, (self.x1_m, self.y1_m, self.x2_m, self.y2_m))):
-            return f"a side is not finite, or farther than {COORDINATE_M_MAX:g} m away"
+            return f"a side is not finite, or beyond {COORDINATE_M_MAX:g} m"
         if self.x1_m > self.x2_m:
             return "the west side lies east of the east side"
         if self.y1_m > self.y2_m:
@@ -75,7 +75,7 @@ class CircleShape:
     def flaw(self) -> str | None:
         """Return a description of its flaw; None if it is valid."""
         if not (_is_coordinate(self.x_m) and _is_coordinate(self.y_m)):
-            return f"the centre is not finite, or farther than {COORDINATE_M_MAX:g} m away"
+            return f"the centre is not finite, or beyond {COORDINATE_M_MAX:g} m"
         if not 0.0 < self.radius_m <= COORDINATE_M_MAX:
             return f"the radius is {self.radius_m:g} m, must be above 0, at most {COORDINATE_M_MAX:g} m"
         return None

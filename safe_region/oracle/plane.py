@@ -58,7 +58,7 @@ def center(wanted: Range) -> Point:
     """Return the centre of a circle that has one, or the middle of the box about any other range."""
     if isinstance(wanted, OracleCircle | OracleExtent):
         if wanted.center is None:
-            raise ValueError("the centre of a range about the device is not known here")
+            raise ValueError("a range about the device has no fixed centre")
         return wanted.center
     corners = [vertex for ring in _rings(wanted) for vertex in ring]
     xs = [x for x, _ in corners]

@@ -125,7 +125,7 @@ class IdfTable:
             raise IdfError("version", repr(found.get("version")), str(_VERSION))
         weights = found.get("weights")
         if not isinstance(weights, dict):
-            raise IdfError("weights", "no object", "one of keywords and their weights")
+            raise IdfError("weights", "not an object", "one of keywords and their weights")
         return cls(weights, found.get("unknown", 1.0))
 
     @classmethod

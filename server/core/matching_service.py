@@ -257,7 +257,8 @@ class MatchingService:
         if kind is None:
             raise StoreError(
                 f"the store has a subscription of kind {number}, of device "
-                f"{columns.device_ids[rows[0]]!r}, which this program does not know: use a newer program"
+                f"{columns.device_ids[rows[0]]!r}, which this version does not support: use a newer "
+                "version"
             )
         try:
             kind.restore(handles, [columns.specs[row] for row in rows])
@@ -265,7 +266,7 @@ class MatchingService:
             devices = f"{columns.device_ids[rows[0]]!r} to {columns.device_ids[rows[-1]]!r}"
             raise StoreError(
                 f"the store is damaged: a spec of kind {number}, of one of the devices {devices}, "
-                f"is not what was written: {error}"
+                f"cannot be decoded: {error}"
             ) from error
 
     @property
@@ -300,7 +301,7 @@ class MatchingService:
                     Reason.TOO_MANY,
                     "spec.boolean.clauses",
                     f"{count} keywords in clauses of the device",
-                    f"at most {most}, those of its other subscriptions included",
+                    f"at most {most}, including those of its other subscriptions",
                 )
 
     def unsubscribe(self, handle: int) -> None:

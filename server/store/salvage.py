@@ -114,7 +114,7 @@ def salvage(losses: Losses, frame: Frame) -> None:
             lost = _written(database, part, frame)
     except sqlite3.Error as error:
         raise StoreError(
-            f"store {path} is damaged: {reading.without_values(error)}; nothing of it can be read: "
+            f"store {path} is damaged: {reading.without_values(error)}; no part of it can be read: "
             "restore a backup"
         ) from error
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""

@@ -129,7 +129,7 @@ async def _table_from(requests: AsyncIterator[control_service_pb2.SetIdfRequest]
         twice = next((word for word in part.weights if word in weights), None)
         if twice is not None:
             limit = "in one part of the table"
-            raise RefusalError(Reason.INVALID_FIELD, f"weights[{twice!r}]", "there again", limit)
+            raise RefusalError(Reason.INVALID_FIELD, f"weights[{twice!r}]", "present twice", limit)
         weights.update(part.weights)
         if len(weights) > WORDS_MAX:
             limit = f"at most {WORDS_MAX} keywords"

@@ -152,7 +152,7 @@ def _draw_neighbourhood(axes: Axes, simulation: Simulation, highlight: Highlight
     _draw_highlight(axes, highlight, _PATH_PT * math.sqrt(scale))
     text = f"{len(highlight.regions):,} safe regions in all"
     if highlight.ranges:
-        text += "; green: its range, dashed: what it holds"
+        text += "; green: its range, dashed: the range of the matches that it holds"
     draw_title(axes, highlight.device_id, text)
 
 

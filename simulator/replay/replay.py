@@ -142,7 +142,7 @@ class Replay:
                 )
         if self._options.clock.is_real and self._client.clock.is_virtual:
             raise ReplayError(
-                "the server's time is virtual, must be real: start it without --virtual-time, or "
+                "the server has virtual time, must have real time: start it without --virtual-time, or "
                 "replay with --clock 1"
             )
 

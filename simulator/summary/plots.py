@@ -77,7 +77,7 @@ def _map(simulation: Simulation, found: Figures) -> Figure:
     axes.set_xlim(area.lon_min, area.lon_max)
     axes.set_ylim(area.lat_min, area.lat_max)
     axes.set_aspect(frame.y_m_per_deg / frame.x_m_per_deg)
-    axes.set_title(f"{simulation.world.name}: where devices move")
+    axes.set_title(f"{simulation.world.name}: density of moving devices")
     axes.set_xlabel("longitude, degrees")
     axes.set_ylabel("latitude, degrees")
     return figure

@@ -130,7 +130,7 @@ def test_ranges_drive_on_roads_and_objects_lie_beside_them(city, roads):
     assert (workload.expiry_ms[workload.arriving(2)] > 60_000).all()
 
 
-def test_what_is_too_slow_is_measured_at_a_smaller_size(roads):
+def test_a_slow_variant_is_measured_at_a_smaller_size(roads):
     data = datasets.synthetic(2_000)
     parameters = ApPlusParameters(
         subscriptions=40_000, objects=40_000, timestamps=2, singles=0, budget_s=0.05
@@ -141,12 +141,12 @@ def test_what_is_too_slow_is_measured_at_a_smaller_size(roads):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["ap-plus/figure-18"], "experiment is 'ap-plus/figure-18', must be one of ap-plus/figure-19, "),
         (["ap-plus/figure-21", "--variant=best"], "variant is 'best', must be one of ap-plus-tree, "),
-        (["ap-plus/figure-21", "--set=roads=oldenburg"], "the folder that holds roads/OL.cnode"),
+        (["ap-plus/figure-21", "--set=roads=oldenburg"], "the folder with  roads/OL.cnode"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("run", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, message):
+    assert message in refused("run", *arguments)

@@ -54,7 +54,7 @@ def test_every_experiment_runs(run, experiment):
         assert all(row["clauses"] > row["subscriptions"] for row in rows)
 
 
-def test_what_is_measured_after_insertions_has_settled(city):
+def test_indexes_are_settled_after_insertions(city):
     parameters = ApTreeParameters(
         subscriptions=4_000, objects=100, history=500, theta_kl=0.0001, first_share=0.5
     )
@@ -88,7 +88,7 @@ def test_a_rebuild_is_a_histogram(run):
 
 
 @pytest.mark.skipif(postgres.missing() is not None, reason=str(postgres.missing()))
-def test_postgresql_says_what_the_naive_index_says():
+def test_postgresql_finds_the_matches_of_the_naive_index():
     dice = BoxDice(5)
     peer, naive = postgres.PostgresIndex(), NaiveClauseIndex()
     clauses = [dice.clause(key) for key in range(300)]
@@ -107,7 +107,7 @@ def test_postgresql_says_what_the_naive_index_says():
         insert(peer, [dice.clause(1)])
 
 
-def test_what_is_not_known_is_named(refused):
-    said = refused("run", "ap-tree/figure-9")
-    assert "experiment is 'ap-tree/figure-9', must be one of ap-tree/figure-10a, " in said
+def test_unknown_variants_are_named(refused):
+    message = refused("run", "ap-tree/figure-9")
+    assert "experiment is 'ap-tree/figure-9', must be one of ap-tree/figure-10a, " in message
     assert "variant is 'b-tree'" in refused("run", "ap-tree/figure-12", "--variant=b-tree")

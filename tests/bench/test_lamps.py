@@ -45,7 +45,7 @@ POLYGONS = SMALL.changed(subscriptions=60, audited=60)
         ("lamps", SMALL),
     ],
 )
-def test_every_variant_shows_what_the_oracle_says(data, name, parameters):
+def test_every_variant_shows_the_results_of_the_oracle(data, name, parameters):
     lamps = Lamps(VARIANTS[name], data, walking(parameters.ticks), parameters)
     lamps.build(quiet)
     lamps.run(quiet, 60.0)
@@ -114,7 +114,7 @@ def test_the_audit_notices_a_wrong_list(data):
     assert lamps.audit.mismatches > 20
 
 
-def test_journeys_begin_where_devices_are_and_turn_by_right_angles():
+def test_journeys_start_at_devices_and_turn_by_right_angles():
     chance = np.random.default_rng(3)
     start = chance.uniform(-10.0, 10.0, (2, 50))
     trajectories = Trajectories(walking(9), start[0], start[1], chance)
@@ -148,14 +148,14 @@ def test_the_experiments(run_experiments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--variant=best"], "variant is 'best', must be one of naive, lamps-without-asr"),
-        (["--set=data=places"], "NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
+        (["--set=data=places"], "NEARCAST_DATA to the folder with  text/places_simplegeo_us.csv.gz"),
         (["--set=data=osm"], "set NEARCAST_DATA"),
         (["--set=trajectories=gps"], "set NEARCAST_DATA"),
         (["--set=ticks=1"], "ticks is 1, must be within 2..600"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("run", "lamps/table-3", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, message):
+    assert message in refused("run", "lamps/table-3", *arguments)

@@ -36,7 +36,7 @@ def measure(name, workload, audit, count=400):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_finds_what_the_definition_says(workload, name):
+def test_every_variant_finds_the_matches_of_the_definition(workload, name):
     audit = MatchAudit(workload, SMALL.audited)
     assert sum(map(len, audit.expected)) > 100
     row = measure(name, workload, audit)
@@ -46,7 +46,7 @@ def test_every_variant_finds_what_the_definition_says(workload, name):
     assert row["bytes_per_subscription"] > 0
 
 
-def test_the_audit_notices_what_is_missing_and_what_is_too_much(workload):
+def test_the_audit_notices_missing_and_excess_matches(workload):
     index = NaiveSubscriptionIndex()
     index.insert(workload.reaches, workload.interests)
     found = index.match(workload.arrivals)
@@ -108,12 +108,12 @@ def test_the_experiments(run_experiments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--variant=best"], "variant is 'best', must be one of sq-tree, sq-plus-tree, naive, dict"),
-        (["--set=data=places"], "NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
+        (["--set=data=places"], "NEARCAST_DATA to the folder with  text/places_simplegeo_us.csv.gz"),
         (["--set=subscriptions=0"], "subscriptions is 0, must be within 1..10000000"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("run", "match/fixed-objects", *arguments)
+def test_wrong_settings_are_a_line_each(refused, arguments, message):
+    assert message in refused("run", "match/fixed-objects", *arguments)

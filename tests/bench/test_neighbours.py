@@ -75,8 +75,8 @@ def test_two_servers_are_compared(run_experiments):
 
 
 def test_an_unknown_act_is_refused(refused):
-    said = refused("run", "neighbours/devices", "--set=acts=mischief")
-    assert "act is 'mischief', must be one of nothing, report-ids, " in said
+    output = refused("run", "neighbours/devices", "--set=acts=mischief")
+    assert "act is 'mischief', must be one of nothing, report-ids, " in output
 
 
 def test_every_act_is_of_some_experiment():
@@ -99,7 +99,7 @@ def parsed(message, data):
     return found
 
 
-def test_messages_written_by_hand_are_what_they_are_called(monkeypatch):
+def test_messages_written_by_hand_are_of_their_types(monkeypatch):
     monkeypatch.setattr(messages, "PUBLISHER_BYTES", 1_000)
     monkeypatch.setattr(messages, "DEVICE_BYTES", 1_000)
     report = parsed(messages.AttachRequest, messages.report_of_one_id(7)).report
@@ -128,7 +128,7 @@ def test_messages_written_by_hand_are_what_they_are_called(monkeypatch):
     assert [one.request.SerializeToString() for one in entries] == requests
 
 
-def test_large_messages_are_what_servers_took_before_they_bounded_messages_by_their_method():
+def test_large_messages_are_within_the_bound_of_older_servers():
     for make, most in (
         (lambda: messages.report_of_one_id(1), 2**20),
         (messages.search_of_clauses, 2**20),
@@ -138,7 +138,7 @@ def test_large_messages_are_what_servers_took_before_they_bounded_messages_by_th
         assert most - 300 < len(make()) <= most
 
 
-def test_polygons_have_the_corners_they_say():
+def test_polygons_have_their_number_of_corners():
     assert len(messages.comb(512)) == len(set(messages.comb(512))) == 512
     assert len(messages.comb(63)) == 63
     assert len(messages.fan().boolean.polygon.holes) == 168
@@ -147,7 +147,7 @@ def test_polygons_have_the_corners_they_say():
 # -- figures -------------------------------------------------------------------------------------
 
 
-def test_a_summary_is_of_what_was_due_within_the_span():
+def test_a_summary_has_the_messages_due_within_the_span():
     latencies = [(0.1 * i, 0.001 * i) for i in range(100)]
     found = summary(latencies, 1.0, 5.0)
     assert found == (40, 30.0, 49.0, 49.0)

@@ -28,7 +28,7 @@ def test_the_experiment(run_experiments):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_what_is_not_on_disk_is_noticed(monkeypatch, tmp_path, name):
+def test_a_missing_commit_is_noticed(monkeypatch, tmp_path, name):
     monkeypatch.setattr(publish, "_ids_on_disk", lambda _store: np.arange(1, 2_001))
     parameters = SMALL.changed(folder=tmp_path)
     (row,) = PublishBenchmark([parameters], quiet).measure(name, parameters)
@@ -36,11 +36,11 @@ def test_what_is_not_on_disk_is_noticed(monkeypatch, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"),
+    ("argument", "message"),
     [
         ("--variant=fast", "variant is 'fast', must be one of store, server"),
         ("--set=folder=/nowhere", "folder is '/nowhere': path does not point to a directory"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(refused, argument, said):
-    assert said in refused("run", "publish/batches", argument)
+def test_wrong_settings_are_a_line_each(refused, argument, message):
+    assert message in refused("run", "publish/batches", argument)

@@ -128,7 +128,7 @@ def test_dear_reports_make_buffers_large_and_dear_objects_small():
     assert held[0] > held[1] > held[2]
 
 
-def test_who_stands_still_holds_little():
+def test_a_device_at_rest_holds_few_objects():
     """Nothing is saved by a large region, and every arrival would be sent."""
     held = []
     for speed in (0.0, 20.0):

@@ -144,11 +144,11 @@ class Server:
         coordinator = self.coordinator
         accepted = Accepted()
         if not isinstance(command, c.DurableCommand):
-            answer = Answer() if isinstance(command, c.Inspect) else None
-            self.acceptor.accept(command, answer, accepted)
+            response = Answer() if isinstance(command, c.Inspect) else None
+            self.acceptor.accept(command, response, accepted)
             self.acceptor.finish(accepted)
-            if answer is not None:
-                inspect_message(*answer.taken())
+            if response is not None:
+                inspect_message(*response.taken())
             return
         (decision,) = self.planner.plan_batch([command])
         if isinstance(decision, RefusalError):

@@ -96,7 +96,7 @@ def test_keywords_have_one_normal_form(given, normal):
     assert normalised_keyword(normal) == normal
 
 
-def test_a_kernel_whose_cache_cannot_be_written_is_compiled_all_the_same():
+def test_a_kernel_with_an_unwritable_cache_is_compiled_all_the_same():
     def twice(number):
         return 2 * number
 

@@ -80,7 +80,7 @@ async def test_results_and_scores_by_any_scale_and_after_a_restart(place):
         (model.TopK(("a",), 2, 0.5, distance_scale_m=0.1 + 7), [["a"], 2, 0.5, 1, 1, [0, 0], 0.1 + 7]),
     ],
 )
-def test_what_the_store_keeps(spec, written):
+def test_the_stored_scale(spec, written):
     assert json.loads(TopKKind.encoded(spec)) == written
 
 

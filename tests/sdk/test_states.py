@@ -48,7 +48,7 @@ async def test_states_come_as_they_change_and_end(place, client):
         assert await following(states) is State.ENDED
         with pytest.raises(StopAsyncIteration):
             await following(states)
-    assert not device._session.state_watchers, "nobody is left who watches"
+    assert not device._session.state_watchers, "no watcher is left"
 
 
 async def test_a_slow_reader_gets_the_latest(client):
@@ -63,7 +63,7 @@ async def test_a_slow_reader_gets_the_latest(client):
         assert subscription.state is State.EXACT
         waiting = asyncio.create_task(following(states))
         await client.sync()
-        assert not waiting.done(), "it has seen EXACT, and that is what it is"
+        assert not waiting.done(), "it has seen EXACT, which is the current state"
         await device.detach()
         assert await waiting is State.ENDED
 
@@ -116,7 +116,7 @@ async def test_a_frozen_server_is_noticed_while_a_response_is_due(server, is_fle
             assert await reached(states, State.EXACT)
             assert await is_exact(client, subscription, 14.9)
             assert others.state is State.EXACT
-            assert device.counters.reports == 1, "it was not asked again"
+            assert device.counters.reports == 1, "it was not requested again"
             # The same when an app asks for something else: an end, a search.
             server.pause()
             ending = asyncio.create_task(others.unsubscribe())
@@ -144,7 +144,7 @@ async def test_a_server_that_vanishes_is_noticed_at_the_next_sign_of_life(server
             assert await reached(states, State.EXACT)
 
 
-async def test_an_app_that_was_held_up_itself_blames_nobody(client):
+async def test_an_app_that_was_blocked_itself_does_not_suspect_the_server(client):
     """Its timer fires late, and what has arrived meanwhile is not read yet."""
     await client.publisher().publish(row(100))
     device = await client.attach("d", lon=14.5, lat=35.5)
@@ -185,7 +185,7 @@ async def test_a_stationary_result_that_is_short_is_stale_until_it_is_refilled(c
 
 
 @pytest.mark.parametrize("window", [None, Last(seconds=2.0)])
-async def test_what_nothing_takes_the_place_of_is_told_too(virtual, window):
+async def test_a_removal_without_a_replacement_is_reported_too(virtual, window):
     """The device cannot know that there is no more; of fewer than k it does, and hears nothing."""
     spec = TopK({"tea"}, k=2, region=RegionMode.STATIONARY, window=window)
     ttls = (3600.0, 3600.0) if window else (2.0, 4.0)

@@ -95,7 +95,7 @@ class Listener:
         return found
 
 
-async def test_changes_say_what_and_why(client):
+async def test_changes_have_objects_and_reasons(client):
     publisher = client.publisher()
     (first,) = await publisher.publish([sushi(14.50)])
     device = await client.attach("d", lon=14.50, lat=35.5)
@@ -224,7 +224,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("number", range(len(BAD)))
-async def test_what_is_wrong_is_named(client, number):
+async def test_wrong_arguments_are_named(client, number):
     act, field = BAD[number]
     device = await client.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(TopK({"sushi"}, similarity=Similarity.DICE))

@@ -60,7 +60,7 @@ def walked(simulation, *ways):
     return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
 
 
-def test_a_trip_ends_where_somebody_stands(simulation):
+def test_a_trip_ends_at_a_stop(simulation):
     start, stand = (0, 0), [(tick, 0) for tick in range(11, 80)]
     there = [(tick, 30) for tick in range(1, 11)]
     back = [(tick, 20) for tick in range(80, 90)]

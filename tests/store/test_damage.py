@@ -206,7 +206,7 @@ def test_damage_anywhere_in_the_log_gives_the_last_moments_or_an_error(chosen, d
 
 @patient
 @given(batches, st.data())
-def test_damage_anywhere_in_the_file_gives_what_was_there_or_an_error(chosen, data):
+def test_damage_anywhere_in_the_file_gives_the_old_contents_or_an_error(chosen, data):
     with killed(chosen) as (path, states, _):
         SqliteStore(path, FRAME).close()  # the log goes into the file
         size = path.stat().st_size

@@ -173,7 +173,7 @@ def test_the_rarest_keywords_come_first():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_what_is_kept_divides_alike(mechanism):
+def test_a_stored_distribution_divides_alike(mechanism):
     feed = RandomFeed(5)
     sample = sample_of(
         [feed.subscription(number) for number in range(30)],

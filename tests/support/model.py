@@ -214,7 +214,7 @@ class Model:
             self.state.latest_id,  # what was published and retracted by its key has left nothing else
             {payload: created_ms for payload, (_, created_ms) in self.state.objects.items()},
         ):
-            assert self.submitted, "what the store holds never was, or what was answered is lost"
+            assert self.submitted, "the store has a state that never existed, or lost an acknowledged one"
             command, before = self.submitted.popleft().command, set(self.state.objects)
             refusal = self.state.apply(command, self._payload_of, self._frame)
             if isinstance(command, c.Publish) and refusal is None:

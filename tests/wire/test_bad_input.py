@@ -194,14 +194,14 @@ async def test_bad_objects(stubs, server, name):
         sequence=2, objects=[an_object(**changes), *(an_object() for _ in range(9))]
     )
     await call.write(bad)
-    answer = await call.read()
-    assert answer.sequence == 2
-    assert not answer.ids
-    assert answer.error.field == field
-    assert value in answer.error.value
-    assert limit in answer.error.limit
-    assert answer.error.field in answer.error.message
-    assert answer.error.limit in answer.error.message
+    response = await call.read()
+    assert response.sequence == 2
+    assert not response.ids
+    assert response.error.field == field
+    assert value in response.error.value
+    assert limit in response.error.limit
+    assert response.error.field in response.error.message
+    assert response.error.limit in response.error.message
     assert state(server) == before
     # The stream goes on.
     await call.write(publisher_service_pb2.PublishRequest(sequence=3, objects=[an_object()]))
@@ -213,9 +213,9 @@ async def test_too_few_and_too_many_objects(stubs, server, count):
     before = state(server)
     call = stubs.publishers.Publish()
     await call.write(publisher_service_pb2.PublishRequest(objects=[an_object()] * count))
-    answer = await call.read()
-    assert (answer.error.field, answer.error.value) == ("objects", f"{count} entries")
-    assert answer.error.limit == "1 to 1000 entries"
+    response = await call.read()
+    assert (response.error.field, response.error.value) == ("objects", f"{count} entries")
+    assert response.error.limit == "1 to 1000 entries"
     assert state(server) == before
 
 
@@ -223,8 +223,8 @@ async def test_the_same_key_twice_in_a_request(stubs, server):
     before = state(server)
     call = stubs.publishers.Publish()
     await call.write(publisher_service_pb2.PublishRequest(objects=[an_object(key="k")] * 2))
-    answer = await call.read()
-    assert (answer.error.field, answer.error.value) == ("objects[1].key", "'k'")
+    response = await call.read()
+    assert (response.error.field, response.error.value) == ("objects[1].key", "'k'")
     assert state(server) == before
 
 
@@ -272,8 +272,8 @@ async def test_bad_subscriptions(stubs, server, name):
     changes, field, value, limit = BAD_SPECS[name]
     device = await attached(stubs)
     before = state(server)
-    answer = await tell(device, subscribe=subscribe(1, a_spec(**changes)))
-    rejection = answer.rejection
+    response = await exchange(device, subscribe=subscribe(1, a_spec(**changes)))
+    rejection = response.rejection
     assert (rejection.number, rejection.command) == (1, device_service_pb2.Rejection.COMMAND_SUBSCRIBE)
     assert rejection.error.field == field
     assert rejection.error.value == value
@@ -287,15 +287,15 @@ async def test_bad_subscriptions(stubs, server, name):
     assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     check_details(failed.value, "INVALID_FIELD", field)
     # The stream goes on.
-    assert (await tell(device, subscribe=subscribe(1, a_spec()))).delta.version == 1
+    assert (await exchange(device, subscribe=subscribe(1, a_spec()))).delta.version == 1
     device.cancel()
 
 
 async def test_a_spec_of_no_kind(stubs):
     device = await attached(stubs)
-    answer = await tell(device, subscribe=subscribe(1, subscriptions_pb2.SubscriptionSpec()))
-    assert (answer.rejection.error.field, answer.rejection.error.value) == ("spec.kind", "absent")
-    assert answer.rejection.error.limit == "one of top_k, boolean"
+    response = await exchange(device, subscribe=subscribe(1, subscriptions_pb2.SubscriptionSpec()))
+    assert (response.rejection.error.field, response.rejection.error.value) == ("spec.kind", "absent")
+    assert response.rejection.error.limit == "one of top_k, boolean"
     device.cancel()
 
 
@@ -312,7 +312,7 @@ BAD_WEIGHTS = {
     "negative": ([{"weights": {"a": 1.0}}, {"weights": {"tea": -2.0}}], "weights['tea']", "-2.0"),
     "too heavy": ([{"weights": {"tea": 32.5}}], "weights['tea']", "32.5"),
     "not normalised": ([{"weights": {"Tea": 1.0}}], "weights", "of 'Tea'"),
-    "there again": ([{"weights": {"tea": 1.0}}] * 2, "weights['tea']", "there again"),
+    "present twice": ([{"weights": {"tea": 1.0}}] * 2, "weights['tea']", "present twice"),
     "unknown of nothing": ([{"unknown_weight": 0.0}], "unknown", "0.0"),
 }
 
@@ -380,7 +380,7 @@ async def test_bad_windows(stubs, server, name):
     spec, field, value, limit = BAD_WINDOWS[name]
     device = await attached(stubs)
     before = state(server)
-    error = (await tell(device, subscribe=subscribe(1, spec))).rejection.error
+    error = (await exchange(device, subscribe=subscribe(1, spec))).rejection.error
     assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_INVALID_FIELD, field)
     assert (error.value, error.limit) == (value, limit)
     with pytest.raises(grpc.aio.AioRpcError) as failed:
@@ -398,21 +398,21 @@ async def test_more_different_windows_than_the_server_looks_after(stubs, server)
     for i, device in enumerate(devices):
         for number in range(1, share + 1):
             spec = windowed(a_spec(), count=i * share + number)
-            await tell(device, subscribe=subscribe(number, spec))
+            await exchange(device, subscribe=subscribe(number, spec))
     before = state(server)
     for device, field, limit in (
         (other, "spec.window", f"one of these, or at most {most}"),
         (devices[0], "spec.window", f"one of these, or at most {most}"),
     ):
         spec = windowed(a_spec(), count=most + 1)
-        error = (await tell(device, subscribe=subscribe(9, spec))).rejection.error
+        error = (await exchange(device, subscribe=subscribe(9, spec))).rejection.error
         assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_TOO_MANY, field)
         assert error.limit == limit
     assert state(server) == before
-    assert (await tell(other, subscribe=subscribe(2, windowed(a_spec(), count=3)))).delta.version == 1
-    await tell(devices[0], unsubscribe=device_service_pb2.Unsubscribe(subscription_id=7))
-    answer = await tell(other, subscribe=subscribe(3, windowed(a_spec(), count=most + 1)))
-    assert answer.delta.version == 2
+    assert (await exchange(other, subscribe=subscribe(2, windowed(a_spec(), count=3)))).delta.version == 1
+    await exchange(devices[0], unsubscribe=device_service_pb2.Unsubscribe(subscription_id=7))
+    response = await exchange(other, subscribe=subscribe(3, windowed(a_spec(), count=most + 1)))
+    assert response.delta.version == 2
     for device in (*devices, other):
         device.cancel()
 
@@ -421,15 +421,15 @@ async def test_more_different_windows_than_a_device_may_have(stubs, server):
     share = server.coordinator.limits.device_windows_max
     device = await attached(stubs)
     for number in range(1, share + 1):
-        await tell(device, subscribe=subscribe(number, windowed(a_spec(), count=number)))
+        await exchange(device, subscribe=subscribe(number, windowed(a_spec(), count=number)))
     before = state(server)
     spec = windowed(a_spec(), count=share + 1)
-    error = (await tell(device, subscribe=subscribe(share + 1, spec))).rejection.error
+    error = (await exchange(device, subscribe=subscribe(share + 1, spec))).rejection.error
     assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_TOO_MANY, "spec.window")
     assert error.limit == f"at most {share} of a device"
     assert state(server) == before
     known = windowed(a_spec(k=4), count=share)
-    assert (await tell(device, subscribe=subscribe(share + 1, known))).HasField("delta")
+    assert (await exchange(device, subscribe=subscribe(share + 1, known))).HasField("delta")
     device.cancel()
 
 
@@ -452,12 +452,12 @@ async def test_good_areas(stubs, name):
     call = stubs.publishers.Publish()
     new = an_object(keywords=["here"], position=None, area=area)
     await call.write(publisher_service_pb2.PublishRequest(objects=[new]))
-    answer = await call.read()
-    assert not answer.error.message
+    response = await call.read()
+    assert not response.error.message
     wanted = a_spec(keywords=["here"])
     found = await stubs.devices.Search(device_service_pb2.SearchRequest(spec=wanted, position=HERE))
     one = found.matches[0].object
-    assert (one.id, one.area) == (answer.ids[0], area)
+    assert (one.id, one.area) == (response.ids[0], area)
     assert (one.position.lon, one.position.lat) == pytest.approx((lon, lat), abs=1e-12)
     frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
     assert (one.point.x_m, one.point.y_m) == frame.project(one.position.lon, one.position.lat)
@@ -465,7 +465,7 @@ async def test_good_areas(stubs, name):
 
 async def test_numbers_that_are_unknown_or_none(stubs, server):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, a_spec()))
+    await exchange(device, subscribe=subscribe(1, a_spec()))
     before = state(server)
     cases = [
         ({"unsubscribe": device_service_pb2.Unsubscribe(subscription_id=7)}, "subscription_id", "7"),
@@ -482,9 +482,9 @@ async def test_numbers_that_are_unknown_or_none(stubs, server):
         ),
     ]
     for command, field, value in cases:
-        answer = await tell(device, **command)
-        assert (answer.rejection.error.field, answer.rejection.error.value) == (field, value)
-        assert answer.rejection.error.limit
+        response = await exchange(device, **command)
+        assert (response.rejection.error.field, response.rejection.error.value) == (field, value)
+        assert response.rejection.error.limit
         assert state(server) == before
     device.cancel()
 
@@ -504,13 +504,13 @@ async def test_unknown_objects(stubs, server):
 
 async def test_another_instance_is_refused_and_the_same_takes_over(stubs, server):
     first = await attached(stubs, nonce=b"one")
-    await tell(first, subscribe=subscribe(1, a_spec()))
+    await exchange(first, subscribe=subscribe(1, a_spec()))
     before = state(server)
     other = stubs.devices.Attach()
     await other.write(hello(nonce=b"two"))
-    answer = await other.read()
-    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_DEVICE_IN_USE
-    error = answer.rejection.error
+    response = await other.read()
+    assert response.rejection.error.reason == errors_pb2.ERROR_REASON_DEVICE_IN_USE
+    error = response.rejection.error
     assert (error.field, error.value) == ("hello.device_id", "'device'")
     assert error.retry_after_ms == server.coordinator.limits.dead_connection_ms
     assert b"two".hex() not in error.message
@@ -520,19 +520,21 @@ async def test_another_instance_is_refused_and_the_same_takes_over(stubs, server
     last = await first.read()
     assert last.detached.error.reason == errors_pb2.ERROR_REASON_SUPERSEDED
     assert await first.read() is grpc.aio.EOF
-    assert (await tell(again, ping=device_service_pb2.Ping(number=3))).HasField("delta")  # what it missed
+    assert (await exchange(again, ping=device_service_pb2.Ping(number=3))).HasField(
+        "delta"
+    )  # what it missed
     again.cancel()
 
 
 async def test_commands_before_and_besides_the_hello(stubs):
     early = stubs.devices.Attach()
-    answer = await tell(early, subscribe=subscribe(1, a_spec()))
-    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
+    response = await exchange(early, subscribe=subscribe(1, a_spec()))
+    assert response.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
     early.cancel()
     device = await attached(stubs)
     await device.write(hello())
-    answer = await device.read()
-    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
+    response = await device.read()
+    assert response.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
     device.cancel()
 
 
@@ -550,9 +552,9 @@ async def test_bad_hellos(stubs, server, field):
     before = state(server)
     device = stubs.devices.Attach()
     await device.write(hello(**BAD_HELLOS[field]))
-    answer = await device.read()
-    assert answer.rejection.command == device_service_pb2.Rejection.COMMAND_HELLO
-    assert answer.rejection.error.field == field
+    response = await device.read()
+    assert response.rejection.command == device_service_pb2.Rejection.COMMAND_HELLO
+    assert response.rejection.error.field == field
     assert await device.read() is grpc.aio.EOF
     assert state(server) == before
 
@@ -598,13 +600,13 @@ def subscribe(number, spec):
 async def attached(stubs, **fields):
     call = stubs.devices.Attach()
     await call.write(hello(**fields))
-    answer = await call.read()
-    assert answer.HasField("welcome")
-    call.epoch = answer.welcome.epoch
+    response = await call.read()
+    assert response.HasField("welcome")
+    call.epoch = response.welcome.epoch
     return call
 
 
-async def tell(call, **command):
+async def exchange(call, **command):
     await call.write(device_service_pb2.AttachRequest(**command))
     return await call.read()
 
@@ -617,7 +619,7 @@ async def test_a_message_beyond_the_limit_is_refused(server, stubs):
     assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-async def test_a_method_that_nobody_has(stubs):
+async def test_an_unknown_method(stubs):
     with pytest.raises(grpc.aio.AioRpcError) as failed:
         await stubs.channel.unary_unary("/nearcast.v1.DeviceService/Nothing")(b"")
     assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -44,7 +44,7 @@ def test_a_delta_is_whole(writer, event):
         assert found == device_service_pb2.AttachResponse(delta=expected)
 
 
-def test_a_fleets_answer_is_whole(writer):
+def test_a_response_of_a_fleet_is_whole(writer):
     events = [("a" * 128, s.Pong(2**40)), ("ß", next(deltas())), ("b", s.Unsubscribed(7))]
     found = device_service_pb2.AttachFleetResponse.FromString(writer.fleet_response(events))
     assert [entry.device_id for entry in found.entries] == ["a" * 128, "ß", "b"]

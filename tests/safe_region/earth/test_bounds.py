@@ -90,7 +90,7 @@ def refused(folder, cache, *, is_checked):
 
 
 @needs_jit
-def test_bounds_are_checked_when_asked_for_and_from_one_cache(tmp_path):
+def test_bounds_are_checked_on_request_and_from_one_cache(tmp_path):
     folder, cache = tmp_path / "code", tmp_path / "cache"
     folder.mkdir()
     every = ["read", "read_in_leaf", "write_in_leaf", "read_in_array_leaf"]

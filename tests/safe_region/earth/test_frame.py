@@ -54,6 +54,6 @@ def test_the_area_is_closed():
         (Area(0, 80, 1, 90), "latitudes are 80..90"),
     ],
 )
-def test_what_is_no_area(area, named):
+def test_invalid_areas(area, named):
     with pytest.raises(ValueError, match=named):
         Frame.of(area)

@@ -43,7 +43,7 @@ def test_known_values(place, other, metres):
     ids=["to 10,000 km", "to 19,000 km", "to antipodes"],
 )
 @pytest.mark.parametrize("seed", range(4))
-def test_it_is_true_to_what_it_promises(seed, least_m, most_m, error):
+def test_errors_are_within_the_documented_bounds(seed, least_m, most_m, error):
     chance = random.Random(seed)
     compared = 0
     while compared < 1_000:

@@ -46,7 +46,7 @@ def test_distances_are_those_of_the_kernels_to_the_bit(seed, is_turned):
             found = area_distance(shape_of(area), *point)
             assert found == kernel_distance(area, point)
             within = oracle_plane.is_within(OracleCircle(found, point), (0.0, 0.0), area)
-            assert within, "the oracle says the same"
+            assert within, "the oracle agrees"
             if found > 0.0:
                 below = OracleCircle(math.nextafter(found, 0.0), point)
                 assert not oracle_plane.is_within(below, (0.0, 0.0), area)
@@ -89,7 +89,7 @@ def test_where_it_is_silent_no_area_is_missed_by_rounding(offset_m):
     assert silent > 50
 
 
-def test_the_area_decides_what_is_within_and_the_point_what_is_nearest():
+def test_the_area_decides_matches_and_the_point_ranks():
     region = RangeRegion(2.0)
     wide = Buffered(1, 9.0, 0.0, 0.0, FOREVER_MS, RectangleShape(2.0, -1.0, 16.0, 1.0))
     beyond = Buffered(2, 9.0, 0.0, 0.0, FOREVER_MS, RectangleShape(2.5, -1.0, 16.0, 1.0))

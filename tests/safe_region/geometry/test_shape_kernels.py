@@ -81,7 +81,7 @@ def test_orientation(a, b, c):
 
 @given(points, points, st.floats(-2.0, 3.0), st.integers(-3, 3), st.integers(-3, 3))
 @settings(max_examples=examples(1_000), deadline=None)
-def test_orientation_of_what_is_nearly_on_the_line(a, b, share, steps_x, steps_y):
+def test_orientation_of_points_near_the_line(a, b, share, steps_x, steps_y):
     c = [one + share * (other - one) for one, other in zip(a, b, strict=True)]
     for axis, steps in enumerate((steps_x, steps_y)):
         for _ in range(abs(steps)):
@@ -192,7 +192,7 @@ def test_every_range_and_every_object(part, is_turned):
 
 
 @pytest.mark.parametrize("part", seeds(200, 50), ids=named)
-def test_a_circle_ends_where_the_distance_says(part):
+def test_a_circle_ends_at_its_radius(part):
     for seed in part:
         dice = PolygonDice(seed, is_turned=bool(seed % 2))
         area, here = dice.area(), dice.point()

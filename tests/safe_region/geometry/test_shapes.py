@@ -78,7 +78,7 @@ def test_a_circle_may_reach_further_than_its_sum():
 
 
 @pytest.mark.parametrize("part", seeds(200, 50), ids=named)
-def test_what_meets_a_circle_meets_its_box(part):
+def test_a_shape_that_meets_a_circle_meets_its_box(part):
     for seed in part:
         dice = PolygonDice(seed, is_turned=True)
         area = dice.area()
@@ -120,14 +120,14 @@ def test_the_middle_of_a_rectangle_lies_in_it(one, other):
         (CircleShape(0.0, 0.0, 1.0), None),
         (CircleShape(0.0, 0.0, 0.0), "the radius is 0 m, must be above 0, at most 1e+09 m"),
         (CircleShape(0.0, 0.0, math.nan), "the radius is nan m, must be above 0, at most 1e+09 m"),
-        (CircleShape(math.nan, 0.0, 1.0), "the centre is not finite, or farther than 1e+09 m away"),
+        (CircleShape(math.nan, 0.0, 1.0), "the centre is not finite, or beyond 1e+09 m"),
         (RectangleShape(0.0, 0.0, 0.0, 0.0), None),
         (RectangleShape(1.0, 0.0, 0.0, 0.0), "the west side lies east of the east side"),
         (RectangleShape(0.0, 1.0, 0.0, 0.0), "the south side lies north of the north side"),
-        (RectangleShape(0.0, 1.0, math.inf, 2.0), "a side is not finite, or farther than 1e+09 m away"),
+        (RectangleShape(0.0, 1.0, math.inf, 2.0), "a side is not finite, or beyond 1e+09 m"),
     ],
 )
-def test_what_is_wrong_with_circles_and_rectangles_is_named(shape, expected):
+def test_invalid_circles_and_rectangles_are_named(shape, expected):
     assert shape.flaw() == expected
 
 
@@ -164,7 +164,7 @@ def test_of_a_sliver_too(part):
             assert polygon_checks.inner_point(*polygon_checks.columns_of(ring)) == inner_point(ring), seed
 
 
-def test_of_what_has_no_float_between_its_edges_it_is_a_vertex():
+def test_the_inner_point_is_a_vertex_if_no_float_is_between_the_edges():
     east = math.nextafter(2.0, 3.0)
     ring = ((2.0, 0.0), (east, 4.0), (math.nextafter(east, 3.0), 6.0))
     assert flaw([ring]) is None

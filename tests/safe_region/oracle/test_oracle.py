@@ -52,7 +52,7 @@ def test_an_object_matches_a_clause_or_another(words, expected):
     assert ids(wanted, [an_object(1, words=words)]) == [1] * expected
 
 
-def test_only_what_is_alive_matches():
+def test_only_live_objects_match():
     wanted = OracleRange((TEA,), OracleCircle(5.0))
     assert [ids(wanted, [an_object(1)], now_ms=now_ms) for now_ms in (-1, 0, 9, 10)] == [[], [1], [1], []]
 
@@ -90,7 +90,7 @@ def test_matches_are_sorted_by_the_distance_of_their_point_from_the_centre():
         (None, []),
     ],
 )
-def test_an_area_counts_by_what_it_touches_and_not_by_its_point(area, expected):
+def test_an_area_matches_by_its_shape_and_not_by_its_point(area, expected):
     wanted = OracleRange((TEA,), WITH_HOLE)
     found = oracle.matching(wanted, 0.0, 0.0, [an_object(1, 4.0, 4.0, area=area)], NOW_MS)
     assert [one.object_id for one in found] == expected

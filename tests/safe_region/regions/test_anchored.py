@@ -103,7 +103,7 @@ def test_the_inscribed_circle_is_inside(world, extra, angle, share):
 
 @given(worlds(), st.integers(0, 3), st.floats(0.0, 2.0 * math.pi), st.floats(0.0, 3.0))
 @settings(max_examples=examples(200), deadline=None)
-def test_who_knows_its_position_vaguely_holds_enough(world, extra, angle, uncertainty_m):
+def test_a_device_with_a_margin_holds_enough(world, extra, angle, uncertainty_m):
     objects, subscription, anchor, here = world
     region = anchored(objects, subscription, anchor, extra)
     if region.evaluate(*here, NOW_MS, uncertainty_m).exact:
@@ -162,7 +162,7 @@ def test_a_tie_with_the_reach_is_not_exact():
     assert region.evaluate(-2.9, 0.0, NOW_MS).exact
 
 
-def test_what_expires_only_shrinks_the_region():
+def test_an_expiry_only_shrinks_the_region():
     region = AnchoredRegion(1)
     near = Buffered(1, 1.0, 0.0, 0.0, 100)
     far = Buffered(2, 3.0, 0.0, 0.0, FOREVER_MS)

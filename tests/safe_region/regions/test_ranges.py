@@ -54,7 +54,7 @@ def expected(places, radius_m, here):
 
 @given(st.lists(coordinates, max_size=12), radii, slacks, coordinates, coordinates)
 @settings(max_examples=examples(300), deadline=None)
-def test_who_says_exact_is(places, radius_m, slack_m, anchor, here):
+def test_an_exact_state_is_exact(places, radius_m, slack_m, anchor, here):
     region = region_of(places, radius_m, slack_m, anchor)
     evaluation = region.evaluate(*here, NOW_MS)
     if evaluation.exact:
@@ -79,7 +79,7 @@ def test_on_the_edge_of_silence_nothing_is_missed(places, radius_m, slack_m, anc
 
 @given(st.lists(coordinates, max_size=12), radii, slacks, coordinates, coordinates, st.floats(0.0, 6.3))
 @settings(max_examples=examples(200), deadline=None)
-def test_who_knows_its_position_vaguely_holds_enough(places, radius_m, slack_m, anchor, here, angle):
+def test_a_device_with_a_margin_holds_enough(places, radius_m, slack_m, anchor, here, angle):
     region = region_of(places, radius_m, slack_m, anchor)
     uncertainty_m = radius_m / 3.0
     if region.evaluate(*here, NOW_MS, uncertainty_m).exact:
@@ -106,7 +106,7 @@ def test_without_slack_it_is_exact_at_the_anchor_only():
     assert not region.evaluate(1e-3, 0.0, NOW_MS).exact
 
 
-def test_what_has_expired_does_not_count():
+def test_expired_objects_do_not_count():
     region = RangeRegion(5.0)
     region.update(Point(0.0, 0.0), 1.0, False, MANY, [Buffered(1, 1.0, 0.0, 0.0, NOW_MS)])
     assert region.evaluate(0.0, 0.0, NOW_MS - 1).best == [(1.0, 1)]
@@ -118,7 +118,7 @@ def test_what_has_expired_does_not_count():
     ("live", "moved_m", "is_lacking", "is_capped"),
     [(10, 0.0, False, True), (9, 4.9, False, True), (9, 5.0, False, False), (8, 0.0, True, False)],
 )
-def test_of_too_many_it_asks_again_further_on_or_when_a_tenth_is_gone(
+def test_with_too_many_matches_it_is_inexact_farther_on_or_when_a_tenth_is_removed(
     live, moved_m, is_lacking, is_capped
 ):
     region = RangeRegion(50.0)
