@@ -30,7 +30,7 @@ OTHERS ?= 20
 DAMAGES ?= 2000
 SINCE ?=
 INPUTS ?= 1350000
-JOBS ?= 4
+JOBS ?= 6
 MARKS ?=
 DATA ?= messages
 MECHANISM ?=
@@ -152,12 +152,12 @@ damages: $(STAMP)  ## Damage the files of a store in ways that follow its format
 # Kernels are compiled first, on all cores: tests would compile them one after the other.
 COMPILE := $(BIN)/nearcast compile $(foreach n,object subscription clause moving,--$(n)-index all)
 
-test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=4 processes, TIMES=1, MARKS="not spark")
+test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=6 processes, TIMES=1, MARKS="not spark")
 	$(BIN)/lint-imports --no-logo
 	$(COMPILE)
 	$(PYTEST)
 
-test-quick: $(STAMP)  ## Run the tests of the product that need neither Spark nor other processes (JOBS=4)
+test-quick: $(STAMP)  ## Run the tests of the product that need neither Spark nor other processes (JOBS=6)
 	$(BIN)/nearcast compile
 	$(PYTEST)
 

@@ -181,7 +181,7 @@ def test_a_store_of_another_area_and_one_in_use(tmp_path):
     process = Process(AREA, "--port=0", store)
     assert "another server has it open" in refused("serve", AREA, "--port=0", store)
     assert process.signal(signal.SIGTERM) == 0
-    assert "is of the area (14.0, 35.0, 15.0, 36.0)" in refused(
+    assert "has the area (14.0, 35.0, 15.0, 36.0)" in refused(
         "serve", "--area=1,2,3,4", "--port=0", store
     )
 

@@ -163,8 +163,8 @@ def test_secrets_are_not_shown():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b'stroe = "x.db"\n', "{config}: 'stroe' is no setting: did you mean 'store'?"),
-        (b"metrics-port = 1\n", "{config}: 'metrics-port' is no setting: did you mean 'metrics_port'?"),
+        (b'stroe = "x.db"\n', "{config}: 'stroe' is not a setting: did you mean 'store'?"),
+        (b"metrics-port = 1\n", "{config}: 'metrics-port' is not a setting: did you mean 'metrics_port'?"),
         (b"zzzz = 1\n", "{config}: 'zzzz' is not a setting"),
         (b"port = 70000\n", "port in {config} is 70000, must be a whole number, 0 to 65535"),
         (
@@ -206,7 +206,7 @@ def test_a_missing_store_is_created_only_on_request(tmp_path):
 def test_the_usual_store_has_to_be_made_too(tmp_path):
     environment = {**NO_CREATE, "NEARCAST_STORE": str(tmp_path / "nearcast.db")}
     message = line(AREA, "--port=0", environment=environment, status=1)
-    assert message.startswith(f"Error: NEARCAST_STORE is '{tmp_path}/nearcast.db', must exist: ")
+    assert message.startswith(f"Error: NEARCAST_STORE is '{tmp_path}/nearcast.db', must exist; ")
 
 
 @pytest.mark.processes

@@ -177,7 +177,7 @@ def test_a_table_that_cannot_be_used(weights, message):
         ("{", "the table is "),
         ("[]", "the table is of another format"),
         ('{"format": "nearcast-idf", "version": 2, "weights": {}}', "version is 2, must be 1"),
-        ('{"format": "nearcast-idf", "version": 1}', "weights is no object"),
+        ('{"format": "nearcast-idf", "version": 1}', "weights is not an object"),
         ('{"format": "nearcast-idf", "version": 1, "weights": {"a": NaN}}', r"weights\['a'\] is nan"),
         ('{"format": "nearcast-idf", "version": 1, "weights": {}, "unknown": -2}', "unknown is -2"),
     ],

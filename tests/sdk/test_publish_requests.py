@@ -36,7 +36,7 @@ class Stream:
             self.requests.mark_sent()
         return found
 
-    def response(self, *sequences):
+    def respond(self, *sequences):
         for sequence in sequences:
             self.requests.resolve(publisher_service_pb2.PublishResponse(sequence=sequence))
 
@@ -58,7 +58,7 @@ def outcome(response):
 async def test_responses_belong_to_requests_in_their_order():
     stream = Stream(4)
     assert stream.send(3) == [1, 2, 3]
-    stream.answer(1, 2)
+    stream.respond(1, 2)
     assert stream.outcomes() == [1, 2, "waits", "waits"]
 
 
@@ -67,21 +67,21 @@ async def test_a_request_of_a_cancelled_caller_is_not_sent():
     stream.answers[1].cancel()
     assert stream.send(2) == [1, 2]
     assert stream.requests.dequeue() is None
-    stream.answer(1, 2)
+    stream.respond(1, 2)
     assert outcome(stream.answers[2]) == 2
 
 
 async def test_go_away_fails_requests_that_the_server_has_not_admitted():
     stream = Stream(6)
     stream.send(4)
-    stream.answer(1)
+    stream.respond(1)
     stream.requests.go_away(go_away(2))
     assert stream.outcomes() == [1, "waits", "DRAINING", "DRAINING", "unsent", "unsent"]
     assert not stream.requests.is_open
     assert stream.requests.dequeue() is None, "nothing more is sent on it"
     with pytest.raises(UnsentError):
         stream.enqueue()
-    stream.answer(2)
+    stream.respond(2)
     stream.requests.end(lost)
     assert stream.outcomes() == [1, 2, "DRAINING", "DRAINING", "unsent", "unsent"]
 
@@ -95,7 +95,7 @@ async def test_a_request_that_is_being_sent_when_go_away_comes(count, expected):
     stream.requests.go_away(go_away(count))
     assert stream.outcomes() == ["waits", expected]
     stream.requests.mark_sent()
-    stream.answer(*range(1, count + 1))
+    stream.respond(*range(1, count + 1))
     assert stream.outcomes() == [1, 2 if count == 2 else "DRAINING"]
 
 
@@ -110,7 +110,7 @@ async def test_admitted_requests_without_a_response_at_the_end_are_unknown():
 async def test_a_broken_stream_leaves_sent_requests_unknown():
     stream = Stream(4)
     stream.send(3)
-    stream.answer(1)
+    stream.respond(1)
     stream.requests.end(lost)
     assert stream.outcomes() == [1, "unknown", "unknown", "unsent"]
 
@@ -147,7 +147,7 @@ async def test_none_is_carried_out_twice_and_none_waits_for_ever(seed):
                 done.append(waiting[admitted[-1] - 1])
             elif action == "answer" and admitted:
                 answered.add(waiting[admitted[0] - 1])
-                stream.answer(admitted.popleft())
+                stream.respond(admitted.popleft())
             elif action == "away" and not is_away and chance.random() < 0.1:
                 is_away = True
                 stream.requests.go_away(go_away(count))

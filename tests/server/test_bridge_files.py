@@ -104,7 +104,7 @@ def test_a_name_that_is_no_text_is_set_aside(tmp_path: Path) -> None:
     (tmp_path / "x").rename(os.fsdecode(name))
     (found,) = read(FolderSourceFeed(tmp_path))
     assert found.offset == ""
-    assert found.passed_over.encode().endswith(b"its name is no text in UTF-8")
+    assert found.passed_over.encode().endswith(b"its name is not UTF-8 text")
     assert os.path.lexists(name + b".refused")
 
 

@@ -134,7 +134,7 @@ def test_commits_and_checkpoints_wait_for_the_disk(path):
 
 CRASH = """
 import os, sys
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.model import LiveObject
 from server.store.mutations import PutObject
 from server.store import SqliteStore
@@ -171,7 +171,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(path, count):
 
 def test_another_frame(path):
     SqliteStore(path, FRAME).close()
-    with pytest.raises(StoreError, match=r"is of the area \(14.0, 35.0, 15.0, 36.0\)"):
+    with pytest.raises(StoreError, match=r"has the area \(14.0, 35.0, 15.0, 36.0\)"):
         SqliteStore(path, Frame.of(Area(14.0, 35.0, 15.0, 36.5)))
     SqliteStore(path, FRAME).close()
 
