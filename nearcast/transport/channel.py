@@ -69,9 +69,9 @@ class Tls:
         Certificate and key of this client, PEM, for servers that request a client certificate.
     """
 
-    root_certificates: bytes | None = None
+    root_certificates: bytes | None = field(default=None, repr=False)
     server_name: str | None = None
-    certificate: bytes | None = None
+    certificate: bytes | None = field(default=None, repr=False)
     key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -130,6 +130,11 @@ class Channel:
             ("grpc.use_local_subchannel_pool", 1),
         ]
         self._open()
+
+    @property
+    def target(self) -> str:
+        """Address of the server."""
+        return self._target
 
     @property
     def is_encrypted(self) -> bool:
