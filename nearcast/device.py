@@ -215,6 +215,11 @@ class Device:
         Register the circle with the phone, let the app sleep, and call `move` on exit. The circle is
         valid until `until_ms`, and until an object enters or leaves a result (`Subscription.changes`).
         Then call this method again. It costs O(buffers) and sends nothing.
+
+        Raises
+        ------
+        ClosedError
+            If the device has been detached.
         """
         self._session.require_open()
         return self._session.geofence()

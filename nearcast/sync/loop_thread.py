@@ -35,7 +35,7 @@ class LoopThread:
     Parameters
     ----------
     timeout_s
-        Time limit of `run` and `call`; None for no limit.
+        Time limit of `run`; None for no limit.
     """
 
     def __init__(self, timeout_s: float | None = None) -> None:
@@ -69,13 +69,16 @@ class LoopThread:
         return _awaited(self._submit(coroutine), self.timeout_s)
 
     def call(self, function: Callable[[], _Result]) -> _Result:
-        """Call a function in the loop's thread, or in this thread if the loop has been closed."""
+        """Call a function in the loop's thread, or in this thread if the loop has been closed.
+
+        There is no time limit: the function must not wait.
+        """
 
         async def called() -> _Result:
             return function()
 
         try:
-            return self.run(called())
+            return _awaited(self._submit(called()), None)
         except ClosedError:
             if not self._is_closed:  # the error is the function's own
                 raise

@@ -67,6 +67,13 @@ class Tls:
         Name in the server's certificate, if it differs from the address.
     certificate, key
         Certificate and key of this client, PEM, for servers that request a client certificate.
+
+    Examples
+    --------
+    ::
+
+        tls = nearcast.Tls(root_certificates=Path("roots.pem").read_bytes())
+        client = nearcast.connect("nearcast.example.org", token="...", tls=tls)
     """
 
     root_certificates: bytes | None = field(default=None, repr=False)
