@@ -18,7 +18,9 @@ SHOWN = re.findall(r"It prints[^\n]*\n\n```\n(.*?)```", PAGE, re.DOTALL)
 def printed(program: str, folder: Path) -> str:
     file = folder / "program.py"
     file.write_text(program.replace('"runs/', f'"{folder}/'))
-    done = subprocess.run([sys.executable, str(file)], check=True, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, str(file)], check=True, capture_output=True, text=True, cwd=ROOT
+    )
     return done.stdout
 
 
