@@ -108,7 +108,7 @@ class Client:
         prefetch_m: float = 0.0,
         take_over: bool = False,
         wait_s: float | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> Device:
         """Attach a device on a separate stream.
 
@@ -137,7 +137,7 @@ class Client:
         wait_s
             Time to wait for another instance to be detached. With 0 the call is refused at once; None is
             the time that the server gives.
-        chance
+        rng
             Random generator of the blur; for tests.
 
         Raises
@@ -157,7 +157,7 @@ class Client:
                 ...  # detached at the end of the block
         """
         wait_s = checked_wait_s(wait_s)
-        location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
+        location = Location(lon, lat, accuracy_m, privacy_radius_m, rng)
 
         async def attach() -> Device:
             stream = self._stream(SINGLE)
@@ -467,11 +467,11 @@ class Fleet:
         prefetch_m: float = 0.0,
         take_over: bool = False,
         wait_s: float | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> Device:
         """Attach a device. Parameters and behaviour are those of `Client.attach`."""
         wait_s = checked_wait_s(wait_s)
-        location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
+        location = Location(lon, lat, accuracy_m, privacy_radius_m, rng)
 
         async def attach() -> Device:
             return await self._client._attach(  # noqa: SLF001

@@ -73,7 +73,7 @@ class Client:
         prefetch_m: float = 0.0,
         take_over: bool = False,
         wait_s: float | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> Device:
         """Attach a device on a separate stream. See `nearcast.Client.attach`.
 
@@ -93,7 +93,7 @@ class Client:
             prefetch_m=prefetch_m,
             take_over=take_over,
             wait_s=wait_s,
-            chance=chance,
+            rng=rng,
         )
         return Device(self._loop, self._loop.run(attached))
 
@@ -190,7 +190,7 @@ class Fleet:
         prefetch_m: float = 0.0,
         take_over: bool = False,
         wait_s: float | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> Device:
         """Attach a device. See `nearcast.Client.attach`."""
         attached = self._fleet.attach(
@@ -202,7 +202,7 @@ class Fleet:
             prefetch_m=prefetch_m,
             take_over=take_over,
             wait_s=wait_s,
-            chance=chance,
+            rng=rng,
         )
         return Device(self._loop, self._loop.run(attached))
 
