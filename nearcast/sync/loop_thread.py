@@ -49,11 +49,6 @@ class LoopThread:
         self._thread = threading.Thread(target=self._serve, name="nearcast", daemon=True)
         self._thread.start()
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether `close` has been called."""
-        return self._is_closed
-
     def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
         """Run a coroutine; return its result, or raise its error.
 
@@ -117,7 +112,9 @@ class LoopThread:
         with self._runner:  # cancels at the end what is still running
             self._runner.run(self._stopping.wait())
 
-    def _submit(self, coroutine: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+    def _submit(
+        self, coroutine: Coroutine[Any, Any, _Result], *, is_awaited: bool = True
+    ) -> Future[_Result]:
         """Start a coroutine on the loop.
 
         Raises
@@ -125,13 +122,13 @@ class LoopThread:
         ClosedError
             If the loop has been closed, or this is a fork of the process that started it.
         RuntimeError
-            If the caller is the loop's own thread, which would wait for itself.
+            If the caller waits and is the loop's own thread: it would wait for itself.
         """
         error: Exception
         with self._lock:
             if self._is_closed or not self._thread.is_alive():
                 error = ClosedError("the client is closed")
-            elif threading.current_thread() is self._thread:
+            elif is_awaited and threading.current_thread() is self._thread:
                 error = RuntimeError("a function that the client calls cannot call the client")
             else:
                 return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -151,8 +148,9 @@ class LoopThread:
         except (StopAsyncIteration, TimeoutError, ClosedError):
             return
         finally:
+            # The garbage collector may call this, in any thread.
             with suppress(ClosedError):
-                self._submit(end())  # without waiting: the garbage collector may call this
+                self._submit(end(), is_awaited=False)
 
 
 def _awaited(future: Future[_Result], timeout_s: float | None) -> _Result:
