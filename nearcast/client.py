@@ -454,7 +454,7 @@ class Fleet:
         self._stream = stream
 
     def __repr__(self) -> str:
-        return f"<nearcast.Fleet of {len(self._stream.sessions)} devices>"
+        return f"<nearcast.Fleet, devices: {len(self._stream.sessions)}>"
 
     async def attach(
         self,

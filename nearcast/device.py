@@ -57,7 +57,7 @@ class Device:
         state = "online" if session.is_online else "offline"
         if session.error is not None:
             state = f"ended: {session.error!r}"
-        return f"<nearcast.Device {self.id!r}, {len(session.subscriptions)} subscriptions, {state}>"
+        return f"<nearcast.Device {self.id!r}, subscriptions: {len(session.subscriptions)}, {state}>"
 
     @property
     def id(self) -> str:

@@ -102,7 +102,7 @@ def test_what_operators_ask(client, word):
     status = client.status()
     assert status.state is nearcast.ServerState.SERVING
     client.publisher().publish(of(word, key=word))
-    assert client.inspect(object_key=word)["key"] == word
+    assert client.inspect(object_key=word)["object"]["key"] == word
     with client.attach(word, **HERE) as device:
         device.subscribe(TopK({word}))
         assert status.time_ms <= client.now_ms()
@@ -182,10 +182,10 @@ def test_it_prints_as_what_it_is(client, server, word):
     offers = device.subscribe(TopK({word}, k=3), name="offers")
     assert repr(client) == f"<nearcast.sync.Client of '{server.address}'>"
     assert repr(client.publisher()) == f"<nearcast.sync.Publisher to '{server.address}'>"
-    assert repr(device) == f"<nearcast.sync.Device '{word}', 1 subscriptions, online>"
+    assert repr(device) == f"<nearcast.sync.Device '{word}', subscriptions: 1, online>"
     assert repr(offers).startswith("<nearcast.sync.Subscription 1 'offers', exact: TopK(keywords={'")
     with client.fleet() as fleet:
-        assert repr(fleet) == "<nearcast.sync.Fleet of 0 devices>"
+        assert repr(fleet) == "<nearcast.sync.Fleet, devices: 0>"
     client.close()
     assert repr(client) == f"<nearcast.sync.Client of '{server.address}', closed>"
 
