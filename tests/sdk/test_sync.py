@@ -152,6 +152,26 @@ def test_threads_may_share_a_client(client, word):
     assert {match.object.id for match in found} == set(ids)
 
 
+async def test_event_loops_of_several_clients_do_not_disturb_each_other(server, word, caplog):
+    """gRPC shares one queue of events among the loops of a process."""
+
+    def publish(client):
+        with client.publisher() as publisher:
+            return [publisher.publish(of(word))[0] for _ in range(100)]
+
+    with (
+        nearcast.sync.connect(server.address) as first,
+        nearcast.sync.connect(server.address) as second,
+    ):
+        blocking = [asyncio.to_thread(publish, one) for one in (first, second, first)]
+        async with nearcast.connect(server.address) as client, client.publisher() as publisher:
+            found = asyncio.gather(*blocking)
+            own = [(await publisher.publish(of(word)))[0] for _ in range(100)]
+        ids = [*own, *(one for part in await found for one in part)]
+    assert len(set(ids)) == 400
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
+
+
 INSIDE = {"clock", "pass_time", "check_placement", "rebuild"}
 """Members of the asyncio classes that the SDK itself uses, or that a call replaces."""
 
