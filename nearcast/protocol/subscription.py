@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
-from typing import Protocol
+from typing import Any, Protocol
 
 from nearcast.errors import NearcastError
 from nearcast.geofence import Geofence
@@ -44,10 +44,13 @@ class Subscription(ABC):
         The error that ended the subscription; None until then.
     idf_generation : int
         Generation of the table of weights that the result uses, for `Similarity.TFIDF`; 0 for none.
+    region : Region
+        The objects that the device holds, and the region that it tests; for tools that draw it.
     """
 
     spec: Spec
     idf_generation: int
+    region: Any
 
     def __init__(self, host: View, subscription_id: int, name: str) -> None:
         self.id = subscription_id

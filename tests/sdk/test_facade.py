@@ -61,7 +61,7 @@ def test_a_subscription_shows_apps_its_public_half():
     members = {name for name in dir(nearcast.Subscription) if not name.startswith("_")}
     assert members == {"changes", "geofence", "results", "state", "states", "unsubscribe"}
     attributes = {*inspect.get_annotations(nearcast.Subscription)}
-    assert attributes == {"spec", "idf_generation"}
+    assert attributes == {"spec", "idf_generation", "region"}
 
 
 async def test_the_time_of_the_server(virtual):
