@@ -1,7 +1,10 @@
 """SDK of nearcast: exact results for the position of a device, with few messages in between.
 
-Example
--------
+It uses asyncio. `nearcast.sync` has the same calls for programs without an event loop. The SDK logs with
+``logging.getLogger("nearcast")``.
+
+Examples
+--------
 ::
 
     async with nearcast.connect("localhost:7433") as client:
@@ -12,6 +15,7 @@ Example
             print(match.object.keywords, match.distance_m)
 """
 
+from nearcast import sync
 from nearcast.clause import Clause
 from nearcast.client import Client, Fleet, connect
 from nearcast.device import Device
@@ -38,8 +42,9 @@ from nearcast.model import (
 from nearcast.protocol.placement import PlacementWarning
 from nearcast.protocol.subscription import Subscription
 from nearcast.publisher import Publisher
-from nearcast.transport.channel import Tls
-from safe_region.earth.shapes import Bounds, Circle, Polygon, Rectangle
+from nearcast.transport.channel import Tls, TokenSource
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Bounds, Circle, ObjectArea, Polygon, Range, Rectangle
 from safe_region.regions.region import RegionMode
 from safe_region.scoring.formulas import Similarity
 from safe_region.scoring.idf import IdfError, IdfTable
@@ -59,6 +64,7 @@ __all__ = [
     "Device",
     "Distribution",
     "Fleet",
+    "Frame",
     "GeoObject",
     "Geofence",
     "IdfError",
@@ -67,9 +73,11 @@ __all__ = [
     "LiveObject",
     "Match",
     "NearcastError",
+    "ObjectArea",
     "PlacementWarning",
     "Polygon",
     "Publisher",
+    "Range",
     "Reason",
     "Rectangle",
     "RefusedError",
@@ -81,9 +89,11 @@ __all__ = [
     "Subscription",
     "SubscriptionState",
     "Tls",
+    "TokenSource",
     "TopK",
     "UnavailableError",
     "connect",
+    "sync",
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 
@@ -15,7 +16,13 @@ class Clause:
         Keywords that an object must have, at least one keyword.
     excluded
         Keywords that an object must not have.
+
+    Examples
+    --------
+    ::
+
+        coffee_or_tea = [Clause({"coffee"}, excluded={"decaf"}), Clause({"tea"})]
     """
 
-    required: frozenset[str]
-    excluded: frozenset[str] = frozenset()
+    required: AbstractSet[str]
+    excluded: AbstractSet[str] = frozenset()

@@ -7,7 +7,8 @@ import os
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from nearcast.address import AddressError, grpc_target
 from nearcast.device import Device
@@ -32,7 +33,7 @@ from nearcast.v1 import control_service_pb2, device_service_pb2
 from safe_region.scoring.idf import IdfTable
 
 _NONCE_BYTES = 16
-_KEEPALIVE_S = 240.0
+KEEPALIVE_S = 240.0
 """More than a third of the server's lease. By then devices have sent their own pings, so a phone that has
 nothing to report wakes its radio for these pings only."""
 _KEEPALIVE_S_MIN = 0.001
@@ -40,7 +41,10 @@ _KEEPALIVE_S_MAX = 24.0 * 3600.0
 
 
 class Client:
-    """A connection to a server. `connect` creates it."""
+    """A connection to a server. `connect` creates it.
+
+    It is an asynchronous context manager, which calls `close` at the end of the block.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self.clock = Clock()
@@ -50,8 +54,44 @@ class Client:
         self._publishers: list[Publisher] = []
         self._closed = False
 
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        return f"<nearcast.Client of {self._channel.target!r}{state}>"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def now_ms(self) -> int:
+        """Return the server's time in milliseconds, as far as this client knows it.
+
+        A client knows it from its first attached device on, or from `advance_clock`.
+
+        Examples
+        --------
+        ::
+
+            left_s = (match.object.expiry_ms - client.now_ms()) / 1000
+        """
+        return self.clock.now_ms()
+
     def publisher(self) -> Publisher:
-        """Return a new publisher, which uses a separate stream."""
+        """Return a new publisher, which uses a separate stream.
+
+        Examples
+        --------
+        ::
+
+            async with client.publisher() as publisher:
+                await publisher.publish(GeoObject({"tea"}, lon=14.5, lat=35.9, ttl_s=600))
+        """
         self._require_open()
         publisher = Publisher(self._channel)
         self._publishers.append(publisher)
@@ -68,7 +108,7 @@ class Client:
         prefetch_m: float = 0.0,
         take_over: bool = False,
         wait_s: float | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> Device:
         """Attach a device on a separate stream.
 
@@ -97,7 +137,7 @@ class Client:
         wait_s
             Time to wait for another instance to be detached. With 0 the call is refused at once; None is
             the time that the server gives.
-        chance
+        rng
             Random generator of the blur; for tests.
 
         Raises
@@ -107,9 +147,17 @@ class Client:
             refuses the token.
         UnavailableError
             If the server cannot be reached.
+
+        Examples
+        --------
+        ::
+
+            device = await client.attach("courier-7", lon=14.50, lat=35.89)
+            async with await client.attach("courier-8", lon=14.50, lat=35.89) as device:
+                ...  # detached at the end of the block
         """
         wait_s = checked_wait_s(wait_s)
-        location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
+        location = Location(lon, lat, accuracy_m, privacy_radius_m, rng)
 
         async def attach() -> Device:
             stream = self._stream(SINGLE)
@@ -127,7 +175,15 @@ class Client:
 
     @asynccontextmanager
     async def fleet(self) -> AsyncIterator[Fleet]:
-        """Carry many devices over one stream."""
+        """Carry many devices over one stream, in an ``async with`` block.
+
+        Examples
+        --------
+        ::
+
+            async with client.fleet() as fleet:
+                vans = [await fleet.attach(f"van-{i}", lon=14.5, lat=35.9) for i in range(100)]
+        """
         stream = self._stream(FLEET)
         try:
             yield Fleet(self, stream)
@@ -143,6 +199,13 @@ class Client:
         ------
         RefusedError
             If the server refuses the search; the error names field, value and limit.
+
+        Examples
+        --------
+        ::
+
+            for match in await client.search(TopK({"tea"}, k=3), lon=14.50, lat=35.89):
+                print(match.object.key, match.distance_m)
         """
         request = device_service_pb2.SearchRequest(
             spec=spec_message(spec), position=position_message(lon, lat)
@@ -390,6 +453,9 @@ class Fleet:
         self._client = client
         self._stream = stream
 
+    def __repr__(self) -> str:
+        return f"<nearcast.Fleet, devices: {len(self._stream.sessions)}>"
+
     async def attach(
         self,
         device_id: str,
@@ -401,11 +467,11 @@ class Fleet:
         prefetch_m: float = 0.0,
         take_over: bool = False,
         wait_s: float | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> Device:
         """Attach a device. Parameters and behaviour are those of `Client.attach`."""
         wait_s = checked_wait_s(wait_s)
-        location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
+        location = Location(lon, lat, accuracy_m, privacy_radius_m, rng)
 
         async def attach() -> Device:
             return await self._client._attach(  # noqa: SLF001
@@ -417,16 +483,18 @@ class Fleet:
         return device
 
 
-@asynccontextmanager
-async def connect(
+def connect(
     target: str,
     *,
     token: TokenSource | None = None,
     tls: Tls | None = None,
     insecure: bool = False,
-    keepalive_s: float = _KEEPALIVE_S,
-) -> AsyncIterator[Client]:
-    """Connect to a server.
+    keepalive_s: float = KEEPALIVE_S,
+) -> Client:
+    """Return a client of a server. The first call of the client makes the connection.
+
+    Use it as a context manager, or close it. It needs a running event loop; programs without one use
+    `nearcast.sync.connect`.
 
     Parameters
     ----------
@@ -448,7 +516,27 @@ async def connect(
         within ten seconds, the SDK closes the connection and opens another one. Use at least 10 s:
         servers disconnect clients that ping more often. A device notices within five seconds that a
         server does not respond to a request, whatever this value is (`Subscription.state`).
+
+    Returns
+    -------
+    Client
+        An open client.
+
+    Raises
+    ------
+    RefusedError
+        If a parameter is wrong, or a token would be sent unencrypted to another machine.
+    RuntimeError
+        If there is no running event loop.
+
+    Examples
+    --------
+    ::
+
+        async with nearcast.connect("localhost:7433") as client:
+            print((await client.status()).state)
     """
+    _require_event_loop()
     channel = _channel(target, token, tls, keepalive_s)
     if token and tls is None and insecure is not True and not is_loopback(target):
         raise invalid(
@@ -457,11 +545,17 @@ async def connect(
             f"a Tls, such as nearcast.Tls(): without it, the token would be sent to {target} "
             "unencrypted; insecure=True allows that",
         )
-    client = Client(channel)
+    return Client(channel)
+
+
+def _require_event_loop() -> None:
     try:
-        yield client
-    finally:
-        await client.close()
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "nearcast.connect needs a running event loop: call it in a coroutine, "
+            "or use nearcast.sync.connect"
+        ) from None
 
 
 def _channel(target: str, token: TokenSource | None, tls: Tls | None, keepalive_s: float) -> Channel:

@@ -31,7 +31,10 @@ _SEARCH_S = 8.0
 
 
 class Device:
-    """A device attached to the server. `Client.attach` and `Fleet.attach` create it."""
+    """A device attached to the server. `Client.attach` and `Fleet.attach` create it.
+
+    It is an asynchronous context manager, which calls `detach` at the end of the block.
+    """
 
     def __init__(
         self,
@@ -48,6 +51,13 @@ class Device:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         session.on_event = self._on_event
+
+    def __repr__(self) -> str:
+        session = self._session
+        state = "online" if session.is_online else "offline"
+        if session.error is not None:
+            state = f"ended: {session.error!r}"
+        return f"<nearcast.Device {self.id!r}, subscriptions: {len(session.subscriptions)}, {state}>"
 
     @property
     def id(self) -> str:
@@ -99,6 +109,13 @@ class Device:
         ------
         RefusedError
             If the server refuses the subscription; the error names field, value and limit.
+
+        Examples
+        --------
+        ::
+
+            lunch = await device.subscribe(TopK({"sushi", "tea"}, k=5), name="lunch")
+            print([match.object.key for match in lunch.results()])
         """
         session = self._session
         subscription = session.subscribe(spec, name)
@@ -130,6 +147,13 @@ class Device:
         ------
         RefusedError
             If a number is out of its limits; the device keeps the old position.
+
+        Examples
+        --------
+        ::
+
+            async for fix in fixes:
+                await device.move(fix.lon, fix.lat, accuracy_m=fix.accuracy_m)
         """
         session = self._session
         session.move(lon, lat, heading_deg, speed_mps, accuracy_m)
@@ -191,6 +215,11 @@ class Device:
         Register the circle with the phone, let the app sleep, and call `move` on exit. The circle is
         valid until `until_ms`, and until an object enters or leaves a result (`Subscription.changes`).
         Then call this method again. It costs O(buffers) and sends nothing.
+
+        Raises
+        ------
+        ClosedError
+            If the device has been detached.
         """
         self._session.require_open()
         return self._session.geofence()

@@ -1,4 +1,7 @@
-"""Errors that the SDK raises."""
+"""Errors that the SDK raises.
+
+Each has a `hint`, a suggestion of what to do next, if there is one. Tracebacks show it below the message.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,43 @@ _SHOWN = 200
 __all__ = ["ClosedError", "NearcastError", "Reason", "RefusedError", "UnavailableError", "invalid"]
 
 
+_HINTS = {
+    Reason.OUT_OF_AREA: "positions are lon, lat; Device.frame.area is the service area of the server",
+    Reason.UNKNOWN_OBJECT: "it has expired, was retracted or replaced, or belongs to another publisher",
+    Reason.DEVICE_IN_USE: "end the other instance of the app, or replace it: attach(..., take_over=True)",
+    Reason.SUPERSEDED: "ask the user before you attach again: that ends the other instance",
+    Reason.UNAUTHENTICATED: "give connect a token that this server accepts: connect(..., token=...)",
+    Reason.NOT_VIRTUAL: "start the server with --virtual-time",
+    Reason.DRAINING: "the server is stopping: try again when it is back",
+    Reason.RECOVERING: "the server is starting: try again in some seconds",
+    Reason.INTERNAL: "this is a fault of the server: its log has the details",
+    Reason.PERMISSION_DENIED: "use a token of the role that the message names",
+    Reason.TOKEN_EXPIRED: "give connect a function that returns a valid token, in place of a text",
+    Reason.RATE_LIMITED: "try again after retry_after_ms milliseconds",
+    Reason.FORGOTTEN: "attach again: the server then has a new device",
+}
+"""Suggestions for the reasons of refusals. A wrong field needs none: its limit is in the message."""
+
+
 class NearcastError(Exception):
-    """Base class of all errors of the SDK."""
+    """Base class of all errors of the SDK.
+
+    Attributes
+    ----------
+    hint : str
+        Suggestion of what to do next; empty if there is none.
+
+    Examples
+    --------
+    ::
+
+        try:
+            await publisher.publish(offer)
+        except nearcast.NearcastError as error:
+            print(error, error.hint, sep="; ")
+    """
+
+    hint: str = ""
 
 
 class RefusedError(NearcastError):
@@ -38,6 +76,15 @@ class RefusedError(NearcastError):
         Sentence for people; the default is made of field, value and limit.
     retry_after_ms
         Time to wait before a retry of the same request; 0 if waiting does not help.
+
+    Examples
+    --------
+    ::
+
+        try:
+            await device.subscribe(TopK({"tea"}, k=1000))
+        except nearcast.RefusedError as error:
+            print(error.reason, error.field, error.limit)  # INVALID_FIELD spec.top_k.k 1 to 100
     """
 
     def __init__(
@@ -54,7 +101,15 @@ class RefusedError(NearcastError):
         self.field = field
         self.value = value
         self.limit = limit
+        self.hint = _HINTS.get(reason, "")
         super().__init__(message or f"{field} is {value}, must be {limit}")
+        if self.hint:
+            self.add_note(self.hint)
+
+    def __reduce__(self) -> tuple[type[RefusedError], tuple[Reason, str, str, str, str, int]]:
+        """Let processes send the error to each other."""
+        fields = (self.reason, self.field, self.value, self.limit, str(self), self.retry_after_ms)
+        return type(self), fields
 
     def __repr__(self) -> str:
         return f"RefusedError({self.reason}: {self})"
@@ -92,7 +147,9 @@ class UnavailableError(NearcastError):
 
 
 class ClosedError(NearcastError):
-    """The client, device or subscription has been closed."""
+    """The client, publisher, device or subscription has been closed."""
+
+    hint = "use it within its block, or connect and attach again"
 
 
 _SENTENCES = {

@@ -37,6 +37,13 @@ class GeoObject:
         Area of the object in place of a point: a rectangle, or a polygon without holes. A range matches
         an area that it touches. Distances and scores refer to a point inside the area, which the server
         chooses.
+
+    Examples
+    --------
+    ::
+
+        GeoObject({"sushi"}, lon=14.51, lat=35.90, ttl_s=3600, payload=b"20 % off", key="bar-7")
+        GeoObject({"market"}, ttl_s=3600, area=Bounds(14.50, 35.89, 14.52, 35.91))
     """
 
     keywords: Collection[str]
@@ -60,6 +67,12 @@ class Last:
     count
         Select those among the last `count` published objects, of which some may have ended. Only the
         server knows the publications, so without a stream results are not exact.
+
+    Examples
+    --------
+    ::
+
+        TopK({"tea"}, window=Last(seconds=600))
     """
 
     seconds: float | None = None
@@ -94,6 +107,12 @@ class TopK:
         The distance that costs as much as having no keyword in common, at an alpha of 0.5; in metres, 1
         to 20,037,508. None for the diagonal of the service area: the same subscription then ranks
         differently in a larger area.
+
+    Examples
+    --------
+    ::
+
+        TopK({"sushi", "tea"}, k=5, alpha=0.7, distance_scale_m=5000)
     """
 
     keywords: Collection[str]
@@ -137,6 +156,13 @@ class Boolean:
         in the result. After a miss the time starts again. The device decides this and sends nothing.
     window
         Select objects by age; None for all live objects. For ANCHORED only.
+
+    Examples
+    --------
+    ::
+
+        Boolean("coffee AND (wifi OR garden) AND NOT decaf", Circle(500.0), moving=True)
+        Boolean({"coffee", "wifi"}, Bounds(14.50, 35.89, 14.52, 35.91))
     """
 
     expression: str | Collection[str] | Collection[Clause]
@@ -163,9 +189,24 @@ Spec = TopK | Boolean
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """A published object. Times are server time in milliseconds.
+    """A published object.
 
-    The position of an object with an area is a point inside the area, which the server has chosen.
+    Parameters
+    ----------
+    id
+        The server's number of the object.
+    lon, lat
+        Position in degrees; of an object with an area, a point inside it that the server has chosen.
+    keywords
+        Its keywords, normalised by the server: lower case, without surrounding blanks.
+    created_ms, expiry_ms
+        Server time at which it was published and at which it expires, in milliseconds since 1970.
+    payload
+        The publisher's bytes.
+    key
+        The publisher's name for it; empty if there is none.
+    area
+        Its area as the publisher gave it; None for a point.
     """
 
     id: int
@@ -224,7 +265,19 @@ class ChangeReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a result. `rank` counts from 0; for an object that left, it is its last rank."""
+    """One change of a result.
+
+    Parameters
+    ----------
+    kind
+        Whether the object entered, left, or has another rank.
+    object
+        The object.
+    rank
+        Its rank in the result, from 0; for an object that left, its last rank.
+    reason
+        The reason for the change.
+    """
 
     kind: ChangeKind
     object: LiveObject
@@ -366,7 +419,19 @@ class ServerStatus:
 
 @dataclass(slots=True)
 class Counters:
-    """Counters of one device. Bytes are protobuf bytes, without HTTP/2 framing."""
+    """Counters of one device.
+
+    Parameters
+    ----------
+    moves
+        Number of calls of `Device.move`.
+    reports
+        Number of positions that the device sent.
+    deltas, objects
+        Numbers of deltas and of objects that it received.
+    bytes_sent, bytes_received
+        Protobuf bytes, without HTTP/2 framing.
+    """
 
     moves: int = 0
     reports: int = 0

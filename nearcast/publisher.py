@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import grpc
 
@@ -31,7 +32,11 @@ _ACCEPTED = "nearcast-accepted"
 
 
 class Publisher:
-    """Publishes objects over one stream, which it keeps open. `Client.publisher` creates it."""
+    """Publishes objects over one stream, which it keeps open. `Client.publisher` creates it.
+
+    It is an asynchronous context manager, which calls `close` at the end of the block. `Client.close`
+    closes it as well.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -39,6 +44,21 @@ class Publisher:
         self._opening = asyncio.Lock()
         self._closed = False
         self._is_known = False  # the server has responded before, so the publisher waits for it
+
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        return f"<nearcast.Publisher to {self._channel.target!r}{state}>"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
 
     async def publish(self, objects: GeoObject | Iterable[GeoObject]) -> list[int]:
         """Publish objects; return their ids in order, once the objects are on the server's disk.
@@ -53,6 +73,16 @@ class Publisher:
         at the time that the server gives. It waits up to a minute for a server that is stopping or
         starting, or that vanished before it received the request.
 
+        Parameters
+        ----------
+        objects
+            An object, or several.
+
+        Returns
+        -------
+        list of int
+            The server's ids of the objects.
+
         Raises
         ------
         RefusedError
@@ -62,6 +92,13 @@ class Publisher:
             If the server cannot be reached, or the connection broke and it is unknown whether the server
             accepted the objects. A publisher that has not published before does not wait for a server
             that cannot be reached.
+
+        Examples
+        --------
+        ::
+
+            offer = GeoObject({"tea"}, lon=14.5, lat=35.9, ttl_s=600, payload=b"tea for two", key="tea-1")
+            (object_id,) = await publisher.publish(offer)
         """
         self._require_open()
         new = objects_listed(objects)
@@ -87,6 +124,13 @@ class Publisher:
         ------
         RefusedError
             If one of the objects is not alive, or belongs to another publisher; the error names it.
+
+        Examples
+        --------
+        ::
+
+            await publisher.retract(object_id)
+            await publisher.retract(key="tea-1")
         """
         self._require_open()
         request = retract_request(ids, key, keys)
@@ -104,11 +148,11 @@ class Publisher:
         )
 
     def rebuild(self) -> None:
-        """Drop the stream after the client has reconnected."""
+        """Drop the stream. The client calls it after it has reconnected."""
         self._drop_stream()
 
     async def close(self) -> None:
-        """End the stream."""
+        """End the stream. Objects stay published. Later calls raise `ClosedError`."""
         self._closed = True
         self._drop_stream()
 

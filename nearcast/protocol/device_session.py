@@ -20,13 +20,13 @@ from nearcast.model import ChangeReason, Counters, Spec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import distance_setting, frame
 from nearcast.protocol.delta_sequence import DeltaSequence
+from nearcast.protocol.held_subscription import HeldSubscription
 from nearcast.protocol.location import Location
 from nearcast.protocol.motion import UNKNOWN_MOTION, Motion
 from nearcast.protocol.names import LENGTH_MAX, checked_name
 from nearcast.protocol.placement import Placement
 from nearcast.protocol.request_sender import Request, RequestSender
 from nearcast.protocol.specs import spec_from, spec_message
-from nearcast.protocol.subscription import Subscription
 from nearcast.protocol.subscription_registry import Listed, SubscriptionRegistry
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from safe_region.earth.frame import Frame, Point
@@ -99,7 +99,7 @@ class DeviceSession:
         self._pongs: dict[int, Callable[[], None]] = {}
 
     @property
-    def subscriptions(self) -> dict[int, Subscription]:
+    def subscriptions(self) -> dict[int, HeldSubscription]:
         """Subscriptions by number."""
         return self.registry.subscriptions
 
@@ -356,7 +356,7 @@ class DeviceSession:
         times = [one.next_expiry_ms for one in self.subscriptions.values() if one.next_expiry_ms]
         return min(times, default=0)
 
-    def geofence(self, subscriptions: Collection[Subscription] | None = None) -> Geofence:
+    def geofence(self, subscriptions: Collection[HeldSubscription] | None = None) -> Geofence:
         """Return a circle about the device within which it has nothing to report.
 
         Parameters
@@ -371,7 +371,7 @@ class DeviceSession:
         radius_m = ground_radius_m(self.frame, location.lon, location.lat, radius_m)
         return Geofence(location.lon, location.lat, radius_m, min(times, default=0))
 
-    def subscribe(self, spec: Spec, name: str = "") -> Subscription:
+    def subscribe(self, spec: Spec, name: str = "") -> HeldSubscription:
         """Start a subscription, or return the one of that name and start its change to the spec.
 
         The first delta follows later, unless the subscription exists with that spec.
@@ -391,7 +391,7 @@ class DeviceSession:
             self._ask(subscription)
         return subscription
 
-    def _ask_for_change(self, subscription: Subscription) -> None:
+    def _ask_for_change(self, subscription: HeldSubscription) -> None:
         """Request the new spec of a subscription, if its earlier requests have their responses.
 
         The responses of a subscription arrive one at a time, so their order identifies them.
@@ -399,13 +399,13 @@ class DeviceSession:
         if self.is_online and subscription.is_ready_to_ask:
             self._ask(subscription)
 
-    def _ask(self, subscription: Subscription) -> None:
+    def _ask(self, subscription: HeldSubscription) -> None:
         """Request a subscription, or its change."""
         self._sender.subscribe(subscription)
         if subscription.change is not None:
             self._ping_for(subscription)
 
-    def _ping_for(self, subscription: Subscription) -> None:
+    def _ping_for(self, subscription: HeldSubscription) -> None:
         """Send a ping after a change: with its pong, all messages about the change have arrived."""
         change = subscription.change
 
@@ -418,7 +418,7 @@ class DeviceSession:
         self.ping(confirm)
 
     def unsubscribe(
-        self, subscription: Subscription, on_ended: Callable[[], None] = lambda: None
+        self, subscription: HeldSubscription, on_ended: Callable[[], None] = lambda: None
     ) -> None:
         """End a subscription; call back when the server has confirmed it, or if there is no stream."""
         self._wake_state_watchers()
@@ -448,7 +448,7 @@ class DeviceSession:
 
     def _check(
         self,
-        subscriptions: Iterable[Subscription],
+        subscriptions: Iterable[HeldSubscription],
         motion: Motion = UNKNOWN_MOTION,
     ) -> None:
         """Report for the subscriptions with a region that does not cover the device."""

@@ -54,7 +54,7 @@ class Location:
         Accuracy of the fix in metres.
     privacy_radius_m
         Largest distance of a blurred position from the true one; 0 for a device that is not private.
-    chance
+    rng
         Random generator of the blur; the system's generator by default.
     """
 
@@ -64,10 +64,10 @@ class Location:
         lat: float,
         accuracy_m: float = 0.0,
         privacy_radius_m: float = 0.0,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self.privacy_radius_m = distance_setting(privacy_radius_m, "privacy_radius_m")
-        self._chance = chance or random.SystemRandom()
+        self._rng = rng or random.SystemRandom()
         self._blurred: tuple[float, float] | None = None
         self.move(lon, lat, accuracy_m)
 
@@ -123,8 +123,8 @@ class Location:
     def _drawn(self, frame: Frame) -> tuple[float, float]:
         """Draw a point uniformly from the disc."""
         x_scale, y_scale = self._metres_per_degree(frame)
-        radius_m = self.privacy_radius_m * _INWARD * math.sqrt(self._chance.random())
-        angle = 2.0 * math.pi * self._chance.random()
+        radius_m = self.privacy_radius_m * _INWARD * math.sqrt(self._rng.random())
+        angle = 2.0 * math.pi * self._rng.random()
         lon = self.lon + radius_m * math.cos(angle) / x_scale
         lat = self.lat + radius_m * math.sin(angle) / y_scale
         return (

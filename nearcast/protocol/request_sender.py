@@ -15,8 +15,8 @@ from safe_region.earth.frame import Area, Frame
 
 if TYPE_CHECKING:
     from nearcast.protocol.clock import Clock
+    from nearcast.protocol.held_subscription import HeldSubscription
     from nearcast.protocol.location import Location, SharedLocation
-    from nearcast.protocol.subscription import Subscription
 
 _UNKNOWN_FRAME = Frame(Area(0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -75,7 +75,7 @@ class RequestSender:
         )
         self._send_request(Request(hello=hello))
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def subscribe(self, subscription: HeldSubscription) -> None:
         """Request a subscription, or its change to another spec."""
         change = subscription.change
         spec = subscription.spec if change is None else change.spec
@@ -99,7 +99,7 @@ class RequestSender:
 
     def report(
         self,
-        subscriptions: Sequence[Subscription],
+        subscriptions: Sequence[HeldSubscription],
         motion: Motion = UNKNOWN_MOTION,
     ) -> None:
         """Report the position for these subscriptions. A private device sends no heading and speed."""

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from nearcast.model import Spec
+from nearcast.protocol.held_subscription import HeldSubscription, Host
 from nearcast.protocol.spec_change import SpecChange
-from nearcast.protocol.subscription import Host, Subscription
 
 
 class Listed(NamedTuple):
@@ -34,9 +34,9 @@ class Difference(NamedTuple):
 
     ended: list[int]
     """Numbers of subscriptions that have ended on the device."""
-    unknown: list[Subscription]
+    unknown: list[HeldSubscription]
     """Subscriptions that the server does not have."""
-    changed: list[Subscription]
+    changed: list[HeldSubscription]
     """Subscriptions with a change in progress to another spec, which the server may already have."""
 
 
@@ -50,7 +50,7 @@ class SubscriptionRegistry:
     """
 
     def __init__(self, host: Host) -> None:
-        self.subscriptions: dict[int, Subscription] = {}
+        self.subscriptions: dict[int, HeldSubscription] = {}
         self._host = host
         self._next_id = 1
         # Subscriptions that ended here and may be unconfirmed, and callbacks for the confirmations.
@@ -60,24 +60,24 @@ class SubscriptionRegistry:
         self._foreign: dict[str, int] = {}
         """Numbers of the server's subscriptions that do not exist here, by name."""
 
-    def begin(self, spec: Spec, name: str = "") -> Subscription:
+    def begin(self, spec: Spec, name: str = "") -> HeldSubscription:
         """Start a subscription under the server's number for its name, or under a new number."""
         number = self._foreign.pop(name, None) if self._host.is_online else None
         if number is None:
             number = self._next_id
             self._next_id += 1
-            subscription = Subscription(self._host, number, spec, name)
+            subscription = HeldSubscription(self._host, number, spec, name)
         else:
-            subscription = Subscription(self._host, number, spec, name)
+            subscription = HeldSubscription(self._host, number, spec, name)
             subscription.change = SpecChange(spec, is_foreign=True)
         self.subscriptions[number] = subscription
         return subscription
 
-    def named(self, name: str) -> Subscription | None:
+    def named(self, name: str) -> HeldSubscription | None:
         """Return the subscription of a name, or None. O(subscriptions)."""
         return next((one for one in self.subscriptions.values() if one.name == name), None)
 
-    def end(self, subscription: Subscription, on_ended: Callable[[], None] | None) -> bool:
+    def end(self, subscription: HeldSubscription, on_ended: Callable[[], None] | None) -> bool:
         """End a subscription; return whether to send an unsubscribe: if there is a callback."""
         if self.subscriptions.pop(subscription.id, None) is None:
             return False
@@ -113,7 +113,7 @@ class SubscriptionRegistry:
         self._refused_ids.clear()
         return taken
 
-    def refused(self, number: int) -> Subscription | None:
+    def refused(self, number: int) -> HeldSubscription | None:
         """Remove and return a refused subscription. The server keeps its own one of that name."""
         found = self.subscriptions.pop(number, None)
         if found is not None and found.name and found.change is not None:
@@ -171,7 +171,7 @@ class SubscriptionRegistry:
         """Adopt a subscription that another instance started."""
         self._give_way(number)
         if one.spec is not None:
-            self.subscriptions[number] = Subscription(self._host, number, one.spec, one.name)
+            self.subscriptions[number] = HeldSubscription(self._host, number, one.spec, one.name)
         elif one.name:
             self._foreign[one.name] = number
 
@@ -184,7 +184,7 @@ class SubscriptionRegistry:
             self.subscriptions[mine.id] = mine
 
 
-def _is_of(mine: Subscription, one: Listed) -> bool:
+def _is_of(mine: HeldSubscription, one: Listed) -> bool:
     """Return whether the server's subscription is the local one: by name, or without names by spec."""
     if mine.name or one.name:
         return mine.name == one.name

@@ -67,11 +67,18 @@ class Tls:
         Name in the server's certificate, if it differs from the address.
     certificate, key
         Certificate and key of this client, PEM, for servers that request a client certificate.
+
+    Examples
+    --------
+    ::
+
+        tls = nearcast.Tls(root_certificates=Path("roots.pem").read_bytes())
+        client = nearcast.connect("nearcast.example.org", token="...", tls=tls)
     """
 
-    root_certificates: bytes | None = None
+    root_certificates: bytes | None = field(default=None, repr=False)
     server_name: str | None = None
-    certificate: bytes | None = None
+    certificate: bytes | None = field(default=None, repr=False)
     key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -130,6 +137,11 @@ class Channel:
             ("grpc.use_local_subchannel_pool", 1),
         ]
         self._open()
+
+    @property
+    def target(self) -> str:
+        """Address of the server."""
+        return self._target
 
     @property
     def is_encrypted(self) -> bool:

@@ -5,6 +5,7 @@ Devices and the server use the same types. `safe_region.geometry.shapes` has the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 Position = tuple[float, float]
@@ -73,8 +74,8 @@ class Polygon:
         Corners of each hole. The holes lie within the polygon, and apart from each other.
     """
 
-    outer: tuple[Position, ...]
-    holes: tuple[tuple[Position, ...], ...] = ()
+    outer: Sequence[Position]
+    holes: Sequence[Sequence[Position]] = ()
 
 
 Range = Circle | Bounds | Rectangle | Polygon

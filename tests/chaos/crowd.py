@@ -266,5 +266,5 @@ class Crowd:
             accuracy_m=habit.accuracy_m,
             privacy_radius_m=habit.privacy_radius_m,
             prefetch_m=habit.prefetch_m,
-            chance=self.chance,
+            rng=self.chance,
         )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,8 +32,23 @@ async def run(program: str, folder: Path, *arguments: str) -> str:
         return await printed(program, "localhost:7533", server.port, folder, *arguments)
 
 
+def test_a_test_with_a_server_of_its_own(tmp_path):
+    (tmp_path / "test_offers.py").write_text(PROGRAMS[0])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_offers.py"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=tmp_path, env=with_this_project()
+    )
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+def with_this_project() -> dict[str, str]:
+    """Return the environment of a program that is elsewhere."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
 async def test_a_device_step_by_step(tmp_path):
-    assert (await run(PROGRAMS[0], tmp_path)).startswith("passed; 60 moves, ")
+    assert (await run(PROGRAMS[1], tmp_path)).startswith("passed; 60 moves, ")
 
 
 async def test_many_devices_along_trajectories(tmp_path):
@@ -50,5 +68,5 @@ async def test_many_devices_along_trajectories(tmp_path):
         for tick in range(TICKS)
     ]
     parquet.write_table(pa.Table.from_pylist(rows), folder / "part.parquet")
-    out = await run(PROGRAMS[1], tmp_path, str(tmp_path))
+    out = await run(PROGRAMS[2], tmp_path, str(tmp_path))
     assert out.startswith(f"3 devices, {3 * TICKS} positions, ")

@@ -8,7 +8,7 @@ import pytest
 
 import nearcast
 from nearcast import SubscriptionState, TopK
-from nearcast.client import _KEEPALIVE_S
+from nearcast.client import KEEPALIVE_S
 from server.counters import ParkReason
 from server.limits import KEEPALIVE_MS
 from server.settings import load_settings
@@ -111,6 +111,6 @@ def test_a_silent_phone_is_woken_by_nothing_but_its_lease():
     """Data counts as a sign of life of the connection, so one that renews its lease is never asked."""
     settings = load_settings({"area": "14,35,15,36"})
     beat_s = settings.lease_ms / 3_000.0
-    assert settings.keepalive_ms == KEEPALIVE_MS == 1_000.0 * _KEEPALIVE_S
-    assert beat_s < _KEEPALIVE_S
+    assert settings.keepalive_ms == KEEPALIVE_MS == 1_000.0 * KEEPALIVE_S
+    assert beat_s < KEEPALIVE_S
     assert 24 * 3_600 / beat_s == pytest.approx(432), "as docs/sdk.md says"

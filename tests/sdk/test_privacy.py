@@ -91,7 +91,7 @@ async def test_the_true_position_never_leaves_a_private_device(place, client):
     async with nearcast.connect(await tap.start()) as private:
         start = FRAME.unproject(0.0, 0.0)
         device = await private.attach(
-            "d", lon=start[0], lat=start[1], privacy_radius_m=RADIUS_M, chance=random.Random(2)
+            "d", lon=start[0], lat=start[1], privacy_radius_m=RADIUS_M, rng=random.Random(2)
         )
         subscriptions = [await device.subscribe(spec) for spec in SPECS]
         walk = Walk(private, device, subscriptions, objects, chance)
@@ -175,7 +175,7 @@ async def test_a_device_at_rest_sends_one_point(virtual, monkeypatch):
             [GeoObject({"sushi"}, *somewhere(chance), 10.0 * (wave + 1)) for _ in range(20)]
         )
     device = await virtual.attach(
-        "d", lon=14.5, lat=35.5, privacy_radius_m=RADIUS_M, chance=random.Random(8)
+        "d", lon=14.5, lat=35.5, privacy_radius_m=RADIUS_M, rng=random.Random(8)
     )
     shown = set()
     send = device._stream.send
@@ -307,7 +307,7 @@ async def test_private_devices_of_a_fleet_where_the_buffer_does_not_suffice(stin
     async with stingy.fleet() as fleet:
         devices = [
             await fleet.attach(
-                f"d{i}", lon=14.5, lat=35.5, privacy_radius_m=radius_m, chance=random.Random(i)
+                f"d{i}", lon=14.5, lat=35.5, privacy_radius_m=radius_m, rng=random.Random(i)
             )
             for i, radius_m in enumerate(radii)
         ]
@@ -354,7 +354,7 @@ async def test_a_search_of_a_device_that_is_too_vague_is_refused(stingy):
             lon=14.5,
             lat=35.5,
             privacy_radius_m=2_000.0,
-            chance=random.Random(seed),
+            rng=random.Random(seed),
         )
         try:
             found = [match.object.id for match in await vague.search(SPECS[0])]

@@ -1,0 +1,168 @@
+"""An event loop in a thread of its own, and calls from other threads that wait for its coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from nearcast.errors import ClosedError, invalid
+from nearcast.protocol.shapes import number
+
+_Result = TypeVar("_Result")
+
+
+def checked_timeout_s(timeout_s: float | None) -> float | None:
+    """Validate a time limit, and return it.
+
+    Raises
+    ------
+    RefusedError
+        If it is neither None nor a number of seconds above 0.
+    """
+    limit = "a number of seconds above 0, or None for no limit"
+    if timeout_s is not None and not number(timeout_s, "timeout_s", limit) > 0.0:
+        raise invalid("timeout_s", timeout_s, limit)
+    return timeout_s
+
+
+class LoopThread:
+    """Runs coroutines on an event loop in another thread.
+
+    Parameters
+    ----------
+    timeout_s
+        Time limit of `run`; None for no limit.
+    """
+
+    def __init__(self, timeout_s: float | None = None) -> None:
+        self.timeout_s = timeout_s
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._loop = self._runner.get_loop()
+        self._stopping = asyncio.Event()
+        self._is_closed = False
+        # A generator that is collected during `_submit` calls it again.
+        self._lock = threading.RLock()
+        self._thread = threading.Thread(target=self._serve, name="nearcast", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine; return its result, or raise its error.
+
+        If the time is over, or the user presses Ctrl-C, the coroutine is cancelled.
+
+        Raises
+        ------
+        TimeoutError
+            If it takes longer than `timeout_s`.
+        ClosedError
+            If the loop has been closed, or is closed meanwhile.
+        """
+        return _awaited(self._submit(coroutine), self.timeout_s)
+
+    def call(self, function: Callable[[], _Result]) -> _Result:
+        """Call a function in the loop's thread, or in this thread if the loop has been closed.
+
+        There is no time limit: the function must not wait.
+        """
+
+        async def called() -> _Result:
+            return function()
+
+        try:
+            return _awaited(self._submit(called()), None)
+        except ClosedError:
+            if not self._is_closed:  # the error is the function's own
+                raise
+        self._thread.join()
+        return function()
+
+    def end(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine that ends something. A closed loop has ended everything."""
+        with suppress(ClosedError):
+            self.run(coroutine)
+
+    def iterate(
+        self, source: AsyncGenerator[_Result, None], timeout_s: float | None
+    ) -> Iterator[_Result]:
+        """Yield the items of an asynchronous generator, until no item comes for `timeout_s`."""
+        return self._items(source, checked_timeout_s(timeout_s))
+
+    def close(self, last: Coroutine[Any, Any, None]) -> None:
+        """Run a last coroutine, and end the thread. Waiting calls raise `ClosedError`.
+
+        Only the first call does anything.
+        """
+        with self._lock:
+            try:
+                done = self._submit(last)
+            except ClosedError:
+                return
+            self._is_closed = True
+        try:
+            done.result()
+        finally:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+            self._thread.join()
+
+    def _serve(self) -> None:
+        with self._runner:  # cancels at the end what is still running
+            self._runner.run(self._stopping.wait())
+
+    def _submit(
+        self, coroutine: Coroutine[Any, Any, _Result], *, is_awaited: bool = True
+    ) -> Future[_Result]:
+        """Start a coroutine on the loop.
+
+        Raises
+        ------
+        ClosedError
+            If the loop has been closed, or this is a fork of the process that started it.
+        RuntimeError
+            If the caller waits and is the loop's own thread: it would wait for itself.
+        """
+        error: Exception
+        with self._lock:
+            if self._is_closed or not self._thread.is_alive():
+                error = ClosedError("the client is closed")
+            elif is_awaited and threading.current_thread() is self._thread:
+                error = RuntimeError("a function that the client calls cannot call the client")
+            else:
+                return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        coroutine.close()
+        raise error
+
+    def _items(self, source: AsyncGenerator[_Result, None], timeout_s: float | None) -> Iterator[_Result]:
+        async def following() -> _Result:
+            return await anext(source)
+
+        async def end() -> None:
+            await source.aclose()
+
+        try:
+            while True:
+                yield _awaited(self._submit(following()), timeout_s)
+        except (StopAsyncIteration, TimeoutError, ClosedError):
+            return
+        finally:
+            # The garbage collector may call this, in any thread.
+            with suppress(ClosedError):
+                self._submit(end(), is_awaited=False)
+
+
+def _awaited(future: Future[_Result], timeout_s: float | None) -> _Result:
+    """Wait for a result; cancel its coroutine if the caller no longer waits."""
+    try:
+        return future.result(timeout_s)
+    except TimeoutError:
+        if not future.cancel():  # it is done: the error is its own, or it was done just now
+            return future.result()
+        raise TimeoutError(f"the call took longer than {timeout_s:g} s") from None
+    except CancelledError:
+        raise ClosedError("the client was closed during the call") from None
+    except BaseException:  # KeyboardInterrupt, or the error of the coroutine
+        future.cancel()
+        raise

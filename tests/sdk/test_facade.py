@@ -1,0 +1,113 @@
+"""What a developer sees of the SDK: clients without blocks, what things print as, hints of errors."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import traceback
+
+import pytest
+
+import nearcast
+from nearcast import ClosedError, GeoObject, Reason, RefusedError, TopK, UnavailableError
+from tests.support.ports import free_port
+
+HERE = {"lon": 14.5, "lat": 35.5}
+TEA = GeoObject({"tea"}, **HERE, ttl_s=3600.0)
+
+
+async def test_a_client_without_a_block(place):
+    client = nearcast.connect(place.target)
+    assert (await client.status()).state is nearcast.ServerState.SERVING
+    assert repr(client) == f"<nearcast.Client of '{place.target}'>"
+    await client.close()
+    assert repr(client) == f"<nearcast.Client of '{place.target}', closed>"
+    with pytest.raises(ClosedError) as closed:
+        await client.status()
+    assert closed.value.hint == "use it within its block, or connect and attach again"
+
+
+def test_without_an_event_loop_it_names_the_other_client():
+    with pytest.raises(RuntimeError, match=r"or use nearcast\.sync\.connect$"):
+        nearcast.connect("localhost")
+
+
+async def test_a_publisher_and_its_block(client, place):
+    async with client.publisher() as publisher:
+        assert repr(publisher) == f"<nearcast.Publisher to '{place.target}'>"
+        await publisher.publish(TEA)
+    assert repr(publisher) == f"<nearcast.Publisher to '{place.target}', closed>"
+    with pytest.raises(ClosedError):
+        await publisher.publish(TEA)
+    assert len(await client.search(TopK({"tea"}), **HERE)) == 1
+
+
+async def test_devices_and_subscriptions_print_as_what_they_are(client):
+    async with client.fleet() as fleet:
+        device = await fleet.attach("d", **HERE)
+        spec = TopK({"tea"}, k=3)
+        offers = await device.subscribe(spec, name="offers")
+        other = await device.subscribe(spec)
+        assert repr(fleet) == "<nearcast.Fleet, devices: 1>"
+        assert repr(device) == "<nearcast.Device 'd', subscriptions: 2, online>"
+        assert repr(offers) == f"<nearcast.Subscription 1 'offers', exact: {spec!r}>"
+        await other.unsubscribe()
+        assert repr(other) == f"<nearcast.Subscription 2, ended: {spec!r}>"
+    assert repr(device).startswith("<nearcast.Device 'd', subscriptions: 1, ended: ClosedError(")
+
+
+def test_a_subscription_shows_apps_its_public_half():
+    members = {name for name in dir(nearcast.Subscription) if not name.startswith("_")}
+    assert members == {"changes", "geofence", "results", "state", "states", "unsubscribe"}
+    attributes = {*inspect.get_annotations(nearcast.Subscription)}
+    assert attributes == {"spec", "idf_generation", "region"}
+
+
+async def test_the_time_of_the_server(virtual):
+    await virtual.advance_clock(5_000)
+    assert virtual.now_ms() == 5_000
+
+
+async def test_a_tls_setting_prints_without_its_files():
+    tls = nearcast.Tls(root_certificates=b"-----BEGIN ROOTS", server_name="n.example.org")
+    assert repr(tls) == "Tls(server_name='n.example.org')"
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+async def test_a_refusal_suggests_what_to_do(client):
+    async with await client.attach("d", **HERE):
+        with pytest.raises(RefusedError) as refused:
+            await client.attach("d", **HERE, wait_s=0)
+    hint = "end the other instance of the app, or replace it: attach(..., take_over=True)"
+    assert refused.value.hint == hint
+    assert traceback.format_exception(refused.value)[-1] == f"{hint}\n"
+    assert hint not in str(refused.value)
+    with pytest.raises(RefusedError) as refused:
+        await client.search(TopK(set()), **HERE)
+    assert refused.value.hint == "", "the message has the limit"
+
+
+async def test_a_server_that_is_not_there_is_asked_about():
+    async with nearcast.connect(f"127.0.0.1:{free_port()}") as client:
+        with pytest.raises(UnavailableError) as failed:
+            await client.status()
+    assert failed.value.hint == "is a server running at this address?"
+    assert str(failed.value).endswith(f"; {failed.value.hint}")
+
+
+ERRORS = [
+    *(RefusedError(reason, "field", "'value'", "a limit", "a sentence", 7) for reason in Reason),
+    UnavailableError("no server", "a hint"),
+    ClosedError("closed"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
+@pytest.mark.parametrize("copied", [copy.copy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+def test_processes_can_send_errors_to_each_other(error, copied):
+    again = copied(error)
+    assert type(again) is type(error)
+    assert (str(again), again.hint, vars(again)) == (str(error), error.hint, vars(error))
