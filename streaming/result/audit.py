@@ -129,7 +129,10 @@ class Definition:
 
     def _matches(self, row: Feed, alive: Mapping[str, list[OracleObject]]) -> dict[int, float]:
         """Return the matches of a boolean subscription, with the score 0."""
-        clauses = [OracleClause(one.required, one.excluded) for one in clauses_of(row["expression"])]
+        clauses = [
+            OracleClause(frozenset(one.required), frozenset(one.excluded))
+            for one in clauses_of(row["expression"])
+        ]
         if row["bounds"] is None:
             x_m, y_m = self._frame.project(row["lon"], row["lat"])
             where: Any = OracleCircle(row["radius_m"], (x_m, y_m))
