@@ -12,9 +12,10 @@ Example
             print(match.object.keywords, match.distance_m)
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from nearcast.clause import Clause
-from nearcast.client import Client, Fleet, connect
-from nearcast.device import Device
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.geofence import Geofence
 from nearcast.model import (
@@ -35,14 +36,31 @@ from nearcast.model import (
     SubscriptionState,
     TopK,
 )
-from nearcast.protocol.placement import PlacementWarning
-from nearcast.protocol.subscription import Subscription
-from nearcast.publisher import Publisher
-from nearcast.transport.channel import Tls
 from safe_region.earth.shapes import Bounds, Circle, Polygon, Rectangle
 from safe_region.regions.region import RegionMode
 from safe_region.scoring.formulas import Similarity
 from safe_region.scoring.idf import IdfError, IdfTable
+
+if TYPE_CHECKING:
+    from nearcast.client import Client, Fleet, connect
+    from nearcast.device import Device
+    from nearcast.protocol.placement import PlacementWarning
+    from nearcast.protocol.subscription import Subscription
+    from nearcast.publisher import Publisher
+    from nearcast.transport.channel import Tls
+
+_MODULES = {
+    "Client": "client",
+    "Device": "device",
+    "Fleet": "client",
+    "PlacementWarning": "protocol.placement",
+    "Publisher": "publisher",
+    "Subscription": "protocol.subscription",
+    "Tls": "transport.channel",
+    "connect": "client",
+}
+"""Modules of the names that need gRPC and messages. They are imported when a name is used, so that other
+programs can use the model, the limits and the checks without them."""
 
 __all__ = [
     "Boolean",
@@ -87,9 +105,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
-    if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from nearcast.version import installed_version  # noqa: PLC0415 - what reads it takes longer than all else
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from nearcast.version import installed_version  # noqa: PLC0415 - it takes longer than all else
 
-    return installed_version()
+        return installed_version()
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"nearcast.{_MODULES[name]}"), name)

@@ -30,6 +30,8 @@ from index.catalogue import (
     KINDS,
 )
 from index.entry import NO_INDEX
+from nearcast.checks import is_name
+from nearcast.limits import DEFAULT_LIMITS
 from safe_region.earth.frame import Area, Frame
 from server.limits import KEEPALIVE_MS
 from server.setting_notes import (
@@ -135,7 +137,10 @@ class ServerSettings(BaseSettings):
         "position.",
     )
     margin_m_max: Metres = Field(
-        5000.0, ge=0.0, allow_inf_nan=False, description="Maximum margin of a position."
+        DEFAULT_LIMITS.margin_m_max,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="Largest margin of a position.",
     )
     lease_ms: Milliseconds = Field(
         default_factory=InRealTime(_LEASE_MS),
@@ -345,8 +350,7 @@ class ServerSettings(BaseSettings):
     @classmethod
     def _name_tenants(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            is_name = 1 <= len(name) <= _TENANT_LENGTH_MAX and name.isprintable() and " " not in name
-            if not is_name:
+            if not is_name(name, _TENANT_LENGTH_MAX) or " " in name:
                 raise ValueError(f"tenants has {name!r}, must have {_TENANT}")
         if len(set(value)) != len(value):
             raise ValueError("tenants must be different from each other")

@@ -18,6 +18,7 @@ from index.catalogue import (
     KINDS,
     WEIGHTED_SUBSCRIPTION_INDEXES,
 )
+from nearcast.limits import DEFAULT_LIMITS, DURATION_MS_MAX
 from safe_region.earth.frame import Area
 from streaming.distribution import MECHANISMS, has_replicas
 from streaming.distribution.keywords import HYBRIDS
@@ -27,9 +28,7 @@ from streaming.partition.window import WindowSize
 PARTITIONS_MAX = 1024
 FORMATS = ("parquet", "json")
 BUFFERS = tuple(policy.value for policy in StationaryPolicy)
-WINDOW_COUNT_MAX = 100_000_000
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder for each job, of its own
-_MAX_MS = 366 * 24 * 3600 * 1000
 
 
 class ParameterError(ValueError):
@@ -124,7 +123,12 @@ class StreamParameters:
         _require(self.files_per_batch >= 1, "files_per_batch", self.files_per_batch, "at least 1")
         if self.every_ms is not None:
             _require(not self.once, "every", f"{self.every_ms} ms", "absent with --once")
-            _require(1 <= self.every_ms <= _MAX_MS, "every", f"{self.every_ms} ms", f"1 to {_MAX_MS} ms")
+            _require(
+                1 <= self.every_ms <= DURATION_MS_MAX,
+                "every",
+                f"{self.every_ms} ms",
+                f"1 to {DURATION_MS_MAX} ms",
+            )
         _one_of("format", self.format, FORMATS)
         _one_of(
             "subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES))
@@ -140,8 +144,14 @@ class StreamParameters:
             self.window,
             "a number of messages, or a duration",
         )
-        _require(0 <= count <= WINDOW_COUNT_MAX, "window", count, f"1 to {WINDOW_COUNT_MAX} messages")
-        _require(0 <= duration_ms <= _MAX_MS, "window", duration_ms, f"1 to {_MAX_MS} milliseconds")
+        most = DEFAULT_LIMITS.window_count_max
+        _require(0 <= count <= most, "window", count, f"1 to {most} messages")
+        _require(
+            0 <= duration_ms <= DURATION_MS_MAX,
+            "window",
+            duration_ms,
+            f"1 to {DURATION_MS_MAX} milliseconds",
+        )
 
     def require_folders(self, spark: SparkSession) -> None:
         """Require that the folders of the feeds exist, and the memory folder too if the job runs locally.
