@@ -33,7 +33,7 @@ class Limits(limits.Limits):
     outbox_max: int = 256
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
     outbox_bytes_max: int = 1024 * 1024
-    """The same in bytes, roughly."""
+    """Bytes of deltas waiting for a slow device, roughly."""
     slice_bytes_max: int = 256 * 1024
     """Size of the snapshots made at a time, some milliseconds; the last may exceed it."""
     retained_max: int = 64
@@ -42,7 +42,7 @@ class Limits(limits.Limits):
     It then resumes with snapshots, which are smaller by then.
     """
     retained_bytes_max: int = 256 * 1024
-    """The same in bytes, roughly."""
+    """Bytes of deltas kept for a resume, roughly."""
     answers_max: int = 10_000
     """Responses waiting to be written on a stream; beyond, it is not read until some have been."""
     late_ms: int = 1_000
@@ -70,11 +70,11 @@ class Limits(limits.Limits):
     publisher_objects_max: int = 1_000_000
     """Live objects of one publisher; 0 for no limit."""
     publisher_bytes_max: int = 1024 * 1024 * 1024
-    """Bytes of their payloads; 0 for no limit."""
+    """Bytes of the payloads of one publisher's live objects; 0 for no limit."""
     tenant_objects_max: int = 0
     """Live objects of one tenant; 0 for no limit."""
     tenant_bytes_max: int = 0
-    """Bytes of their payloads; 0 for no limit."""
+    """Bytes of the payloads of one tenant's live objects; 0 for no limit."""
     tenant_subscriptions_max: int = 0
     """Subscriptions of all devices of one tenant; 0 for no limit."""
     streams_max: int = 200_000
