@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
+from feeds.parameters import Parameters
 from nearcast.limits import DEFAULT_LIMITS
 from safe_region.scoring.formulas import Similarity
-from simulator.parameters.declared import Parameters
 
 Changes = Mapping[str, Any]
 """Values of parameters, by name."""

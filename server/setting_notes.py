@@ -9,21 +9,9 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import AfterValidator
 
+from feeds.parameters import Shown
+
 _Number = TypeVar("_Number", int, float)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Notes for the help of a setting that its type, bounds and default do not give."""
-
-    unit: str = ""
-    flag: str = ""
-    """If it is not the field's name."""
-    metavar: str = ""
-    limit: str = ""
-    """The allowed values, if a validator decides on them."""
-    is_secret: bool = False
-    """Whether the value must not be shown."""
 
 
 @dataclass(frozen=True, slots=True)

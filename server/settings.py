@@ -1,7 +1,7 @@
 """The server's settings: flags over environment over configuration file over defaults.
 
 Each is declared once, here: the command line makes its flags and its help from the fields
-(`cli/settings_options.py`).
+(`cli/options.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from feeds.parameters import Shown
 from feeds.redis.address import RedisAddress, is_redis
 from index.catalogue import (
     DEFAULT_CLAUSE_INDEX,
@@ -43,7 +44,6 @@ from server.setting_notes import (
     Milliseconds,
     PerSecond,
     Seconds,
-    Shown,
 )
 
 BUFFER_EXTRA_MAX = 1000
@@ -293,8 +293,8 @@ class ServerSettings(BaseSettings):
     def _read_area(cls, value: Any) -> Any:  # noqa: ANN401
         """Accept "a,b,c,d", a JSON list, and a list."""
         try:
-            area = Area(*(float(bound) for bound in _listed(value)))
-        except (TypeError, ValueError, OverflowError, RecursionError):
+            area = Area.of(_listed(value))
+        except (ValueError, RecursionError):
             raise ValueError(
                 f"area is {value!r}, must be lon_min,lat_min,lon_max,lat_max in degrees"
             ) from None

@@ -88,7 +88,7 @@ def run(
     from bench import catalogue  # noqa: PLC0415 - imports numpy and pydantic
     from bench.errors import BenchError  # noqa: PLC0415
     from bench.runner import Runner  # noqa: PLC0415
-    from simulator.parameters.declared import ParameterError  # noqa: PLC0415
+    from feeds.parameters import ParameterError  # noqa: PLC0415
 
     if not names and not is_all:
         raise click.UsageError(
@@ -208,7 +208,7 @@ def _units(metrics: Any) -> str:  # noqa: ANN401 - a mapping
 
 def _parameters(model: type[BenchParameters], reduced: Any) -> list[str]:  # noqa: ANN401
     """Return a line for each parameter: name, default, limits, meaning."""
-    from simulator.parameters.declared import bounds  # noqa: PLC0415
+    from feeds.parameters import bounds  # noqa: PLC0415
 
     lines = []
     for name, field in model.model_fields.items():

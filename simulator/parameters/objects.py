@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from feeds.parameters import Parameters
 from nearcast.limits import DEFAULT_LIMITS
-from simulator.parameters.declared import Parameters
 
 _TTL_S_MAX = DEFAULT_LIMITS.ttl_ms_max // 1000
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
+from feeds.parameters import Parameters
 from nearcast.limits import DEFAULT_LIMITS as LIMITS
 from nearcast.limits import DURATION_MS_MAX
 from safe_region.scoring.formulas import SET_SIMILARITIES
-from simulator.parameters.declared import Parameters
 
 DURATION_S_MAX = DURATION_MS_MAX // 1000
 

@@ -30,7 +30,7 @@ from bench.results import Result, write
 from bench.runner import Runner, benchmark_of
 from cli.app import app
 from cli.bench.experiments import _values, run
-from simulator.parameters.declared import ParameterError
+from feeds.parameters import ParameterError
 
 ROOT = Path(__file__).resolve().parents[2]
 

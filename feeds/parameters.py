@@ -1,15 +1,30 @@
 """Parameters that are declared once: name, type, bounds, default and meaning, with pydantic.
 
-Commands make their options and their help from the declarations (`cli/parameter_options.py`).
+Commands make their options, their help and the reference from the declarations (`cli/options.py`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Notes on the option of a parameter that its type, bounds and default do not give."""
+
+    unit: str = ""
+    flag: str = ""
+    """If it is not the field's name."""
+    metavar: str = ""
+    limit: str = ""
+    """The allowed values, if a validator decides on them."""
+    is_secret: bool = False
+    """Whether the value must not be shown."""
 
 
 class ParameterError(ValueError):
