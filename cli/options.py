@@ -2,8 +2,8 @@
 
 An option has the name of its field. Options of settings pass values on as text, which the settings parse
 like those of variables. Options of parameters convert values. A command passes on only the options that
-the user gives: the model has the defaults and limits. Models are imported when click needs the options, so
-that other commands start without them.
+the user gives: the model has the defaults and limits. Models are imported when click needs the options,
+so that other commands start without them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import click
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from feeds.parameters import Parameters, Shown
     from server.settings import ServerSettings
+    from streaming.parameters import StreamParameters
 
     Model = Callable[[], type[BaseModel]]
 
@@ -47,6 +49,13 @@ def simulation_parameters() -> type[Parameters]:
     from simulator.parameters import SimulationParameters  # noqa: PLC0415
 
     return SimulationParameters
+
+
+def stream_parameters() -> type[StreamParameters]:
+    """Return the model of the parameters of stream jobs."""
+    from streaming.parameters import StreamParameters  # noqa: PLC0415
+
+    return StreamParameters
 
 
 class ModelCommand(click.Command):
@@ -139,18 +148,32 @@ def _options(model: Model) -> dict[str, click.Option]:
 
 
 def _option(field: FieldInfo, facts: Facts) -> click.Option:
+    is_required = field.is_required() and not facts.variable  # as click adds to the help
     default = facts.default if field.is_required() else f"default: {facts.default}"
     variable = f"env var: {facts.variable}{', a JSON list' * facts.is_list}" if facts.variable else ""
-    notes = "; ".join(note for note in (default, facts.limit, variable) if note)
-    help_text = f"{facts.description}  [{notes}]"
+    notes = "; ".join(note for note in ("" if is_required else default, facts.limit, variable) if note)
+    help_text = f"{facts.description}  [{notes}]" if notes else facts.description
     if facts.off_flag:
         return click.Option([f"{facts.flag}/{facts.off_flag}", facts.name], default=None, help=help_text)
     metavar = _shown(field).metavar or _metavar(field.annotation)
-    kinds = (field.annotation, *get_args(field.annotation))
-    kind = None if facts.variable else next((_TYPES[one] for one in kinds if one in _TYPES), None)
     return click.Option(
-        [facts.flag, facts.name], type=kind, multiple=facts.is_list, metavar=metavar, help=help_text
+        [facts.flag, facts.name],
+        type=None if facts.variable else _type(field.annotation),
+        multiple=facts.is_list,
+        required=is_required,
+        metavar=metavar,
+        help=help_text,
     )
+
+
+def _type(annotation: Any) -> click.ParamType[Any] | None:  # noqa: ANN401
+    """Return click's type of values; None for texts, and for values that the model converts."""
+    is_union = get_origin(annotation) in {Union, UnionType}
+    parts = [one for one in get_args(annotation) if one is not type(None)] if is_union else [annotation]
+    if len(parts) != 1:
+        return None
+    kind = get_args(parts[0])[0] if get_origin(parts[0]) is Annotated else parts[0]
+    return _TYPES.get(kind)
 
 
 def _facts(name: str, field: FieldInfo, prefix: str | None) -> Facts:

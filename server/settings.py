@@ -21,7 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from feeds.parameters import Shown
+from feeds.parameters import ExistingFile, Shown
 from feeds.redis.address import RedisAddress, is_redis
 from index.catalogue import (
     DEFAULT_CLAUSE_INDEX,
@@ -37,7 +37,6 @@ from safe_region.earth.frame import Area, Frame
 from server.limits import KEEPALIVE_MS
 from server.setting_notes import (
     Days,
-    ExistingFile,
     InRealTime,
     Metres,
     MetresPerSecond,
