@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from nearcast.canonical import Boolean, Spec, TopK
 from nearcast.v1 import subscriptions_pb2
@@ -29,9 +30,7 @@ def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
         raise unimplemented(f"spec.{kind}", f"one of {', '.join(_CHECKS)}")
     _CHECKS[kind](message)
     _check_window(message)
-    spec = specs.spec_from(message)
-    assert spec is not None  # noqa: S101 - the checks have found nothing unknown
-    return spec
+    return cast("Spec", specs.spec_from(message))  # the checks have found nothing unknown
 
 
 def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:

@@ -58,13 +58,7 @@ class BooleanKind:
 
     @classmethod
     def checked(cls, spec: Boolean, limits: Limits, frame: Frame) -> Boolean:
-        """Return a normalised spec: clauses sorted, each once.
-
-        Raises
-        ------
-        RefusalError
-            Naming the field that is out of its limits.
-        """
+        """Return a normalised spec: clauses sorted, each once. See `Kind`."""
         return checked_boolean(spec, limits, frame, polygon_flaw)
 
     @classmethod

@@ -76,13 +76,7 @@ class TopKKind:
 
     @classmethod
     def checked(cls, spec: TopK, limits: Limits, frame: Frame) -> TopK:  # noqa: ARG003
-        """Return a normalised spec.
-
-        Raises
-        ------
-        RefusalError
-            Naming the field that is out of its limits.
-        """
+        """Return a normalised spec. See `Kind`."""
         return checked_top_k(spec, limits)
 
     @classmethod
