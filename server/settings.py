@@ -32,7 +32,7 @@ from index.catalogue import (
 )
 from index.entry import NO_INDEX
 from nearcast.checks import is_name
-from nearcast.limits import DEFAULT_LIMITS
+from nearcast.limits import DEFAULT_LIMITS, SPEED_MAX_MPS
 from safe_region.earth.frame import Area, Frame
 from server.limits import KEEPALIVE_MS
 from server.setting_notes import (
@@ -126,7 +126,7 @@ class ServerSettings(BaseSettings):
         "0 for none.",
     )
     assumed_speed_mps: MetresPerSecond = Field(
-        10.0, ge=0.0, le=10_000.0, description="Assumed speed of a device until its speed is known."
+        10.0, ge=0.0, le=SPEED_MAX_MPS, description="Speed of devices of which nothing is known yet."
     )
     margin_buffer_max: int = Field(
         200,
