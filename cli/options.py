@@ -132,7 +132,7 @@ class Facts(NamedTuple):
 
 def facts_of(model: type[BaseModel]) -> dict[str, Facts]:
     """Return the facts about the fields of a model by name, in the order of declaration."""
-    prefix = model.model_config.get("env_prefix")
+    prefix: Any = model.model_config.get("env_prefix")  # of settings only
     return {name: _facts(name, field, prefix) for name, field in model.model_fields.items()}
 
 
