@@ -76,7 +76,7 @@ class BudgetParameters(BenchParameters):
 class TopKParameters(DataParameters):
     """Parameters of the suites with top-k subscriptions."""
 
-    k_max: int = Field(10, ge=1, le=DEFAULT_LIMITS.k_max, description="k is uniform from 1 to this.")
+    k_max: int = Field(10, ge=1, le=DEFAULT_LIMITS.k_max, description="Maximum k; k is uniform from 1.")
     similarity: Literal["jaccard", "dice", "cosine"] = Field(
         "jaccard", description="Text similarity of all subscriptions."
     )

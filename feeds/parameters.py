@@ -86,7 +86,7 @@ def _message(error: ErrorDetails, fields: dict[str, Any]) -> str:
     if not error["loc"]:  # raised by a rule about several values
         return str(error["ctx"]["error"]) if "ctx" in error else error["msg"]
     name = str(error["loc"][0])
-    return f"{name}{_mistake(error, fields[name])}" if name in fields else f"{name} is no parameter"
+    return f"{name}{_mistake(error, fields[name])}" if name in fields else f"{name} is not a parameter"
 
 
 def _mistake(error: ErrorDetails, field: Any) -> str:  # noqa: ANN401

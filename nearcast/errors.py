@@ -84,7 +84,7 @@ def invalid(field: str, value: object, limit: str) -> RefusedError:
     try:
         shown = repr(value)
     except ValueError:  # an integer with more digits than Python converts
-        shown = "a number of thousands of digits"
+        shown = "a number with thousands of digits"
     return RefusedError(Reason.INVALID_FIELD, field, shown, limit)
 
 

@@ -77,7 +77,7 @@ def _checked_clause(clause: Clause, field: str, limits: Limits) -> Clause:
     if clause.excluded:
         excluded = checked_keywords(clause.excluded, f"{field}.excluded", *bounds)
     both = sorted(set(required) & set(excluded))
-    limit = "no keyword that is required too"
+    limit = "no keyword that is also required"
     require(not both, f"{field}.excluded", repr(both[0]) if both else "", limit)
     return Clause(required, excluded)
 

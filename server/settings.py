@@ -126,7 +126,7 @@ class ServerSettings(BaseSettings):
         "0 for none.",
     )
     assumed_speed_mps: MetresPerSecond = Field(
-        10.0, ge=0.0, le=SPEED_MAX_MPS, description="Speed of devices of which nothing is known yet."
+        10.0, ge=0.0, le=SPEED_MAX_MPS, description="Assumed speed of a device until its speed is known."
     )
     margin_buffer_max: int = Field(
         200,
@@ -139,7 +139,7 @@ class ServerSettings(BaseSettings):
         DEFAULT_LIMITS.margin_m_max,
         ge=0.0,
         allow_inf_nan=False,
-        description="Largest margin of a position.",
+        description="Maximum margin of a position.",
     )
     lease_ms: Milliseconds = Field(
         default_factory=InRealTime(_LEASE_MS),

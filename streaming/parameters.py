@@ -91,35 +91,37 @@ class StreamParameters(Parameters):
     """
 
     messages: _Feed = Field(
-        description="Folder to which files of messages come, or redis://host:port/database/feed?streams=1."
+        description="Folder that receives files of messages, or redis://host:port/database/feed?streams=1."
     )
-    subscriptions: _Feed = Field(description="The same with subscriptions.")
+    subscriptions: _Feed = Field(description="The same for subscriptions.")
     out: _Where = Field(description="Folder of the job's results.")
-    checkpoint: _Where = Field(description="Folder of what the job needs to go on where it was.")
+    checkpoint: _Where = Field(description="Folder of the state with which the job resumes.")
     area: _Area = Field(
-        description="Service area: west, south, east, north; or the folder of a simulation, or its URI, "
-        "whose area it is."
+        description="Service area: west, south, east, north; or the folder of a simulation, or "
+        "its URI, to use its area."
     )
     window: _Window = Field(
-        description="Which messages count: the last so many (100000), or those of so much time (90s, "
-        "10m, 24h)."
+        description="Window of messages: a number of latest messages (100000), or a duration "
+        "(90s, 10m, 24h)."
     )
-    mechanism: Mechanism = Field("hashing", description="How subscriptions are divided among partitions.")
+    mechanism: Mechanism = Field(
+        "hashing", description="Mechanism that divides subscriptions among partitions."
+    )
     partitions: int = Field(
         4,
         ge=1,
         le=PARTITIONS_MAX,
-        description="Into how many parts; at least as many as there are cores.",
+        description="Number of partitions; at least the number of cores.",
     )
     first_level: int = Field(
         0,
         ge=0,
-        description="Of spatial-first and keyword-first: parts of the first division, a divisor of "
-        "--partitions; 0 lets both divisions have about as many.",
+        description="For spatial-first and keyword-first: parts of the first division, a divisor "
+        "of --partitions; with 0 both divisions have about as many parts.",
     )
     subscription_index: str = Field(
         DEFAULT_SUBSCRIPTION_INDEX,
-        description="Index of top-k subscriptions, one that knows tf-idf; others: `nearcast indexes`.",
+        description="Index of top-k subscriptions, one that supports tf-idf; others: `nearcast indexes`.",
     )
     clause_index: str = Field(
         DEFAULT_CLAUSE_INDEX,
@@ -127,32 +129,32 @@ class StreamParameters(Parameters):
     )
     stationary_buffer: Literal["cost", "cskyband", "skyband", "kmax"] = Field(
         "cost",
-        description="How much is held of each top-k subscription beyond its result; the last three as in "
-        "Skype.",
+        description="Buffer that is held beyond the result of each top-k subscription; the last "
+        "three as in Skype.",
     )
     idf: ExistingFile | None = Field(
         None,
-        description="Weights of keywords for the similarity tfidf (nearcast idf build); without, each "
-        "weighs 1.",
+        description="Weights of keywords for the similarity tfidf (nearcast idf build); without "
+        "it, all weights are 1.",
     )
-    format: Literal["parquet", "json"] = Field("parquet", description="Of files.")
+    format: Literal["parquet", "json"] = Field("parquet", description="Format of the files of feeds.")
     files_per_batch: int = Field(
         1000,
         ge=1,
-        description="How many new files of each feed make a batch, at most; in Redis entries.",
+        description="Maximum number of new files of each feed in a batch; of entries in Redis.",
     )
     updates: Annotated[_Redis | None, Shown(metavar="redis://...", is_secret=True)] = Field(
-        None, description="Tell changes in Redis besides: redis://host:port/database/feed."
+        None, description="Also send changes to Redis: redis://host:port/database/feed."
     )
-    once: bool = Field(False, description="End when all that is there has been read.")
+    once: bool = Field(False, description="End when all existing messages have been read.")
     every_ms: Annotated[_Interval | None, Shown(flag="--every", metavar="TIME")] = Field(
         None,
-        description="Begin a batch so often (500ms, 10s), if there is anything to read; if not given, "
-        "when the last is done.",
+        description="Interval between starts of batches (500ms, 10s), if there are new messages; "
+        "by default a batch starts after the previous one.",
     )
     memory: Path = Field(
         Path("/dev/shm"),  # noqa: S108 - a folder for each job, of its own
-        description="Folder on a file system in memory, where indexes lie between batches.",
+        description="Folder on a file system in memory, which holds indexes between batches.",
     )
 
     @property
@@ -180,7 +182,7 @@ class StreamParameters(Parameters):
     def _bound_window(cls, window: WindowSize) -> WindowSize:
         count, duration_ms, most = window.count, window.duration_ms, DEFAULT_LIMITS.window_count_max
         if (count == 0) == (duration_ms == 0):
-            raise ValueError("must be so many messages, or so much time")
+            raise ValueError("must be a number of messages, or a duration")
         if not 0 <= count <= most:
             raise ValueError(f"must be 1 to {most} messages")
         if not 0 <= duration_ms <= DURATION_MS_MAX:
@@ -224,7 +226,7 @@ class StreamParameters(Parameters):
 
         for name, where in self.feeds:
             if not isinstance(where, RedisAddress):
-                _require(Stored(spark, where).is_folder(), name, where, "a folder that is there")
+                _require(Stored(spark, where).is_folder(), name, where, "an existing folder")
         if is_local(str(spark.sparkContext.master)):
             _require(self.memory.is_dir(), "memory", self.memory, "an existing folder")
             is_writable = os.access(self.memory, os.W_OK)

@@ -180,7 +180,7 @@ class StreamRun:
         self._written += 1
         began_s = time.perf_counter()
         parameters = self.parameters.changed(once=False)
-        self._noted("begun again", parameters, lambda done: done == 0)
+        self._noted("restarted", parameters, lambda done: done == 0)
         return round(time.perf_counter() - began_s, 1)
 
     def _write_ahead(self, done: int) -> bool:

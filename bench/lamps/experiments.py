@@ -20,7 +20,7 @@ class LampsParameters(e.TopKParameters, e.TrajectoryParameters, e.BudgetParamete
         None,
         ge=DEFAULT_LIMITS.alpha_min,
         le=DEFAULT_LIMITS.alpha_max,
-        description="The same for all subscriptions; by default each has its own, uniform in (0, 1).",
+        description="alpha of all subscriptions; by default each has its own, uniform in (0, 1).",
     )
     frequent_percent: float = Field(
         0.25, ge=0.0, le=100.0, description="Share of the keywords that have a quadtree in IQF, figure-9."

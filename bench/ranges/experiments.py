@@ -16,7 +16,7 @@ class RangesParameters(DrivingParameters):
         500.0,
         ge=1.0,
         le=DEFAULT_LIMITS.range_m_max,
-        description="Of the ranges, which are circles about the devices.",
+        description="Radius of the ranges, which are circles around the devices.",
     )
 
 

@@ -9,7 +9,7 @@ from nearcast.milliseconds import seconds_text
 from nearcast.v1 import errors_pb2
 
 _SENTENCES = {
-    (Reason.SUPERSEDED, "instance"): "another instance of the device took over, and this one has ended",
+    (Reason.SUPERSEDED, "instance"): "another instance of the device took over; this one is closed",
 }
 """Messages of refusals that are not about the value of a field."""
 

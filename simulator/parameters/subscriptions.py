@@ -23,7 +23,7 @@ class SubscriptionParameters(Parameters):
     """Subscriptions of both kinds."""
 
     subscriptions_per_device: int = Field(
-        1, ge=1, le=LIMITS.subscriptions_per_device_max, description="Subscriptions of a device."
+        1, ge=1, le=LIMITS.subscriptions_per_device_max, description="Subscriptions per device."
     )
     boolean_share: float = Field(
         0.4,
@@ -39,10 +39,16 @@ class SubscriptionParameters(Parameters):
         description="Share of the subscriptions that have a window: only the latest objects count.",
     )
     window_s: float | None = Field(
-        None, ge=1, le=DURATION_S_MAX, description="Length of all windows in seconds; else they differ."
+        None,
+        ge=1,
+        le=DURATION_S_MAX,
+        description="Length of all windows in seconds; by default lengths differ.",
     )
     window_count: int | None = Field(
-        None, ge=1, le=LIMITS.window_count_max, description="Objects of all windows; else they differ."
+        None,
+        ge=1,
+        le=LIMITS.window_count_max,
+        description="Number of objects of all windows; by default numbers differ.",
     )
     stationary_share: float = Field(
         0.2,
@@ -52,25 +58,26 @@ class SubscriptionParameters(Parameters):
         "devices.",
     )
     subscription_keywords_min: int = Field(
-        1, ge=1, le=LIMITS.subscription_keywords_max, description="Least keywords of a subscription."
+        1,
+        ge=1,
+        le=LIMITS.subscription_keywords_max,
+        description="Minimum number of keywords of a subscription.",
     )
     subscription_keywords_max: int = Field(
         5,
         ge=1,
         le=LIMITS.subscription_keywords_max,
-        description="Most keywords of a subscription; uniform between them.",
+        description="Maximum number of keywords of a subscription; numbers are uniform.",
     )
-    k_min: int = Field(1, ge=1, le=LIMITS.k_max, description="Least k.")
-    k_max: int = Field(10, ge=1, le=LIMITS.k_max, description="Largest k; uniform between them.")
+    k_min: int = Field(1, ge=1, le=LIMITS.k_max, description="Minimum k.")
+    k_max: int = Field(10, ge=1, le=LIMITS.k_max, description="Maximum k; uniform.")
     alpha_min: float = Field(
         0.05,
         ge=LIMITS.alpha_min,
         le=LIMITS.alpha_max,
-        description="Least preference; uniform in (0, 1), then clamped.",
+        description="Minimum alpha; uniform in (0, 1), then clamped.",
     )
-    alpha_max: float = Field(
-        0.95, ge=LIMITS.alpha_min, le=LIMITS.alpha_max, description="Largest preference."
-    )
+    alpha_max: float = Field(0.95, ge=LIMITS.alpha_min, le=LIMITS.alpha_max, description="Maximum alpha.")
     similarity: str = Field(
         "jaccard", description="Text similarity of top-k subscriptions: jaccard, dice or cosine."
     )

@@ -56,10 +56,10 @@ class TraceOptions(Parameters):
         description="Whether devices keep their times (clock), or all start at the first tick (start).",
     )
     begin: Annotated[str | None, Shown(flag="--from")] = Field(
-        None, description="Points before this time are left out: ISO 8601, UTC unless it says otherwise."
+        None, description="Points before this time are omitted: ISO 8601, UTC by default."
     )
     end: Annotated[str | None, Shown(flag="--to")] = Field(
-        None, description="Points from this time on are left out."
+        None, description="Points from this time on are omitted."
     )
     polyline_step_s: float = Field(
         15.0,

@@ -46,7 +46,7 @@ def read_ranges(
     radius_m = np.asarray(radii.to_numpy(zero_copy_only=False), dtype=np.float64)
     has_bounds: Bools = bounds.is_valid().to_numpy(zero_copy_only=False)
     has_radius = ~np.isnan(radius_m)
-    validator.require(~wanted | (has_radius ^ has_bounds), "either radius_m or bounds must be there")
+    validator.require(~wanted | (has_radius ^ has_bounds), "either radius_m or bounds must be present")
     most_m = LIMITS.range_m_max
     in_limits = (radius_m > 0.0) & (radius_m <= most_m)
     validator.require(~(wanted & has_radius) | in_limits, f"radius_m must be above 0, at most {most_m:g}")
@@ -98,14 +98,14 @@ def marked_keywords(
 def _clauses(expression: str | None) -> tuple[str, tuple[tuple[str, int], ...] | None]:
     """Return the keywords of an expression's clauses with their marks, or the reason of a refusal."""
     if expression is None or len(expression) > EXPRESSION_LENGTH_MAX:
-        return f"expression must be there, of at most {EXPRESSION_LENGTH_MAX} characters", None
+        return f"expression must be present, with at most {EXPRESSION_LENGTH_MAX} characters", None
     try:
         clauses = clauses_of(expression)
     except RefusedError as error:
         return f"expression: {error}", None
     most = LIMITS.clause_keywords_max
     if any(max(len(one.required), len(one.excluded)) > most for one in clauses):
-        return f"expression must have at most {most} keywords a clause", None
+        return f"expression must have at most {most} keywords per clause", None
     return "", tuple(
         (word, 2 * number + is_excluded)
         for number, clause in enumerate(clauses)

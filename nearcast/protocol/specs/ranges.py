@@ -45,6 +45,8 @@ def _checked_circle(circle: Circle, *, is_moving: bool) -> Circle:
     if circle.center is not None:
         return Circle(radius_m, checked_pair(circle.center, f"{_FIELD}.circle.center"))
     if not is_moving:
-        limit = "given: Circle(radius_m, center=(lon, lat)); or moving=True for one about the device"
+        limit = (
+            "given: Circle(radius_m, center=(lon, lat)); or moving=True for a circle around the device"
+        )
         raise invalid(f"{_FIELD}.circle.center", None, limit)
     return Circle(radius_m)

@@ -26,11 +26,11 @@ def test_a_job_resumes_with_other_partitions_and_another_index(tmp_path, spark):
     sent = []
     changed = {"mechanism": "location", "partitions": 3, "clause_index": "ap-tree"}
     parameters = job.parameters = job.parameters.changed(**changed)
-    done = rebalance(parameters, spark, told.append)
-    assert [one.number for one in told] == [1]
+    done = rebalance(parameters, spark, sent.append)
+    assert [one.number for one in sent] == [1]
     assert (done.before, done.after) == (2, 3)
     assert job.run() == []
-    with pytest.raises(PlanError, match="has read nothing since"):
+    with pytest.raises(PlanError, match="has not read any messages since"):
         rebalance(parameters.changed(partitions=4), spark)
 
     job.add(1)

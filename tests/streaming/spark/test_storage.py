@@ -42,9 +42,9 @@ def test_all_folders_of_a_job_may_lie_on_another_file_system(mechanism, view, tm
 def test_a_folder_that_is_not_there_is_named(tmp_path, spark):
     job = Job(tmp_path, spark)
     for name in ("messages", "subscriptions"):
-        with pytest.raises(ParameterError, match=rf"{name} is .*nowhere, must be a folder that is there"):
+        with pytest.raises(ParameterError, match=rf"{name} is .*nowhere, must be an existing folder"):
             start(job.parameters.changed(**{name: tmp_path / "nowhere"}), spark)
-    with pytest.raises(ParameterError, match=r"memory is .*nowhere, must be a folder that is there"):
+    with pytest.raises(ParameterError, match=r"memory is .*nowhere, must be an existing folder"):
         start(job.parameters.changed(memory=tmp_path / "nowhere"), spark)
 
 
