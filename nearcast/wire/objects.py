@@ -44,16 +44,16 @@ def object_from(message: objects_pb2.Object) -> model.LiveObject:
     )
 
 
-def object_message(item: LiveObject) -> objects_pb2.Object:
-    """Return the message of an object."""
+def object_message(item: LiveObject, keywords: tuple[str, ...], key: str) -> objects_pb2.Object:
+    """Return the message of an object, with its keywords and its key as the receiver knows them."""
     return objects_pb2.Object(
         id=item.object_id,
         position=geometry_pb2.Position(lon=item.lon, lat=item.lat),
         point=geometry_pb2.Point(x_m=item.point.x_m, y_m=item.point.y_m),
-        keywords=item.keywords,
+        keywords=keywords,
         created_ms=item.created_ms,
         expiry_ms=item.expiry_ms,
         payload=item.payload,
-        key=item.key,
+        key=key,
         area=None if item.area is None else area_message(item.area),
     )

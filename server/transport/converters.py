@@ -173,8 +173,7 @@ def limits_message(limits: Limits) -> device_service_pb2.Limits:
 
 def object_message(item: LiveObject) -> objects_pb2.Object:
     """Return the message of an object, with the names of the tenant."""
-    local = item._replace(keywords=local_names(item.keywords), key=local_name(item.key))
-    return objects.object_message(local)
+    return objects.object_message(item, local_names(item.keywords), local_name(item.key))
 
 
 def delta_message(versioned: s.VersionedDelta) -> subscriptions_pb2.Delta:

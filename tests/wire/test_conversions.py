@@ -88,7 +88,7 @@ def test_an_object_comes_back_from_its_message(area):
     app = GeoObject({"tea", "sushi"}, lon, lat, 5.0, b"20 %", "key", area)
     assert new_object(app, "objects[0]") == new
     live = canonical.LiveObject(7, 14.5, 35.5, Point(1.0, 2.0), new.keywords, 1, 2, b"p", "key", area)
-    found = objects.object_from(objects.object_message(live))
+    found = objects.object_from(objects.object_message(live, live.keywords, live.key))
     assert (found.id, found.lon, found.lat, found.area) == (7, 14.5, 35.5, area)
     assert (found.keywords, found.created_ms, found.expiry_ms) == ({"sushi", "tea"}, 1, 2)
 
