@@ -95,8 +95,6 @@ def _mistake(error: ErrorDetails, field: Any) -> str:  # noqa: ANN401
     match error["type"]:
         case "greater_than_equal" | "less_than_equal" | "finite_number":
             return f" is {error['input']}, must be within {low}..{high}"
-        case "literal_error":
-            return f" is {error['input']!r}, must be one of {error['ctx']['expected']}"
         case "value_error" if any(isinstance(one, Shown) and one.is_secret for one in field.metadata):
             return f": {error['ctx']['error']}"
         case "value_error":

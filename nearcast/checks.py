@@ -44,7 +44,7 @@ def checked_keywords(
     """Return sorted, unique, normalised keywords: 1 to `count_max`, each printable and short enough."""
     given = list(keywords)
     # The count limits the number of keywords that are checked, so that a huge list costs nothing.
-    if not 1 <= len(given) <= spellings_max(count_max):
+    if not 1 <= len(given) <= count_max * _SPELLINGS_MAX:
         raise _wrong_count(len(given), field, count_max)
     found: set[str] = set()
     for i, keyword in enumerate(given):
