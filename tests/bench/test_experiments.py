@@ -228,7 +228,7 @@ def test_the_list_and_a_description():
     sent = CliRunner().invoke(app, ["bench", "list", "lamps/table-3"]).output
     for text in (
         "variants: naive, lamps-without-asr",
-        "k_max=10, 1..100: k is",
+        "k_max=10, 1 to 100: Maximum k;",
         "update_ms_median (ms a",
     ):
         assert text in sent
