@@ -229,7 +229,7 @@ def test_the_list_and_a_description():
     for text in (
         "variants: naive, lamps-without-asr",
         "k_max=10, 1 to 100: Maximum k;",
-        "update_ms_median (ms a",
+        "update_ms_median (ms per tick)",
     ):
         assert text in sent
 
