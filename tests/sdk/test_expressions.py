@@ -299,9 +299,9 @@ WORST = {
     "only (": ("(" * 4096, "50 nested parentheses"),
     "only )": (")" * 4096, "keyword"),
     "wrong at the end": (filled(lambda _: "a") + " b", OPERATOR),
-    "an open quote": ('"' + "a" * 4095, "closes"),
+    "an open quote": ('"' + "a" * 4095, "closing quote"),
     "backslashes": ('"' + "\\" * 4094 + '"', None),
-    "an open quote, backslashes": ('"' + "\\" * 4095, "closes"),
+    "an open quote, backslashes": ('"' + "\\" * 4095, "closing quote"),
     "blanks": (" " * 4096, "keyword"),
     "pairs": (filled(lambda i: f"({i:x} OR z{i:x})"), "clauses"),
     "the same product": (filled(lambda _: f"({product(12)})"), "clauses"),
@@ -336,8 +336,8 @@ def test_the_worst_at_the_bounds_comes_to_an_end(name):
 @pytest.mark.parametrize(
     ("text", "limit"),
     [
-        ("(" * 2000 + "a" + ")" * 2000, "; at character 51: expected at most 50 parentheses"),
-        ("NOT (" * 600 + "a" + ")" * 600, "; at character 255: expected at most 50 parentheses"),
+        ("(" * 2000 + "a" + ")" * 2000, "; at character 51: expected at most 50 nested parentheses"),
+        ("NOT (" * 600 + "a" + ")" * 600, "; at character 255: expected at most 50 nested parentheses"),
         ("a" * 10_000, "at most 4096 characters, not 10000"),
         ("(" * 10_000, "at most 4096 characters, not 10000"),
     ],
