@@ -201,6 +201,9 @@ configuration: $(STAMP)  ## Write docs/configuration.md from the declaration of 
 	$(BIN)/python -m cli.settings_reference > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
 
+reference: $(STAMP)  ## Write docs/limits.md from the declaration of the limits
+	$(BIN)/python -m docs.generators.limits
+
 proto-compat: $(STAMP)  ## Fail if proto/ breaks the wire for programs of the last release (SINCE=commit)
 	$(BIN)/python -m tests.protos $(if $(SINCE),--since "$(SINCE)")
 

@@ -23,12 +23,13 @@ from bench.errors import BenchError
 from bench.parts import keyword_rows
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from index.square import Square
+from nearcast.limits import DEFAULT_LIMITS
 from safe_region.earth.frame import Area, Frame
 from safe_region.scoring.formulas import Similarity, text_weight
 
-KEYWORDS_MAX = 64
+KEYWORDS_MAX = DEFAULT_LIMITS.object_keywords_max
 SUBSCRIPTION_KEYWORDS_MAX = 5
-ALPHA_MIN, ALPHA_MAX = 0.001, 0.999
+ALPHA_MIN, ALPHA_MAX = DEFAULT_LIMITS.alpha_min, DEFAULT_LIMITS.alpha_max
 _STEP_M = 2_000.0
 """Standard deviation of the step away from a place that was drawn before."""
 _START_M = 500.0

@@ -14,8 +14,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
+from feeds.parameters import Parameters
+from nearcast.limits import DEFAULT_LIMITS
 from safe_region.scoring.formulas import Similarity
-from simulator.parameters.declared import Parameters
 
 Changes = Mapping[str, Any]
 """Values of parameters, by name."""
@@ -75,7 +76,7 @@ class BudgetParameters(BenchParameters):
 class TopKParameters(DataParameters):
     """Parameters of the suites with top-k subscriptions."""
 
-    k_max: int = Field(10, ge=1, le=100, description="Maximum k; k is uniform from 1.")
+    k_max: int = Field(10, ge=1, le=DEFAULT_LIMITS.k_max, description="Maximum k; k is uniform from 1.")
     similarity: Literal["jaccard", "dice", "cosine"] = Field(
         "jaccard", description="Text similarity of all subscriptions."
     )

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from cli.failures import refused, reported
-from cli.parameter_options import ParameterCommand, given
+from cli.options import ModelCommand, given, simulation_parameters
 from cli.paths import LocalPath
 from cli.progress import bars
 from cli.replay import region_option, run_replay, show
@@ -31,7 +31,7 @@ _STOP_S = 15.0
 _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "seconds", "seed")
 
 
-@click.command(cls=ParameterCommand, parameters=_PARAMETERS)
+@click.command(cls=ModelCommand, model=simulation_parameters, only=_PARAMETERS)
 @region_option
 @click.option(
     "--buffer-extra",

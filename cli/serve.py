@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.options import ModelCommand, given, server_settings
 from cli.progress import kernel_bar
 from cli.settings_errors import labelled, read_settings
-from cli.settings_options import SettingsCommand
 from cli.simulated_area import area_text
 from cli.unknown_variables import warn_of_unknown_variables
 
@@ -24,7 +24,8 @@ METRICS = "metrics on "
 
 
 @click.command(
-    cls=SettingsCommand,
+    cls=ModelCommand,
+    model=server_settings,
     epilog="Example: nearcast serve --area 14.18,35.80,14.58,36.09 --create",
 )
 @click.option(
@@ -43,10 +44,10 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from server.monitoring.logs import begin_logging  # noqa: PLC0415
 
-    given = {name: value for name, value in flags.items() if value not in (None, ())}
-    if "area" in given:
-        given["area"] = area_text(given["area"])
-    settings = read_settings(given, config)
+    chosen = given(flags)
+    if "area" in chosen:
+        chosen["area"] = area_text(chosen["area"])
+    settings = read_settings(chosen, config)
     begin_logging(settings.log_level, settings.log_format)
     warn_of_unknown_variables()
     from server.errors import BridgeError, MetricsPortError, StoreError, TracingError  # noqa: PLC0415
@@ -59,7 +60,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         with kernel_bar() as on_compiling:
             run(settings, _announce, on_compiling)
     except expected as error:
-        raise click.ClickException(labelled(str(error), given, config)) from None
+        raise click.ClickException(labelled(str(error), chosen, config)) from None
 
 
 def _announce(server: Server) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from cli.failures import WrongUseError
-from cli.settings_options import Facts, facts_of_settings
+from cli.options import Facts, facts_of, server_settings
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -92,7 +92,7 @@ def labelled(message: str, flags: dict[str, Any], config: Path | None) -> str:
 
 def _given(flags: dict[str, Any], config: Path | None) -> _Given:
     entries = {} if config is None else _entries(config)
-    return _Given(flags, config, entries, {one.name: one for one in facts_of_settings()})
+    return _Given(flags, config, entries, facts_of(server_settings()))
 
 
 def _entries(config: Path) -> dict[str, Any]:
@@ -140,9 +140,7 @@ def _line(error: ErrorDetails, given: _Given) -> str:
 
 def _allowed(facts: Facts) -> str:
     """Describe the allowed values of a setting."""
-    from server.settings import ServerSettings  # noqa: PLC0415
-
-    kind = ServerSettings.model_fields[facts.name].annotation
+    kind = server_settings().model_fields[facts.name].annotation
     if facts.is_list:
         return "texts: in a variable a JSON list of them, in the file a list"
     if get_origin(kind) is Literal:

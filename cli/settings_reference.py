@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 
 import click
 
-from cli.settings_options import Facts, facts_of_settings
+from cli.options import Facts, facts_of, server_settings
 
 _HEAD = """\
 # Configuration
@@ -31,7 +31,7 @@ metrics_port = 9464
 
 def page() -> str:
     """Return the page."""
-    return _HEAD + "".join(f"{_row(one)}\n" for one in facts_of_settings())
+    return _HEAD + "".join(f"{_row(one)}\n" for one in facts_of(server_settings()).values())
 
 
 def _row(facts: Facts) -> str:
@@ -59,9 +59,7 @@ def _default(facts: Facts) -> str:
 
 def _choices(name: str) -> tuple[str, ...]:
     """Return the choices of a setting, if its type has any."""
-    from server.settings import ServerSettings  # noqa: PLC0415
-
-    kind = ServerSettings.model_fields[name].annotation
+    kind = server_settings().model_fields[name].annotation
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.failures import refused, reported
-from cli.parameter_options import ParameterGroup, given
+from cli.options import ModelGroup, given, simulation_parameters
 from cli.paths import FOLDER
 from cli.progress import bars
 from cli.simulation.check import check
@@ -19,7 +19,8 @@ from cli.spark_options import SparkChoice, spark_options
 
 
 @click.group(
-    cls=ParameterGroup,
+    cls=ModelGroup,
+    model=simulation_parameters,
     invoke_without_command=True,
     subcommand_metavar="[COMMAND]",
     epilog="Example: nearcast simulate --out runs/malta --map malta.osm.pbf",

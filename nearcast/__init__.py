@@ -15,10 +15,10 @@ Examples
             print(match.object.keywords, match.distance_m)
 """
 
-from nearcast import sync
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from nearcast.clause import Clause
-from nearcast.client import Client, Fleet, connect
-from nearcast.device import Device
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.geofence import Geofence
 from nearcast.model import (
@@ -39,15 +39,34 @@ from nearcast.model import (
     SubscriptionState,
     TopK,
 )
-from nearcast.protocol.placement import PlacementWarning
-from nearcast.protocol.subscription import Subscription
-from nearcast.publisher import Publisher
-from nearcast.transport.channel import Tls, TokenSource
 from safe_region.earth.frame import Frame
 from safe_region.earth.shapes import Bounds, Circle, ObjectArea, Polygon, Range, Rectangle
 from safe_region.regions.region import RegionMode
 from safe_region.scoring.formulas import Similarity
 from safe_region.scoring.idf import IdfError, IdfTable
+
+if TYPE_CHECKING:
+    from nearcast import sync
+    from nearcast.client import Client, Fleet, connect
+    from nearcast.device import Device
+    from nearcast.protocol.placement import PlacementWarning
+    from nearcast.protocol.subscription import Subscription
+    from nearcast.publisher import Publisher
+    from nearcast.transport.channel import Tls, TokenSource
+
+_MODULES = {
+    "Client": "client",
+    "Device": "device",
+    "Fleet": "client",
+    "PlacementWarning": "protocol.placement",
+    "Publisher": "publisher",
+    "Subscription": "protocol.subscription",
+    "Tls": "transport.channel",
+    "TokenSource": "transport.channel",
+    "connect": "client",
+}
+"""Modules of the names that need gRPC and messages. They are imported when a name is used, so that other
+programs can use the model, the limits and the checks without them."""
 
 __all__ = [
     "Boolean",
@@ -97,9 +116,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
-    if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from nearcast.version import installed_version  # noqa: PLC0415 - what reads it takes longer than all else
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from nearcast.version import installed_version  # noqa: PLC0415 - it takes longer than all else
 
-    return installed_version()
+        return installed_version()
+    if name == "sync":
+        return import_module("nearcast.sync")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"nearcast.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, "sync"})

@@ -15,12 +15,12 @@ from nearcast.device import Device
 from nearcast.errors import ClosedError, UnavailableError, forgotten, invalid
 from nearcast.model import Match, ServerStatus, Spec
 from nearcast.protocol.clock import Clock
-from nearcast.protocol.converters import idf_parts, live_object, server_status, whole_number
+from nearcast.protocol.converters import idf_parts, server_status, whole_number
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.inspection import plain
 from nearcast.protocol.location import Location
 from nearcast.protocol.names import checked_name
-from nearcast.protocol.shapes import number, position_message
+from nearcast.protocol.shapes import checked_position, number
 from nearcast.protocol.specs import spec_message
 from nearcast.publisher import Publisher
 from nearcast.transport.calls import patiently
@@ -30,6 +30,8 @@ from nearcast.transport.device_in_use import attach_when_free, checked_wait_s
 from nearcast.transport.device_stream import DeviceStream
 from nearcast.transport.loopback import is_loopback
 from nearcast.v1 import control_service_pb2, device_service_pb2
+from nearcast.wire.geometry import position_message
+from nearcast.wire.objects import object_from
 from safe_region.scoring.idf import IdfTable
 
 _NONCE_BYTES = 16
@@ -208,11 +210,11 @@ class Client:
                 print(match.object.key, match.distance_m)
         """
         request = device_service_pb2.SearchRequest(
-            spec=spec_message(spec), position=position_message(lon, lat)
+            spec=spec_message(spec), position=position_message(checked_position(lon, lat))
         )
         response = await self._call(self._channel.devices.Search, request)
         return [
-            Match(live_object(found.object), found.score, found.distance_m) for found in response.matches
+            Match(object_from(found.object), found.score, found.distance_m) for found in response.matches
         ]
 
     async def forget_device(self, device_id: str) -> int:

@@ -5,16 +5,9 @@ Each has a `hint`, a suggestion of what to do next, if there is one. Tracebacks 
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
-from nearcast.milliseconds import seconds_text
 from safe_region.reasons import Reason
 
-if TYPE_CHECKING:
-    from nearcast.v1 import errors_pb2
-
-_SHOWN = 200
+_VALUE_LENGTH_MAX = 80
 """Characters of a value that an error shows."""
 
 __all__ = ["ClosedError", "NearcastError", "Reason", "RefusedError", "UnavailableError", "invalid"]
@@ -69,9 +62,9 @@ class RefusedError(NearcastError):
     field
         Path of the wrong field, such as ``objects[3].keywords``.
     value
-        Value of the field, shortened.
+        Value of the field; shortened for display. Text from others comes as its repr.
     limit
-        Description of the allowed values.
+        Description of the allowed values, as a phrase that follows "must be".
     message
         Sentence for people; the default is made of field, value and limit.
     retry_after_ms
@@ -91,7 +84,7 @@ class RefusedError(NearcastError):
         self,
         reason: Reason,
         field: str,
-        value: str,
+        value: object,
         limit: str,
         message: str | None = None,
         retry_after_ms: int = 0,
@@ -99,10 +92,10 @@ class RefusedError(NearcastError):
         self.retry_after_ms = retry_after_ms
         self.reason = reason
         self.field = field
-        self.value = value
+        self.value = _shortened(value)
         self.limit = limit
         self.hint = _HINTS.get(reason, "")
-        super().__init__(message or f"{field} is {value}, must be {limit}")
+        super().__init__(message or f"{field} is {self.value}, must be {limit}")
         if self.hint:
             self.add_note(self.hint)
 
@@ -113,20 +106,6 @@ class RefusedError(NearcastError):
 
     def __repr__(self) -> str:
         return f"RefusedError({self.reason}: {self})"
-
-    @classmethod
-    def from_wire(cls, error: errors_pb2.Error) -> RefusedError:
-        """Convert a refusal from the wire. A reason of a newer server becomes UNSPECIFIED."""
-        number = int(error.reason)
-        known = number in {int(reason) for reason in Reason}
-        reason = Reason(number) if known else Reason.UNSPECIFIED
-        field = in_seconds(error.field)
-        if field == error.field:
-            value, limit = error.value, error.limit
-            message = _SENTENCES.get((reason, field), error.message)
-        else:  # a duration, which the app sets in seconds
-            value, limit, message = _seconds(error.value), f"{_seconds(error.limit)} seconds", None
-        return cls(reason, field, value, limit, message, error.retry_after_ms)
 
 
 class UnavailableError(NearcastError):
@@ -152,26 +131,6 @@ class ClosedError(NearcastError):
     hint = "use it within its block, or connect and attach again"
 
 
-_SENTENCES = {
-    (Reason.SUPERSEDED, "instance"): "another instance of the device took over; this one is closed",
-}
-"""Messages of refusals that are not about the value of a field."""
-
-_SECONDS = {"ttl_ms": "ttl_s", "dwell_ms": "dwell_s", "window.duration_ms": "window.seconds"}
-"""Endings of the paths of durations: on the wire, and in the SDK."""
-
-
-def in_seconds(field: str) -> str:
-    """Return the path of a field in the SDK, where durations are in seconds."""
-    ending = next((one for one in _SECONDS if field.endswith(one)), "")
-    return f"{field.removesuffix(ending)}{_SECONDS[ending]}" if ending else field
-
-
-def _seconds(text: str) -> str:
-    """Return a text with its numbers converted from milliseconds to seconds."""
-    return re.sub(r"-?\d+", lambda found: seconds_text(int(found[0]) / 1000.0), text)
-
-
 def forgotten() -> RefusedError:
     """Return the error that ends a device after the deletion of its data."""
     return RefusedError(Reason.FORGOTTEN, "device", "forgotten", "attached again, as a new one")
@@ -179,13 +138,13 @@ def forgotten() -> RefusedError:
 
 def invalid(field: str, value: object, limit: str) -> RefusedError:
     """Return a local refusal of a field, before anything is sent."""
-    return RefusedError(Reason.INVALID_FIELD, field, _shown(value), limit)
-
-
-def _shown(value: object) -> str:
-    """Return a shortened `repr` of a value."""
     try:
-        text = repr(value)
+        shown = repr(value)
     except ValueError:  # an integer with more digits than Python converts
-        return "a number with thousands of digits"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        shown = "a number with thousands of digits"
+    return RefusedError(Reason.INVALID_FIELD, field, shown, limit)
+
+
+def _shortened(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _VALUE_LENGTH_MAX else text[: _VALUE_LENGTH_MAX - 3] + "..."

@@ -30,11 +30,11 @@ from nearcast.grammar import (
     parsed,
     refused,
 )
+from nearcast.limits import DEFAULT_LIMITS
 from nearcast.normal_form import Clauses, NormalForm, TooManyClausesError
 from safe_region.scoring.keywords import normalised_keyword
 
-CLAUSES_MAX = 64
-"""Default of the server's limit `Limits.clauses_max`."""
+CLAUSES_MAX = DEFAULT_LIMITS.clauses_max
 
 
 def clauses_of(

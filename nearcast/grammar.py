@@ -21,10 +21,10 @@ from enum import Enum
 from typing import NamedTuple
 
 from nearcast.errors import RefusedError, invalid
+from nearcast.limits import EXPRESSION_LENGTH_MAX
 from safe_region.scoring.keywords import normalised_keyword
 
 FIELD = "spec.boolean.expression"
-TEXT_LENGTH_MAX = 4096
 NESTING_MAX = 50
 """Largest number of nested parentheses."""
 
@@ -94,8 +94,10 @@ def parsed(text: str) -> Node:
     RefusedError
         If the text is not well-formed, or is too large.
     """
-    if len(text) > TEXT_LENGTH_MAX:
-        raise invalid(FIELD, excerpt(text), f"at most {TEXT_LENGTH_MAX} characters, not {len(text)}")
+    if len(text) > EXPRESSION_LENGTH_MAX:
+        raise invalid(
+            FIELD, excerpt(text), f"at most {EXPRESSION_LENGTH_MAX} characters, not {len(text)}"
+        )
     return _Parser(text).tree()
 
 

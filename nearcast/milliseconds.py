@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+from nearcast.limits import DURATION_MS_MAX
+
 DURATION_S_MIN = 0.001
-TTL_S_MAX = 366 * 24 * 3600
+TTL_S_MAX = DURATION_MS_MAX // 1000
 """Longest time to live and longest window that servers accept: 31,622,400 s."""
 
 _MS_PER_S = 1000.0

@@ -10,14 +10,17 @@ from typing import Any, Self
 import grpc
 
 from nearcast.errors import ClosedError, RefusedError
+from nearcast.limits import DEFAULT_LIMITS
 from nearcast.model import GeoObject
-from nearcast.protocol.converters import new_object_message, objects_listed, retract_request
+from nearcast.protocol.converters import new_object, objects_listed, retract_request
 from nearcast.transport.calls import UnsentError, patiently, refusal
 from nearcast.transport.channel import Channel
 from nearcast.transport.publish_stream import PublishStream
 from nearcast.v1 import objects_pb2, publisher_service_pb2
+from nearcast.wire.errors import refusal_from
+from nearcast.wire.objects import new_object_message
 
-_OBJECTS_MAX = 1000
+_OBJECTS_MAX = DEFAULT_LIMITS.objects_per_request_max
 """Objects in one request, the server's default limit. A longer list is sent in several requests."""
 
 _REQUEST_BYTES_MAX = 4_000_000
@@ -102,7 +105,7 @@ class Publisher:
         """
         self._require_open()
         new = objects_listed(objects)
-        messages = [new_object_message(one, f"objects[{i}]") for i, one in enumerate(new)]
+        messages = [new_object_message(new_object(one, f"objects[{i}]")) for i, one in enumerate(new)]
         ids: list[int] = []
         for chunk in _requests_of(messages):
             request = publisher_service_pb2.PublishRequest(objects=chunk)
@@ -178,7 +181,7 @@ class Publisher:
             response = await (await self._opened(wait_for_ready)).ask(request)
         self._is_known = True
         if response.HasField("error"):
-            raise RefusedError.from_wire(response.error)
+            raise refusal_from(response.error)
         return response.ids
 
     async def _opened(self, wait_for_ready: bool) -> PublishStream:  # noqa: FBT001

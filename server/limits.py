@@ -1,8 +1,10 @@
-"""Every bound of the server on data from others. The welcome has those that are marked * (`Limits`)."""
+"""Every bound of the server on data from others: what is valid (`nearcast.limits`), and capacities."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from nearcast import limits
 
 KEEPALIVE_MS = 240_000
 """Interval of keepalive pings on a quiet connection.
@@ -25,71 +27,13 @@ def dead_connection_ms(keepalive_ms: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Inclusive limits. Limits marked * are sent to every device."""
+class Limits(limits.Limits):
+    """Inclusive limits, those on the server's own resources included."""
 
-    object_keywords_max: int = 64
-    """*"""
-    subscription_keywords_max: int = 16
-    """*"""
-    keyword_length_max: int = 64
-    """* In characters, after normalisation."""
-    k_max: int = 100
-    """*"""
-    alpha_min: float = 0.001
-    """* Below, a text distance of 1 outweighs a thousand diagonals."""
-    alpha_max: float = 0.999
-    """*"""
-    ttl_ms_max: int = 366 * 24 * 3600 * 1000
-    """*"""
-    payload_bytes_max: int = 16 * 1024
-    """*"""
-    objects_per_request_max: int = 1000
-    """*"""
-    subscriptions_per_device_max: int = 64
-    """*"""
-    devices_per_fleet_max: int = 100_000
-    """*"""
-    name_length_max: int = 128
-    """* Of device ids and object keys, in characters."""
-    margin_m_max: float = 5000.0
-    """* Of a position."""
-    clauses_max: int = 64
-    """* Of a boolean expression."""
-    clause_keywords_max: int = 16
-    """* Required or excluded by one clause."""
-    clause_keywords_per_device_max: int = 4096
-    """Required and excluded by all clauses of a device's boolean subscriptions together.
-
-    Not sent to devices: a refusal reports it. Two subscriptions of 64 clauses with the maximum of
-    keywords reach it.
-    """
-    range_m_max: float = 50_000.0
-    """* Radius or half an extent of a range."""
-    vertices_max: int = 512
-    """* Of a polygon, including those of its holes."""
-    holes_max: int = 16
-    """Of a polygon. Not sent to devices: a refusal reports it. Holes are compared with each other."""
-    area_vertices_max: int = 64
-    """* Of an object's area."""
-    window_ms_max: int = 366 * 24 * 3600 * 1000
-    """* Of a window of time."""
-    window_count_max: int = 100_000_000
-    """* Of a window of the last n objects."""
-    windows_max: int = 64
-    """* Different windows of all subscriptions: each is maintained as objects come."""
-    device_windows_max: int = 8
-    """Different windows of one device."""
-    tenant_windows_max: int = 64
-    """Different windows of one tenant; set from the number of tenants."""
-    distance_scale_m_max: float = 20_037_508.0
-    """* Of a top-k subscription: half the equator, beyond which no two places are apart."""
-    matches_max: int = 1000
-    """* Objects in the result of a boolean subscription; beyond, the nearest are sent."""
     outbox_max: int = 256
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
     outbox_bytes_max: int = 1024 * 1024
-    """The same in bytes, roughly."""
+    """Bytes of deltas waiting for a slow device, roughly."""
     slice_bytes_max: int = 256 * 1024
     """Size of the snapshots made at a time, some milliseconds; the last may exceed it."""
     retained_max: int = 64
@@ -98,7 +42,7 @@ class Limits:
     It then resumes with snapshots, which are smaller by then.
     """
     retained_bytes_max: int = 256 * 1024
-    """The same in bytes, roughly."""
+    """Bytes of deltas kept for a resume, roughly."""
     answers_max: int = 10_000
     """Responses waiting to be written on a stream; beyond, it is not read until some have been."""
     late_ms: int = 1_000
@@ -126,11 +70,11 @@ class Limits:
     publisher_objects_max: int = 1_000_000
     """Live objects of one publisher; 0 for no limit."""
     publisher_bytes_max: int = 1024 * 1024 * 1024
-    """Bytes of their payloads; 0 for no limit."""
+    """Bytes of the payloads of one publisher's live objects; 0 for no limit."""
     tenant_objects_max: int = 0
     """Live objects of one tenant; 0 for no limit."""
     tenant_bytes_max: int = 0
-    """Bytes of their payloads; 0 for no limit."""
+    """Bytes of the payloads of one tenant's live objects; 0 for no limit."""
     tenant_subscriptions_max: int = 0
     """Subscriptions of all devices of one tenant; 0 for no limit."""
     streams_max: int = 200_000

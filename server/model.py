@@ -1,137 +1,51 @@
-"""The model of the server: objects, subscriptions, contents of commands and deltas. No wire types.
-
-Types that are made by the ten thousands a second are named tuples: a frozen dataclass takes three times
-as long.
-"""
+"""The model of the server: canonical forms of requests (`nearcast.canonical`), and contents of deltas."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from nearcast.canonical import (
+    NO_WINDOW,
+    Boolean,
+    Bound,
+    Clause,
+    LiveObject,
+    NewObject,
+    Place,
+    Reach,
+    Slack,
+    Spec,
+    TopK,
+    Window,
+)
 from safe_region.earth.frame import Point
-from safe_region.earth.shapes import ObjectArea, Range
-from safe_region.regions.region import RegionMode
-from safe_region.scoring.formulas import Similarity
+
+__all__ = [
+    "NO_WINDOW",
+    "Boolean",
+    "Bound",
+    "Cause",
+    "Clause",
+    "Delta",
+    "DropReason",
+    "Entry",
+    "LiveObject",
+    "NewObject",
+    "Place",
+    "Reach",
+    "Slack",
+    "Spec",
+    "TopK",
+    "Window",
+]
 
 _DELTA_BYTES = 400
 _ENTRY_BYTES = 400
 _DROP_BYTES = 100
 _WORD_BYTES = 60
 """Approximate sizes of a delta and its parts in Python: bounds need no more."""
-
-
-class NewObject(NamedTuple):
-    """An object that a publisher posts. Keywords are normalised, sorted and unique once validated.
-
-    An object with an area is at a point inside it once validated, whatever its position was before.
-    """
-
-    lon: float
-    lat: float
-    keywords: tuple[str, ...]
-    ttl_ms: int
-    payload: bytes = b""
-    key: str = ""
-    area: ObjectArea | None = None
-
-
-class LiveObject(NamedTuple):
-    """An accepted object. Alive while created_ms <= t < expiry_ms."""
-
-    object_id: int
-    lon: float
-    lat: float
-    point: Point
-    keywords: tuple[str, ...]
-    created_ms: int
-    expiry_ms: int
-    payload: bytes
-    key: str
-    """Qualified by the tenant, as keywords are."""
-    area: ObjectArea | None = None
-    owner: str = ""
-    """Qualified name of the publisher; empty if it needs no identity."""
-
-    def equals(self, new: NewObject) -> bool:
-        """Return whether publishing `new` would change nothing but the time."""
-        return (
-            self.lon == new.lon
-            and self.lat == new.lat
-            and self.area == new.area
-            and self.keywords == new.keywords
-            and self.expiry_ms - self.created_ms == new.ttl_ms
-            and self.payload == new.payload
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The live objects that count: those of the last milliseconds, or the last n published."""
-
-    duration_ms: int = 0
-    count: int = 0
-
-
-NO_WINDOW = Window()
-"""All live objects count."""
-
-
-class Spec:
-    """The request of a subscription; its type is the kind."""
-
-    __slots__ = ()
-
-    window: Window
-    region: RegionMode
-
-
-@dataclass(frozen=True, slots=True)
-class TopK(Spec):
-    """The request of a top-k subscription. Keywords are normalised, sorted and unique."""
-
-    keywords: tuple[str, ...]
-    k: int
-    alpha: float
-    similarity: Similarity = Similarity.JACCARD
-    region: RegionMode = RegionMode.ANCHORED
-    window: Window = NO_WINDOW
-    distance_scale_m: float = 0.0
-    """The divisor of distances; 0 for the diagonal of the service area."""
-
-
-class Clause(NamedTuple):
-    """One way to match a boolean expression. Keywords are normalised, sorted and unique."""
-
-    required: tuple[str, ...]
-    excluded: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Boolean(Spec):
-    """The request of a boolean subscription: objects that match a clause, within a range."""
-
-    clauses: tuple[Clause, ...]
-    range: Range
-    is_moving: bool
-    """Whether the range moves with the device."""
-    region: RegionMode = RegionMode.ANCHORED
-    dwell_ms: int = 0
-    """How long an object must match before it is in the result. The device applies it."""
-    window: Window = NO_WINDOW
-
-
-class Place(NamedTuple):
-    """Position of a device, up to a margin, and its movement; NaN for unknown values."""
-
-    lon: float
-    lat: float
-    margin_m: float = 0.0
-    heading_deg: float = math.nan
-    """Clockwise from north."""
-    speed_mps: float = math.nan
 
 
 class Cause(IntEnum):
@@ -154,25 +68,6 @@ class DropReason(IntEnum):
     RETRACTED = 2
     REPLACED = 3
     OUT_OF_WINDOW = 4
-
-
-class Reach(NamedTuple):
-    """A lower bound on the (length at the anchor, id) of the objects that a device does not hold."""
-
-    length_m: float
-    object_id: int
-    idf_generation: int = 0
-    """The generation of the weights in text shares; 0 if keywords count alike."""
-
-
-class Slack(NamedTuple):
-    """How far beyond the range at the anchor a device holds all matches; see the proto."""
-
-    slack_m: float
-    too_many: bool
-
-
-Bound = Reach | Slack
 
 
 class Entry(NamedTuple):

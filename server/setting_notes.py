@@ -4,26 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import AfterValidator
+from feeds.parameters import Shown
 
 _Number = TypeVar("_Number", int, float)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Notes for the help of a setting that its type, bounds and default do not give."""
-
-    unit: str = ""
-    flag: str = ""
-    """If it is not the field's name."""
-    metavar: str = ""
-    limit: str = ""
-    """The allowed values, if a validator decides on them."""
-    is_secret: bool = False
-    """Whether the value must not be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +22,6 @@ class InRealTime(Generic[_Number]):
         return type(self.value)(0) if settings.get("virtual_time") else self.value
 
 
-def _existing(path: Path) -> Path:
-    """Return the path of an existing file; a name that is too long is none."""
-    try:
-        is_file = path.is_file()
-    except OSError:
-        is_file = False
-    if not is_file:
-        raise ValueError("must be an existing file")
-    return path
-
-
-ExistingFile = Annotated[Path, AfterValidator(_existing)]
 Milliseconds = Annotated[int, Shown(unit="milliseconds")]
 Days = Annotated[float, Shown(unit="days")]
 Seconds = Annotated[float, Shown(unit="seconds")]

@@ -1,7 +1,7 @@
 """The server's settings: flags over environment over configuration file over defaults.
 
 Each is declared once, here: the command line makes its flags and its help from the fields
-(`cli/settings_options.py`).
+(`cli/options.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from feeds.parameters import ExistingFile, Shown
 from feeds.redis.address import RedisAddress, is_redis
 from index.catalogue import (
     DEFAULT_CLAUSE_INDEX,
@@ -30,18 +31,18 @@ from index.catalogue import (
     KINDS,
 )
 from index.entry import NO_INDEX
+from nearcast.checks import is_name
+from nearcast.limits import DEFAULT_LIMITS, SPEED_MAX_MPS
 from safe_region.earth.frame import Area, Frame
 from server.limits import KEEPALIVE_MS
 from server.setting_notes import (
     Days,
-    ExistingFile,
     InRealTime,
     Metres,
     MetresPerSecond,
     Milliseconds,
     PerSecond,
     Seconds,
-    Shown,
 )
 
 BUFFER_EXTRA_MAX = 1000
@@ -125,7 +126,7 @@ class ServerSettings(BaseSettings):
         "0 for none.",
     )
     assumed_speed_mps: MetresPerSecond = Field(
-        10.0, ge=0.0, le=10_000.0, description="Assumed speed of a device until its speed is known."
+        10.0, ge=0.0, le=SPEED_MAX_MPS, description="Assumed speed of a device until its speed is known."
     )
     margin_buffer_max: int = Field(
         200,
@@ -135,7 +136,10 @@ class ServerSettings(BaseSettings):
         "position.",
     )
     margin_m_max: Metres = Field(
-        5000.0, ge=0.0, allow_inf_nan=False, description="Maximum margin of a position."
+        DEFAULT_LIMITS.margin_m_max,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="Maximum margin of a position.",
     )
     lease_ms: Milliseconds = Field(
         default_factory=InRealTime(_LEASE_MS),
@@ -288,8 +292,8 @@ class ServerSettings(BaseSettings):
     def _read_area(cls, value: Any) -> Any:  # noqa: ANN401
         """Accept "a,b,c,d", a JSON list, and a list."""
         try:
-            area = Area(*(float(bound) for bound in _listed(value)))
-        except (TypeError, ValueError, OverflowError, RecursionError):
+            area = Area.of(_listed(value))
+        except (ValueError, RecursionError):
             raise ValueError(
                 f"area is {value!r}, must be lon_min,lat_min,lon_max,lat_max in degrees"
             ) from None
@@ -345,8 +349,7 @@ class ServerSettings(BaseSettings):
     @classmethod
     def _name_tenants(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            is_name = 1 <= len(name) <= _TENANT_LENGTH_MAX and name.isprintable() and " " not in name
-            if not is_name:
+            if not is_name(name, _TENANT_LENGTH_MAX) or " " in name:
                 raise ValueError(f"tenants has {name!r}, must have {_TENANT}")
         if len(set(value)) != len(value):
             raise ValueError("tenants must be different from each other")

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from feeds.parameters import Parameters
 from feeds.spark import SHUFFLE_PARTITIONS
 from safe_region.earth.frame import Frame
 from simulator import schemas
@@ -18,7 +19,6 @@ from simulator.files import Root
 from simulator.movement.streets import Streets
 from simulator.movement.trajectories import devices, loads, trajectories
 from simulator.parameters import SimulationParameters
-from simulator.parameters.declared import Parameters
 from simulator.parameters.movement import MovementParameters
 from simulator.parameters.workload import WorkloadParameters
 from simulator.spark_progress import followed

@@ -16,8 +16,8 @@ from safe_region.earth.frame import Area, Frame
 from streaming.distribution import Distribution, distribution_of
 from streaming.own_folder import own_folder
 from streaming.partition.options import engine_options
-from streaming.partition.window import WindowSize
 from streaming.program import program_digest
+from streaming.window_size import WindowSize
 
 _FORMAT = 3
 _CHOSEN = (

@@ -96,7 +96,7 @@ def rebalance(
     own = checkpoint / "spark"
     if pending is None and _is_pending(own):
         same = {name: getattr(before, name) for name in REBALANCED}
-        start(replace(parameters, once=True, every_ms=None, **same), spark, on_batch).awaitTermination()
+        start(parameters.changed(once=True, every_ms=None, **same), spark, on_batch).awaitTermination()
     if _last(own / "commits") < 0:
         (checkpoint / PLAN).remove()
         return None

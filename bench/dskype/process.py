@@ -15,8 +15,8 @@ from bench.skype.workload import SkypeWorkload
 from safe_region.scoring.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.partition.partition import Partition
-from streaming.partition.window import WindowSize
 from streaming.plan import Plan
+from streaming.window_size import WindowSize
 
 
 def measure_process(

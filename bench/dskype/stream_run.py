@@ -6,7 +6,6 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -28,7 +27,6 @@ from streaming.distribution.keywords import Keyword, loose_prefixes
 from streaming.distribution.words import Vocabulary
 from streaming.job import start
 from streaming.parameters import StreamParameters
-from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.planning import planned, read_plan, sample_of
 from streaming.result.audit import audit
@@ -36,6 +34,7 @@ from streaming.result.lists import lists
 from streaming.result.manifest import read_batch
 from streaming.result.sink import Batch
 from streaming.tasks.processor import release
+from streaming.window_size import WindowSize
 
 _FILLED = 4
 """Files of a batch while windows and buffers are filled."""
@@ -83,12 +82,12 @@ class StreamRun:
         self._stages: list[StreamingQueryProgress] = []
         """Progress reports of Spark on the batches that were read last."""
         self.parameters = StreamParameters(
-            files.folder / "messages",
-            files.folder / "subscriptions",
-            files.folder / "out",
-            files.folder / "checkpoint",
-            files.area,
-            WindowSize(count=parameters.window),
+            messages=files.folder / "messages",
+            subscriptions=files.folder / "subscriptions",
+            out=files.folder / "out",
+            checkpoint=files.folder / "checkpoint",
+            area=files.area,
+            window=WindowSize(count=parameters.window),
             mechanism=mechanism,
             partitions=parameters.partitions,
             first_level=parameters.first_level,
@@ -121,7 +120,7 @@ class StreamRun:
         self._files.write_window()
         self._files.write_subscriptions()
         planned(self.parameters, self._spark)  # while the folder has subscriptions
-        filling = replace(self.parameters, files_per_batch=_FILLED)
+        filling = self.parameters.changed(files_per_batch=_FILLED)
         with self._files.without_subscriptions():
             self._read("window filled", filling, _until_all)
         self._read("buffers filled", filling, _until_all)
@@ -130,7 +129,7 @@ class StreamRun:
     def go(self, budget_s: float) -> Row:
         """Process messages as fast as the job reads them; return figures."""
         self._end_s = time.perf_counter() + budget_s
-        parameters, before = replace(self.parameters, files_per_batch=1, once=False), self._written
+        parameters, before = self.parameters.changed(files_per_batch=1, once=False), self._written
         notes = self._noted("batches", parameters, lambda done: self._write_ahead(before + done))
         return self._figures(notes)
 
@@ -142,7 +141,7 @@ class StreamRun:
         writer.start()
         self._end_s = time.perf_counter() + seconds
         try:
-            parameters = replace(self.parameters, once=False)
+            parameters = self.parameters.changed(once=False)
             notes = self._noted("at half load", parameters, lambda _: time.perf_counter() < self._end_s)
         finally:
             stop.set()
@@ -180,7 +179,7 @@ class StreamRun:
             raise BenchError("messages is too small: two batches are needed for the restart")
         self._written += 1
         began_s = time.perf_counter()
-        parameters = replace(self.parameters, once=False)
+        parameters = self.parameters.changed(once=False)
         self._noted("restarted", parameters, lambda done: done == 0)
         return round(time.perf_counter() - began_s, 1)
 

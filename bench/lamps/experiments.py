@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bench import experiment as e
+from nearcast.limits import DEFAULT_LIMITS
 
 
 class LampsParameters(e.TopKParameters, e.TrajectoryParameters, e.BudgetParameters):
@@ -17,8 +18,8 @@ class LampsParameters(e.TopKParameters, e.TrajectoryParameters, e.BudgetParamete
     expired_share: float = e.share(0.1, "epsilon: share of expirations among the updates.")
     alpha: float | None = Field(
         None,
-        ge=0.001,
-        le=0.999,
+        ge=DEFAULT_LIMITS.alpha_min,
+        le=DEFAULT_LIMITS.alpha_max,
         description="alpha of all subscriptions; by default each has its own, uniform in (0, 1).",
     )
     frequent_percent: float = Field(

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from bench import experiment as e
 from bench.silence.experiments import TRAFFIC, DrivingParameters
+from nearcast.limits import DEFAULT_LIMITS
 
 
 class RangesParameters(DrivingParameters):
@@ -14,7 +15,7 @@ class RangesParameters(DrivingParameters):
     radius_m: float = Field(
         500.0,
         ge=1.0,
-        le=50_000.0,
+        le=DEFAULT_LIMITS.range_m_max,
         description="Radius of the ranges, which are circles around the devices.",
     )
 

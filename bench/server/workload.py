@@ -17,6 +17,7 @@ import numpy as np
 
 from bench.datasets import Dataset, distinct_subscriptions, keyword_sets
 from index.batches import ObjectBatch
+from nearcast.limits import DEFAULT_LIMITS
 from nearcast.v1 import device_service_pb2, geometry_pb2, objects_pb2, subscriptions_pb2
 from nearcast.v1.publisher_service_pb2 import PublishRequest
 from safe_region.earth.frame import Area, Frame
@@ -24,7 +25,7 @@ from safe_region.scoring.formulas import Similarity
 
 ROUND = 16
 STEP_M = 1_000.0
-PUBLISHED_MAX = 1_000
+PUBLISHED_MAX = DEFAULT_LIMITS.objects_per_request_max
 """Maximum objects of a request: the server's limit."""
 PUSHED_TTL_MS = 5_000
 _STAMP = struct.Struct("<q")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import refused, reported
+from cli.options import facts_of
 from cli.progress import bars
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def run(
     from bench import catalogue  # noqa: PLC0415 - imports numpy and pydantic
     from bench.errors import BenchError  # noqa: PLC0415
     from bench.runner import Runner  # noqa: PLC0415
-    from simulator.parameters.declared import ParameterError  # noqa: PLC0415
+    from feeds.parameters import ParameterError  # noqa: PLC0415
 
     if not names and not is_all:
         raise click.UsageError(
@@ -208,16 +209,9 @@ def _units(metrics: Any) -> str:  # noqa: ANN401 - a mapping
 
 def _parameters(model: type[BenchParameters], reduced: Any) -> list[str]:  # noqa: ANN401
     """Return a line for each parameter: name, default, limits, meaning."""
-    from simulator.parameters.declared import bounds  # noqa: PLC0415
-
     lines = []
-    for name, field in model.model_fields.items():
-        low, high = bounds(field)
-        limits = "" if low is None and high is None else f", {_number(low)}..{_number(high)}"
+    for name, facts in facts_of(model).items():
+        limits = f", {facts.limit}" if facts.limit else ""
         less = f" [{reduced[name]}]" if name in reduced else ""
-        lines.append(f"  {name}={field.default}{less}{limits}: {field.description}")
+        lines.append(f"  {name}={facts.default}{less}{limits}: {facts.description}")
     return lines
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.15g}"

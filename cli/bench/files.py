@@ -40,7 +40,7 @@ def draw_file(subscriptions_path: Path, objects_path: Path, **drawn: Any) -> Non
     """
     from bench.ap_tree.experiments import ApTreeParameters  # noqa: PLC0415
     from bench.match_file.draw import draw_files  # noqa: PLC0415
-    from simulator.parameters.declared import ParameterError  # noqa: PLC0415
+    from feeds.parameters import ParameterError  # noqa: PLC0415
 
     with refused(ParameterError), reported(BenchError):
         draw_files(subscriptions_path, objects_path, ApTreeParameters(history=0, **drawn))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import refused, reported
-from cli.parameter_options import ParameterCommand, given
+from cli.options import ModelCommand, given
 from cli.paths import FOLDER, LocalPath
 from cli.progress import bars
 from cli.spark_options import SparkChoice, spark_options
@@ -30,7 +30,7 @@ def _model() -> type[TraceParameters]:
 
 
 @click.command(
-    cls=ParameterCommand,
+    cls=ModelCommand,
     model=_model,
     without=("unit_m", "city_width_m"),
     epilog="Example: nearcast simulate traces taxis.csv.gz --out runs/taxis --map city.osm.pbf",

@@ -9,15 +9,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from cli.failures import refused, reported
 from cli.paths import LocalPath
 from cli.progress import bars
-from cli.stream.options import MASTER, MECHANISMS
+from cli.stream.options import MASTER
 from cli.stream.run import BatchLines
+from streaming.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +54,7 @@ _FILL_S = 8.0
 @click.option("--partitions", type=int, default=2, show_default=True, help="Partitions of the job.")
 @click.option(
     "--mechanism",
-    type=click.Choice(MECHANISMS),
+    type=click.Choice(get_args(Mechanism)),
     default="location",
     show_default=True,
     help="Mechanism that divides subscriptions among partitions.",
@@ -72,7 +73,7 @@ def demo(
     arrivals_per_s: float,
     speed: float,
     partitions: int,
-    mechanism: str,
+    mechanism: Mechanism,
     seed: int,
     out: Path,
 ) -> None:
@@ -117,27 +118,27 @@ def _run(
     spark: SparkSession,
     pause_s: float,
     partitions: int,
-    mechanism: str,
+    mechanism: Mechanism,
 ) -> Audit:
     """Run the job while files arrive; compare its results when it has read all files."""
     from feeds.storage import Stored  # noqa: PLC0415
     from streaming.job import start, stopped  # noqa: PLC0415
     from streaming.parameters import StreamParameters  # noqa: PLC0415
-    from streaming.partition.window import WindowSize  # noqa: PLC0415
     from streaming.planning import read_plan  # noqa: PLC0415
     from streaming.result.audit import audit  # noqa: PLC0415
     from streaming.tasks.processor import release  # noqa: PLC0415
+    from streaming.window_size import WindowSize  # noqa: PLC0415
 
     idf = out / "idf.json"
     idf.write_text(simulation.idf_table().as_json())
     with _feeding(out / "feeds", out / "live", pause_s) as feeding:
         parameters = StreamParameters(
-            out / "live" / "messages",
-            out / "live" / "subscriptions",
-            out / "results",
-            out / "checkpoint",
-            simulation.world.area,
-            WindowSize(duration_ms=120_000),
+            messages=out / "live" / "messages",
+            subscriptions=out / "live" / "subscriptions",
+            out=out / "results",
+            checkpoint=out / "checkpoint",
+            area=simulation.world.area,
+            window=WindowSize(duration_ms=120_000),
             mechanism=mechanism,
             partitions=partitions,
             idf=idf,

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +14,14 @@ import click
 from rich.console import Console
 
 from cli.failures import refused, reported
-from cli.paths import LocalPath
+from cli.options import ModelCommand, given, stream_parameters
+from cli.paths import is_uri
 from cli.progress import COMPILING, bars
-from cli.simulated_area import area_at
+from cli.simulated_area import area_at, area_text
 from cli.spark_options import SparkChoice
-from cli.stream.options import (
-    CHECKPOINT_OPTION,
-    MECHANISMS,
-    MEMORY_OPTION,
-    OUT_OPTION,
-    SPARK_OPTIONS,
-    Area,
-    Duration,
-    Feed,
-    Window,
-    session,
-)
-from index.catalogue import DEFAULT_CLAUSE_INDEX, DEFAULT_SUBSCRIPTION_INDEX
+from cli.stream.options import SPARK_OPTIONS, session
 
+_ANYWHERE = "0,0,1,1"
 _LOOKED_S = 2.0
 _MISSED_S = 15.0
 """Seconds without an executor before a message, and between two messages."""
@@ -47,109 +36,15 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=ModelCommand,
+    model=stream_parameters,
     epilog="Example: nearcast stream run --messages feed/messages --subscriptions feed/subscriptions "
-    "--out result --checkpoint state --area 12.3,55.5,12.8,55.9 --window 10m"
-)
-@click.option(
-    "--messages",
-    type=Feed(),
-    required=True,
-    help="Folder that receives files of messages, or redis://host:port/database/feed?streams=1.",
-)
-@click.option("--subscriptions", type=Feed(), required=True, help="The same for subscriptions.")
-@OUT_OPTION
-@CHECKPOINT_OPTION
-@click.option(
-    "--area",
-    type=Area(),
-    required=True,
-    help="Service area: west, south, east, north; or the folder of a simulation, or its URI, to use its "
-    "area.",
-)
-@click.option(
-    "--window",
-    type=Window(),
-    required=True,
-    help="Window of messages: a number of latest messages (100000), or a duration (90s, 10m, 24h).",
-)
-@click.option(
-    "--mechanism",
-    type=click.Choice(MECHANISMS),
-    default="hashing",
-    show_default=True,
-    help="Mechanism that divides subscriptions among partitions.",
-)
-@click.option(
-    "--partitions",
-    type=int,
-    default=4,
-    show_default=True,
-    help="Number of partitions; at least the number of cores.",
-)
-@click.option(
-    "--first-level",
-    type=int,
-    default=0,
-    show_default=True,
-    help="For spatial-first and keyword-first: parts of the first division, a divisor of --partitions; "
-    "with 0 both divisions have about as many parts.",
-)
-@click.option(
-    "--subscription-index",
-    default=DEFAULT_SUBSCRIPTION_INDEX,
-    show_default=True,
-    help="Index of top-k subscriptions, one that supports tf-idf; others: `nearcast indexes`.",
-)
-@click.option(
-    "--clause-index",
-    default=DEFAULT_CLAUSE_INDEX,
-    show_default=True,
-    help="Index of boolean subscriptions; others: `nearcast indexes`.",
-)
-@click.option(
-    "--stationary-buffer",
-    type=click.Choice(["cost", "cskyband", "skyband", "kmax"]),
-    default="cost",
-    show_default=True,
-    help="Buffer that is held beyond the result of each top-k subscription; the last three as in Skype.",
-)
-@click.option(
-    "--idf",
-    type=LocalPath(exists=True, dir_okay=False),
-    help="Weights of keywords for the similarity tfidf (nearcast idf build); without it, all weights "
-    "are 1.",
-)
-@click.option(
-    "--format",
-    type=click.Choice(["parquet", "json"]),
-    default="parquet",
-    show_default=True,
-    help="Format of the files of feeds.",
-)
-@click.option(
-    "--files-per-batch",
-    type=int,
-    default=1000,
-    show_default=True,
-    help="Maximum number of new files of each feed in a batch; of entries in Redis.",
-)
-@click.option(
-    "--updates",
-    type=Feed(),
-    help="Also send changes to Redis: redis://host:port/database/feed.",
+    "--out result --checkpoint state --area 12.3,55.5,12.8,55.9 --window 10m",
 )
 @click.option(
     "--rebalance",
     is_flag=True,
     help="Rebalance first, then resume with another number of partitions, mechanism or index.",
-)
-@click.option("--once", is_flag=True, help="End when all existing messages have been read.")
-@click.option(
-    "--every",
-    "every_ms",
-    type=Duration(),
-    help="Interval between starts of batches (500ms, 10s), if there are new messages.  [default: after "
-    "the previous batch]",
 )
 @click.option(
     "--metrics-port",
@@ -157,7 +52,6 @@ if TYPE_CHECKING:
     help="Port of the metrics for Prometheus, at /metrics; 0 chooses a free one.",
 )
 @click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Address of that port.")
-@MEMORY_OPTION
 @SPARK_OPTIONS
 def run(
     spark: SparkChoice,
@@ -165,7 +59,7 @@ def run(
     rebalance: bool,
     metrics_port: int | None,
     metrics_host: str,
-    **given: Any,  # noqa: ANN401
+    **options: Any,  # noqa: ANN401
 ) -> None:
     """Keep results of stationary subscriptions exact over a stream of messages, on Spark.
 
@@ -181,12 +75,16 @@ def run(
     from streaming.plan import PlanError  # noqa: PLC0415
     from streaming.service import Listener, serve  # noqa: PLC0415
 
+    chosen, where = given(options), str(options["area"])
+    # Spark reads the area of a simulation at a URI, and starts when the other parameters are right.
+    chosen["area"] = _ANYWHERE if is_uri(where) else area_text(where)
     with refused(ParameterError):
-        parameters = StreamParameters(**given)
+        parameters = StreamParameters(**chosen)
     stop = threading.Event()
     expected = ParameterError, PlanError, IdfError, ClusterError, TakenOverError, OSError
     with reported(*expected), session(spark) as started:
-        parameters = replace(parameters, area=area_at(given["area"], started))
+        if is_uri(where):
+            parameters = parameters.changed(area=area_at(where, started))
         lines = BatchLines()
         if rebalance:
             _rebalance(parameters, started, lines)

@@ -1,4 +1,4 @@
-"""Convert SDK types to wire messages and back."""
+"""Convert types of apps to their canonical forms, and responses of the server to types of apps."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import math
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
+from nearcast.canonical import NewObject
 from nearcast.errors import NearcastError, invalid
+from nearcast.limits import OBJECT_ID_MAX
 from nearcast.milliseconds import DURATION_S_MIN, TTL_S_MAX
-from nearcast.model import CallerUsage, Distribution, GeoObject, LiveObject, ServerState, ServerStatus
+from nearcast.model import CallerUsage, Distribution, GeoObject, ServerState, ServerStatus
 from nearcast.protocol.names import checked_name
-from nearcast.protocol.shapes import area_from, area_message, listed, number, position_message
-from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2, publisher_service_pb2
-from safe_region.earth.frame import Area, Frame, Point
+from nearcast.protocol.shapes import checked_area, checked_position, listed, number
+from nearcast.v1 import control_service_pb2, geometry_pb2, publisher_service_pb2
+from nearcast.wire.geometry import frame_from
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import ObjectArea
 from safe_region.scoring.idf import IdfTable
 from safe_region.scoring.keywords import normalised_keyword
 
 _WORDS_PER_PART = 50_000
 """Words in one part of a table of weights: a megabyte or two."""
 _TTL = f"{DURATION_S_MIN} to {TTL_S_MAX} seconds"
-_ID_MAX = 2**63 - 1
 
 
-def keyword_list(keywords: Collection[str], field: str) -> list[str]:
+def keyword_list(keywords: Collection[str], field: str) -> tuple[str, ...]:
     """Return sorted keywords, one spelling of each. Refuse a text, which would be split into letters."""
     limit = "a collection of texts"
     if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
@@ -34,7 +37,7 @@ def keyword_list(keywords: Collection[str], field: str) -> list[str]:
             keyword.encode()
         except UnicodeEncodeError:
             raise invalid(field, keyword, "text without lone surrogates") from None
-    return list({normalised_keyword(keyword): keyword for keyword in sorted(keywords)}.values())
+    return tuple({normalised_keyword(keyword): keyword for keyword in sorted(keywords)}.values())
 
 
 def objects_listed(objects: GeoObject | Iterable[GeoObject]) -> list[GeoObject]:
@@ -44,7 +47,7 @@ def objects_listed(objects: GeoObject | Iterable[GeoObject]) -> list[GeoObject]:
     return listed(objects, "objects", "a GeoObject, or an iterable of them")
 
 
-def whole_number(value: int, field: str, least: int, limit: str, most: int = _ID_MAX) -> int:
+def whole_number(value: int, field: str, least: int, limit: str, most: int = OBJECT_ID_MAX) -> int:
     """Validate a whole number against its limits, and return it."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise invalid(field, value, limit)
@@ -58,8 +61,8 @@ def distance_setting(value: float, field: str) -> float:
     return float(value)
 
 
-def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
-    """Validate an object to publish, and convert it to a message."""
+def new_object(new: GeoObject, field: str) -> NewObject:
+    """Validate an object to publish, and return its canonical form."""
     if not isinstance(new, GeoObject):
         raise invalid(field, new, "a GeoObject")
     if new.ttl_s is None:
@@ -69,24 +72,22 @@ def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
         raise invalid(f"{field}.ttl_s", new.ttl_s, _TTL)
     if not isinstance(new.payload, bytes):
         raise invalid(f"{field}.payload", new.payload, "bytes")
-    checked_name(new.key, f"{field}.key", optional=True)
-    message = objects_pb2.NewObject(
-        keywords=keyword_list(new.keywords, f"{field}.keywords"),
-        ttl_ms=round(ttl_s * 1000.0),
-        payload=new.payload,
-        key=new.key,
-    )
+    key = checked_name(new.key, f"{field}.key", optional=True)
+    keywords = keyword_list(new.keywords, f"{field}.keywords")
+    lon, lat, area = _checked_place(new, field)
+    return NewObject(lon, lat, keywords, round(ttl_s * 1000.0), new.payload, key, area)
+
+
+def _checked_place(new: GeoObject, field: str) -> tuple[float, float, ObjectArea | None]:
+    """Return the position and area of an object to publish; a position of 0 if there is an area."""
+    given = (new.lon, new.lat)
     if new.area is not None:
-        if new.lon is not None or new.lat is not None:
-            limit = "no lon and lat: the object has an area"
-            raise invalid(f"{field}.position", (new.lon, new.lat), limit)
-        message.area.CopyFrom(area_message(new.area, f"{field}.area"))
-    elif new.lon is None or new.lat is None:
-        limit = "lon and lat, or an area"
-        raise invalid(f"{field}.position", (new.lon, new.lat), limit)
-    else:
-        message.position.CopyFrom(position_message(new.lon, new.lat, f"{field}.position"))
-    return message
+        if given != (None, None):
+            raise invalid(f"{field}.position", given, "no lon and lat: the object has an area")
+        return 0.0, 0.0, checked_area(new.area, f"{field}.area")
+    if new.lon is None or new.lat is None:
+        raise invalid(f"{field}.position", given, "lon and lat, or an area")
+    return *checked_position(new.lon, new.lat, f"{field}.position"), None
 
 
 def retract_request(
@@ -107,27 +108,6 @@ def retract_request(
     return publisher_service_pb2.RetractRequest(ids=wanted, keys=checked)
 
 
-def plane_point(message: geometry_pb2.Point) -> Point:
-    """Convert a message to a position on the plane."""
-    return Point(message.x_m, message.y_m)
-
-
-def live_object(message: objects_pb2.Object) -> LiveObject:
-    """Convert a message to an object."""
-    position = message.position
-    return LiveObject(
-        message.id,
-        position.lon,
-        position.lat,
-        frozenset(message.keywords),
-        message.created_ms,
-        message.expiry_ms,
-        message.payload,
-        message.key,
-        area_from(message.area) if message.HasField("area") else None,
-    )
-
-
 def frame(message: geometry_pb2.Frame) -> Frame:
     """Convert a message to a frame, with the projection factors of the server.
 
@@ -139,14 +119,7 @@ def frame(message: geometry_pb2.Frame) -> Frame:
     factors = (message.x_m_per_deg, message.y_m_per_deg, message.maxdist_m)
     if not all(0.0 < one < math.inf for one in factors):
         raise NearcastError("the server's welcome has no frame")
-    return Frame(
-        Area(message.lon_min, message.lat_min, message.lon_max, message.lat_max),
-        message.lon0_deg,
-        message.lat0_deg,
-        message.x_m_per_deg,
-        message.y_m_per_deg,
-        message.maxdist_m,
-    )
+    return frame_from(message)
 
 
 def idf_parts(table: IdfTable) -> Iterator[control_service_pb2.SetIdfRequest]:

@@ -29,6 +29,7 @@ from nearcast.protocol.request_sender import Request, RequestSender
 from nearcast.protocol.specs import spec_from, spec_message
 from nearcast.protocol.subscription_registry import Listed, SubscriptionRegistry
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
+from nearcast.wire.errors import refusal_from
 from safe_region.earth.frame import Frame, Point
 
 _log = logging.getLogger(__name__)
@@ -183,7 +184,7 @@ class DeviceSession:
             case "locate":
                 self._receive_locate(response.locate)
             case "detached":
-                self._receive_detached(RefusedError.from_wire(response.detached.error))
+                self._receive_detached(refusal_from(response.detached.error))
             case None:
                 _log.debug("ignored an event of a newer server")
         self._wake_state_watchers()
@@ -262,7 +263,7 @@ class DeviceSession:
             self.fail(error)
 
     def _receive_rejection(self, rejection: device_service_pb2.Rejection) -> None:
-        error = RefusedError.from_wire(rejection.error)
+        error = refusal_from(rejection.error)
         if rejection.command == device_service_pb2.Rejection.COMMAND_HELLO:
             self.fail(error)
             return

@@ -12,13 +12,13 @@ from nearcast.geofence import Geofence
 from nearcast.model import ChangeReason, LiveObject, Spec, SubscriptionState
 from nearcast.protocol.changing_spec import ChangingSpec
 from nearcast.protocol.clock import Clock
-from nearcast.protocol.converters import live_object
 from nearcast.protocol.location import SharedLocation
 from nearcast.protocol.report_policy import ReportPolicy
 from nearcast.protocol.specs import kind_of
 from nearcast.protocol.specs.windows import duration_ms
 from nearcast.protocol.subscription import Subscription, View
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
+from nearcast.wire.objects import object_from
 from safe_region.earth.frame import Point
 from safe_region.geometry.areas import plane_area
 from safe_region.regions.region import Buffered, Evaluation, RegionMode
@@ -179,7 +179,7 @@ class HeldSubscription(Subscription, ChangingSpec):
         added = []
         for entry in delta.add:
             item = entry.object  # each access to a field of a message creates a Python object
-            found = live_object(item)
+            found = object_from(item)
             self._keep(found)
             added.append(self._buffered(found, item.point, entry.r_m))
         self._kind.update(self.region, delta, added, self._host.matches_max)

@@ -13,15 +13,15 @@ import math
 import random
 from typing import NamedTuple
 
-from nearcast.errors import invalid
+from nearcast.checks import check_degrees
+from nearcast.limits import LAT_MAX_DEG, LON_MAX_DEG
 from nearcast.protocol.converters import distance_setting
 from nearcast.protocol.shapes import number
 from nearcast.v1 import geometry_pb2
+from nearcast.wire.geometry import position_message
 from safe_region.earth.frame import EARTH_RADIUS_M, Frame, Point
 from safe_region.scoring.formulas import length
 
-_LON_MAX_DEG = 180.0
-_LAT_MAX_DEG = 90.0
 _INWARD = 1.0 - 1e-6
 """Keeps a point at the rim within the radius when its degrees are rounded."""
 _COS_MIN = 1e-6
@@ -40,7 +40,7 @@ class SharedLocation(NamedTuple):
 
     def position(self) -> geometry_pb2.Position:
         """Return the message of the position."""
-        return geometry_pb2.Position(lon=self.lon, lat=self.lat)
+        return position_message((self.lon, self.lat))
 
 
 class Location:
@@ -89,8 +89,8 @@ class Location:
         RefusedError
             If a number is out of its limits; the old fix is kept.
         """
-        lon = _degrees(lon, "position.lon", _LON_MAX_DEG)
-        lat = _degrees(lat, "position.lat", _LAT_MAX_DEG)
+        lon = _degrees(lon, "position.lon", LON_MAX_DEG)
+        lat = _degrees(lat, "position.lat", LAT_MAX_DEG)
         self.accuracy_m = distance_setting(accuracy_m, "accuracy_m")
         self.lon, self.lat = lon, lat
 
@@ -128,8 +128,8 @@ class Location:
         lon = self.lon + radius_m * math.cos(angle) / x_scale
         lat = self.lat + radius_m * math.sin(angle) / y_scale
         return (
-            min(_LON_MAX_DEG, max(-_LON_MAX_DEG, lon)),
-            min(_LAT_MAX_DEG, max(-_LAT_MAX_DEG, lat)),
+            min(LON_MAX_DEG, max(-LON_MAX_DEG, lon)),
+            min(LAT_MAX_DEG, max(-LAT_MAX_DEG, lat)),
         )
 
     def _metres_per_degree(self, frame: Frame) -> tuple[float, float]:
@@ -142,6 +142,5 @@ class Location:
 
 def _degrees(value: float, field: str, most: float) -> float:
     degrees = number(value, field)
-    if abs(degrees) > most:
-        raise invalid(field, value, f"a finite number from -{most} to {most}")
+    check_degrees(field, degrees, most)
     return degrees

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nearcast.errors import invalid
+from nearcast.limits import HEADING_MAX_DEG, SPEED_MAX_MPS
 from nearcast.protocol.shapes import number
-
-_HEADING_DEG_MAX = 360.0
-_SPEED_MPS_MAX = 10_000.0
 
 
 class Motion(NamedTuple):
@@ -27,14 +25,14 @@ class Motion(NamedTuple):
             If a number is out of its limits.
         """
         if heading_deg is not None:
-            limit = f"a number of degrees from -{_HEADING_DEG_MAX:g} to {_HEADING_DEG_MAX:g}, or None"
+            limit = f"a number of degrees from -{HEADING_MAX_DEG:g} to {HEADING_MAX_DEG:g}, or None"
             given, heading_deg = heading_deg, number(heading_deg, "heading_deg", limit)
-            if abs(heading_deg) > _HEADING_DEG_MAX:
+            if abs(heading_deg) > HEADING_MAX_DEG:
                 raise invalid("heading_deg", given, limit)
         if speed_mps is not None:
-            limit = f"a number of metres a second from 0 to {_SPEED_MPS_MAX:g}, or None"
+            limit = f"a number of metres a second from 0 to {SPEED_MAX_MPS:g}, or None"
             given, speed_mps = speed_mps, number(speed_mps, "speed_mps", limit)
-            if not 0.0 <= speed_mps <= _SPEED_MPS_MAX:
+            if not 0.0 <= speed_mps <= SPEED_MAX_MPS:
                 raise invalid("speed_mps", given, limit)
         return cls(heading_deg, speed_mps)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from nearcast.checks import is_name
 from nearcast.errors import invalid
+from nearcast.limits import DEFAULT_LIMITS
 
-LENGTH_MAX = 128
-"""Default of the server's limit `Limits.name_length_max`."""
+LENGTH_MAX = DEFAULT_LIMITS.name_length_max
 
 
 def checked_name(name: str, field: str, length_max: int = LENGTH_MAX, *, optional: bool = False) -> str:
@@ -17,8 +18,6 @@ def checked_name(name: str, field: str, length_max: int = LENGTH_MAX, *, optiona
         If the name is not valid.
     """
     limit = f"a text of {0 if optional else 1} to {length_max} printable characters"
-    if not isinstance(name, str) or len(name) > length_max or not (name or optional):
-        raise invalid(field, name, limit)
-    if not name.isprintable():
+    if not isinstance(name, str) or not (is_name(name, length_max) or (optional and not name)):
         raise invalid(field, name, limit)
     return name

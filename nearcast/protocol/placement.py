@@ -13,11 +13,11 @@ import math
 import warnings
 from typing import NamedTuple
 
+from nearcast.limits import LAT_MAX_DEG
 from nearcast.model import Boolean, Spec
 from safe_region.earth.frame import Frame
 from safe_region.earth.shapes import Bounds, Circle, Polygon
 
-_LAT_MAX_DEG = 90.0
 _M_PER_KM = 1000.0
 
 
@@ -122,7 +122,7 @@ def _bounds_text(frame: Frame) -> str:
 def _mistake(frame: Frame, lon: float, lat: float) -> str:
     """Describe the likely mistake of a position outside the area; empty if there is none."""
     bounds = _bounds_text(frame)
-    if abs(lon) <= _LAT_MAX_DEG and frame.covers(lat, lon):
+    if abs(lon) <= LAT_MAX_DEG and frame.covers(lat, lon):
         return (
             "its position is outside the service area, and inside with lon and lat swapped: the area is "
             f"{bounds}"

@@ -1,4 +1,4 @@
-"""Convert positions, rectangles and polygons to messages and back."""
+"""Validate the types of positions, rectangles and polygons that apps write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from numbers import Real
 from typing import TypeVar
 
 from nearcast.errors import invalid
-from nearcast.v1 import geometry_pb2, objects_pb2
 from safe_region.earth.shapes import Bounds, ObjectArea, Polygon, Position
 
 _Item = TypeVar("_Item")
@@ -25,34 +24,30 @@ def number(value: float, field: str, limit: str = "a finite number") -> float:
     raise invalid(field, value, limit)
 
 
-def position_message(lon: float, lat: float, field: str = "position") -> geometry_pb2.Position:
-    """Convert a position to a message."""
-    return geometry_pb2.Position(lon=number(lon, f"{field}.lon"), lat=number(lat, f"{field}.lat"))
+def checked_position(lon: float, lat: float, field: str = "position") -> Position:
+    """Validate the numbers of a position, and return it."""
+    return number(lon, f"{field}.lon"), number(lat, f"{field}.lat")
 
 
-def pair_message(position: Position, field: str) -> geometry_pb2.Position:
-    """Convert a position that is given as a pair to a message."""
+def checked_pair(position: Position, field: str) -> Position:
+    """Validate a position that is given as a pair, and return it."""
     try:
         lon, lat = position
     except (TypeError, ValueError):
         raise invalid(field, position, "a pair of longitude and latitude") from None
-    return position_message(lon, lat, field)
+    return checked_position(lon, lat, field)
 
 
-def bounds_message(bounds: Bounds, field: str) -> geometry_pb2.Bounds:
-    """Convert a rectangle to a message."""
+def checked_bounds(bounds: Bounds, field: str) -> Bounds:
+    """Validate the numbers of a rectangle, and return it."""
     names = ("lon_min", "lat_min", "lon_max", "lat_max")
-    return geometry_pb2.Bounds(
-        **{name: number(getattr(bounds, name), f"{field}.{name}") for name in names}
-    )
+    return Bounds(*(number(getattr(bounds, name), f"{field}.{name}") for name in names))
 
 
-def ring_message(ring: Iterable[Position], field: str) -> geometry_pb2.Ring:
-    """Convert the corners of a ring to a message."""
+def checked_ring(ring: Iterable[Position], field: str) -> tuple[Position, ...]:
+    """Validate the corners of a ring, and return them."""
     vertices = listed(ring, field, "pairs of longitude and latitude")
-    return geometry_pb2.Ring(
-        vertices=[pair_message(one, f"{field}.vertices[{i}]") for i, one in enumerate(vertices)]
-    )
+    return tuple(checked_pair(one, f"{field}.vertices[{i}]") for i, one in enumerate(vertices))
 
 
 def listed(items: Iterable[_Item], field: str, limit: str) -> list[_Item]:
@@ -63,8 +58,8 @@ def listed(items: Iterable[_Item], field: str, limit: str) -> list[_Item]:
         raise invalid(field, items, limit) from None
 
 
-def area_message(area: ObjectArea, field: str) -> objects_pb2.ObjectArea:
-    """Convert the area of an object to a message.
+def checked_area(area: ObjectArea, field: str) -> ObjectArea:
+    """Validate the area of an object, and return it.
 
     Raises
     ------
@@ -73,36 +68,10 @@ def area_message(area: ObjectArea, field: str) -> objects_pb2.ObjectArea:
     """
     match area:
         case Bounds():
-            return objects_pb2.ObjectArea(rectangle=bounds_message(area, f"{field}.rectangle"))
+            return checked_bounds(area, f"{field}.rectangle")
         case Polygon():
             if area.holes != ():
                 raise invalid(f"{field}.polygon.holes", area.holes, "a polygon without holes")
-            return objects_pb2.ObjectArea(polygon=ring_message(area.outer, f"{field}.polygon"))
+            return Polygon(checked_ring(area.outer, f"{field}.polygon"))
         case _:
             raise invalid(field, area, "Bounds or a Polygon")
-
-
-def bounds_from(message: geometry_pb2.Bounds) -> Bounds:
-    """Convert a message to a rectangle."""
-    return Bounds(message.lon_min, message.lat_min, message.lon_max, message.lat_max)
-
-
-def position_from(message: geometry_pb2.Position) -> Position:
-    """Convert a message to a position."""
-    return message.lon, message.lat
-
-
-def ring_from(message: geometry_pb2.Ring) -> tuple[Position, ...]:
-    """Convert a message to the corners of a ring."""
-    return tuple(map(position_from, message.vertices))
-
-
-def area_from(message: objects_pb2.ObjectArea) -> ObjectArea | None:
-    """Convert a message to the area of an object; None if its kind is unknown here."""
-    match message.WhichOneof("shape"):
-        case "rectangle":
-            return bounds_from(message.rectangle)
-        case "polygon":
-            return Polygon(ring_from(message.polygon))
-        case _:
-            return None

@@ -14,6 +14,7 @@ from nearcast.errors import NearcastError, Reason, RefusedError, UnavailableErro
 from nearcast.transport.backoff import backoff_s
 from nearcast.transport.connection_hints import connection_hint
 from nearcast.v1 import errors_pb2
+from nearcast.wire.errors import refusal_from
 
 _ERROR_METADATA = "nearcast-error-bin"
 
@@ -33,7 +34,7 @@ def refusal(error: grpc.aio.AioRpcError, *, is_encrypted: bool) -> RefusedError 
     """Convert the error of a failed call."""
     for key, value in error.trailing_metadata() or ():
         if key == _ERROR_METADATA and isinstance(value, bytes):
-            return RefusedError.from_wire(errors_pb2.Error.FromString(value))
+            return refusal_from(errors_pb2.Error.FromString(value))
     message = f"{error.code().name}: {error.details()}"
     if error.code() is not grpc.StatusCode.UNAVAILABLE:
         return UnavailableError(message)

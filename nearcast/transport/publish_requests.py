@@ -11,9 +11,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from nearcast.errors import NearcastError, RefusedError, UnavailableError
+from nearcast.errors import NearcastError, UnavailableError
 from nearcast.transport.calls import UnsentError
 from nearcast.v1 import publisher_service_pb2, streams_pb2
+from nearcast.wire.errors import refusal_from
 
 Request = publisher_service_pb2.PublishRequest
 Response = publisher_service_pb2.PublishResponse
@@ -93,7 +94,7 @@ class PublishRequests:
     def go_away(self, message: streams_pb2.GoAway) -> None:
         """Fail the requests that the server has not admitted; the others still get their responses."""
         for _ in range(min(len(self._unanswered), self._sent_count - message.admitted_count)):
-            _fail(self._unanswered.pop(), lambda: RefusedError.from_wire(message.error))
+            _fail(self._unanswered.pop(), lambda: refusal_from(message.error))
         self._stop()
 
     def end(self, failure: Failure) -> None:

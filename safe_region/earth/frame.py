@@ -10,6 +10,7 @@ two scale factors and the same expression, so that a device and the server get t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,6 +30,33 @@ class Area(NamedTuple):
     lat_min: float
     lon_max: float
     lat_max: float
+
+    @classmethod
+    def parse(cls, text: str) -> Area:
+        """Return the area that a text describes: west,south,east,north.
+
+        Raises
+        ------
+        ValueError
+            If the text has other than four numbers, or they are no area of a frame.
+        """
+        area = cls.of(text.split(","))
+        Frame.of(area)
+        return area
+
+    @classmethod
+    def of(cls, bounds: Iterable[str | float]) -> Area:
+        """Return four numbers as an area, which may be none of a frame.
+
+        Raises
+        ------
+        ValueError
+            If they are not four numbers, or texts of numbers.
+        """
+        try:
+            return cls(*map(float, bounds))
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError("must be west,south,east,north in degrees") from None
 
 
 class Point(NamedTuple):

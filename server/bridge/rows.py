@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from feeds.schemas import EXPIRE, PUBLISH, RETRACT
+from nearcast.checks import require
 from safe_region.earth.frame import Frame
 from server import command as c
 from server.commands.validation import checked_object
-from server.core.specs.checks import require
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject

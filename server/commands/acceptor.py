@@ -11,20 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.engine import Part
+from nearcast.checks import checked_name, checked_place, checked_position, require
 from server import command as c
-from server.commands.validation import (
-    checked_name,
-    checked_nonce,
-    checked_place,
-    checked_position,
-    checked_version,
-)
+from server.commands.validation import checked_nonce, checked_version
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.inspection import Inspected, Inspector
 from server.core.matching_service import SearchRequest
 from server.core.specs import kind_of_spec
-from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.model import Spec
 from server.principal import Principal

@@ -9,22 +9,18 @@ the polygon.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from nearcast.checks import check_covered, check_degrees, require
+from nearcast.limits import LAT_MAX_DEG, LON_MAX_DEG
 from safe_region.earth.frame import Frame, Point
 from safe_region.earth.shapes import Bounds, ObjectArea, Polygon, Position
 from safe_region.geometry.areas import AreaShape, plane_area
 from safe_region.geometry.polygon_checks import columns_of, contains, inner_point, ring_flaw
 from safe_region.geometry.shape_kernels import Floats
 from safe_region.geometry.shapes import RectangleShape
-from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.limits import Limits
-
-_LON_MAX_DEG = 180.0
-_LAT_MAX_DEG = 90.0
 
 
 def checked_area(area: ObjectArea, limits: Limits, frame: Frame, field: str) -> Position:
@@ -44,13 +40,13 @@ def checked_area(area: ObjectArea, limits: Limits, frame: Frame, field: str) -> 
 
 
 def _check_bounds(bounds: Bounds, frame: Frame, field: str) -> None:
-    for axis, most in (("lon", _LON_MAX_DEG), ("lat", _LAT_MAX_DEG)):
+    for axis, most in (("lon", LON_MAX_DEG), ("lat", LAT_MAX_DEG)):
         low, high = getattr(bounds, f"{axis}_min"), getattr(bounds, f"{axis}_max")
         for name, value in ((f"{axis}_min", low), (f"{axis}_max", high)):
-            _check_degrees(f"{field}.{name}", value, most)
+            check_degrees(f"{field}.{name}", value, most)
         require(low <= high, f"{field}.{axis}_max", high, f"at least {axis}_min, {low}")
     for corner in ((bounds.lon_min, bounds.lat_min), (bounds.lon_max, bounds.lat_max)):
-        _check_covered(corner, frame, field)
+        check_covered(frame, corner, field)
 
 
 def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame, field: str) -> Position:
@@ -78,27 +74,9 @@ def _check_vertices(polygon: Polygon, lon: Floats, lat: Floats, frame: Frame, fi
     is_right &= (area.lat_min <= lat) & (lat <= area.lat_max)
     for i in np.flatnonzero(~is_right).tolist():
         name, position = f"{field}.vertices[{i}]", polygon.outer[i]
-        _check_degrees(f"{name}.lon", position[0], _LON_MAX_DEG)
-        _check_degrees(f"{name}.lat", position[1], _LAT_MAX_DEG)
-        _check_covered(position, frame, name)
-
-
-def _check_degrees(field: str, value: float, most: float) -> None:
-    is_right = math.isfinite(value) and abs(value) <= most
-    require(is_right, field, value, f"a finite number from -{most} to {most}")
-
-
-def _check_covered(position: Position, frame: Frame, field: str) -> None:
-    """Require that a corner lies in the service area. If all corners do, the area does."""
-    if not frame.covers(*position):
-        area = frame.area
-        raise RefusalError(
-            Reason.OUT_OF_AREA,
-            field,
-            str(position),
-            f"within the service area, lon {area.lon_min} to {area.lon_max}, "
-            f"lat {area.lat_min} to {area.lat_max}",
-        )
+        check_degrees(f"{name}.lon", position[0], LON_MAX_DEG)
+        check_degrees(f"{name}.lat", position[1], LAT_MAX_DEG)
+        check_covered(frame, position, name)
 
 
 def _check_extent(shape: AreaShape, limits: Limits, field: str) -> None:

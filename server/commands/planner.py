@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from nearcast.checks import checked_name, checked_place
 from server import command as c
 from server.commands.acceptor import attached_session, checked_spec, require_covered
 from server.commands.forgetting import plan_forget
 from server.commands.plan import LATER, Later, Plan, Touched, Touches
 from server.commands.publication_planner import PublicationPlanner
 from server.commands.retraction import plan_retract
-from server.commands.validation import checked_name, checked_place, checked_subscription_id
+from server.commands.validation import checked_subscription_id
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec

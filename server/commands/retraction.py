@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from nearcast.checks import checked_name
 from server import command as c
 from server.commands.plan import Plan, Touches
-from server.commands.validation import check_named_count, checked_name
+from server.commands.validation import check_named_count
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.principal import Principal, Role

@@ -13,6 +13,8 @@ from typing import Any
 
 import jwt
 
+from nearcast import checks
+from nearcast.limits import DEFAULT_LIMITS
 from server.core.lru_cache import LruCache
 from server.errors import Reason, RefusalError
 from server.identity.keys import Keys
@@ -26,7 +28,7 @@ _KEPT_MAX = 10_000
 TOKEN_LENGTH_MAX = 6_000
 """Characters. gRPC refuses calls with metadata larger than 8 kB anyway."""
 
-NAME_LENGTH_MAX = 128
+NAME_LENGTH_MAX = DEFAULT_LIMITS.name_length_max
 _TIME_MAX_S = 1e11
 """The year 5138: milliseconds would be beyond."""
 
@@ -35,7 +37,7 @@ Quotas = Mapping[Role, Quota]
 
 def is_name(name: object) -> bool:
     """Return whether a token may be for a name."""
-    return isinstance(name, str) and 1 <= len(name) <= NAME_LENGTH_MAX and name.isprintable()
+    return isinstance(name, str) and checks.is_name(name, NAME_LENGTH_MAX)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Conversion of wire types to the server's types and back.
+"""Conversion of messages to commands, and of results to messages.
 
 This module decides whether a field is present, the meaning of its absence, and whether this server
-implements the request; `server/commands/validation.py` decides all else.
+implements the request; `nearcast.wire` converts, and `server/commands/validation.py` decides all else.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from nearcast.v1 import (
     publisher_service_pb2,
     subscriptions_pb2,
 )
+from nearcast.wire import objects
+from nearcast.wire.specs import write_bound
 from safe_region.earth.frame import Frame
 from safe_region.earth.ground import ground_distance_m
 from server import command as c
@@ -27,9 +29,8 @@ from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, DropReason, LiveObject, NewObject, Place, Spec
 from server.principal import Principal, local_name, local_names
-from server.transport.areas import area_from, area_message
 from server.transport.fields import missing
-from server.transport.specs import score, spec_from, write_bound
+from server.transport.specs import score, spec_from
 
 _OBJECTS_AT_ONCE = 32
 """Objects to convert at a time. With areas of 64 corners, the maximum, they take half a millisecond."""
@@ -48,14 +49,15 @@ def position_from(message: geometry_pb2.Position, field: str, *, present: bool) 
 
 def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
     """Return the object that a publisher posts."""
-    fields = (tuple(message.keywords), message.ttl_ms, message.payload, message.key)
     if message.HasField("area"):
         if message.HasField("position"):
             limit = "absent: the object has an area"
             raise RefusalError(Reason.INVALID_FIELD, f"{field}.position", "present", limit)
-        return NewObject(0.0, 0.0, *fields, area_from(message.area, f"{field}.area"))
-    lon, lat = position_from(message.position, f"{field}.position", present=message.HasField("position"))
-    return NewObject(lon, lat, *fields)
+        if message.area.WhichOneof("shape") is None:
+            raise missing(f"{field}.area.shape")
+    elif not message.HasField("position"):
+        raise missing(f"{field}.position")
+    return objects.new_object_from(message)
 
 
 def objects_from(
@@ -163,18 +165,6 @@ def _subscribe_from(
 # -- to the wire ---------------------------------------------------------------------------------
 
 
-def frame_message(frame: Frame) -> geometry_pb2.Frame:
-    """Return the message of a frame."""
-    return geometry_pb2.Frame(
-        **frame.area._asdict(),
-        lon0_deg=frame.lon0_deg,
-        lat0_deg=frame.lat0_deg,
-        x_m_per_deg=frame.x_m_per_deg,
-        y_m_per_deg=frame.y_m_per_deg,
-        maxdist_m=frame.maxdist_m,
-    )
-
-
 def limits_message(limits: Limits) -> device_service_pb2.Limits:
     """Return the message of the limits that clients get."""
     names = device_service_pb2.Limits.DESCRIPTOR.fields_by_name
@@ -182,18 +172,8 @@ def limits_message(limits: Limits) -> device_service_pb2.Limits:
 
 
 def object_message(item: LiveObject) -> objects_pb2.Object:
-    """Return the message of an object."""
-    return objects_pb2.Object(
-        id=item.object_id,
-        position=geometry_pb2.Position(lon=item.lon, lat=item.lat),
-        point=geometry_pb2.Point(x_m=item.point.x_m, y_m=item.point.y_m),
-        keywords=local_names(item.keywords),
-        created_ms=item.created_ms,
-        expiry_ms=item.expiry_ms,
-        payload=item.payload,
-        key=local_name(item.key),
-        area=None if item.area is None else area_message(item.area),
-    )
+    """Return the message of an object, with the names of the tenant."""
+    return objects.object_message(item, local_names(item.keywords), local_name(item.key))
 
 
 def delta_message(versioned: s.VersionedDelta) -> subscriptions_pb2.Delta:

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterable
 
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
+from nearcast.wire.geometry import frame_message
 from safe_region.earth.frame import Frame
 from server import session as s
 from server.core.lru_cache import LruCache
@@ -19,7 +20,6 @@ from server.model import LiveObject
 from server.principal import local_name
 from server.transport.converters import (
     delta_message,
-    frame_message,
     limits_message,
     object_message,
 )

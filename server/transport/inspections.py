@@ -6,6 +6,7 @@ from typing import cast
 
 from nearcast.v1 import control_service_pb2 as pb
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
+from nearcast.wire.specs import write_bound
 from server import command as c
 from server.core import inspection as i
 from server.errors import Reason, RefusalError
@@ -13,7 +14,7 @@ from server.principal import Principal, local_name, local_names
 from server.session import State
 from server.transport.converters import object_message
 from server.transport.fields import missing
-from server.transport.specs import spec_message, write_bound
+from server.transport.specs import spec_message
 
 _STATES = {
     State.IN_SYNC: pb.DEVICE_STATE_IN_SYNC,

@@ -1,18 +1,18 @@
-"""Specs and bounds of each kind on the wire. A new kind is a line in each table."""
+"""Specs on the wire: the form of a message, which is checked before it is converted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
+from nearcast.canonical import Boolean, Spec, TopK
 from nearcast.v1 import subscriptions_pb2
-from safe_region.regions.region import RegionMode
+from nearcast.wire import specs
 from safe_region.scoring.formulas import Similarity, distance_scale, score_of
+from server.core.specs import kind_of_spec
 from server.errors import Reason, RefusalError
-from server.model import NO_WINDOW, Boolean, Bound, Clause, Reach, Spec, TopK, Window
-from server.principal import local_names
+from server.principal import local_name
 from server.transport.fields import choice, missing, unimplemented
-from server.transport.ranges import range_from, write_range
 
 
 def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
@@ -25,30 +25,17 @@ def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
     """
     kind = message.WhichOneof("kind")
     if kind is None:
-        raise RefusalError(Reason.INVALID_FIELD, "spec.kind", "absent", f"one of {', '.join(_READERS)}")
-    if kind not in _READERS:
-        raise unimplemented(f"spec.{kind}", f"one of {', '.join(_READERS)}")
-    return _READERS[kind](message)
+        raise RefusalError(Reason.INVALID_FIELD, "spec.kind", "absent", f"one of {', '.join(_CHECKS)}")
+    if kind not in _CHECKS:
+        raise unimplemented(f"spec.{kind}", f"one of {', '.join(_CHECKS)}")
+    _CHECKS[kind](message)
+    _check_window(message)
+    return cast("Spec", specs.spec_from(message))  # the checks have found nothing unknown
 
 
 def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
-    """Return the message of a spec."""
-    message = _WRITERS[type(spec)](spec)
-    if spec.window.duration_ms:
-        message.window.duration_ms = spec.window.duration_ms
-    elif spec.window.count:
-        message.window.count = spec.window.count
-    return message
-
-
-def write_bound(bound: Bound, message: subscriptions_pb2.Delta) -> None:
-    """Write the bound within which the objects that a device holds are exact."""
-    if isinstance(bound, Reach):
-        message.reach.length_m, message.reach.object_id = bound.length_m, bound.object_id
-        if bound.idf_generation:
-            message.reach.idf_generation = bound.idf_generation
-    else:
-        message.slack.slack_m, message.slack.too_many = bound
+    """Return the message of a spec, with the names of the tenant."""
+    return specs.spec_message(kind_of_spec(spec).renamed(spec, local_name))
 
 
 def score(spec: Spec, length_m: float, maxdist_m: float) -> float:
@@ -58,93 +45,53 @@ def score(spec: Spec, length_m: float, maxdist_m: float) -> float:
     return score_of(length_m, spec.alpha, distance_scale(spec.distance_scale_m, maxdist_m))
 
 
-def _window_from(message: subscriptions_pb2.SubscriptionSpec) -> Window:
-    """Return the window in a message.
+def _check_top_k(message: subscriptions_pb2.SubscriptionSpec) -> None:
+    choice(Similarity, message.top_k.similarity or Similarity.JACCARD, "spec.top_k.similarity")
+    _check_region(message, TopK)
 
-    Raises
-    ------
-    RefusalError
-        If the window is empty.
-    """
+
+def _check_boolean(message: subscriptions_pb2.SubscriptionSpec) -> None:
+    spec, field = message.boolean, "spec.boolean"
+    if not spec.clauses:
+        raise missing(f"{field}.clauses")
+    _check_region(message, Boolean)
+    if spec.WhichOneof("range") is None:
+        raise missing(f"{field}.range")
+    if spec.HasField("rectangle"):
+        _check_rectangle(spec, f"{field}.rectangle")
+
+
+def _check_rectangle(spec: subscriptions_pb2.Boolean, field: str) -> None:
+    if not spec.rectangle.HasField("bounds"):
+        if not spec.moving:
+            raise missing(f"{field}.bounds")
+        return
+    for name in ("width_m", "height_m"):
+        if value := getattr(spec.rectangle, name):
+            limit = "absent: the rectangle has bounds"
+            raise RefusalError(Reason.INVALID_FIELD, f"{field}.{name}", value, limit)
+
+
+def _check_region(message: subscriptions_pb2.SubscriptionSpec, kind: type[Spec]) -> None:
+    region = int(message.region)
+    if region and region not in kind.region_modes:
+        limit = ", ".join(f"{one.value} ({one.name})" for one in kind.region_modes)
+        raise RefusalError(Reason.INVALID_FIELD, "spec.region", region, f"one of {limit}")
+
+
+def _check_window(message: subscriptions_pb2.SubscriptionSpec) -> None:
     if not message.HasField("window"):
-        return NO_WINDOW
+        return
     last = message.window.WhichOneof("last")
     if last is None:
         raise RefusalError(Reason.INVALID_FIELD, "spec.window.last", "absent", "duration_ms or count")
     value = getattr(message.window, last)
     if value <= 0:
         raise RefusalError(Reason.INVALID_FIELD, f"spec.window.{last}", value, "at least 1")
-    return Window(**{last: value})
 
 
-def _top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
-    spec = message.top_k
-    similarity = choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
-    region = _region_from(message, RegionMode.ANCHORED, RegionMode.ELLIPSE, RegionMode.STATIONARY)
-    window, words = _window_from(message), tuple(spec.keywords)
-    return TopK(words, spec.k, spec.alpha, similarity, region, window, spec.distance_scale_m)
-
-
-def _top_k_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
-    return subscriptions_pb2.SubscriptionSpec(
-        top_k=subscriptions_pb2.TopK(
-            keywords=local_names(spec.keywords),
-            k=spec.k,
-            alpha=spec.alpha,
-            similarity=subscriptions_pb2.Similarity.Name(int(spec.similarity)),
-            distance_scale_m=spec.distance_scale_m,
-        ),
-        region=subscriptions_pb2.RegionMode.Name(int(spec.region)),
-    )
-
-
-def _boolean_from(message: subscriptions_pb2.SubscriptionSpec) -> Boolean:
-    spec, field = message.boolean, "spec.boolean"
-    if not spec.clauses:
-        raise missing(f"{field}.clauses")
-    region = _region_from(message, RegionMode.ANCHORED, RegionMode.NEAREST)
-    clauses = tuple(Clause(tuple(one.required), tuple(one.excluded)) for one in spec.clauses)
-    where, window = range_from(spec), _window_from(message)
-    return Boolean(clauses, where, spec.moving, region, spec.dwell_ms, window)
-
-
-def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
-    message = subscriptions_pb2.Boolean(
-        clauses=[
-            subscriptions_pb2.Clause(required=local_names(words), excluded=local_names(others))
-            for words, others in spec.clauses
-        ],
-        moving=spec.is_moving,
-        dwell_ms=spec.dwell_ms,
-    )
-    write_range(spec.range, message)
-    return subscriptions_pb2.SubscriptionSpec(
-        boolean=message, region=subscriptions_pb2.RegionMode.Name(int(spec.region))
-    )
-
-
-def _region_from(message: subscriptions_pb2.SubscriptionSpec, *known: RegionMode) -> RegionMode:
-    """Return the mode of the safe region.
-
-    Raises
-    ------
-    RefusalError
-        If subscriptions of the kind do not support the mode.
-    """
-    value = message.region or RegionMode.ANCHORED
-    if value not in known:
-        limit = ", ".join(f"{one.value} ({one.name})" for one in known)
-        raise RefusalError(Reason.INVALID_FIELD, "spec.region", value, f"one of {limit}")
-    return RegionMode(value)
-
-
-_READERS: dict[str, Callable[[subscriptions_pb2.SubscriptionSpec], Spec]] = {
-    "top_k": _top_k_from,
-    "boolean": _boolean_from,
+_CHECKS: dict[str, Callable[[subscriptions_pb2.SubscriptionSpec], None]] = {
+    "top_k": _check_top_k,
+    "boolean": _check_boolean,
 }
 """By the name of the field in the oneof."""
-
-_WRITERS: dict[type[Spec], Callable[[Any], subscriptions_pb2.SubscriptionSpec]] = {
-    TopK: _top_k_message,
-    Boolean: _boolean_message,
-}

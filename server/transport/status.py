@@ -8,6 +8,7 @@ from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from nearcast.v1 import errors_pb2, streams_pb2
+from nearcast.wire import errors
 from server.errors import Reason, RefusalError
 
 DOMAIN = "nearcast"
@@ -42,15 +43,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
 
 def error_message(error: RefusalError) -> errors_pb2.Error:
     """Return the message of a refusal."""
-    return errors_pb2.Error(
-        reason=errors_pb2.ErrorReason.Name(int(error.reason)),
-        message=str(error),
-        field=error.field,
-        value=error.value,
-        limit=error.limit,
-        code=CODES[error.reason].value[0],
-        retry_after_ms=error.retry_after_ms,
-    )
+    return errors.error_message(error, CODES[error.reason].value[0])
 
 
 def go_away_message(error: RefusalError, admitted_count: int = 0) -> streams_pb2.GoAway:

@@ -11,13 +11,14 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from nearcast.limits import DEFAULT_LIMITS
 from safe_region.scoring.keywords import normalised_keyword
 from simulator.maps.vocabulary import ELISIONS, FURNITURE, NEVER, STOP_WORDS
 
-KEYWORDS_MAX = 63
-"""An object may have 64, and one of them may be its offer."""
+KEYWORDS_MAX = DEFAULT_LIMITS.object_keywords_max - 1
+"""One keyword of an object may be its offer."""
 
-KEYWORD_LENGTH_MAX = 64
+KEYWORD_LENGTH_MAX = DEFAULT_LIMITS.keyword_length_max
 
 KIND_KEYS = (
     "amenity",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nearcast.limits import LAT_MAX_DEG
 from simulator.maps.errors import MapError
 from simulator.maps.osm import PlaceRecord
 from simulator.maps.placement import Columns, Placement
@@ -18,7 +19,6 @@ from simulator.maps.rows import Row, csv_rows
 CATEGORY = "place"
 """The category of places whose file has none."""
 
-LATITUDE_MAX_DEG = 90.0
 """Places may lie at a pole: they are far from all roads."""
 
 _TEXT_NAMES = ("category", "keywords", "text", "name")
@@ -53,7 +53,7 @@ def read_places(path: Path, placement: Placement) -> Points:
     places = []
     xs, ys = array("d"), array("d")
     for number, row in enumerate(rows):
-        x, y = placement.read(row, columns, LATITUDE_MAX_DEG)
+        x, y = placement.read(row, columns, LAT_MAX_DEG)
         text = _text(row)
         if text is not None:
             places.append(PlaceRecord(number, text, _NO_REFS))

@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from nearcast.checks import valid_keyword
+from nearcast.limits import LAT_MAX_DEG
 from safe_region.earth.frame import Area, Frame
-from safe_region.scoring.keywords import keywords_of, normalised_keyword
+from safe_region.scoring.keywords import keywords_of
 from simulator import schemas
 from simulator.chance import uniforms
 from simulator.maps.errors import MapError
 from simulator.maps.placement import Columns, Floats, Placement
 from simulator.maps.places import KEYWORD_LENGTH_MAX, KEYWORDS_MAX
-from simulator.maps.places_file import LATITUDE_MAX_DEG
 from simulator.maps.rows import csv_rows
 from simulator.terrain import Texts
 
@@ -58,7 +59,7 @@ def read_texts(path: Path, area: Area, seed: int, placement: Placement | None = 
     xs, ys = array("d"), array("d")
     wordless = 0
     for row in rows:
-        x, y = placement.read(row, columns, LATITUDE_MAX_DEG)
+        x, y = placement.read(row, columns, LAT_MAX_DEG)
         keywords = text_keywords(row.fields[TEXT])
         if keywords:
             found.append(keywords)
@@ -84,9 +85,8 @@ def text_keywords(text: str) -> list[str]:
 
     Words that no server accepts as keywords are left out.
     """
-    words = dict.fromkeys(map(normalised_keyword, keywords_of(text)))
-    usable = (word for word in words if 0 < len(word) <= KEYWORD_LENGTH_MAX and word.isprintable())
-    return sorted(list(usable)[:KEYWORDS_MAX])
+    words = dict.fromkeys(valid_keyword(word, KEYWORD_LENGTH_MAX) for word in keywords_of(text))
+    return sorted([word for word in words if word][:KEYWORDS_MAX])
 
 
 def _texts(

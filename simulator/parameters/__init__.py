@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from simulator.parameters.declared import ParameterError
+from feeds.parameters import ParameterError
 from simulator.parameters.movement import MovementParameters
 from simulator.parameters.places import PlaceParameters
 from simulator.parameters.workload import WorkloadParameters

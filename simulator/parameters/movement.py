@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
-from simulator.parameters.declared import Parameters
+from feeds.parameters import Parameters
 
 DEVICES_MAX = 1_000_000
 """Device ids have six digits."""

@@ -6,9 +6,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from simulator.parameters.declared import Parameters
+from feeds.parameters import Parameters
+from nearcast.limits import DEFAULT_LIMITS
 
-_TTL_S_MAX = 31_536_000
+_TTL_S_MAX = DEFAULT_LIMITS.ttl_ms_max // 1000
 
 
 class ObjectParameters(Parameters):

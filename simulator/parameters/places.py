@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from simulator.parameters.declared import Parameters
+from feeds.parameters import Parameters, Shown
 
 
 class PlaceParameters(Parameters):
     """A map or a generated city, and the seed of all random numbers."""
 
-    map_file: Path | None = Field(
+    map_file: Annotated[Path | None, Shown(flag="--map")] = Field(
         None,
         description="Map of the roads: OpenStreetMap (.osm.pbf, .osm, .osm.gz, .osm.bz2), or either "
         "file of a road network (.cnode and .cedge, .node and .edge, .gr and .co, or "
@@ -26,13 +27,13 @@ class PlaceParameters(Parameters):
         "(Oldenburg: with 2.5 it is 25 km wide). Its centre is at 0 degrees of longitude "
         "and latitude.",
     )
-    places_file: Path | None = Field(
+    places_file: Annotated[Path | None, Shown(flag="--places")] = Field(
         None,
         description="CSV file of places that replace those of the map: lon and lat (x and y with "
         "--unit-m), name, keywords or text, category. For a road network without this file, "
         "places are generated.",
     )
-    texts_file: Path | None = Field(
+    texts_file: Annotated[Path | None, Shown(flag="--texts")] = Field(
         None,
         description="CSV file of texts with positions, which are published in place of words of places: "
         "lon and lat (x and y with --unit-m), text. Texts outside the map are omitted.",
@@ -44,7 +45,7 @@ class PlaceParameters(Parameters):
     city_width_m: float = Field(
         12_000.0, ge=3_000, le=40_000, description="Width of the generated city, metres."
     )
-    places: int = Field(
+    places: Annotated[int, Shown(flag="--place-count")] = Field(
         2_500,
         ge=1,
         le=1_000_000,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nearcast.limits import DEFAULT_LIMITS
+
 _WORDS = {"subscription_keywords_min": 1, "subscription_keywords_max": 5}
 _FOREVER = {"retracted_share": 0.0, "replaced_share": 0.0}
 _LONG_S = 31_536_000.0
@@ -30,8 +32,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "window_share": 0.0,
         "tfidf_share": 0.0,
         "similarity": "jaccard",
-        "alpha_min": 0.001,
-        "alpha_max": 0.999,
+        "alpha_min": DEFAULT_LIMITS.alpha_min,
+        "alpha_max": DEFAULT_LIMITS.alpha_max,
         "k_min": 1,
         "k_max": 10,
         "mobility": 1.0,
@@ -68,8 +70,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "boolean_share": 0.0,
         "stationary_share": 1.0,
         "tfidf_share": 1.0,
-        "alpha_min": 0.001,
-        "alpha_max": 0.999,
+        "alpha_min": DEFAULT_LIMITS.alpha_min,
+        "alpha_max": DEFAULT_LIMITS.alpha_max,
         "k_min": 20,
         "k_max": 20,
         "window_share": 1.0,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
+from feeds.parameters import Parameters
+from nearcast.limits import DEFAULT_LIMITS as LIMITS
+from nearcast.limits import DURATION_MS_MAX
 from safe_region.scoring.formulas import SET_SIMILARITIES
-from simulator.parameters.declared import Parameters
+
+DURATION_S_MAX = DURATION_MS_MAX // 1000
 
 _ORDERED = (
     ("subscription_keywords_min", "subscription_keywords_max"),
@@ -18,7 +22,9 @@ _ORDERED = (
 class SubscriptionParameters(Parameters):
     """Subscriptions of both kinds."""
 
-    subscriptions_per_device: int = Field(1, ge=1, le=100, description="Subscriptions per device.")
+    subscriptions_per_device: int = Field(
+        1, ge=1, le=LIMITS.subscriptions_per_device_max, description="Subscriptions per device."
+    )
     boolean_share: float = Field(
         0.4,
         ge=0,
@@ -35,13 +41,13 @@ class SubscriptionParameters(Parameters):
     window_s: float | None = Field(
         None,
         ge=1,
-        le=31_536_000,
+        le=DURATION_S_MAX,
         description="Length of all windows in seconds; by default lengths differ.",
     )
     window_count: int | None = Field(
         None,
         ge=1,
-        le=100_000_000,
+        le=LIMITS.window_count_max,
         description="Number of objects of all windows; by default numbers differ.",
     )
     stationary_share: float = Field(
@@ -52,17 +58,26 @@ class SubscriptionParameters(Parameters):
         "devices.",
     )
     subscription_keywords_min: int = Field(
-        1, ge=1, le=16, description="Minimum number of keywords of a subscription."
+        1,
+        ge=1,
+        le=LIMITS.subscription_keywords_max,
+        description="Minimum number of keywords of a subscription.",
     )
     subscription_keywords_max: int = Field(
-        5, ge=1, le=16, description="Maximum number of keywords of a subscription; numbers are uniform."
+        5,
+        ge=1,
+        le=LIMITS.subscription_keywords_max,
+        description="Maximum number of keywords of a subscription; numbers are uniform.",
     )
-    k_min: int = Field(1, ge=1, le=100, description="Minimum k.")
-    k_max: int = Field(10, ge=1, le=100, description="Maximum k; uniform.")
+    k_min: int = Field(1, ge=1, le=LIMITS.k_max, description="Minimum k.")
+    k_max: int = Field(10, ge=1, le=LIMITS.k_max, description="Maximum k; uniform.")
     alpha_min: float = Field(
-        0.05, ge=0.001, le=0.999, description="Minimum alpha; uniform in (0, 1), then clamped."
+        0.05,
+        ge=LIMITS.alpha_min,
+        le=LIMITS.alpha_max,
+        description="Minimum alpha; uniform in (0, 1), then clamped.",
     )
-    alpha_max: float = Field(0.95, ge=0.001, le=0.999, description="Maximum alpha.")
+    alpha_max: float = Field(0.95, ge=LIMITS.alpha_min, le=LIMITS.alpha_max, description="Maximum alpha.")
     similarity: str = Field(
         "jaccard", description="Text similarity of top-k subscriptions: jaccard, dice or cosine."
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from safe_region.earth.frame import Area, Frame
-from simulator.parameters.declared import Parameters
+from feeds.parameters import Parameters, Shown
+from safe_region.earth.frame import Area
 from simulator.parameters.places import PlaceParameters
 from simulator.parameters.workload import WorkloadParameters
 
@@ -54,10 +55,12 @@ class TraceOptions(Parameters):
         CLOCK,
         description="Whether devices keep their times (clock), or all start at the first tick (start).",
     )
-    begin: str | None = Field(
+    begin: Annotated[str | None, Shown(flag="--from")] = Field(
         None, description="Points before this time are omitted: ISO 8601, UTC by default."
     )
-    end: str | None = Field(None, description="Points from this time on are omitted.")
+    end: Annotated[str | None, Shown(flag="--to")] = Field(
+        None, description="Points from this time on are omitted."
+    )
     polyline_step_s: float = Field(
         15.0,
         ge=0.1,
@@ -106,11 +109,7 @@ class TraceOptions(Parameters):
     @classmethod
     def _be_an_area(cls, value: str | None) -> str | None:
         if value is not None:
-            try:
-                area = Area(*map(float, value.split(",")))
-            except (TypeError, ValueError):
-                raise ValueError("must be west,south,east,north in degrees") from None
-            Frame.of(area)
+            Area.parse(value)
         return value
 
     @model_validator(mode="after")
@@ -123,7 +122,7 @@ class TraceOptions(Parameters):
     @property
     def chosen_area(self) -> Area | None:
         """The requested area."""
-        return None if self.area is None else Area(*map(float, self.area.split(",")))
+        return None if self.area is None else Area.parse(self.area)
 
     @property
     def begin_ms(self) -> int | None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from nearcast import Client
+from nearcast.limits import DEFAULT_LIMITS
 from simulator.replay.lockstep import TickChanges
 from simulator.replay.published_objects import Published, PublishedObjects
 from simulator.replay.recording import Recording
@@ -19,7 +20,7 @@ STAMP = struct.Struct("<q")
 DOUBT_MS = 250
 """The error of an instant in real time, with a busy event loop on either side."""
 
-_REQUEST_MAX = 1000
+_REQUEST_MAX = DEFAULT_LIMITS.objects_per_request_max
 
 
 class Publishing:

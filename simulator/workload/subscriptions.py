@@ -16,6 +16,7 @@ import math
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from nearcast.limits import DEFAULT_LIMITS
 from safe_region.earth.frame import Frame
 from simulator.chance import uniform
 from simulator.parameters import SimulationParameters
@@ -27,7 +28,7 @@ BOOLEAN = "boolean"
 _WIDER = 1.1
 """Moving rectangles are wider than squares by this factor, and lower."""
 
-RANGE_M_MAX = 50_000.0
+RANGE_M_MAX = DEFAULT_LIMITS.range_m_max
 """A server accepts no circle with a larger radius. In large areas, larger ranges, rectangles too, are
 reduced to this size."""
 

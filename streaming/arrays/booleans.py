@@ -5,6 +5,7 @@ Operations: O(keywords) a row, in Python; a repeated expression costs a look-up.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,15 +14,16 @@ import pyarrow as pa
 
 from index.batches import Floats
 from nearcast.errors import RefusedError
-from nearcast.expressions import CLAUSES_MAX, clauses_of
+from nearcast.expressions import clauses_of
+from nearcast.limits import DEFAULT_LIMITS as LIMITS
+from nearcast.limits import EXPRESSION_LENGTH_MAX
+from nearcast.spec_checks import checked_bounds
 from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Bounds
 from streaming.arrays.blocks import Marks
 from streaming.arrays.validator import Bools, Validator
 
-MARKS_MAX = 2 * CLAUSES_MAX
-CLAUSE_KEYWORDS_MAX = 16
-RANGE_M_MAX = 50_000.0
-_EXPRESSION_LENGTH_MAX = 4096
+MARKS_MAX = 2 * LIMITS.clauses_max
 _BOUNDS = 4
 
 
@@ -45,17 +47,16 @@ def read_ranges(
     has_bounds: Bools = bounds.is_valid().to_numpy(zero_copy_only=False)
     has_radius = ~np.isnan(radius_m)
     validator.require(~wanted | (has_radius ^ has_bounds), "either radius_m or bounds must be present")
-    in_limits = (radius_m > 0.0) & (radius_m <= RANGE_M_MAX)
-    validator.require(
-        ~(wanted & has_radius) | in_limits, f"radius_m must be above 0, at most {RANGE_M_MAX:g}"
-    )
+    most_m = LIMITS.range_m_max
+    in_limits = (radius_m > 0.0) & (radius_m <= most_m)
+    validator.require(~(wanted & has_radius) | in_limits, f"radius_m must be above 0, at most {most_m:g}")
     is_box = wanted & has_bounds
     corners = np.zeros((len(radius_m), _BOUNDS))
     rows = np.flatnonzero(is_box)
     right = np.ones(len(radius_m), dtype=np.bool_)
     for row, given in zip(rows.tolist(), bounds.take(pa.array(rows)).to_pylist(), strict=True):
         corners[row], right[row] = _corners(given, frame)
-    limit = f"west, south, east, north in degrees, at most {2 * RANGE_M_MAX:g} m from side to side"
+    limit = f"west, south, east, north in degrees, at most {2 * most_m:g} m from side to side"
     validator.require(right, f"bounds must be {limit}")
     is_circle = wanted & has_radius
     columns = [column.copy() for column in corners.T]
@@ -64,17 +65,18 @@ def read_ranges(
 
 def _corners(given: list[float | None], frame: Frame) -> tuple[tuple[float, ...], bool]:
     """Return a rectangle on the plane, and whether it is valid."""
-    numbers = [np.nan if one is None else one for one in given]
-    if len(numbers) != _BOUNDS or not np.isfinite(numbers).all():
+    numbers = [math.nan if one is None else one for one in given]
+    if len(numbers) != _BOUNDS:
         return (0.0,) * _BOUNDS, False
     west, south, east, north = numbers
+    try:
+        checked_bounds(Bounds(*numbers), LIMITS, frame)
+    except RefusedError:
+        return (0.0,) * _BOUNDS, False
     area = frame.area
-    x1_m, y1_m = frame.project(west, south)
-    x2_m, y2_m = frame.project(east, north)
-    is_right = west <= east and south <= north and max(x2_m - x1_m, y2_m - y1_m) <= 2 * RANGE_M_MAX
     is_near = west <= area.lon_max and east >= area.lon_min
     is_near &= south <= area.lat_max and north >= area.lat_min
-    return (x1_m, y1_m, x2_m, y2_m), bool(is_right and is_near)
+    return (*frame.project(west, south), *frame.project(east, north)), is_near
 
 
 def marked_keywords(
@@ -95,14 +97,15 @@ def marked_keywords(
 @lru_cache(100_000)
 def _clauses(expression: str | None) -> tuple[str, tuple[tuple[str, int], ...] | None]:
     """Return the keywords of an expression's clauses with their marks, or the reason of a refusal."""
-    if expression is None or len(expression) > _EXPRESSION_LENGTH_MAX:
-        return f"expression must be present, with at most {_EXPRESSION_LENGTH_MAX} characters", None
+    if expression is None or len(expression) > EXPRESSION_LENGTH_MAX:
+        return f"expression must be present, with at most {EXPRESSION_LENGTH_MAX} characters", None
     try:
         clauses = clauses_of(expression)
     except RefusedError as error:
         return f"expression: {error}", None
-    if any(max(len(one.required), len(one.excluded)) > CLAUSE_KEYWORDS_MAX for one in clauses):
-        return f"expression must have at most {CLAUSE_KEYWORDS_MAX} keywords per clause", None
+    most = LIMITS.clause_keywords_max
+    if any(max(len(one.required), len(one.excluded)) > most for one in clauses):
+        return f"expression must have at most {most} keywords per clause", None
     return "", tuple(
         (word, 2 * number + is_excluded)
         for number, clause in enumerate(clauses)

@@ -17,18 +17,14 @@ import pyarrow.compute as pc
 
 from feeds.schemas import BOOLEAN, END, EXPIRE, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
 from index.batches import Floats, Ints, KeywordIds
+from nearcast.checks import spellings_max, valid_keyword
+from nearcast.limits import DEFAULT_LIMITS as LIMITS
 from safe_region.earth.frame import Frame
 from safe_region.scoring.formulas import Similarity, text_weight
-from safe_region.scoring.keywords import normalised_keyword
 from streaming.arrays.blocks import FOR_EVER_MS, Marks, Messages, Subscriptions, digests
 from streaming.arrays.booleans import MARKS_MAX, marked_keywords, read_ranges
 from streaming.arrays.validator import Bools, Refusals, Validator
 
-OBJECT_KEYWORDS_MAX = 64
-SUBSCRIPTION_KEYWORDS_MAX = 16
-KEYWORD_LENGTH_MAX = 64
-K_MAX = 100
-ALPHA_MIN, ALPHA_MAX = 0.001, 0.999
 ID_MAX = (1 << 48) - 1
 """The maximum id of subscriptions, which are handles in the engine."""
 OBJECT_ID_MAX = (1 << 63) - 2
@@ -79,12 +75,13 @@ def _read_words(
 ) -> _Words:
     """Read keyword lists; those of `wanted` rows must be valid, and the others are empty.
 
-    With `marks` of keywords, each keyword occurs once for every mark, and lists may have any length.
+    With `marks` of keywords, each keyword occurs once for every mark, and lists may have any length;
+    `count_max` is 0 then.
     """
     counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     if marks is None:
-        limit = f"1 to {count_max} keywords"
-        validator.require(~wanted | ((counts >= 1) & (counts <= count_max)), f"keywords must be {limit}")
+        is_right = (counts >= 1) & (counts <= spellings_max(count_max))
+        validator.require(~wanted | is_right, f"keywords must be 1 to {count_max} keywords")
         marks = np.zeros(len(column.flatten()), dtype=np.int16)
     encoded = column.flatten().dictionary_encode()
     numbers = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
@@ -95,14 +92,17 @@ def _read_words(
     owners = np.repeat(np.arange(len(counts)), counts)
     is_right = np.ones(len(counts), dtype=np.bool_)
     is_right[owners[found < 0]] = False
-    length = f"1 to {KEYWORD_LENGTH_MAX} printable characters"
+    length = f"1 to {LIMITS.keyword_length_max} printable characters"
     validator.require(~wanted | is_right, f"each of keywords must be {length}")
     kept = (validator.is_good & wanted)[owners]
     most = max(1, len(known))
     triples = np.unique((owners[kept] * MARKS_MAX + marks[kept]) * most + found[kept])
     marked, words = np.divmod(triples, most)
     owners, own_marks = np.divmod(marked, MARKS_MAX)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(counts)))])
+    different = np.bincount(owners, minlength=len(counts))
+    if count_max:
+        validator.require(different <= count_max, f"keywords must be 1 to {count_max} keywords")
+    offsets = np.concatenate([[0], np.cumsum(different)])
     pair = digests(list(known))
     square = np.array([weigh(word) ** 2 for word in known], dtype=np.float64)
     return _Words(
@@ -117,10 +117,8 @@ def _read_words(
 
 def _number_of(keyword: str, known: dict[str, int]) -> int:
     """Return the number of a keyword in its normal form; -1 if it is invalid."""
-    word = normalised_keyword(keyword) if len(keyword) <= 4 * KEYWORD_LENGTH_MAX else ""
-    if not (0 < len(word) <= KEYWORD_LENGTH_MAX and word.isprintable()):
-        return -1
-    return known.setdefault(word, len(known))
+    word = valid_keyword(keyword, LIMITS.keyword_length_max)
+    return known.setdefault(word, len(known)) if word else -1
 
 
 def _positions(
@@ -159,7 +157,7 @@ def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Me
     x_m, y_m = _positions(batch, validator, is_published, frame)
     ttl_ms = pc.fill_null(batch["ttl_ms"], FOR_EVER_MS).to_numpy(zero_copy_only=False)
     validator.require(~is_published | (ttl_ms > 0), "ttl_ms must be above 0, or null")
-    words = _read_words(batch["keywords"], validator, is_published, OBJECT_KEYWORDS_MAX, weigh)
+    words = _read_words(batch["keywords"], validator, is_published, LIMITS.object_keywords_max, weigh)
     expiry_ms = np.where(ttl_ms < FOR_EVER_MS - TIME_MS_MAX, time_ms + ttl_ms, FOR_EVER_MS)
     block = Messages(
         *_columns(words),
@@ -186,16 +184,16 @@ def read_subscriptions(
     validator.require(~begins | np.isin(kind.astype(str), kinds), f"kind must be {' or '.join(kinds)}")
     ranks, selects = begins & (kind == TOP_K), begins & (kind == BOOLEAN)
     k = _numbers(batch["k"].cast(pa.int64()))
-    validator.require(~ranks | ((k >= 1) & (k <= K_MAX)), f"k must be 1 to {K_MAX}")
+    validator.require(~ranks | ((k >= 1) & (k <= LIMITS.k_max)), f"k must be 1 to {LIMITS.k_max}")
     alpha = _floats(batch["alpha"])
-    in_range = (alpha >= ALPHA_MIN) & (alpha <= ALPHA_MAX)
-    validator.require(~ranks | in_range, f"alpha must be {ALPHA_MIN} to {ALPHA_MAX}")
+    in_range = (alpha >= LIMITS.alpha_min) & (alpha <= LIMITS.alpha_max)
+    validator.require(~ranks | in_range, f"alpha must be {LIMITS.alpha_min} to {LIMITS.alpha_max}")
     names = _texts(batch["similarity"])
     similarity = np.array([SIMILARITIES.get(name, 0) for name in names], dtype=np.int8)
     validator.require(~ranks | (similarity > 0), f"similarity must be one of {', '.join(SIMILARITIES)}")
     found = read_ranges(batch["radius_m"], batch["bounds"], validator, selects, frame)
     x_m, y_m = _positions(batch, validator, ranks | found.is_circle, frame)
-    words = _read_words(batch["keywords"], validator, ranks, SUBSCRIPTION_KEYWORDS_MAX, weigh)
+    words = _read_words(batch["keywords"], validator, ranks, LIMITS.subscription_keywords_max, weigh)
     kept = validator.is_good & ranks
     weights = [
         text_weight(one, frame.maxdist_m) if good else 0.0 for one, good in zip(alpha, kept, strict=True)

@@ -15,7 +15,8 @@ import numpy as np
 
 from index.batches import Ints
 from index.tables.id_map import IdMap
-from streaming.partition.window import Bools, WindowSize
+from streaming.partition.window import Bools
+from streaming.window_size import WindowSize
 
 REMEMBERED_MIN = 10_000
 

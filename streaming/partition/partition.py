@@ -33,7 +33,8 @@ from streaming.partition.booleans import boolean_specs
 from streaming.partition.candidates import Candidates
 from streaming.partition.early import EarlyRetractions
 from streaming.partition.news import Emit, News, nobody
-from streaming.partition.window import Arrived, Window, WindowSize
+from streaming.partition.window import Arrived, Window
+from streaming.window_size import WindowSize
 
 _MESSAGES_MAX = 1_000
 """Messages published at once: enough to share the work, few enough that their changes stay in caches."""
@@ -204,7 +205,7 @@ class Partition:
 
     def _take(self, given: Messages, found: Found | None, emit: Emit) -> Done[Messages]:
         """Advance the time, remove retracted messages, and add new messages."""
-        expiry_ms = self.window.size.expiry_ms(given.time_ms, given.expiry_ms.copy())
+        expiry_ms = self.window.expiry_ms(given.time_ms, given.expiry_ms.copy())
         marks, time_ms = given.is_retraction.copy(), given.time_ms.copy()
         block = replace(given, time_ms=time_ms, expiry_ms=expiry_ms, is_retraction=marks)
         self.now_ms = max(self.now_ms, int(block.time_ms.max()))

@@ -17,7 +17,7 @@ from engine import EngineOptions
 from engine.contracts import STATIONARY, handle_of
 from streaming.distribution import Sample
 from streaming.partition.partition import Partition
-from streaming.partition.window import WindowSize
+from streaming.window_size import WindowSize
 
 
 def with_reaches(sample: Sample, options: EngineOptions, share: float) -> Sample:

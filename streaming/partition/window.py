@@ -16,7 +16,6 @@ of the window, 60 in a count-based window.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,23 +26,12 @@ from index.contracts import InconsistentIndexError
 from index.tables.growth import longer
 from index.tables.id_map import IdMap
 from streaming.arrays.blocks import FOR_EVER_MS
+from streaming.window_size import WindowSize
 
 _ROOM_MIN = 1024
 _LATER = np.iinfo(np.int64).max
 
 Bools = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class WindowSize:
-    """The size of the window: the number of messages, or a duration in milliseconds; the other is 0."""
-
-    count: int = 0
-    duration_ms: int = 0
-
-    def expiry_ms(self, time_ms: Ints, expiry_ms: Ints) -> Ints:
-        """Return when messages end: the earlier of the ends of their lifetime and of the window."""
-        return np.minimum(expiry_ms, time_ms + self.duration_ms) if self.duration_ms else expiry_ms
 
 
 class Arrived(NamedTuple):
@@ -88,6 +76,11 @@ class Window:
 
     def __len__(self) -> int:
         return self._end - self._begin
+
+    def expiry_ms(self, time_ms: Ints, expiry_ms: Ints) -> Ints:
+        """Return when messages end: the earlier of the ends of their lifetime and of the window."""
+        duration_ms = self.size.duration_ms
+        return np.minimum(expiry_ms, time_ms + duration_ms) if duration_ms else expiry_ms
 
     def first_key(self, now_ms: int) -> tuple[int, int]:
         """Return the least (time, id) that a message must have to be in the window."""

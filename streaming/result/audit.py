@@ -33,11 +33,11 @@ from safe_region.oracle import OracleClause, OracleObject, OracleRange, OracleSu
 from safe_region.oracle.plane import OracleCircle, OracleRectangle
 from safe_region.scoring.formulas import score_of
 from safe_region.scoring.keywords import normalised_keyword
-from streaming.partition.window import WindowSize
 from streaming.planning import read_plan
 from streaming.result.lists import lists
 from streaming.result.manifest import REFUSED, batches, folder_of, read_batch
 from streaming.tasks.routing import read_weights, shown_row
+from streaming.window_size import WindowSize
 
 _FOR_EVER_MS = 1 << 62
 _SCORE_ERROR_MAX = 1e-9

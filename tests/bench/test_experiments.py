@@ -30,7 +30,7 @@ from bench.results import Result, write
 from bench.runner import Runner, benchmark_of
 from cli.app import app
 from cli.bench.experiments import _values, run
-from simulator.parameters.declared import ParameterError
+from feeds.parameters import ParameterError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -228,8 +228,8 @@ def test_the_list_and_a_description():
     sent = CliRunner().invoke(app, ["bench", "list", "lamps/table-3"]).output
     for text in (
         "variants: naive, lamps-without-asr",
-        "k_max=10, 1..100: k is",
-        "update_ms_median (ms a",
+        "k_max=10, 1 to 100: Maximum k;",
+        "update_ms_median (ms per tick)",
     ):
         assert text in sent
 

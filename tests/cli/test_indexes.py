@@ -34,7 +34,7 @@ _STREAM_JOB = """
     import streaming.service
     from safe_region.earth.frame import Area
     from streaming.distribution import distribution_of
-    from streaming.partition.window import WindowSize
+    from streaming.window_size import WindowSize
     from streaming.plan import Plan
     from streaming.warmup import ready_kernels
 

@@ -142,7 +142,7 @@ def default_text(name):
         return "off"
     if real in (None, (), ""):
         return "none"
-    text = f"{real:g}" if isinstance(real, float) else str(real)
+    text = f"{real:.15g}" if isinstance(real, float) else str(real)
     return text if virtual == real else f"{text}, in virtual time {virtual:g}"
 
 
@@ -157,7 +157,7 @@ def test_the_help_has_default_and_variable(name):
 @pytest.mark.parametrize("name", NUMBERS)
 def test_the_help_has_bounds_and_unit(name):
     least, most = bound(name, "ge"), bound(name, "le")
-    text = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
+    text = f"at least {least:.15g}" if most is None else f"{least:.15g} to {most:.15g}"
     units = {
         "_ms": "milliseconds",
         "_m_max": "metres",

@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlparse
 
 from feeds.schemas import FEEDS
 from safe_region.earth.frame import Frame
-from streaming.partition.window import WindowSize
 from streaming.result.audit import Definition, read_feed
+from streaming.window_size import WindowSize
 from tests.cluster.feed import AREA
 from tests.support.stream_results import changes_of, complete, follow, manifest
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from feeds.redis.address import AddressError, RedisAddress
 from nearcast.errors import RefusedError
 from nearcast.expressions import clauses_of, text_of
-from nearcast.grammar import TEXT_LENGTH_MAX
+from nearcast.limits import EXPRESSION_LENGTH_MAX
 from safe_region.scoring.idf import IdfError, IdfTable
 from server.errors import Reason, RefusalError
 from server.identity.certificates import read_chain, read_private_key
@@ -42,7 +42,7 @@ def _expressions():
             assert error.field
             return
         text = text_of(clauses)  # may be longer than what may be written
-        assert len(text) > TEXT_LENGTH_MAX or clauses_of(text) == clauses
+        assert len(text) > EXPRESSION_LENGTH_MAX or clauses_of(text) == clauses
 
     return run
 

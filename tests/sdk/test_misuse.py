@@ -34,6 +34,7 @@ from nearcast import (
     TopK,
 )
 from nearcast.v1 import errors_pb2
+from nearcast.wire.errors import refusal_from
 from tests.sdk.conftest import until
 
 HERE = {"lon": 14.5, "lat": 35.5}
@@ -285,7 +286,7 @@ async def test_spellings_of_one_keyword_count_as_one(client, device):
 )  # fmt: skip
 def test_durations_in_refusals_are_in_seconds(field, value, limit, shown):
     message = f"{field} is {value}, must be {limit}"
-    error = RefusedError.from_wire(
+    error = refusal_from(
         errors_pb2.Error(reason=1, field=field, value=value, limit=limit, message=message)
     )
     assert str(error) == shown

@@ -17,8 +17,9 @@ from streaming.arrays.reading import read_messages
 from streaming.partition import early as early_module
 from streaming.partition.options import engine_options
 from streaming.partition.partition import Partition
-from streaming.partition.window import Window, WindowSize
+from streaming.partition.window import Window
 from streaming.result.audit import Definition
+from streaming.window_size import WindowSize
 from tests.streaming.feed import FRAME, RandomFeed
 from tests.streaming.test_partition import SQUARE, WEIGHTS, read, received, require_same
 from tests.support.amounts import named, seeds

@@ -18,8 +18,8 @@ from streaming.distribution.keywords import HYBRIDS, Keyword, Prefix
 from streaming.distribution.prefix_kernels import find_prefixes
 from streaming.distribution.words import UNKNOWN, Vocabulary, WordDivision
 from streaming.partition.reaches import with_reaches
-from streaming.partition.window import WindowSize
 from streaming.plan import Plan
+from streaming.window_size import WindowSize
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_partition import WEIGHTS as WORD_WEIGHTS
 from tests.support.amounts import named, seeds

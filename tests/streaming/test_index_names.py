@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from safe_region.earth.frame import Area
 from streaming.parameters import ParameterError, StreamParameters
-from streaming.partition.window import WindowSize
+from streaming.window_size import WindowSize
 
 
 def parameters(**given) -> StreamParameters:
-    feeds = (Path("messages"), Path("subscriptions"), Path("out"), Path("checkpoint"))
-    return StreamParameters(*feeds, Area(12.0, 55.0, 12.2, 55.1), WindowSize(10, 0), **given)
+    folders = {name: Path(name) for name in ("messages", "subscriptions", "out", "checkpoint")}
+    return StreamParameters(**folders, area="12.0,55.0,12.2,55.1", window=WindowSize(10, 0), **given)
 
 
 def test_the_defaults_are_accepted_and_others_of_the_catalogue():
@@ -26,11 +25,11 @@ def test_the_defaults_are_accepted_and_others_of_the_catalogue():
     [
         (
             {"clause_index": "rt-tre"},
-            "clause_index is rt-tre, must be one that `nearcast indexes` lists for boolean subscriptions",
+            "clause_index is 'rt-tre', must be one that `nearcast indexes` lists for boolean sub",
         ),
         (
             {"subscription_index": "sq-tree"},
-            "subscription_index is sq-tree, must be one of ciq, igpt, ipt, naive, sq-plus-tree",
+            "subscription_index is 'sq-tree', must be one of ciq, igpt, ipt, naive, sq-plus-tree",
         ),
     ],
 )

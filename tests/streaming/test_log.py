@@ -11,12 +11,12 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from streaming.arrays.blocks import Subscriptions
 from streaming.arrays.changes import from_bytes
-from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.tasks import log as module
 from streaming.tasks.log import chunks, compacted
 from streaming.tasks.processor import CHANGES, PartitionProcessor
 from streaming.tasks.routing import MESSAGES, SUBSCRIPTIONS
+from streaming.window_size import WindowSize
 from tests.streaming.feed import AREA, RandomFeed
 from tests.streaming.test_partition import read
 

@@ -7,9 +7,9 @@ from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.partition.options import engine_options
 from streaming.partition.partition import Partition
-from streaming.partition.window import WindowSize
 from streaming.result.audit import Definition
 from streaming.tasks.shared_arrays import Note, SharedArrays
+from streaming.window_size import WindowSize
 from tests.streaming.feed import FRAME, RandomFeed
 from tests.support.amounts import named, seeds
 

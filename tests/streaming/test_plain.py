@@ -12,8 +12,8 @@ from engine.options import CostModel, StationaryPolicy
 from index.catalogue import OBJECT_INDEXES
 from index.entry import Entry
 from index.square import Square
-from streaming.partition.window import WindowSize
 from streaming.tasks.plain import PlainError, decoded, encoded
+from streaming.window_size import WindowSize
 
 
 def again(value: object) -> Any:

@@ -9,12 +9,12 @@ from streaming.arrays.blocks import digests
 from streaming.arrays.changes import from_bytes
 from streaming.distribution import MECHANISMS, Sample
 from streaming.distribution.keywords import HYBRIDS
-from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.result.audit import Definition
 from streaming.tasks import replica_log
 from streaming.tasks.local_runner import LocalRunner
 from streaming.tasks.processor import CHANGES, COUNTS
+from streaming.window_size import WindowSize
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_batches import Rows, results
 from tests.streaming.test_partition import WEIGHTS, read, require_same

@@ -15,11 +15,11 @@ from index.tables.growth import longer, rooms_of
 from safe_region.earth.frame import Area
 from streaming.distribution import distribution_of
 from streaming.own_folder import OwnFolderError, own_folder
-from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.program import program_digest
 from streaming.tasks import shared_arrays as module
 from streaming.tasks.shared_arrays import LostError, MemoryFullError, Note, SharedArrays
+from streaming.window_size import WindowSize
 
 
 @pytest.fixture(autouse=True)

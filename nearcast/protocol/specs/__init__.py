@@ -1,27 +1,33 @@
-"""Kinds of subscriptions on a device: their messages, regions and results."""
+"""Kinds of subscriptions on a device: their canonical forms, regions and results."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from nearcast import canonical
 from nearcast.errors import invalid
 from nearcast.model import Boolean, Spec, TopK
 from nearcast.protocol.specs.boolean import BooleanKind
 from nearcast.protocol.specs.contract import Kind
 from nearcast.protocol.specs.top_k import TopKKind
-from nearcast.protocol.specs.windows import is_known
 from nearcast.v1 import subscriptions_pb2
+from nearcast.wire import specs
 
 __all__ = ["Kind", "kind_of", "spec_from", "spec_message"]
 
-_KINDS: dict[type[Any], Kind[Any]] = {
+_KINDS: dict[type[Any], Kind[Any, Any]] = {
     TopK: TopKKind(),
     Boolean: BooleanKind(),
 }
 """Kinds by the type of the spec."""
 
+_BY_CANONICAL: dict[type[Any], Kind[Any, Any]] = {
+    canonical.TopK: _KINDS[TopK],
+    canonical.Boolean: _KINDS[Boolean],
+}
 
-def kind_of(spec: Spec) -> Kind[Any]:
+
+def kind_of(spec: Spec) -> Kind[Any, Any]:
     """Return the kind of a spec.
 
     Raises
@@ -37,7 +43,7 @@ def kind_of(spec: Spec) -> Kind[Any]:
 
 def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
     """Convert a spec to a message."""
-    return kind_of(spec).message(spec)
+    return specs.spec_message(kind_of(spec).to_canonical(spec))
 
 
 def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec | None:
@@ -45,7 +51,5 @@ def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec | None:
 
     Another SDK may have made it: of another kind, or with a newer sort of window or mode.
     """
-    if not is_known(message):
-        return None
-    name = message.WhichOneof("kind")
-    return next((kind.read(message) for kind in _KINDS.values() if kind.name == name), None)
+    found = specs.spec_from(message)
+    return None if found is None else _BY_CANONICAL[type(found)].from_canonical(found)

@@ -2,65 +2,56 @@
 
 from __future__ import annotations
 
+from nearcast import canonical
 from nearcast.clause import Clause
 from nearcast.errors import invalid
 from nearcast.expressions import clauses_of
+from nearcast.limits import DWELL_MS_MAX
 from nearcast.milliseconds import DURATION_S_MIN, milliseconds
 from nearcast.model import Boolean
-from nearcast.protocol.converters import keyword_list, plane_point
+from nearcast.protocol.converters import keyword_list
 from nearcast.protocol.dwell import DwellTimers
 from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
-from nearcast.protocol.specs.ranges import range_from, write_range
-from nearcast.protocol.specs.regions import region_message
-from nearcast.protocol.specs.windows import read_window, write_window
+from nearcast.protocol.specs.ranges import checked_range
+from nearcast.protocol.specs.regions import checked_region
+from nearcast.protocol.specs.windows import checked_window, last_of
 from nearcast.v1 import subscriptions_pb2
+from nearcast.wire.geometry import plane_point
 from safe_region.earth.frame import Frame
 from safe_region.earth.shapes import Circle, Rectangle
 from safe_region.regions.ranges import FixedRegion, RangeRegion, RectangleRegion
-from safe_region.regions.region import Buffered, RegionMode
+from safe_region.regions.region import Buffered
 
 _MS_PER_S = 1000.0
-_DWELL_S_MAX = 24 * 3600
-"""Limit of the server."""
-_REGIONS = (0, RegionMode.ANCHORED, RegionMode.NEAREST)
+_DWELL_S_MAX = DWELL_MS_MAX // 1000
 
 
 class BooleanKind:
     """Kind of the subscriptions to all objects that match an expression within a range."""
 
-    name = "boolean"
-
-    def message(self, spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
-        """Convert a spec to a message."""
-        message = subscriptions_pb2.Boolean(
-            clauses=[
-                subscriptions_pb2.Clause(
-                    required=keyword_list(one.required, f"spec.boolean.clauses[{i}].required"),
-                    excluded=keyword_list(one.excluded, f"spec.boolean.clauses[{i}].excluded"),
-                )
-                for i, one in enumerate(clauses_of(spec.expression))
-            ],
-            moving=bool(spec.moving),
-            dwell_ms=_dwell_ms(spec),
-        )
-        write_range(spec.range, message)
-        found = subscriptions_pb2.SubscriptionSpec(boolean=message, region=region_message(spec.region))
-        write_window(spec.window, found)
-        return found
-
-    def read(self, message: subscriptions_pb2.SubscriptionSpec) -> Boolean | None:
-        """Convert a message to a spec; None if a part of it is unknown here."""
-        boolean = message.boolean
-        where = range_from(boolean)
-        if where is None or message.region not in _REGIONS:
-            return None
+    def to_canonical(self, spec: Boolean) -> canonical.Boolean:
+        """Return the canonical form of a spec."""
+        field = "spec.boolean.clauses"
         clauses = tuple(
-            Clause(frozenset(one.required), frozenset(one.excluded)) for one in boolean.clauses
+            canonical.Clause(
+                keyword_list(one.required, f"{field}[{i}].required"),
+                keyword_list(one.excluded, f"{field}[{i}].excluded"),
+            )
+            for i, one in enumerate(clauses_of(spec.expression))
         )
-        region = RegionMode(message.region or RegionMode.ANCHORED)
-        dwell_s, window = boolean.dwell_ms / _MS_PER_S, read_window(message)
-        return Boolean(clauses, where, boolean.moving, region, dwell_s, window)
+        is_moving, dwell_ms = bool(spec.moving), _dwell_ms(spec)
+        where = checked_range(spec.range, is_moving=is_moving)
+        region, window = checked_region(spec.region), checked_window(spec.window)
+        return canonical.Boolean(clauses, where, is_moving, region, dwell_ms, window)
+
+    def from_canonical(self, spec: canonical.Boolean) -> Boolean | None:
+        """Return a spec as apps see it; None if its range cannot move, or has to."""
+        if not isinstance(spec.range, Circle) and isinstance(spec.range, Rectangle) != spec.is_moving:
+            return None
+        clauses = tuple(Clause(frozenset(one.required), frozenset(one.excluded)) for one in spec.clauses)
+        dwell_s, window = spec.dwell_ms / _MS_PER_S, last_of(spec.window)
+        return Boolean(clauses, spec.range, spec.is_moving, spec.region, dwell_s, window)
 
     def region(self, spec: Boolean) -> FixedRegion:
         """Return a new region of a subscription."""

@@ -10,16 +10,14 @@ from safe_region.earth.frame import Frame
 from safe_region.regions.region import Buffered
 
 _Spec = TypeVar("_Spec")
+_Canonical = TypeVar("_Canonical")
 
 
-class Kind(Protocol[_Spec]):
-    """One kind of subscription, in messages and on the device."""
+class Kind(Protocol[_Spec, _Canonical]):
+    """One kind of subscription on the device."""
 
-    name: str
-    """Name of the field in `SubscriptionSpec.kind`."""
-
-    def message(self, spec: _Spec) -> subscriptions_pb2.SubscriptionSpec:
-        """Convert a spec to a message.
+    def to_canonical(self, spec: _Spec) -> _Canonical:
+        """Return the canonical form of a spec, which messages have.
 
         Raises
         ------
@@ -27,8 +25,8 @@ class Kind(Protocol[_Spec]):
             If a field cannot be converted. The server checks the limits.
         """
 
-    def read(self, message: subscriptions_pb2.SubscriptionSpec) -> _Spec | None:
-        """Convert a message to a spec; None if a part of it is unknown here."""
+    def from_canonical(self, spec: _Canonical) -> _Spec | None:
+        """Return a spec as apps see it; None if a part of it is unknown here."""
 
     def region(self, spec: _Spec) -> Any:  # noqa: ANN401 - each kind has its own
         """Return a new region of a subscription, with an empty buffer."""

@@ -1,26 +1,16 @@
-"""Convert ranges of boolean subscriptions to messages and back."""
+"""Validate ranges of boolean subscriptions."""
 
 from __future__ import annotations
 
 from nearcast.errors import invalid
-from nearcast.protocol.shapes import (
-    bounds_from,
-    bounds_message,
-    listed,
-    number,
-    pair_message,
-    position_from,
-    ring_from,
-    ring_message,
-)
-from nearcast.v1 import subscriptions_pb2
+from nearcast.protocol.shapes import checked_bounds, checked_pair, checked_ring, listed, number
 from safe_region.earth.shapes import Bounds, Circle, Polygon, Range, Rectangle
 
 _FIELD = "spec.boolean"
 
 
-def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
-    """Write a range to a message; `message.moving` is set already.
+def checked_range(where: Range, *, is_moving: bool) -> Range:
+    """Validate the types in a range, and return it.
 
     Raises
     ------
@@ -29,49 +19,34 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
     """
     match where:
         case Circle():
-            circle = message.circle
-            circle.radius_m = number(where.radius_m, f"{_FIELD}.circle.radius_m")
-            if where.center is not None:
-                circle.center.CopyFrom(pair_message(where.center, f"{_FIELD}.circle.center"))
-            elif not message.moving:
-                limit = (
-                    "given: Circle(radius_m, center=(lon, lat)); or moving=True for a circle around the "
-                    "device"
-                )
-                raise invalid(f"{_FIELD}.circle.center", None, limit)
+            return _checked_circle(where, is_moving=is_moving)
         case Bounds():
-            message.rectangle.bounds.CopyFrom(bounds_message(where, f"{_FIELD}.rectangle.bounds"))
+            return checked_bounds(where, f"{_FIELD}.rectangle.bounds")
         case Rectangle():
-            if not message.moving:
+            if not is_moving:
                 limit = (
                     "Bounds, which are fixed in place; or moving=True for a rectangle around the device"
                 )
                 raise invalid(f"{_FIELD}.rectangle.bounds", None, limit)
-            rectangle = message.rectangle
-            rectangle.width_m = number(where.width_m, f"{_FIELD}.rectangle.width_m")
-            rectangle.height_m = number(where.height_m, f"{_FIELD}.rectangle.height_m")
+            field = f"{_FIELD}.rectangle"
+            width_m, height_m = number(where.width_m, f"{field}.width_m"), where.height_m
+            return Rectangle(width_m, number(height_m, f"{field}.height_m"))
         case Polygon():
-            polygon = message.polygon
-            polygon.outer.CopyFrom(ring_message(where.outer, f"{_FIELD}.polygon.outer"))
+            outer = checked_ring(where.outer, f"{_FIELD}.polygon.outer")
             holes = listed(where.holes, f"{_FIELD}.polygon.holes", "rings, or none")
-            for i, hole in enumerate(holes):
-                polygon.holes.append(ring_message(hole, f"{_FIELD}.polygon.holes[{i}]"))
+            fields = (f"{_FIELD}.polygon.holes[{i}]" for i in range(len(holes)))
+            return Polygon(outer, tuple(map(checked_ring, holes, fields)))
         case _:
             raise invalid(f"{_FIELD}.range", where, "a Circle, Bounds, a Rectangle or a Polygon")
 
 
-def range_from(message: subscriptions_pb2.Boolean) -> Range | None:
-    """Convert a message to a range; None if its kind is unknown here."""
-    kind = message.WhichOneof("range")
-    if kind == "circle":
-        circle = message.circle
-        return Circle(
-            circle.radius_m, position_from(circle.center) if circle.HasField("center") else None
+def _checked_circle(circle: Circle, *, is_moving: bool) -> Circle:
+    radius_m = number(circle.radius_m, f"{_FIELD}.circle.radius_m")
+    if circle.center is not None:
+        return Circle(radius_m, checked_pair(circle.center, f"{_FIELD}.circle.center"))
+    if not is_moving:
+        limit = (
+            "given: Circle(radius_m, center=(lon, lat)); or moving=True for a circle around the device"
         )
-    if kind == "rectangle" and message.rectangle.HasField("bounds") and not message.moving:
-        return bounds_from(message.rectangle.bounds)
-    if kind == "rectangle" and message.moving:
-        return Rectangle(message.rectangle.width_m, message.rectangle.height_m)
-    if kind == "polygon" and not message.moving:
-        return Polygon(ring_from(message.polygon.outer), tuple(map(ring_from, message.polygon.holes)))
-    return None
+        raise invalid(f"{_FIELD}.circle.center", None, limit)
+    return Circle(radius_m)

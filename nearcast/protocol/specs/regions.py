@@ -1,14 +1,13 @@
-"""Convert modes of safe regions to messages."""
+"""Validate modes of safe regions."""
 
 from __future__ import annotations
 
 from nearcast.errors import invalid
-from nearcast.v1 import subscriptions_pb2
 from safe_region.regions.region import RegionMode
 
 
-def region_message(region: RegionMode) -> str:
-    """Return the wire name of a mode of safe regions.
+def checked_region(region: RegionMode) -> RegionMode:
+    """Return a mode of safe regions.
 
     Raises
     ------
@@ -17,4 +16,4 @@ def region_message(region: RegionMode) -> str:
     """
     if not isinstance(region, RegionMode):
         raise invalid("spec.region", region, f"a RegionMode: {', '.join(RegionMode.__members__)}")
-    return subscriptions_pb2.RegionMode.Name(int(region))
+    return region

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from nearcast import canonical
 from nearcast.errors import invalid
 from nearcast.model import TopK
-from nearcast.protocol.converters import keyword_list, plane_point
+from nearcast.protocol.converters import keyword_list
 from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
-from nearcast.protocol.specs.regions import region_message
-from nearcast.protocol.specs.windows import read_window, write_window
+from nearcast.protocol.specs.regions import checked_region
+from nearcast.protocol.specs.windows import checked_window, last_of
 from nearcast.v1 import subscriptions_pb2
+from nearcast.wire.geometry import plane_point
 from safe_region.earth.frame import Frame
 from safe_region.regions.anchored import AnchoredRegion, StationaryRegion
 from safe_region.regions.region import Buffered, RegionMode
@@ -21,10 +23,8 @@ _INT32_MAX = 2**31 - 1
 class TopKKind:
     """Kind of the subscriptions to the k best objects."""
 
-    name = "top_k"
-
-    def message(self, spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
-        """Convert a spec to a message."""
+    def to_canonical(self, spec: TopK) -> canonical.TopK:
+        """Return the canonical form of a spec."""
         if isinstance(spec.k, bool) or not isinstance(spec.k, int) or not 1 <= spec.k <= _INT32_MAX:
             limit = "a whole number, 1 to the k_max of the server: `(await client.status()).limits`"
             raise invalid("spec.top_k.k", spec.k, limit)
@@ -32,30 +32,21 @@ class TopKKind:
             similarity = Similarity(spec.similarity)
         except ValueError:
             raise invalid("spec.top_k.similarity", spec.similarity, "a Similarity") from None
-        message = subscriptions_pb2.SubscriptionSpec(
-            top_k=subscriptions_pb2.TopK(
-                keywords=keyword_list(spec.keywords, "spec.top_k.keywords"),
-                k=spec.k,
-                alpha=number(spec.alpha, "spec.top_k.alpha"),
-                similarity=subscriptions_pb2.Similarity.Name(int(similarity)),
-                distance_scale_m=_written_scale(spec),
-            ),
-            region=region_message(spec.region),
+        return canonical.TopK(
+            keyword_list(spec.keywords, "spec.top_k.keywords"),
+            spec.k,
+            number(spec.alpha, "spec.top_k.alpha"),
+            similarity,
+            distance_scale_m=_canonical_scale(spec),
+            region=checked_region(spec.region),
+            window=checked_window(spec.window),
         )
-        write_window(spec.window, message)
-        return message
 
-    def read(self, message: subscriptions_pb2.SubscriptionSpec) -> TopK | None:
-        """Convert a message to a spec; None if a part of it is unknown here."""
-        spec = message.top_k
-        try:
-            similarity = Similarity(spec.similarity or Similarity.JACCARD)
-            region = RegionMode(message.region or RegionMode.ANCHORED)
-        except ValueError:
-            return None
-        words, window = frozenset(spec.keywords), read_window(message)
-        scale_m = spec.distance_scale_m or None
-        return TopK(words, spec.k, spec.alpha, similarity, region, window, scale_m)
+    def from_canonical(self, spec: canonical.TopK) -> TopK:
+        """Return a spec as apps see it."""
+        keywords, scale_m = frozenset(spec.keywords), spec.distance_scale_m or None
+        window = last_of(spec.window)
+        return TopK(keywords, spec.k, spec.alpha, spec.similarity, spec.region, window, scale_m)
 
     def region(self, spec: TopK) -> AnchoredRegion:
         """Return a new region of a subscription."""
@@ -85,8 +76,8 @@ class TopKKind:
         return score_of(length_m, spec.alpha, distance_scale(spec.distance_scale_m, frame.maxdist_m))
 
 
-def _written_scale(spec: TopK) -> float:
-    """Return the scale for the message, where 0 is no scale; a scale of 0 is refused."""
+def _canonical_scale(spec: TopK) -> float:
+    """Return the canonical scale, where 0 is no scale; a scale of 0 is refused."""
     if spec.distance_scale_m is None:
         return 0.0
     scale_m = number(spec.distance_scale_m, "spec.top_k.distance_scale_m")

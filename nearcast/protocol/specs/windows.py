@@ -1,20 +1,20 @@
-"""Convert windows of all kinds of subscriptions to messages and back."""
+"""Convert windows of all kinds of subscriptions to their canonical form and back."""
 
 from __future__ import annotations
 
+from nearcast.canonical import NO_WINDOW, Window
 from nearcast.errors import invalid
 from nearcast.milliseconds import DURATION_S_MIN, TTL_S_MAX, milliseconds
 from nearcast.model import Last
 from nearcast.protocol.shapes import number
-from nearcast.v1 import subscriptions_pb2
 
 _MS_PER_S = 1000.0
 _WRITTEN_MAX = 2**53
 """Far more than a server accepts; the server refuses such values."""
 
 
-def write_window(window: Last | None, message: subscriptions_pb2.SubscriptionSpec) -> None:
-    """Write a window to a message.
+def checked_window(window: Last | None) -> Window:
+    """Return the canonical form of a window.
 
     Raises
     ------
@@ -22,30 +22,23 @@ def write_window(window: Last | None, message: subscriptions_pb2.SubscriptionSpe
         If the window has neither a time nor a count, or has both.
     """
     if window is None:
-        return
+        return NO_WINDOW
     if not isinstance(window, Last):
         raise invalid("spec.window", window, "a Last, or None")
     if (window.seconds is None) == (window.count is None):
         raise invalid("spec.window", window, "either seconds or a count")
     if window.count is None:
-        message.window.duration_ms = duration_ms(window)
-    elif isinstance(window.count, bool) or not isinstance(window.count, int) or window.count <= 0:
+        return Window(duration_ms=duration_ms(window))
+    if isinstance(window.count, bool) or not isinstance(window.count, int) or window.count <= 0:
         raise invalid("spec.window.count", window.count, "a whole number, at least 1")
-    else:
-        message.window.count = min(window.count, _WRITTEN_MAX)
+    return Window(count=min(window.count, _WRITTEN_MAX))
 
 
-def read_window(message: subscriptions_pb2.SubscriptionSpec) -> Last | None:
-    """Convert a message to a window; None if it has none."""
-    last = message.window.WhichOneof("last")
-    if last == "duration_ms":
-        return Last(seconds=message.window.duration_ms / _MS_PER_S)
-    return Last(count=message.window.count) if last == "count" else None
-
-
-def is_known(message: subscriptions_pb2.SubscriptionSpec) -> bool:
-    """Return whether the window of a message is of a known sort, or absent."""
-    return not message.HasField("window") or message.window.WhichOneof("last") is not None
+def last_of(window: Window) -> Last | None:
+    """Return a window as apps see it; None for all live objects."""
+    if window.duration_ms:
+        return Last(seconds=window.duration_ms / _MS_PER_S)
+    return Last(count=window.count) if window.count else None
 
 
 def duration_ms(window: Last | None) -> int:

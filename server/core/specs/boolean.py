@@ -18,25 +18,17 @@ from engine.boolean.layout import BooleanSpecs
 from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import BOOLEAN
 from index.batches import Floats, Ints, Ranking
+from nearcast.spec_checks import checked_boolean
 from safe_region.earth.frame import Frame
 from safe_region.earth.shapes import Range
+from safe_region.geometry.polygon_checks import polygon_flaw
 from safe_region.regions.region import RegionMode
 from server.core.keyword_dictionary import KeywordDictionary
-from server.core.specs.checks import checked_keywords, require
 from server.core.specs.range_table import RangeTable, plane_ranges
-from server.core.specs.ranges import checked_range, decoded_range, encoded_range
-from server.core.specs.windows import (
-    check_window,
-    decoded_window,
-    encoded_window,
-    lasts_of,
-    window_of,
-)
+from server.core.specs.ranges import decoded_range, encoded_range
+from server.core.specs.windows import decoded_window, encoded_window, lasts_of, window_of
 from server.limits import Limits
 from server.model import Boolean, Clause, Slack
-
-DWELL_MS_MAX = 24 * 3_600_000
-"""A day: longer than most objects live."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -66,24 +58,8 @@ class BooleanKind:
 
     @classmethod
     def checked(cls, spec: Boolean, limits: Limits, frame: Frame) -> Boolean:
-        """Return a normalised spec: clauses sorted, each once.
-
-        Raises
-        ------
-        RefusalError
-            Naming the field that is out of its limits.
-        """
-        field = "spec.boolean.clauses"
-        most = limits.clauses_max
-        require(1 <= len(spec.clauses) <= most, field, f"{len(spec.clauses)} clauses", f"1 to {most}")
-        clauses = {_checked_clause(one, f"{field}[{i}]", limits) for i, one in enumerate(spec.clauses)}
-        where = checked_range(spec.range, limits, frame, is_moving=spec.is_moving)
-        is_known = spec.is_moving or spec.region is RegionMode.ANCHORED
-        require(is_known, "spec.region", spec.region.name, "ANCHORED, since the range does not move")
-        limit = f"0 to {DWELL_MS_MAX}"
-        require(0 <= spec.dwell_ms <= DWELL_MS_MAX, "spec.boolean.dwell_ms", spec.dwell_ms, limit)
-        check_window(spec.window, spec.region, limits, (RegionMode.ANCHORED,))
-        return replace(spec, clauses=tuple(sorted(clauses)), range=where)
+        """Return a normalised spec: clauses sorted, each once. See `Kind`."""
+        return checked_boolean(spec, limits, frame, polygon_flaw)
 
     @classmethod
     def needs_exact_positions(cls, spec: Boolean) -> bool:
@@ -182,19 +158,6 @@ class BooleanKind:
         for spec in specs:
             self._dictionary.give_back(_keywords(spec.clauses))
         return ranking
-
-
-def _checked_clause(clause: Clause, field: str, limits: Limits) -> Clause:
-    """Return a normalised clause."""
-    bounds = limits.clause_keywords_max, limits.keyword_length_max
-    required = checked_keywords(clause.required, f"{field}.required", *bounds)
-    excluded: tuple[str, ...] = ()
-    if clause.excluded:
-        excluded = checked_keywords(clause.excluded, f"{field}.excluded", *bounds)
-    both = sorted(set(required) & set(excluded))
-    limit = "no keyword that is also required"
-    require(not both, f"{field}.excluded", repr(both[0]) if both else "", limit)
-    return Clause(required, excluded)
 
 
 def _keywords(clauses: Iterable[Clause]) -> Iterable[str]:

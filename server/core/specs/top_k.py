@@ -19,17 +19,12 @@ from engine.top_k.matcher import TopKMatcher, TopKSpecs
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking
 from index.tables.growth import longer
+from nearcast.spec_checks import checked_top_k
 from safe_region.earth.frame import Frame
 from safe_region.regions.region import RegionMode
 from safe_region.scoring.formulas import Similarity, distance_scale, text_weight
 from server.core.keyword_dictionary import KeywordDictionary
-from server.core.specs.checks import checked_keywords, require
-from server.core.specs.windows import (
-    check_window,
-    lasts_of,
-    require_known,
-    window_of,
-)
+from server.core.specs.windows import lasts_of, window_of
 from server.limits import Limits
 from server.model import Reach, TopK, Window
 
@@ -81,38 +76,8 @@ class TopKKind:
 
     @classmethod
     def checked(cls, spec: TopK, limits: Limits, frame: Frame) -> TopK:  # noqa: ARG003
-        """Return a normalised spec.
-
-        Raises
-        ------
-        RefusalError
-            Naming the field that is out of its limits.
-        """
-        field = "spec.top_k"
-        require(1 <= spec.k <= limits.k_max, f"{field}.k", spec.k, f"1 to {limits.k_max}")
-        require(
-            limits.alpha_min <= spec.alpha <= limits.alpha_max,
-            f"{field}.alpha",
-            spec.alpha,
-            f"{limits.alpha_min} to {limits.alpha_max}",
-        )
-        scale_m, most_m = spec.distance_scale_m, limits.distance_scale_m_max
-        require(
-            scale_m == 0.0 or 1.0 <= scale_m <= most_m,
-            f"{field}.distance_scale_m",
-            scale_m,
-            f"1 to {most_m:.0f}, or absent",
-        )
-        keywords = checked_keywords(
-            spec.keywords,
-            f"{field}.keywords",
-            limits.subscription_keywords_max,
-            limits.keyword_length_max,
-        )
-        check_window(spec.window, spec.region, limits)
-        if spec.similarity is Similarity.TFIDF:
-            require_known(spec.region, "since the similarity is TFIDF")
-        return replace(spec, keywords=keywords, distance_scale_m=scale_m or 0.0)
+        """Return a normalised spec. See `Kind`."""
+        return checked_top_k(spec, limits)
 
     @classmethod
     def needs_exact_positions(cls, spec: TopK) -> bool:

@@ -2,7 +2,6 @@ import json
 import shutil
 import threading
 import time
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,11 +12,11 @@ from safe_region.scoring.idf import IdfTable
 from streaming.arrays.changes import ROWS
 from streaming.job import start
 from streaming.parameters import StreamParameters
-from streaming.partition.window import WindowSize
 from streaming.plan import PlanError
 from streaming.result.audit import Definition, audit, read_feed
 from streaming.result.lists import lists
 from streaming.result.manifest import folder_of
+from streaming.window_size import WindowSize
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_partition import require_same
 from tests.support.amounts import SEED
@@ -46,9 +45,9 @@ class Job:
             (folder / name).mkdir()
         (folder / "idf.json").write_text(IdfTable(WEIGHTS).as_json())
         self.parameters = StreamParameters(
-            *(folder / name for name in ("messages", "subscriptions", "out", "checkpoint")),
-            AREA,
-            window,
+            **{name: folder / name for name in ("messages", "subscriptions", "out", "checkpoint")},
+            area=AREA,
+            window=window,
             idf=folder / "idf.json",
             files_per_batch=1,
             once=True,
@@ -186,7 +185,7 @@ def test_replicas_and_owners_have_the_same_messages_while_files_keep_coming(tmp_
 
     writer = threading.Thread(target=write)
     writer.start()
-    query = start(replace(job.parameters, once=False, files_per_batch=100), spark)
+    query = start(job.parameters.changed(once=False, files_per_batch=100), spark)
     try:
         writer.join()
         query.processAllAvailable()
@@ -242,6 +241,6 @@ def test_a_job_resumes_with_its_settings_or_names_the_difference(tmp_path, spark
     job = Job(tmp_path, spark, partitions=1)
     job.run()
     with pytest.raises(PlanError, match="partitions is 2, must be 1"):
-        job.run(replace(job.parameters, partitions=2))
+        job.run(job.parameters.changed(partitions=2))
     with pytest.raises(PlanError, match="idf is "):
-        job.run(replace(job.parameters, idf=None))
+        job.run(job.parameters.changed(idf=None))

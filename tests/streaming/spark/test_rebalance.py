@@ -1,7 +1,6 @@
 """A job that goes on with other partitions, or another mechanism: results do not change by it."""
 
 import shutil
-from dataclasses import replace
 
 import pytest
 
@@ -26,13 +25,13 @@ def test_a_job_resumes_with_other_partitions_and_another_index(tmp_path, spark):
     forget_manifest(job.parameters.out, 1)
     sent = []
     changed = {"mechanism": "location", "partitions": 3, "clause_index": "ap-tree"}
-    parameters = job.parameters = replace(job.parameters, **changed)
+    parameters = job.parameters = job.parameters.changed(**changed)
     done = rebalance(parameters, spark, sent.append)
     assert [one.number for one in sent] == [1]
     assert (done.before, done.after) == (2, 3)
     assert job.run() == []
     with pytest.raises(PlanError, match="has not read any messages since"):
-        rebalance(replace(parameters, partitions=4), spark)
+        rebalance(parameters.changed(partitions=4), spark)
 
     job.add(1)
     assert [one.number for one in job.run()] == [3]
@@ -54,7 +53,7 @@ def test_so_does_one_with_replicas(tmp_path, spark):
     job = Job(tmp_path, spark, TIME, mechanism="keyword", partitions=2)
     job.add(1)
     job.run()
-    job.parameters = replace(job.parameters, mechanism="prefix", partitions=3)
+    job.parameters = job.parameters.changed(mechanism="prefix", partitions=3)
     rebalance(job.parameters, spark)
     job.add(1)
     job.run()
@@ -76,16 +75,16 @@ def test_a_change_that_a_rebalancing_cannot_make_is_refused(tmp_path, spark):
         ),
     ]:
         with pytest.raises(PlanError, match=words):
-            rebalance(replace(job.parameters, **chosen), spark)
+            rebalance(job.parameters.changed(**chosen), spark)
     with pytest.raises(PlanError, match=r"partitions is 3, must be 2.*--rebalance"):
-        start(replace(job.parameters, partitions=3), spark)
+        start(job.parameters.changed(partitions=3), spark)
 
 
 def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, monkeypatch):
     job = Job(tmp_path, spark, partitions=2)
     job.add(1)
     job.run()
-    wanted = replace(job.parameters, partitions=3)
+    wanted = job.parameters.changed(partitions=3)
 
     def killed(*_args, **_more):
         raise KeyboardInterrupt
@@ -99,7 +98,7 @@ def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, mon
             with pytest.raises(PlanError, match="start the job again with --rebalance"):
                 start(parameters, spark)
         with pytest.raises(PlanError, match="it was to mechanism hashing, partitions 3, first_level 0"):
-            rebalance(replace(wanted, partitions=4), spark)
+            rebalance(wanted.changed(partitions=4), spark)
     there = manifest(job.parameters.out, 0)["subscriptions"]
     assert there > 0
     assert rebalance(wanted, spark) == Rebalanced(2, 3, there)

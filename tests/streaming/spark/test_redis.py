@@ -1,7 +1,6 @@
 """The job with feeds in Redis, and changes told there."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -41,8 +40,7 @@ def sent(redis, partitions):
 
 def test_a_job_reads_streams_and_sends_its_changes_once(tmp_path, spark, redis):
     job = Job(tmp_path, spark, partitions=2)
-    job.parameters = replace(
-        job.parameters,
+    job.parameters = job.parameters.changed(
         messages=redis.address("messages", 2),
         subscriptions=redis.address("subscriptions", 2),
         updates=redis.address("updates"),
@@ -70,7 +68,7 @@ def test_a_job_reads_streams_and_sends_its_changes_once(tmp_path, spark, redis):
 
 def test_entries_that_cannot_be_read_are_refused(tmp_path, spark, redis):
     job = Job(tmp_path, spark, partitions=1)
-    job.parameters = replace(job.parameters, messages=redis.address("messages"))
+    job.parameters = job.parameters.changed(messages=redis.address("messages"))
     streams = Streams(redis.address("messages"), FEEDS["messages"], "object_id")
     streams._redis.xadd("messages:0", {"json": '{"action": "retract", "object_id": 3, "time_ms": 9}'})
     streams._redis.xadd("messages:0", {"json": "{"})

@@ -3,7 +3,6 @@
 import threading
 import time
 import urllib.request
-from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -33,7 +32,7 @@ class Served:
             on_query=self.metrics.follow,
         )
         self.stop = threading.Event()
-        parameters = replace(job.parameters, once=False, every_ms=100)
+        parameters = job.parameters.changed(once=False, every_ms=100)
         self.errors = []
 
         def run():
@@ -155,4 +154,4 @@ def test_hashing_divides_alike_for_all_subscriptions(tmp_path, spark):
 def test_intervals_that_mean_nothing_are_refused(tmp_path, spark, given, text):
     job = Job(tmp_path, spark)
     with pytest.raises(ParameterError, match=text):
-        replace(job.parameters, **({"once": False} | given))
+        job.parameters.changed(**({"once": False} | given))

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,13 @@ from tests.support.stream_results import complete, read_files
 def test_all_folders_of_a_job_may_lie_on_another_file_system(mechanism, view, tmp_path, spark):
     job = Job(tmp_path, spark, COUNT, mechanism=mechanism, partitions=2)
     folders = {name: f"{view}/{name}" for name in ("messages", "subscriptions", "out", "checkpoint")}
-    job.parameters = replace(job.parameters, **folders)
+    job.parameters = job.parameters.changed(**folders)
     assert not Path(folders["messages"]).exists()
     job.add(2)
     job.run()
     job.add(1)
     job.run()
-    job.parameters = replace(job.parameters, partitions=3)
+    job.parameters = job.parameters.changed(partitions=3)
     assert rebalance(job.parameters, spark).after == 3
     job.add(1)
     job.run()
@@ -44,9 +43,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, spark):
     job = Job(tmp_path, spark)
     for name in ("messages", "subscriptions"):
         with pytest.raises(ParameterError, match=rf"{name} is .*nowhere, must be an existing folder"):
-            start(replace(job.parameters, **{name: tmp_path / "nowhere"}), spark)
+            start(job.parameters.changed(**{name: tmp_path / "nowhere"}), spark)
     with pytest.raises(ParameterError, match=r"memory is .*nowhere, must be an existing folder"):
-        start(replace(job.parameters, memory=tmp_path / "nowhere"), spark)
+        start(job.parameters.changed(memory=tmp_path / "nowhere"), spark)
 
 
 def test_files_are_whole_or_not_there_and_private(view, tmp_path, spark):
@@ -96,7 +95,7 @@ def test_a_driver_that_was_taken_over_writes_nothing_that_counts(tmp_path, spark
 def test_a_job_with_a_claimed_checkpoint_ends_at_its_next_batch(tmp_path, spark):
     job = Job(tmp_path, spark)
     job.add(1)
-    query = start(replace(job.parameters, once=False), spark)
+    query = start(job.parameters.changed(once=False), spark)
     try:
         query.processAllAvailable()
         Claim(Stored(spark, job.parameters.checkpoint)).take()

@@ -1,15 +1,44 @@
 """Parameters that are declared once: name, type, bounds, default and meaning, with pydantic.
 
-Commands make their options and their help from the declarations (`cli/parameter_options.py`).
+Commands make their options, their help and the reference from the declarations (`cli/options.py`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Notes on the option of a parameter that its type, bounds and default do not give."""
+
+    unit: str = ""
+    flag: str = ""
+    """If it is not the field's name."""
+    metavar: str = ""
+    limit: str = ""
+    """The allowed values, if a validator decides on them."""
+    is_secret: bool = False
+    """Whether the value must not be shown."""
+
+
+def _existing(path: Path) -> Path:
+    """Return the path of an existing file; a name that is too long is none."""
+    try:
+        is_file = path.is_file()
+    except OSError:
+        is_file = False
+    if not is_file:
+        raise ValueError("must be an existing file")
+    return path
+
+
+ExistingFile = Annotated[Path, AfterValidator(_existing)]
 
 
 class ParameterError(ValueError):
@@ -57,11 +86,18 @@ def _message(error: ErrorDetails, fields: dict[str, Any]) -> str:
     if not error["loc"]:  # raised by a rule about several values
         return str(error["ctx"]["error"]) if "ctx" in error else error["msg"]
     name = str(error["loc"][0])
-    if name not in fields:
-        return f"{name} is not a parameter"
-    low, high = bounds(fields[name])
-    if error["type"] in ("greater_than_equal", "less_than_equal", "finite_number"):
-        return f"{name} is {error['input']}, must be within {low}..{high}"
-    if error["type"] == "value_error":
-        return f"{name} is {error['input']!r}, {error['ctx']['error']}"
-    return f"{name} is {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
+    return f"{name}{_mistake(error, fields[name])}" if name in fields else f"{name} is not a parameter"
+
+
+def _mistake(error: ErrorDetails, field: Any) -> str:  # noqa: ANN401
+    """Return what follows the name of a field in the message: its value and its limits."""
+    low, high = bounds(field)
+    match error["type"]:
+        case "greater_than_equal" | "less_than_equal" | "finite_number":
+            return f" is {error['input']}, must be within {low}..{high}"
+        case "value_error" if any(isinstance(one, Shown) and one.is_secret for one in field.metadata):
+            return f": {error['ctx']['error']}"
+        case "value_error":
+            return f" is {error['input']!r}, {error['ctx']['error']}"
+        case _:
+            return f" is {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
