@@ -44,7 +44,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
 def view(spark: SparkSession, tmp_path: Path) -> str:
     """The URI of a view of the test's folder: POSIX calls cannot open it."""
     name = f"t{secrets.token_hex(4)}"
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - nothing else leads there
     configuration.set(f"fs.viewfs.mounttable.{name}.link./data", tmp_path.as_uri())
     return f"viewfs://{name}/data"
 

@@ -89,6 +89,11 @@ class Window:
     def __len__(self) -> int:
         return self._end - self._begin
 
+    @property
+    def capacity(self) -> int:
+        """The number of messages for which its arrays have space."""
+        return len(self._time_ms)
+
     def first_key(self, now_ms: int) -> tuple[int, int]:
         """Return the least (time, id) that a message must have to be in the window."""
         if self.size.duration_ms:

@@ -77,7 +77,8 @@ def test_a_cost_model_knows_the_keywords_of_the_history(city, name):
         np.bincount(lists.ids, minlength=required[-1] + 1)[required]
         for lists in (workload.history.keywords, workload.required)
     )
-    believed = [frequency_of(index._arrays(), word) for word in required.tolist()]
+    arrays = index._arrays()  # noqa: SLF001 - what it has learned is in its arrays alone
+    believed = [frequency_of(arrays, word) for word in required.tolist()]
     assert believed == pytest.approx((of_objects + of_clauses) / (3_000 + 300))
     index.check()
 

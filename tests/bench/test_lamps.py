@@ -102,11 +102,11 @@ def test_the_audit_notices_a_wrong_list(data):
     # An object that the audit believes in and the engine never saw.
     stranger = data.objects(1, 10_000_000, np.random.default_rng(1))
     for row in range(200):
-        words = lamps.audit._words[row]
+        words = lamps.subscriptions.interests.keywords.row(row)
         batch = type(stranger)(
             stranger.ids + row,
-            lamps._subscriptions.x_m[row : row + 1],
-            lamps._subscriptions.y_m[row : row + 1],
+            lamps.subscriptions.x_m[row : row + 1],
+            lamps.subscriptions.y_m[row : row + 1],
             datasets.KeywordLists.of([words]),
         )
         lamps.audit.publish(batch)

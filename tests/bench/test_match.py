@@ -30,7 +30,7 @@ def measure(name, workload, audit, count=400):
     """Measure a variant on a workload that is there."""
     parameters = SMALL.changed(subscriptions=count)
     benchmark = MatchBenchmark([parameters], quiet)
-    benchmark._workload = lambda _parameters: (workload, audit)
+    benchmark.workload = lambda _parameters: (workload, audit)
     (row,) = benchmark.measure(name, parameters)
     return row
 
@@ -91,7 +91,7 @@ def test_subscriptions_are_all_distinct():
         np.zeros(4),
     )
     assert datasets.repeated_rows(twice).tolist() == [2]
-    replaced = datasets._replaced(twice, np.array([2]), drawn)
+    replaced = datasets.replaced(twice, np.array([2]), drawn)
     assert datasets.repeated_rows(replaced).tolist() == []
     assert replaced.interests.keywords.row(2).tolist() == drawn.interests.keywords.row(0).tolist()
 

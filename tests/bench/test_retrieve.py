@@ -29,7 +29,7 @@ def workload(city):
 def measure(name, workload, parameters):
     """Measure a variant on a workload that is there."""
     benchmark = RetrieveBenchmark([parameters], quiet)
-    benchmark._workload = lambda _parameters: workload
+    benchmark.workload = lambda _parameters: workload
     return benchmark.measure(name, affordable(benchmark, name, parameters))
 
 

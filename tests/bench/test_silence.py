@@ -45,7 +45,7 @@ def sizes(city, workload):
 def measure(name, workload, parameters, sizes):
     """Measure a variant on a workload that is there."""
     benchmark = SilenceBenchmark([parameters], quiet)
-    benchmark._workload = lambda wanted: (workload.first(wanted.devices), sizes)
+    benchmark.workload = lambda wanted: (workload.first(wanted.devices), sizes)
     (row,) = benchmark.measure(name, affordable(benchmark, name, parameters))
     return row
 

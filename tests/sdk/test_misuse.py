@@ -75,11 +75,11 @@ async def test_a_wrong_motion_is_refused_and_the_device_goes_on(client, device, 
     """What was sent before could not be written once it was decided: the device never spoke again."""
     await client.publisher().publish([replace(OBJECT, lon=14.0 + 0.005 * i) for i in range(200)])
     subscription = await device.subscribe(SUSHI)
-    before, moves = device._session.point, device.counters.moves
+    before, moves = device.geofence(), device.counters.moves
     with pytest.raises(RefusedError) as refused:
         await device.move(lon=14.9, lat=35.5, **motion)
     assert refused.value.field == next(iter(motion))
-    assert (device._session.point, device.counters.moves) == (before, moves)
+    assert (device.geofence(), device.counters.moves) == (before, moves)
     assert subscription.state is SubscriptionState.EXACT
     await device.move(lon=14.9, lat=35.5)
     await asyncio.wait_for(client.sync(), 20)

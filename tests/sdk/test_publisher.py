@@ -26,9 +26,9 @@ def alive(place):
 async def test_tasks_that_publish_at_once_share_commits(place, client):
     publisher = client.publisher()
     (first,) = await publisher.publish([numbered(0)])
-    commits = HeldCommits(place.server)
+    commits = HeldCommits(place.server.store)
     publishing = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(1, 300)]
-    await until(lambda: place.server._command_loop.waiting_count == 63)
+    await until(lambda: place.server.command_loop.waiting_count == 63)
     commits.go_on.set()
     ids = [one for task in publishing for one in await task]
     assert ids == sorted(ids), "in the order they were asked"
@@ -39,14 +39,14 @@ async def test_tasks_that_publish_at_once_share_commits(place, client):
 async def test_who_gives_up_or_is_refused_disturbs_nobody(place, client, caplog):
     publisher = client.publisher()
     await publisher.publish([numbered(0)])
-    commits = HeldCommits(place.server)
+    commits = HeldCommits(place.server.store)
 
     def published(i):
         return asyncio.create_task(publisher.publish([numbered(i)] if i % 4 else [numbered(i)] * 1001))
 
     publishing = {i: published(i) for i in range(1, 100)}
     refused = {i: asyncio.create_task(publisher.publish([_outside()])) for i in range(100, 120)}
-    await until(lambda: place.server.coordinator._next_object_id > 1 + 1)
+    await until(lambda: place.server.coordinator.latest_object_id > 1)
     for i in range(3, 100, 10):
         publishing[i].cancel()
     commits.go_on.set()
@@ -73,9 +73,9 @@ async def test_a_server_that_restarts_carries_each_out_once(place, client):
     """Without keys: it says what it has done before it goes, and the rest waits for the next one."""
     publisher = client.publisher()
     await publisher.publish([numbered(0)])
-    commits = HeldCommits(place.server)
+    commits = HeldCommits(place.server.store)
     publishing = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(1, 200)]
-    await until(lambda: place.server._command_loop.waiting_count >= 20)
+    await until(lambda: place.server.command_loop.waiting_count >= 20)
     stopping = asyncio.create_task(place.stop())
     late = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(200, 300)]
     await asyncio.sleep(0.05)

@@ -70,7 +70,7 @@ async def guarded():
         yield SimpleNamespace(
             server=server,
             channel=channel,
-            queued=lambda: server._command_loop._queue._number,
+            queued=lambda: server.command_loop.accepted_count,
             rejected=server.coordinator.counters.rejected,
             devices=device_service_pb2_grpc.DeviceServiceStub(channel),
             publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
@@ -101,7 +101,7 @@ async def test_a_stranger_is_refused_before_anything_is_read(guarded, stranger):
         check_details(failure, "UNAUTHENTICATED", "authorization" if stranger in UNREADABLE else "token")
     assert guarded.queued() == 0
     assert guarded.rejected == {Reason.UNAUTHENTICATED: len(METHODS)}
-    assert not guarded.server._listener._devices.senders
+    assert not guarded.server.listener.devices.senders
 
 
 async def test_a_method_without_a_rule_is_refused(guarded, monkeypatch):
@@ -182,7 +182,7 @@ async def test_who_says_nothing_is_not_waited_for_for_ever(guarded, monkeypatch,
                 assert await call.read() is grpc.aio.EOF
         else:
             check_details(await end_of(call), "INVALID_FIELD", "request")
-    assert not guarded.server._listener._devices.senders
+    assert not guarded.server.listener.devices.senders
 
 
 async def test_strangers_who_ask_for_health_and_say_nothing_give_way_to_who_does(guarded, monkeypatch):

@@ -39,7 +39,7 @@ def a_spec(**changes):
 def state(server):
     """All that a command could change."""
     coordinator = server.coordinator
-    found = server._store.recover()
+    found = server.store.recover()
     return (
         dict(coordinator.matching.objects),
         {device: dict(session.handles) for device, session in coordinator.sessions.items()},

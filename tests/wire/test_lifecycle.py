@@ -24,6 +24,7 @@ from server import command as c
 from server.errors import Reason
 from server.limits import Limits
 from server.main import Server
+from server.store import SqliteStore
 from server.transport.listener import PortError
 from tests.support.servers import HeldCommits, serving
 from tests.wire.conftest import settings
@@ -187,9 +188,9 @@ async def test_the_sdk_waits_for_a_server_that_recovers(monkeypatch):
         await server.stop()
 
 
-async def test_a_store_that_cannot_be_read_stops_the_start():
+async def test_a_store_that_cannot_be_read_stops_the_start(monkeypatch):
     server = Server(settings())
-    server._recover = lambda: 1 / 0
+    monkeypatch.setattr(SqliteStore, "recover", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
@@ -217,10 +218,10 @@ async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
         for call in (publish, idle):
             await call.write(publisher_service_pb2.PublishRequest(sequence=1, objects=[an_object()]))
             assert (await call.read()).sequence == 1
-        commits = HeldCommits(server)
+        commits = HeldCommits(server.store)
         await publish.write(publisher_service_pb2.PublishRequest(sequence=2, objects=[an_object()]))
         async with asyncio.timeout(20):
-            while server.coordinator._next_object_id <= 3:  # noqa: ASYNC110 - until it is planned
+            while server.coordinator.latest_object_id < 3:  # noqa: ASYNC110 - until it is planned
                 await asyncio.sleep(0.01)
         stopping = asyncio.create_task(server.stop())
         # Deltas that were on their way come first, then the word to reconnect, then the end.
@@ -252,14 +253,14 @@ async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch
         grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
     ):
         device = await attached(stubs_on(channel))
-        (sender,) = server._listener._devices.senders
+        (sender,) = server.listener.devices.senders
 
         async def never(_events):
             await asyncio.Event().wait()
 
-        sender._write = never
+        sender.write = never
         await server.stop()
-        assert not server._listener._devices.senders
+        assert not server.listener.devices.senders
         device.cancel()
 
 
@@ -272,14 +273,14 @@ async def test_who_is_not_read_is_not_written_for_ever():
         device = stubs_on(channel).devices.Attach()
         await device.write(hello())
         await device.read()
-        (sender,) = server._listener._devices.senders
-        go_on, write = asyncio.Event(), sender._write
+        (sender,) = server.listener.devices.senders
+        go_on, write = asyncio.Event(), sender.write
 
         async def stalled(events):
             await go_on.wait()
             await write(events)
 
-        sender._write = stalled
+        sender.write = stalled
         for number in range(1, 501):
             ping = device_service_pb2.Ping(number=number)
             await device.write(device_service_pb2.AttachRequest(ping=ping))
@@ -287,7 +288,7 @@ async def test_who_is_not_read_is_not_written_for_ever():
             while sender.outbox.answers_count <= 50:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         for _ in range(10):
-            await server._command_loop.execute(c.Sync())
+            await server.command_loop.execute(c.Sync())
         assert sender.outbox.answers_count <= 50 + 10 + 10
         go_on.set()
         assert [(await device.read()).pong.number for _ in range(500)] == list(range(1, 501))

@@ -84,7 +84,7 @@ async def is_refused(call):
 
 async def account_of(city, name, condition):
     """Return a caller's account as soon as it is so."""
-    accounts = city.server._readings.accounts
+    accounts = city.server.readings.accounts
     async with asyncio.timeout(20.0):
         while True:
             for one in accounts():
@@ -94,7 +94,7 @@ async def account_of(city, name, condition):
 
 
 async def test_a_device_has_so_many_calls_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(setup, "_DEVICE_CALLS_MAX", 2)
+    monkeypatch.setattr(setup, "DEVICE_CALLS_MAX", 2)
     async with a_city(tmp_path) as city:
         who = bearer(token("device", "device"))
         open_calls = [city.channel.stream_stream(SEARCH)(metadata=who) for _ in range(2)]
@@ -131,7 +131,7 @@ async def test_a_stream_of_a_library_ends_with_its_token(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("begin", [watched, reflected])
 async def test_a_stream_of_a_library_is_one_of_its_caller(tmp_path, monkeypatch, begin):
-    monkeypatch.setattr(setup, "_DEVICE_STREAMS_MAX", 2)
+    monkeypatch.setattr(setup, "DEVICE_STREAMS_MAX", 2)
     async with a_city(tmp_path) as city:
         who = bearer(token("d", "device"))
         calls = [await begin(city.channel, who) for _ in range(2)]
