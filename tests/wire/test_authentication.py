@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from itertools import islice
-from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -14,19 +13,15 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 import nearcast
 from nearcast.v1 import (
     control_service_pb2,
-    control_service_pb2_grpc,
     device_service_pb2,
-    device_service_pb2_grpc,
     errors_pb2,
     publisher_service_pb2,
-    publisher_service_pb2_grpc,
 )
 from server.errors import Reason
 from server.rules import RULES, Action
 from server.transport import authentication, device_service, first_message
 from tests.support.identity import bearer
-from tests.support.servers import serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import HERE, a_spec, check_details, hello, subscribe
 
 Request = device_service_pb2.AttachRequest
@@ -63,19 +58,10 @@ METHODS = [
 @pytest.fixture
 async def guarded():
     """A server that asks for a token, its stubs, and how many commands it has queued."""
-    async with (
-        serving(settings(tokens=["secret"])) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        yield SimpleNamespace(
-            server=server,
-            channel=channel,
-            queued=lambda: server.command_loop.accepted_count,
-            rejected=server.coordinator.counters.rejected,
-            devices=device_service_pb2_grpc.DeviceServiceStub(channel),
-            publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
-            control=control_service_pb2_grpc.ControlServiceStub(channel),
-        )
+    async with served(tokens=["secret"]) as stubs:
+        stubs.queued = lambda: stubs.server.command_loop.accepted_count
+        stubs.rejected = stubs.server.coordinator.counters.rejected
+        yield stubs
 
 
 async def end_of(call):

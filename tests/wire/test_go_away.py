@@ -11,9 +11,9 @@ import pytest
 from nearcast.v1 import device_service_pb2, errors_pb2, publisher_service_pb2
 from tests.sdk.conftest import until
 from tests.support.servers import HeldCommits, serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served, settings, stubs_on
 from tests.wire.test_bad_input import a_spec, an_object, hello, subscribe
-from tests.wire.test_lifecycle import SlowToRecover, refusal_of, stubs_on
+from tests.wire.test_lifecycle import SlowToRecover, refusal_of
 
 DRAINING = errors_pb2.ERROR_REASON_DRAINING
 Attach = device_service_pb2.AttachRequest
@@ -23,11 +23,8 @@ Fleet = device_service_pb2.AttachFleetRequest
 @asynccontextmanager
 async def a_server(tmp_path):
     """Run a server with a store; yield it and stubs."""
-    async with (
-        serving(settings(store=str(tmp_path / "s.db"))) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        yield server, stubs_on(channel)
+    async with served(store=str(tmp_path / "s.db")) as stubs:
+        yield stubs.server, stubs
 
 
 @asynccontextmanager

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from types import SimpleNamespace
 
 import grpc
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
 import nearcast
 from nearcast.v1 import (
     control_service_pb2,
-    control_service_pb2_grpc,
     device_service_pb2,
-    device_service_pb2_grpc,
     errors_pb2,
     publisher_service_pb2,
-    publisher_service_pb2_grpc,
 )
 from server import command as c
 from server.errors import Reason
@@ -27,21 +23,12 @@ from server.main import Server
 from server.store import SqliteStore
 from server.transport.listener import PortError
 from tests.support.servers import HeldCommits, serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served, settings, stubs_on
 from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe, tell
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 Status = control_service_pb2.StatusRequest
-
-
-def stubs_on(channel):
-    return SimpleNamespace(
-        devices=device_service_pb2_grpc.DeviceServiceStub(channel),
-        publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
-        control=control_service_pb2_grpc.ControlServiceStub(channel),
-        health=health_pb2_grpc.HealthStub(channel),
-    )
 
 
 async def is_healthy(stubs):
@@ -207,12 +194,8 @@ async def test_a_port_of_another_server():
 
 async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
     """A stream that does not end holds the server between draining and stopping, and all can be seen."""
-    async with (
-        serving(settings(store=str(tmp_path / "s.db"))) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        stubs = stubs_on(channel)
-        device = await attached(stubs)
+    async with served(store=str(tmp_path / "s.db")) as stubs:
+        server, device = stubs.server, await attached(stubs)
         await tell(device, subscribe=subscribe(1, a_spec()))
         publish, idle = stubs.publishers.Publish(), stubs.publishers.Publish()
         for call in (publish, idle):
@@ -248,11 +231,8 @@ async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
 
 async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch):
     monkeypatch.setattr("server.main._DRAIN_S", 0.2)
-    async with (
-        serving(settings()) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        device = await attached(stubs_on(channel))
+    async with served() as stubs:
+        server, device = stubs.server, await attached(stubs)
         (sender,) = server.listener.devices.senders
 
         async def never(_events):
@@ -266,11 +246,8 @@ async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch
 
 async def test_who_is_not_read_is_not_written_for_ever():
     """It pings and reads nothing: answers are kept up to a bound, then the server stops reading, too."""
-    async with (
-        serving(settings(), Limits(answers_max=50, queue_max=10, batch_max=10)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        device = stubs_on(channel).devices.Attach()
+    async with served(Limits(answers_max=50, queue_max=10, batch_max=10)) as stubs:
+        server, device = stubs.server, stubs.devices.Attach()
         await device.write(hello())
         await device.read()
         (sender,) = server.listener.devices.senders

@@ -13,16 +13,14 @@ from google.rpc.status_pb2 import Status
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
-    device_service_pb2_grpc,
     errors_pb2,
     publisher_service_pb2,
 )
 from server.identity import setup
 from server.limits import Limits
 from tests.support.identity import bearer, token
-from tests.support.servers import serving
 from tests.wire.city import a_city, attach, publish, reason_of, refused
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import a_spec, an_object, hello, subscribe
 
 Request = device_service_pb2.AttachRequest
@@ -187,11 +185,8 @@ async def test_streams_of_one_caller_are_bounded(city):
 
 
 async def test_streams_of_all_together_are_bounded_and_there_is_room_again():
-    async with (
-        serving(settings(), Limits(streams_max=4)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        attach_one = device_service_pb2_grpc.DeviceServiceStub(channel).Attach
+    async with served(Limits(streams_max=4)) as stubs:
+        server, attach_one = stubs.server, stubs.devices.Attach
         calls = [attach_one() for _ in range(4)]
         for call in calls:
             await call.initial_metadata()

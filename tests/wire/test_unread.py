@@ -14,9 +14,8 @@ from nearcast.v1 import control_service_pb2, device_service_pb2, subscriptions_p
 from server.identity import setup
 from server.transport import answers
 from tests.support.identity import bearer, token
-from tests.support.servers import serving
 from tests.wire.city import a_city, publish, refused
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import HERE, a_spec, an_object
 
 SEARCH = "/nearcast.v1.DeviceService/Search"
@@ -164,17 +163,12 @@ async def test_what_is_asked_of_reflection_are_operations(tmp_path):
 
 
 async def test_there_is_no_reflection_unless_it_is_asked_for():
-    async with (
-        serving(settings(reflection=False)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        call = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo()
+    async with served(reflection=False) as stubs:
+        call = reflection_pb2_grpc.ServerReflectionStub(stubs.channel).ServerReflectionInfo()
         with pytest.raises(grpc.aio.AioRpcError) as failed:
             await call.read()
         assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED
-        control = control_service_pb2.StatusRequest()
-        method = "/nearcast.v1.ControlService/Status"
-        await channel.unary_unary(method)(control.SerializeToString())
+        await stubs.control.Status(control_service_pb2.StatusRequest())
 
 
 async def test_operators_see_who_uses_the_server(tmp_path):
