@@ -178,13 +178,13 @@ async def test_one_that_ends_while_it_changes(client, device):
     assert len(ids_of(again)) == 2
 
 
-@pytest.mark.parametrize("name", ["a\nb", "\ud800", "x" * 129, 7, None, b"lunch"])
-async def test_a_name_that_is_none(device, name):
-    with pytest.raises(RefusedError) as refused:
-        await device.subscribe(LUNCH, name=name)
-    assert refused.value.field == "name"
-    assert "0 to 128 printable characters" in refused.value.limit
-    assert device.subscriptions == []
+async def test_a_name_that_is_none(device):
+    for name in ["a\nb", "\ud800", "x" * 129, 7, None, b"lunch"]:
+        with pytest.raises(RefusedError) as refused:
+            await device.subscribe(LUNCH, name=name)
+        assert refused.value.field == "name"
+        assert "0 to 128 printable characters" in refused.value.limit
+        assert device.subscriptions == []
 
 
 async def test_made_while_there_is_no_stream_and_the_server_has_one_of_that_name(

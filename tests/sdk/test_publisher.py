@@ -132,26 +132,26 @@ async def test_objects_are_retracted_by_ids_and_by_keys(place, client):
 ID = "the id of an object, as publish returned it"
 
 
-@pytest.mark.parametrize(
-    ("ids", "named", "text"),
-    [
-        (
-            ("bakery-1",),
-            {},
-            f"ids[0] is 'bakery-1', must be {ID}; a key is given as key='bakery-1'",
-        ),
-        ((1, None), {}, "ids[1] is None, must be the id of an object, as publish returned it"),
-        ((True,), {}, "ids[0] is True, must be the id of an object, as publish returned it"),
-        ((2**63,), {}, f"ids[0] is {2**63}, must be the id of an object, as publish returned it"),
-        ((), {"keys": "bakery-1"}, "keys is 'bakery-1', must be several texts; one is given as key="),
-        ((), {"keys": 7}, "keys is 7, must be several texts; one is given as key="),
-        ((), {"key": 7}, "keys[0] is 7, must be a text of 1 to 128 printable characters"),
-        ((), {"keys": ["a", b"b"]}, "keys[1] is b'b', must be a text of 1 to 128 printable characters"),
-        ((), {}, "ids is 0 entries, must be 1 to 1000 entries"),
-        ((), {"key": ""}, "keys[0] is '', must be a text of 1 to 128 printable characters"),
-    ],
-)
-async def test_what_names_no_object_is_refused_in_words(client, ids, named, text):
-    with pytest.raises(RefusedError) as refused:
-        await client.publisher().retract(*ids, **named)
-    assert str(refused.value) == text
+NO_OBJECTS = [
+    (
+        ("bakery-1",),
+        {},
+        f"ids[0] is 'bakery-1', must be {ID}; a key is given as key='bakery-1'",
+    ),
+    ((1, None), {}, "ids[1] is None, must be the id of an object, as publish returned it"),
+    ((True,), {}, "ids[0] is True, must be the id of an object, as publish returned it"),
+    ((2**63,), {}, f"ids[0] is {2**63}, must be the id of an object, as publish returned it"),
+    ((), {"keys": "bakery-1"}, "keys is 'bakery-1', must be several texts; one is given as key="),
+    ((), {"keys": 7}, "keys is 7, must be several texts; one is given as key="),
+    ((), {"key": 7}, "keys[0] is 7, must be a text of 1 to 128 printable characters"),
+    ((), {"keys": ["a", b"b"]}, "keys[1] is b'b', must be a text of 1 to 128 printable characters"),
+    ((), {}, "ids is 0 entries, must be 1 to 1000 entries"),
+    ((), {"key": ""}, "keys[0] is '', must be a text of 1 to 128 printable characters"),
+]
+
+
+async def test_what_names_no_object_is_refused_in_words(client):
+    for ids, named, text in NO_OBJECTS:
+        with pytest.raises(RefusedError) as refused:
+            await client.publisher().retract(*ids, **named)
+        assert str(refused.value) == text

@@ -166,11 +166,11 @@ async def test_two_that_insist_take_turns():
             await third.subscribe(SPEC)
 
 
-@pytest.mark.parametrize("wait_s", [-1.0, float("nan"), float("inf"), "5", True])
-async def test_a_wait_that_is_no_time(client, wait_s):
-    with pytest.raises(RefusedError) as refused:
-        await client.attach("d", **HERE, wait_s=wait_s)
-    assert refused.value.field == "wait_s"
+async def test_a_wait_that_is_no_time(client):
+    for wait_s in [-1.0, float("nan"), float("inf"), "5", True]:
+        with pytest.raises(RefusedError) as refused:
+            await client.attach("d", **HERE, wait_s=wait_s)
+        assert refused.value.field == "wait_s"
 
 
 async def test_resuming_is_not_taking_over(place, client):
