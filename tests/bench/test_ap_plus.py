@@ -142,15 +142,3 @@ def test_what_is_too_slow_is_measured_at_a_smaller_size(roads):
     row = measure("pairs", data, roads, parameters)
     assert row["subscriptions"] == row["objects"] < 40_000
     assert row["mismatches"] == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["ap-plus/figure-18"], "experiment is 'ap-plus/figure-18', must be one of ap-plus/figure-19, "),
-        (["ap-plus/figure-21", "--variant=best"], "variant is 'best', must be one of ap-plus-tree, "),
-        (["ap-plus/figure-21", "--set=roads=oldenburg"], "the folder that holds roads/OL.cnode"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("run", *arguments)

@@ -106,9 +106,3 @@ def test_postgresql_says_what_the_naive_index_says():
     assert any(found)
     with pytest.raises(KeyError, match="id 1 is already"):
         insert(peer, [dice.clause(1)])
-
-
-def test_what_is_not_known_is_named(refused):
-    said = refused("run", "ap-tree/figure-9")
-    assert "experiment is 'ap-tree/figure-9', must be one of ap-tree/figure-10a, " in said
-    assert "variant is 'b-tree'" in refused("run", "ap-tree/figure-12", "--variant=b-tree")

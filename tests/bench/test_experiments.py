@@ -234,23 +234,6 @@ def test_the_list_and_a_description():
         assert text in told
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["lamps/table-9"], "experiment is 'lamps/table-9', must be one of lamps/table-3, "),
-        (["nowhere"], "experiment is 'nowhere', must be one of lamps/..."),
-        (
-            ["lamps/table-3", "--set=size=3"],
-            "--set is 'size=3', must be PARAMETER=VALUE with one of alpha",
-        ),
-        (["lamps/table-3", "--set=k_max"], "--set is 'k_max', must be PARAMETER=VALUE"),
-        ([], "say which experiments: names, or --all"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("run", *arguments)
-
-
 # -- what the documentation says ------------------------------------------------------------------
 
 

@@ -145,17 +145,3 @@ def test_the_experiments(run_experiments):
     assert all(0.0 < row["error"] < 1.0 for row in expected)
     assert [row["k_max"] for row in by_k] == [5, 5, 10, 10, 15, 15, 20, 20]
     assert LAMPS.parameters().warm_up_s == 180
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--variant=best"], "variant is 'best', must be one of naive, lamps-without-asr"),
-        (["--set=data=places"], "NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
-        (["--set=data=osm"], "set NEARCAST_DATA"),
-        (["--set=trajectories=gps"], "set NEARCAST_DATA"),
-        (["--set=ticks=1"], "ticks is 1, must be within 2..600"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("run", "lamps/table-3", *arguments)

@@ -105,15 +105,3 @@ def test_the_experiments(run_experiments):
     rows = found["match/constant-results"]
     assert [(row["subscriptions"], row["objects"]) for row in rows] == [(100, 300), (300, 900)]
     assert all(row["candidates_per_result"] >= 1.0 for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--variant=best"], "variant is 'best', must be one of sq-tree, sq-plus-tree, naive, dict"),
-        (["--set=data=places"], "NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
-        (["--set=subscriptions=0"], "subscriptions is 0, must be within 1..10000000"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("run", "match/fixed-objects", *arguments)

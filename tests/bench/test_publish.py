@@ -33,14 +33,3 @@ def test_what_is_not_on_disk_is_noticed(monkeypatch, tmp_path, name):
     parameters = SMALL.changed(folder=tmp_path)
     (row,) = PublishBenchmark([parameters], quiet).measure(name, parameters)
     assert row["mismatches"] >= 1_000
-
-
-@pytest.mark.parametrize(
-    ("argument", "said"),
-    [
-        ("--variant=fast", "variant is 'fast', must be one of store, server"),
-        ("--set=folder=/nowhere", "folder is '/nowhere': path does not point to a directory"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_line(refused, argument, said):
-    assert said in refused("run", "publish/batches", argument)

@@ -69,8 +69,3 @@ def test_the_experiment(run_experiments):
     rows = run_experiments("ranges/radius", settings=settings)["ranges/radius"]
     assert [row["variant"] for row in rows] == [*VARIANTS, *VARIANTS]
     assert [row["radius_m"] for row in rows] == [300.0] * len(VARIANTS) + [600.0] * len(VARIANTS)
-
-
-def test_what_is_not_known_is_named(refused):
-    said = refused("run", "ranges/radius", "--variant=x")
-    assert "variant is 'x', must be one of set-constant" in said

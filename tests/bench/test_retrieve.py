@@ -79,15 +79,3 @@ def test_the_experiments(run_experiments):
     assert {row["variant"] for row in rows} == set(VARIANTS) - {"naive"}
     assert [row["extra"] for row in rows] == [0, 3] * 5
     assert all(np.isfinite(row["inserts_per_s"] + row["removes_per_s_small"]) for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--variant=best"], "variant is 'best', must be one of naive, iqf, iqf-plus, iq-tree"),
-        (["--set=data=osm"], "set NEARCAST_DATA to the folder that holds text/pois_malta.csv.gz"),
-        (["--set=extras=-1"], "must be one or several, each within 0..1000"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
-    assert said in refused("run", "retrieve/published", *arguments)
