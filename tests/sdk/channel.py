@@ -44,6 +44,7 @@ class Channel:
                     for number, spec in listed.items()
                 ],
                 version=self.version,
+                limits=device_service_pb2.Limits(name_length_max=128),
                 resumed=resumed,
                 epoch=7,
             )

@@ -28,7 +28,7 @@ FOLDERS = {
 }
 """And what is below them."""
 
-_LEAVES_OUT = re.compile(r"not \(?(\w+(?: or \w+)*)\)?")
+_LEAVES_OUT = re.compile(r"not (?:(\w+)|\((\w+(?: or \w+)*)\))")
 _ORDER = ("spark", "processes", "published")
 _STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork"}
 _COMPILES = "safe_region.jit.worker"
@@ -47,7 +47,7 @@ def left_out(path: PurePath, expression: str) -> bool:
     Only expressions as `not (spark or processes)` do: these folders need not be imported.
     """
     found = _LEAVES_OUT.fullmatch(expression)
-    names = set(found[1].split(" or ")) if found else set()
+    names = set((found[1] or found[2]).split(" or ")) if found else set()
     return not names.isdisjoint(FOLDERS.get(path.as_posix(), ()))
 
 
