@@ -182,7 +182,8 @@ async def test_cut_again_and_again_while_things_happen(place, client, proxy, far
             proxy.cut()
             await until(lambda: proxy.accepted_count > count)  # noqa: B023 - awaited here
     await until(lambda: subscription.state is State.EXACT)
-    assert await is_exact(far, subscription, 14.5 + 0.015 * 4)
+    await far.sync()
+    assert await is_exact(client, subscription, 14.5 + 0.015 * 4)
     seen = [one.hello.version for one in proxy.requests() if one.HasField("hello")]
     assert len(seen) > 10
     assert seen == sorted(seen)

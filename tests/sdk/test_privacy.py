@@ -181,7 +181,7 @@ async def test_who_stays_shows_one_point(virtual_place, virtual):
         )
         subscription = await device.subscribe(SPECS[0])
         for wave in range(12):
-            await virtual.advance_clock(1_000 + 10_000 * (wave + 1))
+            await private.advance_clock(1_000 + 10_000 * (wave + 1))
             await device.move(14.5 + 0.00001 * wave, 35.5)
             await private.sync()
             assert subscription.state is SubscriptionState.EXACT
