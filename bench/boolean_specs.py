@@ -12,7 +12,7 @@ from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import BOOLEAN
 from engine.polygons import Rings
 from index.batches import Boxes, Floats, KeywordLists
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 
 def boolean_of(engine: Engine) -> BooleanMatcher:

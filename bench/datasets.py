@@ -23,8 +23,8 @@ from bench.errors import BenchError
 from bench.parts import keyword_rows
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from index.square import Square
-from safe_region.frame import Area, Frame
-from safe_region.scoring import Similarity, text_weight
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.formulas import Similarity, text_weight
 
 KEYWORDS_MAX = 64
 SUBSCRIPTION_KEYWORDS_MAX = 5
@@ -229,8 +229,8 @@ def required_file(name: str) -> Path:
     path = data_folder() / name
     if not path.is_file():
         raise BenchError(
-            f"{path} is not there: set NEARCAST_DATA to the folder that holds {name}, "
-            "or take the data set synthetic"
+            f"{path} does not exist: set NEARCAST_DATA to the folder with {name}, or use the data set "
+            "synthetic"
         )
     return path
 

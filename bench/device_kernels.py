@@ -1,4 +1,4 @@
-"""Devices in a benchmark: the test (*) of `safe_region.anchored`, for all of them at once.
+"""Devices in a benchmark: the test (*) of `safe_region.regions.anchored`, for all of them at once.
 
 The devices hold the objects that the engine has for them, so the engine's own arrays are read.
 """
@@ -15,7 +15,7 @@ from engine.top_k.layout import Rows
 from index.batches import Floats, Ints
 from index.tables.selection_kernels import offer
 from safe_region.jit import kernel
-from safe_region.scoring_kernels import length
+from safe_region.scoring.kernels import length
 
 NOBODY = -1
 """Id in place of an object if there is none."""

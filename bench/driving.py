@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.benchmark import silent
 from index.batches import Floats
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 
 if TYPE_CHECKING:
     from simulator.movement.streets import Streets

@@ -17,7 +17,7 @@ from engine.polygons import Rings
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
 from engine.windows import Lasts
 from index.batches import Ints, ObjectBatch
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 MakeMatcher = Callable[[Objects, EngineOptions], TopKMatcher]
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 from simulator.parameters.declared import Parameters
 
 Changes = Mapping[str, Any]
@@ -46,7 +46,7 @@ DATA_MEANING = (
 class BenchParameters(Parameters):
     """Parameters of every suite."""
 
-    seed: int = Field(1, description="Of everything that is drawn.")
+    seed: int = Field(1, description="Seed of all random choices.")
 
 
 class DataParameters(BenchParameters):
@@ -67,15 +67,15 @@ class BudgetParameters(BenchParameters):
     budget_s: float = Field(
         600.0,
         ge=0.0,
-        description="Time for one point; a system that is slower runs at a smaller size, and its row "
-        "says so.",
+        description="Time limit of one point; a slower system runs at a smaller size, which its row "
+        "shows.",
     )
 
 
 class TopKParameters(DataParameters):
     """Parameters of the suites with top-k subscriptions."""
 
-    k_max: int = Field(10, ge=1, le=100, description="k is uniform from 1 to this.")
+    k_max: int = Field(10, ge=1, le=100, description="Maximum k; k is uniform from 1.")
     similarity: Literal["jaccard", "dice", "cosine"] = Field(
         "jaccard", description="Text similarity of all subscriptions."
     )
@@ -90,7 +90,7 @@ class TrajectoryParameters(BenchParameters):
     """Parameters of the suites whose devices drive on trajectories."""
 
     trajectories: Literal["roads", "gps"] = Field(
-        "roads", description="Drives through a generated city, or taxi traces."
+        "roads", description="Trips through a generated city, or taxi traces."
     )
 
 

@@ -21,8 +21,8 @@ from engine.top_k.matcher import TopKMatcher
 from engine.top_k.tables import TopKTables
 from index.batches import Floats, Ints, Ranking, ReachBatch
 from index.tables.slots import Slots
-from safe_region.frame import Point
-from safe_region.local import Circle, local_safe_region
+from safe_region.earth.frame import Point
+from safe_region.regions.local import Circle, local_safe_region
 
 BETWEEN = 10
 """Size of O_s: gamma is the length of the object after this many beyond the results. This is Delta."""

@@ -19,7 +19,7 @@ from bench.driving import driven
 from bench.errors import BenchError
 from engine import Positions
 from index.batches import Floats, Ints
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 
 JOURNEYS = 2_000
 STILL_M: Floats = np.zeros((1, 2, 2))
@@ -102,8 +102,8 @@ def _gps_offsets(seconds: int) -> Floats:
     path: Path = data_folder() / _TAXIS
     if not path.is_file():
         raise BenchError(
-            f"{path} is not there: set NEARCAST_DATA to the folder that holds {_TAXIS}, "
-            "or take the trajectories roads"
+            f"{path} does not exist: set NEARCAST_DATA to the folder with {_TAXIS}, or use the "
+            "trajectories roads"
         )
     frame = Frame.of(_PORTO)
     found = []

@@ -20,7 +20,7 @@ _NAME_LENGTH_MAX = 64
     type=click.IntRange(1, _DAYS_MAX),
     default=30,
     show_default=True,
-    help="How long it is valid.",
+    help="Validity of the certificate.",
 )
 @click.option(
     "--out",

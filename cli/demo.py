@@ -38,24 +38,24 @@ _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "se
     metavar="INTEGER|auto",
     default="auto",
     show_default=True,
-    help="Objects beyond k that a device is given; auto chooses by cost.",
+    help="Objects beyond k that a device holds; auto chooses by cost.",
 )
 @click.option(
     "--ahead",
     type=click.FloatRange(0, 1),
     default=0.9,
     show_default=True,
-    help="How much of the way an anchor may lie ahead of its device is used; 0 for none.",
+    help="Fraction used of the distance by which an anchor may lie ahead of its device; 0 for none.",
 )
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
-    help="Port on which the server tells its metrics; by default it does not.",
+    help="Port of the metrics of the server; none by default.",
 )
 @click.option(
     "--secure",
     is_flag=True,
-    help="With TLS and signed tokens: certificate and keys are made in OUT/credentials, for a day.",
+    help="Use TLS and signed tokens; the certificate and keys in OUT/credentials are valid for a day.",
 )
 @click.option(
     "--out",
@@ -129,7 +129,7 @@ def server(
         try:
             line = process.stdout.readline() if process.stdout else ""
             if not line.startswith(READY):
-                raise click.ClickException("the server did not start; its message is above")
+                raise click.ClickException("the server did not start; see its message above")
             yield line.removeprefix(READY).strip()
         finally:
             process.terminate()

@@ -11,8 +11,8 @@ from cli.failures import reported
 from cli.target_options import AskingCommand, Target, access_options, server_option
 
 _BACKUPS = (
-    "Backups made before this still have it: delete them, or delete it again after one is restored.\n"
-    "docs/personal-data.md says what else may be left, where and until when."
+    "Earlier backups still contain the data: delete them, or delete the device again after a "
+    "restore.\ndocs/personal-data.md lists where else data may remain, and for how long."
 )
 
 
@@ -26,7 +26,7 @@ forget.command_class = AskingCommand
 
 @forget.command(epilog="Example: nearcast forget device car-7 --yes")
 @click.argument("device_id")
-@click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @server_option
 @access_options
 def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401
@@ -39,7 +39,7 @@ def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN40
 
     target = Target(**options)
     if not yes:
-        click.confirm(f"Delete all that {target.server} keeps of device {device_id}?", abort=True)
+        click.confirm(f"Delete all data of device {device_id} on {target.server}?", abort=True)
 
     async def delete() -> int:
         async with target.connect() as client:
@@ -47,8 +47,8 @@ def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN40
 
     with reported(NearcastError):
         count = asyncio.run(delete())
-    deleted = "it had no subscriptions, or was not known; nothing of it is kept"
+    deleted = "it had no subscriptions, or was unknown; the server has no data of it"
     if count:
-        deleted = f"{count} subscription{'s' * (count != 1)}, its session and its positions are deleted"
+        deleted = f"{count} subscription{'s' * (count != 1)}, its session and its positions were deleted"
     click.echo(f"device {device_id}: {deleted}")
     click.echo(_BACKUPS)

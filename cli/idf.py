@@ -42,12 +42,12 @@ def build(documents: Path, out: Path) -> None:
 
     A keyword in d of n documents has the weight 1 + ln((1 + n) / (1 + d)).
     """
-    from safe_region.idf import IdfError, IdfTable  # noqa: PLC0415
+    from safe_region.scoring.idf import IdfError, IdfTable  # noqa: PLC0415
 
     with reported(IdfError, OSError), bars() as progress:
         table = IdfTable.of_documents(_keywords(documents, progress))
         out.write_text(table.as_json(), encoding="utf-8")
-    click.echo(f"{out}: {len(table.weights)} keywords, unknown ones weigh {table.unknown:.3f}")
+    click.echo(f"{out}: {len(table.weights)} keywords, weight of other keywords {table.unknown:.3f}")
 
 
 @idf.command(cls=AskingCommand, epilog="Example: nearcast idf load weights.json --server localhost")
@@ -75,7 +75,7 @@ async def _load(table: IdfTable, target: Target) -> int:
 
 def _keywords(documents: Path, progress: Report) -> Iterator[list[str]]:
     """Yield the keywords of each document."""
-    from safe_region.keywords import is_text, keywords_of  # noqa: PLC0415
+    from safe_region.scoring.keywords import is_text, keywords_of  # noqa: PLC0415
 
     if documents.is_dir():
         yield from _published(documents)
@@ -102,7 +102,7 @@ def _decoded(line: bytes, place: str) -> str:
     except UnicodeDecodeError as error:
         byte = line[error.start]
         raise click.ClickException(
-            f"{place} is no text in UTF-8: byte {error.start + 1} is 0x{byte:02x}"
+            f"{place} is not UTF-8 text: byte {error.start + 1} is 0x{byte:02x}"
         ) from None
 
 
@@ -110,7 +110,7 @@ def _published(folder: Path) -> Iterator[list[str]]:
     """Yield the keywords of the objects of a simulation."""
     table = folder / "objects"
     if not table.is_dir():
-        raise click.ClickException(f"{folder} is no simulation: there is no table {table}")
+        raise click.ClickException(f"{folder} is not a simulation: it has no table {table}")
     try:
         from pyarrow import ArrowException, parquet  # noqa: PLC0415
     except ImportError as error:

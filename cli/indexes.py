@@ -11,7 +11,7 @@ from index.entry import NO_INDEX, Kind
 
 
 @click.command(epilog="Example: nearcast indexes")
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def indexes(*, as_json: bool) -> None:
     """List the indexes that a server can use, and the settings that choose them.
 

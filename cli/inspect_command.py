@@ -42,10 +42,8 @@ class _Number(click.IntRange):
 
 
 _ID = _Number(1, 2**63 - 1, "the key of an object is given as --key KEY")
-_SUBSCRIPTION_ID = _Number(
-    0, 2**32 - 1, "`nearcast inspect device DEVICE_ID` shows the numbers beside the names"
-)
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+_SUBSCRIPTION_ID = _Number(0, 2**32 - 1, "`nearcast inspect device DEVICE_ID` shows numbers and names")
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print the whole response as JSON.")
 
 
 @inspect.command(epilog="Example: nearcast inspect device car-7")
@@ -63,9 +61,12 @@ def device(device_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: A
 @click.argument("device_id")
 @click.argument("subscription_id", type=_SUBSCRIPTION_ID)
 @click.option(
-    "--object", "object_id", type=_ID, help="Show why the device has the object of this id, or not."
+    "--object",
+    "object_id",
+    type=_ID,
+    help="Show why the device has the object with this id, or does not have it.",
 )
-@click.option("--key", metavar="KEY", help="The same of the live object that a publisher gave this key.")
+@click.option("--key", metavar="KEY", help="The same for the live object with this key.")
 @server_option
 @access_options
 @_as_json
@@ -87,7 +88,7 @@ def subscription(
 
 @inspect.command("object", epilog="Example: nearcast inspect object --key bakery-1")
 @click.argument("object_id", type=_ID, required=False)
-@click.option("--key", metavar="KEY", help="The key that its publisher gave it, in place of the id.")
+@click.option("--key", metavar="KEY", help="Key of the object, in place of its id.")
 @server_option
 @access_options
 @_as_json

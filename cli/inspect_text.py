@@ -15,25 +15,27 @@ from cli.spec_text import (
 )
 
 _WHY = {
-    "VERDICT_HELD": "the device holds it, or will when what was sent has arrived",
-    "VERDICT_UNKNOWN_OBJECT": "no object was given this id yet",
-    "VERDICT_GONE": "it has expired, was taken back or was replaced",
-    "VERDICT_PARKED": "the subscription is not evaluated: its device is away",
+    "VERDICT_HELD": "the device holds it, or will when all messages have arrived",
+    "VERDICT_UNKNOWN_OBJECT": "no object has had this id yet",
+    "VERDICT_GONE": "it has expired, was retracted or was replaced",
+    "VERDICT_PARKED": "the subscription is not evaluated: its device is disconnected",
     "VERDICT_NO_COMMON_KEYWORD": "it shares no keyword with the subscription",
     "VERDICT_NO_CLAUSE": "it does not match the expression",
-    "VERDICT_OUT_OF_WINDOW": "it does not count in the window of the subscription",
-    "VERDICT_PENDING": "the device has to say where it is first",
+    "VERDICT_OUT_OF_WINDOW": "it is not in the window of the subscription",
+    "VERDICT_PENDING": "the server waits for the position of the device",
     "VERDICT_BEYOND_REACH": "it cannot be among the k best while the device stays within its region",
-    "VERDICT_DOMINATED": "k objects that the device holds are better wherever it is, and live as long",
+    "VERDICT_DOMINATED": "it is dominated: k objects that the device holds are better at every "
+    "position, and live as long",
     "VERDICT_NOT_AMONG_K": "it is not among the k best where the subscription was evaluated",
     "VERDICT_OUT_OF_RANGE": "it is not within the range grown by the slack",
     "VERDICT_TOO_MANY": "there are more matches than the server sends, and others are nearer",
 }
 _STATES = {
-    "IN_SYNC": "attached, and up to date with what it is sent",
-    "CATCHING_UP": "attached, and slower than what it is sent: a snapshot waits for it",
-    "DETACHED": "away for a moment: what it misses is kept for it",
-    "PARKED": "away: its subscriptions are not evaluated until it attaches again",
+    "IN_SYNC": "attached and up to date",
+    "CATCHING_UP": "attached but too slow: a snapshot waits to be sent",
+    "DETACHED": "disconnected: the server keeps its deltas",
+    "PARKED": "disconnected for too long, or silent: its subscriptions are not evaluated until it "
+    "attaches again",
 }
 _HELD_SHOWN = 20
 _WORDS_WIDTH = 24
@@ -68,7 +70,7 @@ def _seen_text(found: dict[str, Any], state: str) -> str:
         parked = f"parked after {span_text(lease_s)} of silence" if lease_s else "without a lease"
         return f"last message {span_text(silent_s)} ago; {parked}"
     if not silent_s:
-        return "last seen at a time that is not known"
+        return "last seen at an unknown time"
     return f"last seen {span_text(silent_s)} ago" + " (recorded to the hour)" * (not found["version"])
 
 
@@ -87,7 +89,7 @@ def subscription_lines(found: dict[str, Any]) -> list[str]:
     lines = [f"subscription {found['subscription_id']}{name}: {kind_text(found['spec'])}, {state}"]
     lines += [f"  {line}" for line in spec_lines(found["spec"])]
     if found["pending"]:
-        lines.append("  an object waits for the device to say where it is")
+        lines.append("  an object waits for the position of the device")
     if "anchor_position" in found:
         lines.append(f"  {anchor_line(found)}")
     bound = bound_line(found)

@@ -25,7 +25,7 @@ class LocalPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """Convert the text of the argument."""
         if is_uri(value):
-            self.fail(f"{str(value)!r} must be a path on this machine's disk, no URI", param, ctx)
+            self.fail(f"{str(value)!r} must be a path on this machine's disk, not a URI", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -68,6 +68,6 @@ def local_folder(chosen: Path | None, folder: Path | str, flag: str) -> Path:
     if isinstance(folder, Path):
         return folder
     raise click.BadParameter(
-        f"must be given, a folder on this machine's disk, where FOLDER is a URI: {folder!r}",
+        f"must be a folder on this machine's disk if FOLDER is a URI: {folder!r}",
         param_hint=flag,
     )

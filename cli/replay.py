@@ -29,7 +29,7 @@ region_option = click.option(
     type=click.Choice(["anchored", "ellipse"]),
     default="anchored",
     show_default=True,
-    help="Safe regions: buffers that devices re-rank, or ellipses and questions as in Lamps.",
+    help="Safe regions: buffers that devices re-rank, or ellipses and location requests as in Lamps.",
 )
 """Option of commands that replay."""
 
@@ -46,46 +46,46 @@ region_option = click.option(
     type=click.IntRange(1, 1000),
     default=4,
     show_default=True,
-    help="Streams to spread the devices of a process over.",
+    help="Streams for the devices of each process.",
 )
 @click.option(
     "--processes",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Processes to divide the devices over.",
+    help="Processes for the devices.",
 )
 @click.option(
     "--clock",
     default="virtual",
     show_default=True,
     metavar="virtual|real|N",
-    help="Which time: virtual as fast as can be, virtual N times as fast as it really takes, or real, "
-    "with a server without --virtual-time.",
+    help="Clock: virtual time as fast as possible, virtual time N times as fast as real time, or real "
+    "time with a server without --virtual-time.",
 )
 @click.option(
     "--audit-every",
     type=click.IntRange(min=1),
     default=15,
     show_default=True,
-    help="Ticks between two audits; the first and the last tick always have one.",
+    help="Ticks between two audits; the first and the last tick are always audited.",
 )
 @click.option(
     "--audit-share",
     type=click.FloatRange(0, 1, min_open=True),
     default=1.0,
     show_default=True,
-    help="Share of the lists that an audit looks at, others each time.",
+    help="Fraction of the results that an audit compares, different ones each time.",
 )
 @region_option
-@click.option("--map", "picture", type=LocalPath(), help="Draw the run to this PNG.")
+@click.option("--map", "picture", type=LocalPath(), help="Write a map of the run to this PNG file.")
 @click.option(
     "--report",
     "page",
     type=LocalPath(),
-    help="Write the run as one HTML file: map, charts, figures.",
+    help="Write a report of the run to this HTML file: map, charts, figures.",
 )
-@click.option("--json", "json_file", type=LocalPath(), help="Write figures here.")
+@click.option("--json", "json_file", type=LocalPath(), help="Write the figures to this JSON file.")
 def replay(
     simulation: Path,
     fleets: int,

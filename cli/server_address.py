@@ -22,4 +22,4 @@ class ServerAddress(click.ParamType[Any]):
         try:
             return server_address(str(value).strip())
         except AddressError as error:
-            self.fail(f"{error}, and --tls asks for TLS" if error.scheme else str(error), param, ctx)
+            self.fail(f"{error}, and --tls for TLS" if error.scheme else str(error), param, ctx)

@@ -104,10 +104,10 @@ def _entries(config: Path) -> dict[str, Any]:
         # The parser notices an unclosed bracket at the end.
         end = f"at the end, line {len(text.splitlines())}"
         reason = str(error).replace("at end of document", end)
-        raise WrongUseError(f"{config} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
+        raise WrongUseError(f"{config} is not TOML: {reason[:1].lower()}{reason[1:]}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise WrongUseError(f"{config} is no text in UTF-8 (at line {line})") from None
+        raise WrongUseError(f"{config} is not UTF-8 text (at line {line})") from None
     except OSError as error:
         raise WrongUseError(f"{config} cannot be read: {error.strerror}") from None
 
@@ -126,7 +126,7 @@ def _line(error: ErrorDetails, given: _Given) -> str:
     if name not in given.facts:
         close = difflib.get_close_matches(name.replace("-", "_"), given.facts, 1)
         guess = f": did you mean {close[0]!r}?" if close else ""
-        return f"{given.config}: {name!r} is no setting{guess}"
+        return f"{given.config}: {name!r} is not a setting{guess}"
     facts = given.facts[name]
     if error["type"] == "missing":
         return _AREA_NEEDED.format(variable=facts.variable, name=name)

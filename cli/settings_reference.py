@@ -11,11 +11,11 @@ from cli.settings_options import Facts, facts_of_settings
 _HEAD = """\
 # Configuration
 
-What `nearcast serve` can be told. Flags win over environment variables, those over the TOML file given
-with `--config`, those over the defaults. A value that is wrong ends the start with a line that names the
-setting as it was given, the value and what is allowed. `nearcast serve --help` says the same. This page
-is written by `make configuration` from the declaration of the settings (`server/settings.py`); a test
-compares the two.
+The settings of `nearcast serve`. Flags take precedence over environment variables, variables over the
+TOML file given with `--config`, and the file over the defaults. The server does not start with an invalid
+value: it prints a line with the setting as it was given, the value and the limit. `nearcast serve --help`
+shows the same settings. `make configuration` generates this page from the declaration of the settings
+(`server/settings.py`), and a test compares the two.
 
 ```toml
 # city.toml: nearcast serve --config city.toml

@@ -27,25 +27,25 @@ from cli.spark_options import SparkChoice, spark_options
 @click.option(
     "--out",
     type=FOLDER,
-    help="Folder for the tables, a path or a URI of a file system that Spark has; what is there is "
-    "replaced, or kept where it is the very same.",
+    help="Folder for the tables, a path or a URI of a file system that Spark has; existing tables are "
+    "replaced, or kept if they are identical.",
 )
 @click.option(
     "--stream",
     is_flag=True,
-    help="Write OUT/feeds besides: messages and subscriptions as files for nearcast stream run.",
+    help="Also write OUT/feeds: messages and subscriptions as files for nearcast stream run.",
 )
 @click.option(
     "--stream-slice-s",
     type=click.IntRange(1, 86_400),
     default=10,
     show_default=True,
-    help="Simulated seconds of such a file.",
+    help="Simulated seconds per file of a feed.",
 )
 @click.option(
     "--stream-to",
     metavar="redis://host:port/database/feed",
-    help="Append the two feeds in Redis besides, as feed.messages and feed.subscriptions.",
+    help="Also append the two feeds in Redis, as feed.messages and feed.subscriptions.",
 )
 @spark_options("local[*]")
 @click.pass_context
@@ -105,8 +105,8 @@ def show_texts(texts: dict[str, int] | None) -> None:
     """Print how the texts of a file were used, if there is one."""
     if texts is not None:
         click.echo(
-            f"texts: {texts['taken']} taken, {texts['outside']} outside of the map, "
-            f"{texts['wordless']} without a keyword"
+            f"texts: {texts['taken']} taken, {texts['outside']} outside the map, {texts['wordless']} "
+            "without a keyword"
         )
 
 

@@ -12,15 +12,15 @@ from cli.paths import is_uri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from safe_region.frame import Area
+    from safe_region.earth.frame import Area
 
 
 def area_text(given: str) -> str:
     """Return an area as four numbers: the given text, or the area of the simulation in a given folder."""
     if is_uri(given):
         raise WrongUseError(
-            f"--area is {given!r}, must be lon_min,lat_min,lon_max,lat_max in degrees or the folder of a "
-            "simulation on this machine's disk, no URI"
+            f"--area is {given!r}, must be lon_min,lat_min,lon_max,lat_max in degrees or the folder of "
+            "a simulation on this machine's disk, not a URI"
         )
     if not os.path.isdir(given):  # noqa: PTH112 - False for a text that cannot be a path
         return given

@@ -27,7 +27,7 @@ class SparkSetting(click.ParamType[Any]):
             return value
         key, equals, found = str(value).partition("=")
         if not equals or not key.startswith("spark."):
-            self.fail(f"{value!r} must be KEY=VALUE, the key beginning with spark.", param, ctx)
+            self.fail(f"{value!r} must be KEY=VALUE, with a key that begins with spark.", param, ctx)
         return key, found
 
 
@@ -45,7 +45,7 @@ _OPTIONS = (
         "conf",
         type=SparkSetting(),
         multiple=True,
-        help="A setting of Spark's, in place of what this command would set; repeat for more.",
+        help="A setting of Spark, in place of that of this command; repeat for more.",
     ),
     click.option(
         "--driver-host",
@@ -57,10 +57,11 @@ _OPTIONS = (
     ),
     click.option(
         "--executor-memory",
-        help="Memory of an executor's Java, on a cluster; Python and indexes come beside.  [default: 1g]",
+        help="Memory of an executor's Java process, on a cluster; Python and indexes need more in "
+        "addition.  [default: 1g]",
     ),
     click.option(
-        "--executor-cores", help="Cores of an executor, on a cluster.  [default: all of a worker]"
+        "--executor-cores", help="Cores of an executor, on a cluster.  [default: all cores of a worker]"
     ),
 )
 
@@ -84,7 +85,7 @@ def spark_options(master: str) -> Callable[[Callable[..., Any]], Callable[..., A
         found: Callable[..., Any] = with_choice
         for option in reversed(_OPTIONS):
             found = option(found)
-        where = "Where Spark runs: local[*], spark://host:7077, yarn."
+        where = "Spark master: local[*], spark://host:7077, yarn."
         return click.option("--master", default=master, show_default=True, help=where)(found)
 
     return decorated

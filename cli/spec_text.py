@@ -23,7 +23,7 @@ def spec_lines(spec: dict[str, Any]) -> list[str]:
     elif "boolean" in spec:
         lines = _boolean_lines(spec["boolean"])
     else:
-        return ["of a kind that this program does not know: --json shows all"]
+        return ["of an unknown kind: --json shows all fields"]
     if "window" in spec:
         lines.append(_window_line(spec["window"]))
     mode = spec["region"].removeprefix("REGION_MODE_")
@@ -61,15 +61,15 @@ def _top_k_lines(spec: dict[str, Any]) -> list[str]:
     scale = length_text(scale_m) if scale_m else "the diagonal of the service area"
     similarity = spec["similarity"].removeprefix("SIMILARITY_").lower()
     return [
-        f"asks for the {spec['k']} best of those with any of: {words}",
+        f"the {spec['k']} best objects with any of the keywords: {words}",
         f"alpha {spec['alpha']:g}, similarity {similarity}, distance scale {scale}",
     ]
 
 
 def _boolean_lines(spec: dict[str, Any]) -> list[str]:
-    lines = [f"asks for all that match: {_expression(spec['clauses'])}", _range_line(spec)]
+    lines = [f"all objects that match: {_expression(spec['clauses'])}", _range_line(spec)]
     if spec["dwell_ms"]:
-        lines.append(f"that have matched for {spec['dwell_ms'] / 1000:g} s")
+        lines.append(f"after they have matched for {spec['dwell_ms'] / 1000:g} s")
     return lines
 
 
@@ -126,7 +126,7 @@ def anchor_line(found: dict[str, Any]) -> str:
     """Return a line about the position where a subscription was evaluated."""
     boolean = found["spec"].get("boolean")
     is_fixed = boolean is not None and not boolean["moving"]
-    what = "the middle of its range" if is_fixed else "where it was evaluated last"
+    what = "the middle of its range" if is_fixed else "the position of its last evaluation"
     return f"anchor {place_text(found['anchor_position'])}: {what}"
 
 
@@ -149,4 +149,4 @@ def _slack_text(slack: dict[str, Any]) -> str:
     if math.isinf(slack["slack_m"]):
         return "slack: without a bound, the device holds every match wherever it is"
     beyond = length_text(slack["slack_m"])
-    return f"slack {beyond}: so far beyond its range the device holds every match"
+    return f"slack {beyond}: the device holds every match up to this distance beyond its range"

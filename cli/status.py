@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.command(cls=AskingCommand, epilog="Example: nearcast status --server example.org --tls")
 @server_option
 @access_options
-@click.option("--all", "everything", is_flag=True, help="Show counters that are 0 and the limits, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+@click.option("--all", "everything", is_flag=True, help="Also show counters that are 0, and the limits.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole response as JSON.")
 def status(*, everything: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Show the state and the measurements of a server.
 

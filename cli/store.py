@@ -14,7 +14,9 @@ from cli.progress import bars
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 _accept_loss = click.option(
-    "--accept-loss", is_flag=True, help="Continue with what is intact; what is lost is a warning."
+    "--accept-loss",
+    is_flag=True,
+    help="Copy the intact part of a damaged store, and warn about the loss.",
 )
 
 

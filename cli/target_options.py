@@ -27,13 +27,14 @@ RESPONSE_S = 5.0
 """Time limit for a response that needs no work; gRPC itself would wait 20 s."""
 
 _HINTS_WITH_TLS = {
-    "WRONG_VERSION_NUMBER": "does the server speak TLS? If not, leave out --tls and --tls-root",
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of these roots; --tls-root has others",
-    "Hostname Verification": "its certificate has another name: --tls-server-name says which",
+    "WRONG_VERSION_NUMBER": "does the server use TLS? If not, leave out --tls and --tls-root",
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of these roots; set others with "
+    "--tls-root",
+    "Hostname Verification": "its certificate has another name: set it with --tls-server-name",
 }
 """Hints about likely mistakes, by parts of gRPC's report."""
 _HINTS_WITHOUT_TLS = dict.fromkeys(
-    ("Socket closed", "Connection reset"), "does the server ask for TLS? Give --tls, or --tls-root FILE"
+    ("Socket closed", "Connection reset"), "does the server require TLS? Give --tls, or --tls-root FILE"
 )
 
 
@@ -110,7 +111,7 @@ class Target(NamedTuple):
                 if token and not self.insecure and not is_loopback(self.server):
                     raise WrongUseError(
                         f"--server is {self.server}, must be of this machine without TLS: the token "
-                        "would be sent for all on the way to read; give --tls, --tls-root or --insecure"
+                        "would be sent unencrypted; give --tls, --tls-root or --insecure"
                     )
                 return token, None
             roots = system_roots() if self.tls_root is None else roots_of(self.tls_root)
@@ -144,12 +145,12 @@ def access_options(command: _Command) -> _Command:
             metavar="NAME",
             envvar="NEARCAST_TLS_SERVER_NAME",
             show_envvar=True,
-            help="With TLS, name in the server's certificate, if it is not the host.",
+            help="With TLS, the name in the server's certificate, if it differs from the host.",
         ),
         click.option(
             "--insecure",
             is_flag=True,
-            help="Send the token to another machine without TLS: whoever is on the way reads it.",
+            help="Send the token to another machine without TLS; anyone on the network path can read it.",
         ),
         click.option(
             "--tls-root",
@@ -157,14 +158,14 @@ def access_options(command: _Command) -> _Command:
             envvar="NEARCAST_TLS_ROOT",
             show_envvar=True,
             type=_FILE,
-            help="With TLS, verify the server by the certificates of this file, PEM.",
+            help="With TLS, verify the server with the root certificates of this PEM file.",
         ),
         click.option(
             "--tls",
             is_flag=True,
             envvar="NEARCAST_TLS",
             show_envvar=True,
-            help="With TLS, verify the server by the certificates that this system trusts.",
+            help="Use TLS, and verify the server with the root certificates of this system.",
         ),
         click.option(
             "--token-file",
@@ -182,8 +183,8 @@ def access_options(command: _Command) -> _Command:
             show_envvar=True,
             is_eager=True,
             callback=_read_if_requested,
-            help="Token, if the server asks for one; - reads it from standard input. Other users of this "
-            "machine can see it on a command line, and not in the variable or a file.",
+            help="Token, if the server requires one; - reads it from standard input. On a command line "
+            "other users of this machine can see it; in the variable or a file they cannot.",
         ),
     ):
         command = option(command)
@@ -199,7 +200,7 @@ def server_option(command: _Command) -> _Command:
         show_envvar=True,
         default=f"localhost:{PORT}",
         show_default=True,
-        help=f"Where the server listens; without a port, {PORT}.",
+        help=f"Address of the server; the default port is {PORT}.",
     )(command)
 
 
@@ -217,7 +218,9 @@ class AskingCommand(click.Command):
         except click.UsageError as error:
             if not error.message.startswith("Got unexpected extra argument"):
                 raise
-            raise click.UsageError(f"{error.message}; a server is --server HOST[:PORT]", ctx) from None
+            raise click.UsageError(
+                f"{error.message}; give a server as --server HOST[:PORT]", ctx
+            ) from None
 
 
 def _read_if_requested(
@@ -237,5 +240,5 @@ def _instead_of_token(
     if context.get_parameter_source("token") is not by_flag:
         return value
     if context.get_parameter_source("token_file") is by_flag:
-        raise click.UsageError("--token and --token-file exclude each other")
+        raise click.UsageError("--token and --token-file are mutually exclusive")
     return None

@@ -20,36 +20,38 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     type=click.Choice(_ROLES),
     multiple=True,
     required=True,
-    help="What its bearer may be; repeat for more.",
+    help="Role of the bearer; repeat for more.",
 )
-@click.option("--tenant", default="", help="Tenant it is of; the default one if this is left out.")
+@click.option("--tenant", default="", help="Tenant of the bearer; the default tenant if omitted.")
 @click.option(
     "--ttl-s",
     type=click.FloatRange(min=1.0),
     default=3600.0,
     show_default=True,
-    help="Seconds it is good.",
+    help="Lifetime of the token in seconds.",
 )
 @click.option(
     "--out",
     type=_PATH,
-    help="New file for the token, which only its owner can read, in place of standard output.",
+    help="Write the token to this new file, readable by its owner only, in place of standard output.",
 )
-@click.option("--audience", default="nearcast", show_default=True, help="Server's --token-audience.")
-@click.option("--issuer", default="", help="Server's --token-issuer, if it has one.")
+@click.option(
+    "--audience", default="nearcast", show_default=True, help="The --token-audience of the server."
+)
+@click.option("--issuer", default="", help="The --token-issuer of the server, if it has one.")
 @click.option(
     "--key",
     type=_PATH,
     default=Path("nearcast-key.pem"),
     show_default=True,
-    help="Private key to sign with.",
+    help="Private key that signs the token.",
 )
 @click.option(
     "--jwks",
     type=_PATH,
     default=Path("nearcast-keys.json"),
     show_default=True,
-    help="Key set for the server's --jwks, written together with a new key.",
+    help="Key set for --jwks of the server, written together with a new key.",
 )
 def token(
     name: str,

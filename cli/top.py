@@ -28,16 +28,16 @@ _WIDTH = 110
     type=click.FloatRange(0.1, 3600),
     default=1.0,
     show_default=True,
-    help="Between two looks.",
+    help="Interval between two frames.",
 )
-@click.option("--once", is_flag=True, help="Show one frame, of one interval, and end.")
+@click.option("--once", is_flag=True, help="Show one frame, after one interval, and end.")
 @click.option(
-    "--frames", type=click.IntRange(1), help="End after so many frames; only the last is shown."
+    "--frames", type=click.IntRange(1), help="End after this number of frames; only the last is shown."
 )
 @click.option(
     "--svg",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the last frame to this file, as a picture.",
+    help="Write the last frame to this file, as an SVG picture.",
 )
 def top(
     interval_s: float,

@@ -23,25 +23,25 @@ _RATES = {
     "late deltas": "deltas_late",
     "lost deltas": "deltas_dropped",
     "objects published": "objects_published",
-    "objects gone": "objects_gone",
+    "objects removed": "objects_gone",
     "hellos": "hellos",
 }
 _ALARMING = {"late deltas", "lost deltas", "rejected"}
 _LATENCIES = {
-    "report to answer": "report_latency_us",
+    "report to response": "report_latency_us",
     "delta in outbox": "delta_delay_ms",
     "publish to disk": "publication_us",
     "commit": "commit_us",
-    "looking up": "retrieval_us",
+    "look-ups": "retrieval_us",
     "evaluation": "evaluation_us",
-    "event loop at a stretch": "slice_us",
+    "event loop slice": "slice_us",
     "silence, now": "silence_ms",
 }
 _UNITS_S = {"us": 1e-6, "ms": 1e-3}
 _QUEUES = {
     "commands": "commands_waiting",
     "events": "events_waiting",
-    "rows to be written": "late_mutations_waiting",
+    "unwritten rows": "late_mutations_waiting",
     "for the sink": "sink_waiting",
 }
 _STATES = {"IN_SYNC": "green", "CATCHING_UP": "red", "DETACHED": "yellow", "PARKED": "blue"}
@@ -97,7 +97,7 @@ class History:
     def frame(self, target: str) -> RenderableType:
         """Return the frame."""
         if self._last is None:
-            return Panel(Text("no answer yet"), title=f"nearcast {target}")
+            return Panel(Text("no response yet"), title=f"nearcast {target}")
         status = self._last.status
         panels = Table.grid(padding=(0, 1))
         panels.add_row(
@@ -113,7 +113,9 @@ class History:
             Panel(_named(status.gauges, "memory_bytes", 1e6), title="MB"),
         )
         if status.callers:
-            panels.add_row(Panel(_callers(status), title="callers: time of the server, open, not read"))
+            panels.add_row(
+                Panel(_callers(status), title="callers: server time, streams and calls, unread")
+            )
         return Group(_head(target, status), panels)
 
     def _rates_table(self) -> Table:
@@ -138,7 +140,7 @@ class History:
 
 
 def _head(target: str, status: ServerStatus) -> Text:
-    when = "not known yet"
+    when = "not yet known"
     if status.time_ms:
         time = datetime.fromtimestamp(status.time_ms / 1000.0, UTC)
         when = time.isoformat(sep=" ", timespec="seconds")

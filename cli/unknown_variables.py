@@ -44,4 +44,4 @@ def warn_of_unknown_variables() -> None:
             continue
         close = difflib.get_close_matches(variable, known, 1)
         guess = f": did you mean {close[0]}?" if close else ""
-        _log.warning("the variable %s is no setting, and does nothing%s", ascii(name)[1:-1], guess)
+        _log.warning("the variable %s is not a setting and has no effect%s", ascii(name)[1:-1], guess)

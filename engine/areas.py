@@ -158,13 +158,13 @@ class Areas:
         used = objects.used()
         slots = used[~self.are_points(used)]
         if len(slots) != len(self) or len(self.index) != len(self):
-            raise InconsistentIndexError("there are areas of no object, or objects have lost theirs")
+            raise InconsistentIndexError("areas without objects, or objects without areas")
         if np.count_nonzero(self._of_object) != len(slots):
-            raise InconsistentIndexError("a slot that is free has an area")
+            raise InconsistentIndexError("a free slot has an area")
         rows = self._table.rows[self._of_object[slots] - 1]
         items = objects.rows[slots]
         if (rows["id"] != items["id"]).any():
-            raise InconsistentIndexError("an object has the area of another")
+            raise InconsistentIndexError("an object has the area of another object")
         reach_m = (
             items["x_m"] - rows["x1_m"],
             items["y_m"] - rows["y1_m"],
@@ -173,7 +173,9 @@ class Areas:
         )
         for found, most in zip(reach_m, self._beyond_m.tolist(), strict=True):
             if (found < 0.0).any() or (found > most).any():
-                raise InconsistentIndexError("an area reaches farther than is looked for, or not around")
+                raise InconsistentIndexError(
+                    "an area extends beyond the search radius, or does not contain its point"
+                )
 
 
 def _with_area(objects: ObjectBatch) -> Ints:

@@ -18,7 +18,7 @@ from engine.stationary.matcher import StationaryMatcher
 from engine.top_k.matcher import TopKMatcher
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.slots import Slots
-from safe_region.scoring import Similarity, text_distance
+from safe_region.scoring.formulas import Similarity, text_distance
 
 _TFIDF = int(Similarity.TFIDF)
 
@@ -125,7 +125,7 @@ def _boolean_holders(matcher: BooleanMatcher, slots: Slots) -> list[int]:
 def _tables(matcher: object) -> Any:  # noqa: ANN401 - rows of each kind are its own
     if isinstance(matcher, TopKMatcher | BooleanMatcher | StationaryMatcher):
         return matcher.tables
-    raise TypeError(f"{type(matcher).__name__} cannot be looked into")
+    raise TypeError(f"{type(matcher).__name__} cannot be inspected")
 
 
 def _only(number: int) -> Ints:

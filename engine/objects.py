@@ -20,7 +20,7 @@ from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Obje
 from index.contracts import InconsistentIndexError, ObjectIndex
 from index.tables import SlotTable
 from index.tables.slots import Slots
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 _NEVER_MS = 2**62
 
@@ -212,9 +212,9 @@ class Objects:
         self.areas.check(self.table)
         self.windows.check(self.now_ms)
         if len(self.index) != len(self.table):
-            raise InconsistentIndexError("the object index does not hold what is alive")
+            raise InconsistentIndexError("the object index does not hold the live objects")
         if (self.table.rows["expiry_ms"][self.table.used()] <= self.now_ms).any():
-            raise InconsistentIndexError("something is held that is not alive")
+            raise InconsistentIndexError("a held object is not alive")
 
 
 def _rows_of(offsets: Ints) -> Ints:

@@ -6,8 +6,8 @@ from typing import Any
 
 from index.batches import Floats, KeywordIds
 from safe_region.jit import leaf
-from safe_region.scoring import Similarity
-from safe_region.scoring_kernels import common_count, text_distance
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.kernels import common_count, text_distance
 
 Row = Any
 """One row of a table, by reference."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from engine.weights import SLOTS
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, ReachBatch
 from index.contracts import SubscriptionIndex
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 ALIKE = 0
 """The number of the index of interests with equal weights of keywords; those of the slots follow."""

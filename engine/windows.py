@@ -259,8 +259,8 @@ class Windows:
             if duration_ms:
                 counts &= rows["created_ms"] > now_ms - duration_ms
             if not np.array_equal(counts, rows["id"] >= self.first_ids[number]):
-                raise InconsistentIndexError(f"window {number} does not begin where it should")
+                raise InconsistentIndexError(f"window {number} starts at a wrong position")
             if number != NO_WINDOW and self._alive[number] != counts.sum():
-                raise InconsistentIndexError(f"window {number} has lost count of its objects")
+                raise InconsistentIndexError(f"window {number} has a wrong count of objects")
         if (rows["id"] >= self.next_id).any():
-            raise InconsistentIndexError("an object has an id that was not published")
+            raise InconsistentIndexError("an object has an unpublished id")

@@ -41,7 +41,7 @@ async def main() -> None:
     parser.add_argument("--server", default="localhost:7433", metavar="HOST:PORT")
     parser.add_argument("--device", default="courier-1", help="name of the device [courier-1]")
     parser.add_argument("--keywords", nargs="+", default=["sushi", "tea"], help="[sushi tea]")
-    parser.add_argument("--steps", type=int, default=60, help="between two corners of the way [60]")
+    parser.add_argument("--steps", type=int, default=60, help="between two corners of the route [60]")
     parser.add_argument("--pause-s", type=float, default=0.2, help="between two steps [0.2]")
     options = parser.parse_args()
 

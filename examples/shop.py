@@ -33,7 +33,7 @@ async def main() -> None:
     """Publish until the program is interrupted."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--server", default="localhost:7433", metavar="HOST:PORT")
-    parser.add_argument("--shop", default="bar-7", help="begins the keys of the offers [bar-7]")
+    parser.add_argument("--shop", default="bar-7", help="prefix of the keys of the offers [bar-7]")
     parser.add_argument("--ttl-s", type=float, default=60.0, help="lifetime of an offer [60]")
     options = parser.parse_args()
 

@@ -33,7 +33,7 @@ def require_small(rows: pa.RecordBatch, bytes_max: int = BYTES_AT_ONCE_MAX) -> N
     found = sum(_expanded_bytes(column) for column in rows.columns)
     if found > bytes_max:
         raise UnreadableError(
-            f"{rows.num_rows} of its rows come to {found:,} bytes, must be at most {bytes_max:,}"
+            f"{rows.num_rows} of its rows have {found:,} bytes, must have at most {bytes_max:,}"
         )
 
 

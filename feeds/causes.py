@@ -14,7 +14,7 @@ _CARRIERS = "py4j.", "org.apache.", "java."
 """Packages whose errors only wrap another error."""
 _CRASHED = "Python worker exited unexpectedly"
 _KILLED = (
-    "a worker process of Python was killed, as the system does where a host's memory, or the folder "
+    "a Python worker process was killed, usually because the memory of its host, or the folder "
     "--memory, is full"
 )
 

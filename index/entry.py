@@ -63,7 +63,7 @@ class Entry(Generic[_Index_co]):
         module, _, name = self.path.partition(":")
         make = getattr(import_module(module), name) if module.startswith(_PACKAGE) else None
         if not isinstance(make, type) or not make.__module__.startswith(_PACKAGE):
-            raise TypeError(f"{self.path} is no class of {_PACKAGE}*")
+            raise TypeError(f"{self.path} is not a class of {_PACKAGE}*")
         options = {"square": square} if self.takes_square else {}
         made = make(*(part(square) for part in self.parts), **options, **dict(self.options))
         return cast("_Index_co", made)

@@ -39,10 +39,10 @@ from nearcast.protocol.placement import PlacementWarning
 from nearcast.protocol.subscription import Subscription
 from nearcast.publisher import Publisher
 from nearcast.transport.channel import Tls
-from safe_region.earth import Bounds, Circle, Polygon, Rectangle
-from safe_region.idf import IdfError, IdfTable
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.earth.shapes import Bounds, Circle, Polygon, Rectangle
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.idf import IdfError, IdfTable
 
 __all__ = [
     "Boolean",

@@ -29,7 +29,7 @@ from nearcast.transport.device_in_use import attach_when_free, checked_wait_s
 from nearcast.transport.device_stream import DeviceStream
 from nearcast.transport.loopback import is_loopback
 from nearcast.v1 import control_service_pb2, device_service_pb2
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 
 _NONCE_BYTES = 16
 _KEEPALIVE_S = 240.0
@@ -454,8 +454,8 @@ async def connect(
         raise invalid(
             "tls",
             None,
-            f"a Tls, such as nearcast.Tls(): without, the token would be sent to {target} for all on the "
-            "way to read; insecure=True sends it so",
+            f"a Tls, such as nearcast.Tls(): without it, the token would be sent to {target} "
+            "unencrypted; insecure=True allows that",
         )
     client = Client(channel)
     try:
@@ -471,7 +471,7 @@ def _channel(target: str, token: TokenSource | None, tls: Tls | None, keepalive_
     try:
         target = grpc_target(target)
     except AddressError as error:
-        hint = ", and tls=nearcast.Tls() asks for TLS" if error.scheme else ""
+        hint = ", and tls=nearcast.Tls() for TLS" if error.scheme else ""
         raise invalid("target", target, f"{error.limit}{hint}") from None
     if not isinstance(token, str | None) and not callable(token):
         raise invalid("token", type(token).__name__, "a text, a function that returns one, or None")

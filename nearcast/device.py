@@ -16,7 +16,7 @@ from nearcast.protocol.clock import LEAP_MS
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.subscription import Subscription
 from nearcast.transport.device_stream import DeviceStream
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 
 _DECIDED = (
     SubscriptionState.EXACT,
@@ -181,7 +181,7 @@ class Device:
         location = self._session.location
         field = "privacy_radius_m" if location.is_private else "accuracy_m"
         value = location.privacy_radius_m if location.is_private else location.accuracy_m
-        limit = "small enough for the server to cover it: it sends only so many objects"
+        limit = "small enough for the server to cover it: the number of objects that it sends is limited"
         return invalid(field, value, limit)
 
     def check_placement(self, *, stacklevel: int) -> None:

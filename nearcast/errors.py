@@ -96,7 +96,7 @@ class ClosedError(NearcastError):
 
 
 _SENTENCES = {
-    (Reason.SUPERSEDED, "instance"): "another instance of the device took over, and this one has ended",
+    (Reason.SUPERSEDED, "instance"): "another instance of the device took over; this one is closed",
 }
 """Messages of refusals that are not about the value of a field."""
 
@@ -130,5 +130,5 @@ def _shown(value: object) -> str:
     try:
         text = repr(value)
     except ValueError:  # an integer with more digits than Python converts
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

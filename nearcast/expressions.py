@@ -31,7 +31,7 @@ from nearcast.grammar import (
     refused,
 )
 from nearcast.normal_form import Clauses, NormalForm, TooManyClausesError
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 
 CLAUSES_MAX = 64
 """Default of the server's limit `Limits.clauses_max`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from safe_region.frame import EARTH_RADIUS_M, LONGITUDE_MAX_DEG, Frame
+from safe_region.earth.frame import EARTH_RADIUS_M, LONGITUDE_MAX_DEG, Frame
 
 _ELLIPSOID = 0.994
 """A degree of latitude is up to 0.56 % shorter on WGS84 than on the sphere; a degree of longitude never

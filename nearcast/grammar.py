@@ -21,7 +21,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from nearcast.errors import RefusedError, invalid
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 
 FIELD = "spec.boolean.expression"
 TEXT_LENGTH_MAX = 4096
@@ -187,7 +187,7 @@ class _Parser:
         at = self._next.at
         self._opened.append(at)
         if len(self._opened) > NESTING_MAX:
-            what = f"expected at most {NESTING_MAX} parentheses in each other"
+            what = f"expected at most {NESTING_MAX} nested parentheses"
             raise refused(self._text, at, what)
         self._advance()
         found = self._any()
@@ -211,7 +211,7 @@ class _Parser:
         elif token.terminal is Terminal.NOT:
             expected += "; write AND NOT"
         elif token.terminal in {Terminal.WORD, Terminal.QUOTED}:
-            expected += "; put AND between keywords, or quotes around one that has blanks"
+            expected += "; put AND between keywords, or quotes around a keyword with blanks"
         return refused(self._text, token.at, expected)
 
 
@@ -250,5 +250,5 @@ def _unquoted(token: Token, text: str) -> str:
 
 def _unexpected_character(text: str, at: int) -> RefusedError:
     if text[at] == '"':
-        return refused(text, at, "expected another quote that closes this one")
+        return refused(text, at, "expected a closing quote")
     return refused(text, at, 'expected plain quotes (") and parentheses')

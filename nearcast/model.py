@@ -10,9 +10,9 @@ from itertools import accumulate
 
 from nearcast.clause import Clause
 from nearcast.spec_keys import expression_text, spec_key
-from safe_region.earth import ObjectArea, Range
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.earth.shapes import ObjectArea, Range
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from nearcast.clause import Clause
 from nearcast.errors import RefusedError
 from nearcast.expressions import clauses_of, text_of
 from nearcast.milliseconds import milliseconds
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 
 _TEXTS_MAX = 256
 """Parsed texts in the cache of clauses."""

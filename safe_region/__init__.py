@@ -1,8 +1,9 @@
-"""Decide whether a device may move to p without a report: geometry and scoring.
+"""Decide whether a device may move to p without a report.
 
-The modules of the device side (`frame`, `scoring`, `anchored`, `ranges`), the `oracle` and the shapes of
-ranges and areas (`shapes`, `polygon_validity`) are plain Python and need only the standard library. So do
-the other modules that devices and the server share (`keywords`, `reasons`, `steady_clock`). The kernels
-(`jit`, `scoring_kernels`, `shape_kernels`) need numba, and the pictures (`polygon`) need shapely. Only
-modules that use these packages import them.
+`earth` and `geometry` have positions and shapes, on Earth and on the plane; `scoring` the lengths of
+objects; `regions` the tests of devices; `oracle` the results from the definition. Modules whose names end
+in `kernels` need numba, and `jit` compiles and caches them; `geometry.polygon_checks` calls some. The
+pictures of regions (`regions.polygon`, `regions.local`) need shapely. Everything else is plain Python,
+needs only the standard library, and may run on devices. The SDK and the server, which do not import each
+other, share the modules beside the folders.
 """

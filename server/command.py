@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from server.model import NewObject, Place, Spec
 from server.principal import ANYBODY, Principal
 from server.session import Outbox, RefusedCommand, Session

@@ -24,9 +24,9 @@ from index.catalogue import (
 )
 from index.square import Square
 from index.tables.growth import reserve
-from safe_region.distortion import distortion
+from safe_region.earth.distortion import distortion
+from safe_region.earth.frame import Frame
 from safe_region.extras import how_to_install
-from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
 from server.clock import Clock
 from server.core.coordinator import Coordinator
@@ -64,7 +64,8 @@ _DISTORTION_MAX = 0.01
 """Relative error of distances on the plane from which operators are warned."""
 
 _NOTHING_TO_READ = (
-    "hangup: certificates and keys are read again when they change, settings when the server starts"
+    "SIGHUP ignored: the server reloads certificates and keys when they change, and reads settings at "
+    "its start only"
 )
 
 
@@ -212,8 +213,8 @@ class Server:
         self.coordinator.recover(found)
         if self.settings.tenants and self.coordinator.matching.has_count_window:
             raise StoreError(
-                f"store {self.settings.store} has subscriptions whose window is a number of objects, "
-                "which has no meaning with several tenants: end them, or serve no other tenant"
+                f"store {self.settings.store} has subscriptions with a window of a number of objects, "
+                "which a server of several tenants does not support: end them, or serve one tenant only"
             )
         return found.source_offsets
 
@@ -287,15 +288,13 @@ def _require_place(settings: ServerSettings) -> None:
         return
     try:
         if path.is_dir():
-            raise StoreError(f"store is {str(path)!r}, must be a file: that is a folder")
+            raise StoreError(f"store is {str(path)!r}, must be a file, not a folder")
         if path.exists():
             return
         if not settings.accept_loss:
             require_database(path)
         if not settings.create:
-            raise StoreError(
-                f"store is {str(path)!r}, must exist: there is no such file; --create makes a new store"
-            )
+            raise StoreError(f"store is {str(path)!r}, must exist; --create makes a new store")
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"store is {str(path)!r}, must be a file: {error.strerror}") from error
@@ -318,8 +317,8 @@ def _warn_of_distortion(frame: Frame) -> None:
     if found.error <= _DISTORTION_MAX:
         return
     _log.warning(
-        "ranking and ranges use distances that are off by up to %s (%s at latitude %.2f): "
-        "serve smaller areas, a server for each; see docs/operations.md",
+        "the distances of rankings and ranges have errors of up to %s (%s at latitude %.2f): serve "
+        "smaller areas, each with its own server; see docs/operations.md",
         f"{100.0 * found.error:.1f} %" if found.error < 1.0 else "more than 100 %",
         found.direction.value,
         found.lat,

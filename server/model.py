@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from safe_region.earth import ObjectArea, Range
-from safe_region.frame import Point
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.earth.frame import Point
+from safe_region.earth.shapes import ObjectArea, Range
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
 
 _DELTA_BYTES = 400
 _ENTRY_BYTES = 400

@@ -65,7 +65,7 @@ def require_action(principal: Principal, action: Action) -> None:
             Reason.PERMISSION_DENIED,
             "token.tenant",
             repr(principal.tenant),
-            f"absent to {action.value}, which concerns all tenants",
+            f"absent to {action.value}, which affects all tenants",
         )
 
 

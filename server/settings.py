@@ -30,7 +30,7 @@ from index.catalogue import (
     KINDS,
 )
 from index.entry import NO_INDEX
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.limits import KEEPALIVE_MS
 from server.setting_notes import (
     Days,
@@ -51,7 +51,7 @@ _BUFFER_EXTRA = f"auto or 0 to {BUFFER_EXTRA_MAX}"
 _COST_MAX = 1e9
 _RATE_MAX = 1e9
 
-_TENANT = "1 to 64 printable characters, none of them a blank"
+_TENANT = "1 to 64 printable characters without blanks"
 _TENANT_LENGTH_MAX = 64
 
 _AREA_M_MIN = 1.0
@@ -90,72 +90,80 @@ class ServerSettings(BaseSettings):
     area: Annotated[Area, NoDecode, Shown(unit="degrees", metavar="LON,LAT,LON,LAT")] = Field(
         description="Service area: west, south, east, north."
     )
-    store: Path = Field(Path("nearcast.db"), description="Database file; ':memory:' forgets everything.")
+    store: Path = Field(
+        Path("nearcast.db"), description="Database file; ':memory:' keeps nothing after the end."
+    )
     create: bool = Field(
         False,
-        description="Make the store, and folders on the way to it, if there is none. Without, a path "
-        "that does not exist is an error: a mistake in it must not become an empty server.",
+        description="Create the store and its parent folders if it does not exist. Without this, a "
+        "missing store is an error, so that a mistyped path does not start an empty server.",
     )
     accept_loss: bool = Field(
         False,
-        description="Start with what is intact of a store that is damaged, once: what is lost is logged. "
-        "Without, a store that has lost anything acknowledged is an error that names it.",
+        description="Start once with the intact part of a damaged store, and log the loss. Without "
+        "this, the loss of acknowledged data is an error.",
     )
-    virtual_time: bool = Field(False, description="Let AdvanceClock drive the time.")
+    virtual_time: bool = Field(False, description="Use virtual time, which AdvanceClock advances.")
     buffer_extra: Annotated[int | Literal["auto"], Shown(limit=_BUFFER_EXTRA)] = Field(
         "auto",
-        description="Objects beyond k that a device is given: more of them, fewer reports; auto chooses "
-        "for each subscription, at each anchor, what costs least.",
+        description="Objects beyond k that a device holds: the more, the fewer reports. auto chooses "
+        "the number with the least cost for each subscription and anchor.",
     )
-    report_cost: float = Field(2.0, ge=0.0, le=_COST_MAX, description="Price of a report and its answer.")
+    report_cost: float = Field(
+        2.0, ge=0.0, le=_COST_MAX, description="Price of a report and its response."
+    )
     object_cost: float = Field(1.0, ge=0.0, le=_COST_MAX, description="Price of an object sent.")
     held_cost: float = Field(
         0.0002, ge=0.0, le=_COST_MAX, description="Price of a second of holding an object."
     )
-    buffer_extra_max: int = Field(32, ge=0, le=BUFFER_EXTRA_MAX, description="Most that auto chooses.")
+    buffer_extra_max: int = Field(32, ge=0, le=BUFFER_EXTRA_MAX, description="Maximum that auto chooses.")
     ahead: float = Field(
         0.9,
         ge=0.0,
         le=1.0,
-        description="Share used of the way that an anchor may lie ahead of a moving device; 0 for none.",
+        description="Fraction used of the distance by which an anchor may lie ahead of a moving device; "
+        "0 for none.",
     )
     assumed_speed_mps: MetresPerSecond = Field(
-        10.0, ge=0.0, le=10_000.0, description="Speed of devices of which nothing is known yet."
+        10.0, ge=0.0, le=10_000.0, description="Assumed speed of a device until its speed is known."
     )
     margin_buffer_max: int = Field(
         200,
         ge=0,
         le=BUFFER_EXTRA_MAX,
-        description="Objects beyond k that a device may be given to cover the margin of its position.",
+        description="Maximum number of objects beyond k that a device holds to cover the margin of its "
+        "position.",
     )
     margin_m_max: Metres = Field(
-        5000.0, ge=0.0, allow_inf_nan=False, description="Largest margin of a position."
+        5000.0, ge=0.0, allow_inf_nan=False, description="Maximum margin of a position."
     )
     lease_ms: Milliseconds = Field(
         default_factory=InRealTime(_LEASE_MS),
         ge=0,
-        description="How long a device may say nothing before it is detached and parked; 0 for ever.",
+        description="Lease: a device that sends nothing for this time is detached and parked; 0 for no "
+        "lease.",
     )
     subscription_retention_days: Days = Field(
         default_factory=InRealTime(_RETENTION_DAYS),
         ge=0.0,
         le=36_500.0,
-        description="How long the subscriptions of a device are kept that is not seen; 0 for ever.",
+        description="Retention of the subscriptions of a device after it was last seen; 0 to keep them "
+        "for ever.",
     )
     keepalive_ms: Milliseconds = Field(
         KEEPALIVE_MS,
         ge=100,
-        description="Between signs of life on a quiet connection; one that gives none for as long, "
-        "at most ten seconds, is closed.",
+        description="Interval between keepalive pings on an idle connection. A connection without a "
+        "response for as long, at most ten seconds, is closed.",
     )
     late_ms: Milliseconds = Field(
         1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."
     )
     stationary_buffer: Literal["cost", "cskyband", "skyband", "kmax"] = Field(
         "cost",
-        description="What the server holds beyond results of subscriptions in the mode STATIONARY: as "
-        "much as costs least in all, what Skype finds costs least, what has 95 % of the k-th best score, "
-        "or three times k.",
+        description="Buffer that the server holds beyond the results of subscriptions in the mode "
+        "STATIONARY: with the least total cost, with the least cost as in Skype, objects "
+        "with 95 % of the k-th best score, or three times k.",
     )
     subscription_index: str = Field(
         DEFAULT_SUBSCRIPTION_INDEX, description=_index_description("subscription_index")
@@ -165,31 +173,31 @@ class ServerSettings(BaseSettings):
     moving_index: str = Field(DEFAULT_MOVING_INDEX, description=_index_description("moving_index"))
     source: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
-        description="Feed of messages from which objects are taken: a folder of Parquet files, which are "
-        "read in the order of their names, or redis://host:port/database/feed?streams=1.",
+        description="Source of objects: a folder of Parquet files, which are read in the order of their "
+        "names, or redis://host:port/database/feed?streams=1.",
     )
     sink: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
-        description="Feed of messages to which every object is told that is published, taken back or "
-        "expires, in order, at least once.",
+        description="Sink: a feed that receives every publication, retraction and expiry of an object, "
+        "in order, at least once.",
     )
     tokens: Annotated[tuple[str, ...], Shown(flag="--dev-token", is_secret=True)] = Field(
         (),
-        description="Secret for development: who presents it may do everything, as anybody of the "
-        "default tenant; repeat for more. Without any, and without keys, everybody may. Other users of "
-        "this machine can see it on a command line, and not in the variable or the file.",
+        description="Secret for development: a caller with it may do everything in the default tenant; "
+        "repeat for more. Without tokens and keys, every caller may. On a command line "
+        "other users of this machine can see it; in the variable or the file they cannot.",
     )
     jwks: ExistingFile | None = Field(
         None,
-        description="Public keys of signed tokens, a JSON Web Key Set; read again when it changes.",
+        description="Public keys of signed tokens, a JSON Web Key Set; reloaded when it changes.",
     )
     token_audience: str = Field("nearcast", min_length=1, description="Audience of signed tokens.")
-    token_issuer: str = Field("", description="Issuer of signed tokens; empty for any.")
+    token_issuer: str = Field("", description="Issuer of signed tokens; empty for any issuer.")
     token_skew_s: Seconds = Field(
-        30.0, ge=0.0, le=600.0, description="How far clocks of who signs tokens may be off."
+        30.0, ge=0.0, le=600.0, description="Tolerated clock difference to the issuer of tokens."
     )
     tenants: Annotated[tuple[str, ...], Shown(flag="--tenant", limit=_TENANT)] = Field(
-        (), description="Tenant that tokens may be of, beside the default one; repeat for more."
+        (), description="Tenant that tokens may name, besides the default one; repeat for more."
     )
     device_rate: PerSecond = Field(
         50.0, ge=0.1, le=_RATE_MAX, description="Operations of a device: reports, calls and so on."
@@ -207,70 +215,72 @@ class ServerSettings(BaseSettings):
         0.05,
         ge=0.001,
         le=1.0,
-        description="Share of the time of the server's one loop that a device may use, on average; "
-        "1 for any.",
+        description="Fraction of the time of the server's event loop that a device may use, on average; "
+        "1 for no limit.",
     )
-    gateway_share: float = Field(1.0, ge=0.001, le=1.0, description="The same of a gateway.")
-    publisher_share: float = Field(1.0, ge=0.001, le=1.0, description="The same of a publisher.")
-    operator_share: float = Field(0.25, ge=0.001, le=1.0, description="The same of an operator.")
+    gateway_share: float = Field(1.0, ge=0.001, le=1.0, description="The same for a gateway.")
+    publisher_share: float = Field(1.0, ge=0.001, le=1.0, description="The same for a publisher.")
+    operator_share: float = Field(0.25, ge=0.001, le=1.0, description="The same for an operator.")
     tenant_share: float = Field(
-        1.0, ge=0.001, le=1.0, description="The same of all callers of a tenant together."
+        1.0, ge=0.001, le=1.0, description="The same for all callers of a tenant together."
     )
     publisher_objects_max: int = Field(
-        1_000_000, ge=0, description="Live objects of a publisher; 0 for any number."
+        1_000_000, ge=0, description="Live objects of a publisher; 0 for no limit."
     )
     publisher_bytes_max: int = Field(
         1024**3,
         ge=0,
-        description="Bytes of the payloads of a publisher's live objects; 0 for any number.",
+        description="Bytes of the payloads of a publisher's live objects; 0 for no limit.",
     )
-    tenant_objects_max: int = Field(0, ge=0, description="Live objects of a tenant; 0 for any number.")
+    tenant_objects_max: int = Field(0, ge=0, description="Live objects of a tenant; 0 for no limit.")
     tenant_bytes_max: int = Field(
-        0, ge=0, description="Bytes of the payloads of a tenant's live objects; 0 for any number."
+        0, ge=0, description="Bytes of the payloads of a tenant's live objects; 0 for no limit."
     )
     tenant_subscriptions_max: int = Field(
-        0, ge=0, description="Subscriptions of all devices of a tenant; 0 for any number."
+        0, ge=0, description="Subscriptions of all devices of a tenant; 0 for no limit."
     )
-    connections_max: int = Field(16_384, ge=1, description="Connections; those beyond are closed.")
+    connections_max: int = Field(
+        16_384, ge=1, description="Maximum number of connections; further ones are closed."
+    )
     tls_certificate: ExistingFile | None = Field(
-        None, description="Certificate chain, PEM; read again when it changes."
+        None, description="Certificate chain, PEM; reloaded when it changes."
     )
     tls_key: ExistingFile | None = Field(None, description="Private key of the certificate, PEM.")
     tls_client_roots: ExistingFile | None = Field(
         None,
-        description="Certificates, PEM, one of which a client's must come from; none for any client.",
+        description="Root certificates of clients, PEM; without them, clients need no certificate.",
     )
-    insecure: bool = Field(
-        False, description="Listen beyond this machine although there are no TLS or no tokens."
-    )
+    insecure: bool = Field(False, description="Listen beyond this machine without TLS or without tokens.")
     reflection: bool = Field(
-        False, description="Let clients ask which services and messages there are, as grpcurl does."
+        False,
+        description="Offer server reflection, which lists services and messages, for tools such "
+        "as grpcurl.",
     )
     metrics_port: int | None = Field(
         None,
         ge=0,
         le=65535,
-        description="Port on which Prometheus is told what there is, over HTTP; 0 chooses a free one.",
+        description="Port of the metrics for Prometheus, over HTTP; 0 chooses a free one.",
     )
     metrics_host: str = Field(
         "127.0.0.1",
-        description="Address on which it listens: whoever can reach it can read it.",
+        description="Address of the metrics port; anyone who can reach it can read the metrics.",
     )
     trace_share: float = Field(
         0.0,
         ge=0.0,
         le=1.0,
-        description="Share of publish requests of which an object is followed to the devices, as a trace "
-        "of OpenTelemetry; needs the extra 'tracing'.",
+        description="Fraction of publish requests of which one object is traced to the devices, with "
+        "OpenTelemetry; needs the extra 'tracing'.",
     )
     trace_endpoint: Annotated[str, Shown(metavar="URL", is_secret=True)] = Field(
-        "http://127.0.0.1:4318/v1/traces", description="Where traces are sent, as OTLP over HTTP."
+        "http://127.0.0.1:4318/v1/traces", description="URL to which traces are sent, as OTLP over HTTP."
     )
     log_format: Literal["text", "json"] = Field(
-        "text", description="Lines for people, or a JSON object a line."
+        "text", description="Format of the log: text, or one JSON object per line."
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        "INFO", description="Least severe entries of the log, which goes to standard error."
+        "INFO", description="Minimum level of log entries. The log goes to standard error."
     )
 
     @field_validator("area", mode="before")
@@ -345,9 +355,9 @@ class ServerSettings(BaseSettings):
     @model_validator(mode="after")
     def _keep_tenants_apart(self) -> ServerSettings:
         if self.tenants and self.jwks is None:
-            raise ValueError("tenants needs --jwks: only signed tokens say of which tenant a caller is")
+            raise ValueError("tenants needs --jwks: only signed tokens name the tenant of a caller")
         if self.tenants and (self.source or self.sink):
-            raise ValueError("tenants must be none with --source or --sink, which belong to no tenant")
+            raise ValueError("tenants must be empty with --source or --sink, which belong to no tenant")
         return self
 
     @model_validator(mode="after")
@@ -356,7 +366,7 @@ class ServerSettings(BaseSettings):
         if not is_secure and not self.insecure and not _is_loopback(self.host):
             raise ValueError(
                 f"host is {self.host!r}, must be of this machine without TLS and tokens: give "
-                "--tls-certificate, --tls-key and --jwks, or say --insecure"
+                "--tls-certificate, --tls-key and --jwks, or --insecure"
             )
         return self
 

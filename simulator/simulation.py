@@ -23,7 +23,7 @@ from feeds.cluster import is_local
 from feeds.hosts.preflight import check_hosts
 from feeds.redis import RedisAddress
 from feeds.storage import Stored, Where
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from simulator import schemas
 from simulator.city import generate_city
 from simulator.errors import SimulationError

@@ -127,7 +127,8 @@ def _seen(folder: Root, written: int | None) -> int:
     found = row_count(folder)
     if written not in {None, found}:
         raise StageError(
-            f"{folder}: {written} rows were written and {found} are there: all hosts must see this folder"
+            f"{folder}: {written} rows were written and {found} are present: all hosts must have access "
+            "to this folder"
         )
     return found
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 
 Ring = list[tuple[float, float]]
 

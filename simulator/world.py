@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from simulator.errors import SimulationError
 from simulator.files import Root, files_at
 
@@ -96,7 +96,7 @@ def read_world(folder: Root) -> World:
     """
     path = files_at(folder / WORLD_FILE)
     if not path.exists():
-        raise SimulationError(f"{path} is missing: not a simulation, or one that was not completed")
+        raise SimulationError(f"{path} is missing: the folder is not a simulation, or an incomplete one")
     try:
         found = json.loads(path.read())
         version = found["version"]

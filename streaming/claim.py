@@ -60,5 +60,5 @@ class Claim:
         found = json.loads(self._file.read())
         if found["name"] != self.name:
             raise TakenOverError(
-                f"another driver was started on this checkpoint, on {found['host']}: see {self._file}"
+                f"another driver has claimed this checkpoint, on host {found['host']}: see {self._file}"
             )

@@ -33,20 +33,20 @@ _ROWS = (
 _CHANGES = "entered", "left"
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 300.0)
 _COUNTERS = {
-    "evaluated": "Subscriptions evaluated anew, since replicas may have passed them over.",
-    "refilled": "Results built anew from the window, since their buffer had too little.",
-    "rebuilt": "Partitions whose index was built anew from Spark's state.",
-    "received": "Messages that partitions received: each counts once a partition.",
-    "block_bytes": "Bytes of the blocks that partitions received.",
+    "evaluated": "Subscriptions evaluated again because their replicas may have missed objects.",
+    "refilled": "Results rebuilt from the window because their buffers had too few objects.",
+    "rebuilt": "Partition indexes rebuilt from Spark's state.",
+    "received": "Messages received by partitions; a message counts once for each partition.",
+    "block_bytes": "Bytes of blocks received by partitions.",
 }
 _GAUGES = {
     "subscriptions": "Stationary subscriptions.",
-    "replicas": "Places where subscriptions lie, replicas included.",
+    "replicas": "Placements of subscriptions in partitions, including replicas.",
     "index_bytes": "Memory of the indexes of all partitions.",
 }
-_BATCH_SECONDS = "How long batches took, from when Spark had the answers planned to the manifest."
-_PARTITION_SECONDS = "How long each partition worked on the last batch, least first."
-_LAG_SECONDS = "How old the latest message was when the last batch was complete."
+_BATCH_SECONDS = "Duration of batches, from Spark's plan of the batch to the manifest."
+_PARTITION_SECONDS = "Time that each partition took for the last batch, in ascending order."
+_LAG_SECONDS = "Age of the latest message when the last batch was completed."
 _US = 1e-6
 _MS = 1e-3
 
@@ -59,16 +59,18 @@ class JobMetrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._rows = self._new(Counter, "rows", "Rows of the feeds, by what became of them.", "outcome")
+        self._rows = self._new(Counter, "rows", "Rows of the feeds, by outcome.", "outcome")
         self._changes = self._new(
-            Counter, "changes", "Changes of results: objects that came and went.", "kind"
+            Counter, "changes", "Changes of results: objects that entered and left.", "kind"
         )
         self._counters = {name: self._new(Counter, name, text) for name, text in _COUNTERS.items()}
         self._gauges = {name: self._new(Gauge, name, text) for name, text in _GAUGES.items()}
         self._seconds = self._new(Histogram, "batch_seconds", _BATCH_SECONDS, buckets=_SECONDS)
         self._loads = self._new(Gauge, "partition_seconds", _PARTITION_SECONDS, "rank")
         self._last = self._new(Gauge, "last_batch", "Number of the last batch.")
-        self._at = self._new(Gauge, "last_batch_timestamp_seconds", "When the last batch was complete.")
+        self._at = self._new(
+            Gauge, "last_batch_timestamp_seconds", "Time at which the last batch was completed."
+        )
         self._lag = self._new(Gauge, "lag_seconds", _LAG_SECONDS)
         self._query = _QueryState()
         self.registry.register(self._query)
@@ -113,7 +115,7 @@ class JobMetrics:
         try:
             server, thread = start_http_server(port, host, self.registry)
         except OSError as error:
-            limit = "a port that is free at an address of this host"
+            limit = "a free port at an address of this host"
             raise ParameterError(f"metrics port is {host}:{port}, must be {limit}: {error}") from None
         try:
             yield int(server.server_port)
@@ -136,7 +138,7 @@ class _QueryState(Collector):
         operators = about.get("stateOperators", [])
         sizes = (
             ("state_rows", "Rows of Spark's state.", "numRowsTotal"),
-            ("state_memory_bytes", "Memory of the store of Spark's state.", "memoryUsedBytes"),
+            ("state_memory_bytes", "Memory of Spark's state store.", "memoryUsedBytes"),
         )
         for name, text, key in sizes:
             family = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=["operator"])
@@ -144,7 +146,7 @@ class _QueryState(Collector):
                 family.add_metric([str(number)], float(operator[key]))
             yield family
         family = GaugeMetricFamily(
-            f"{_PREFIX}phase_seconds", "What Spark spent its last batch on.", labels=["phase"]
+            f"{_PREFIX}phase_seconds", "Time of the last batch, by Spark's phases.", labels=["phase"]
         )
         for phase, took_ms in sorted(about.get("durationMs", {}).items()):
             family.add_metric([phase], took_ms * _MS)

@@ -29,7 +29,7 @@ def own_folder(path: Path) -> Path:
     """
     around = path.parent.stat()
     if around.st_mode & stat.S_IWOTH and not around.st_mode & stat.S_ISVTX:
-        raise OwnFolderError(f"{path.parent} may be written to by all users, must be sticky or private")
+        raise OwnFolderError(f"{path.parent} is writable by all users, must be sticky or private")
     if around.st_uid not in (0, os.geteuid()):
         raise OwnFolderError(
             f"{path.parent} belongs to user {around.st_uid}, must be this user's or the system's"
@@ -38,12 +38,14 @@ def own_folder(path: Path) -> Path:
         path.mkdir(mode=_FOLDER)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise OwnFolderError(f"{path} must be a folder, and no link to one: remove it")
+        raise OwnFolderError(f"{path} must be a folder, not a link: remove it")
     if found.st_uid != os.geteuid():
         raise OwnFolderError(f"{path} belongs to user {found.st_uid}, must be this user's: remove it")
     if found.st_mode & _OTHERS:
         mode = stat.S_IMODE(found.st_mode)
-        raise OwnFolderError(f"{path} has mode {mode:04o}, must have 0700: others may have changed it")
+        raise OwnFolderError(
+            f"{path} has mode {mode:04o}, must have 0700: other users may have changed it"
+        )
     return path
 
 

@@ -18,7 +18,7 @@ from index.catalogue import (
     KINDS,
     WEIGHTED_SUBSCRIPTION_INDEXES,
 )
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from streaming.distribution import MECHANISMS, has_replicas
 from streaming.distribution.keywords import HYBRIDS
 from streaming.distribution.keywords import PARTITIONS_MAX as REPLICAS_MAX
@@ -135,7 +135,10 @@ class StreamParameters:
         _one_of("stationary_buffer", self.stationary_buffer, BUFFERS)
         count, duration_ms = self.window.count, self.window.duration_ms
         _require(
-            (count == 0) != (duration_ms == 0), "window", self.window, "so many messages, or so much time"
+            (count == 0) != (duration_ms == 0),
+            "window",
+            self.window,
+            "a number of messages, or a duration",
         )
         _require(0 <= count <= WINDOW_COUNT_MAX, "window", count, f"1 to {WINDOW_COUNT_MAX} messages")
         _require(0 <= duration_ms <= _MAX_MS, "window", duration_ms, f"1 to {_MAX_MS} milliseconds")
@@ -151,11 +154,11 @@ class StreamParameters:
         for name, where in self.feeds:
             if not isinstance(where, RedisAddress):
                 is_there = Stored(spark, where).is_folder()
-                _require(is_there, name, where, "a folder that is there")
+                _require(is_there, name, where, "an existing folder")
         if is_local(str(spark.sparkContext.master)):
-            _require(self.memory.is_dir(), "memory", self.memory, "a folder that is there")
+            _require(self.memory.is_dir(), "memory", self.memory, "an existing folder")
             is_writable = os.access(self.memory, os.W_OK)
-            _require(is_writable, "memory", self.memory, "a folder that can be written to")
+            _require(is_writable, "memory", self.memory, "a writable folder")
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

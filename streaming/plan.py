@@ -12,7 +12,7 @@ from engine import EngineOptions
 from engine.options import StationaryPolicy
 from index.catalogue import DEFAULT_CLAUSE_INDEX
 from index.square import Square
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from streaming.distribution import Distribution, distribution_of
 from streaming.own_folder import own_folder
 from streaming.partition.options import engine_options
@@ -155,7 +155,9 @@ class Plan:
             kept = json.loads(data)
             form = kept.pop("format")
             if form != _FORMAT:
-                raise PlanError(f"{where} is of format {form}, must be {_FORMAT}: start the job again")
+                raise PlanError(
+                    f"{where} has the format {form}, must have {_FORMAT}: start the job again"
+                )
             kept |= {
                 "area": Area(*kept["area"]),
                 "window": WindowSize(**kept["window"]),
@@ -164,7 +166,7 @@ class Plan:
             }
             return cls(**{one.name: kept[one.name] for one in fields(cls)})
         except (ValueError, KeyError, TypeError) as error:
-            raise PlanError(f"{where} is no plan of a job: {error!r}") from error
+            raise PlanError(f"{where} is not the plan of a job: {error!r}") from error
 
     def require_same(self, **chosen: Any) -> None:  # noqa: ANN401
         """Require that a job resumes with the settings with which it was started.
@@ -177,7 +179,7 @@ class Plan:
         for name in _CHOSEN:
             before = getattr(self, name)
             if name in chosen and chosen[name] != before:
-                hint = ", or else --rebalance is needed" if name in REBALANCED else ""
+                hint = ", or use --rebalance" if name in REBALANCED else ""
                 raise PlanError(
-                    f"{name} is {chosen[name]}, must be {before}, as when the job began{hint}"
+                    f"{name} is {chosen[name]}, must be {before}, as at the start of the job{hint}"
                 )

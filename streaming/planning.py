@@ -17,7 +17,7 @@ from feeds.redis import RedisAddress
 from feeds.redis.streams import Streams
 from feeds.schemas import BOOLEAN, FEEDS, KEYS, TOP_K
 from feeds.storage import Stored
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS, Sample, has_replicas, needs_reaches
 from streaming.parameters import StreamParameters
@@ -42,7 +42,7 @@ def read_plan(checkpoint: Stored) -> Plan:
     """
     file = checkpoint / PLAN
     if not file.exists():
-        raise PlanError(f"{checkpoint} is no checkpoint of a job: it has no {PLAN}")
+        raise PlanError(f"{checkpoint} is not the checkpoint of a job: it lacks {PLAN}")
     return Plan.from_json(file.read(), file)
 
 
@@ -63,7 +63,7 @@ def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
     chosen = chosen_of(parameters, checkpoint)
     if (checkpoint / PLAN).exists():
         if rebalancing(checkpoint) is not None:
-            raise PlanError("a rebalancing has not come to its end; start the job with --rebalance again")
+            raise PlanError("a rebalancing is incomplete; start the job again with --rebalance")
         plan = read_plan(checkpoint)
         plan.require_same(**chosen)
         return settled(checkpoint, plan, spark)

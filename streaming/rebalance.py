@@ -92,7 +92,7 @@ def rebalance(
     pending = rebalancing(checkpoint)
     if pending not in (None, wanted):
         settings = ", ".join(f"{name} {value}" for name, value in pending.items())
-        raise PlanError(f"a rebalancing has not come to its end; it was to {settings}")
+        raise PlanError(f"a rebalancing is incomplete; its target was {settings}")
     own = checkpoint / "spark"
     if pending is None and _is_pending(own):
         same = {name: getattr(before, name) for name in REBALANCED}
@@ -101,7 +101,10 @@ def rebalance(
         (checkpoint / PLAN).remove()
         return None
     if settled(checkpoint, before, spark).moved:
-        raise PlanError("the job has read nothing since it was rebalanced; let it, before it is again")
+        raise PlanError(
+            "the job has not read any messages since the last rebalancing; run it before "
+            "you rebalance it again"
+        )
     prepare(spark)
     (checkpoint / REBALANCING).replace(json.dumps({"run": before.run, **wanted}).encode())
     folder = checkpoint / f"moved-{before.run}"
@@ -125,7 +128,9 @@ def _require_same_kind(before: str, after: str) -> None:
     """Require that both mechanisms have replicas, or neither: boolean subscriptions need one without."""
     allowed = [name for name in MECHANISMS if has_replicas(name) == has_replicas(before)]
     if after not in allowed:
-        raise PlanError(f"mechanism is {after}, must be one of {', '.join(allowed)}, as it was {before}")
+        raise PlanError(
+            f"mechanism is {after}, must be one of {', '.join(allowed)}, because it was {before}"
+        )
 
 
 # -- Spark's checkpoint --------------------------------------------------------------------------

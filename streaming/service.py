@@ -114,8 +114,8 @@ def ask_to_rebalance(checkpoint: Stored) -> None:
     plan = read_plan(checkpoint)
     if plan.mechanism == _FIXED:
         raise PlanError(
-            f"the job divides by {_FIXED}, which is the same for whoever subscribes; stop it and "
-            "start it with --rebalance and another --mechanism or number of --partitions"
+            f"the job divides by {_FIXED}, which does not depend on subscriptions; stop it, and start "
+            "it with --rebalance and another --mechanism or number of --partitions"
         )
     (checkpoint / _REQUEST_FILE).replace(b"")
 
@@ -148,7 +148,7 @@ class _Folders:
         if self._missing and not before:
             self._print(f"{self._missing}: waiting for it")
         elif before and not self._missing:
-            self._print("all folders are there again")
+            self._print("all folders are available again")
         return not self._missing
 
     def wait(self, stops: Callable[[], bool]) -> None:

@@ -17,36 +17,41 @@ class ApPlusParameters(e.MessageParameters, e.BudgetParameters):
 
     roads: Literal["city", "oldenburg", "bay-area"] = Field(
         "city",
-        description="Where ranges drive: a generated city, or road networks of real ones.",
+        description="Roads on which ranges move: a generated city, or road networks of real cities.",
     )
-    subscriptions: int = e.count(100_000, "How many there are.")
-    objects: int = e.count(100_000, "Alive at a time.")
-    timestamps: int = e.count(10, "How long is measured, in steps of 30 s.", most=1_000)
+    subscriptions: int = e.count(100_000, "Number of subscriptions and of devices with ranges.")
+    objects: int = e.count(100_000, "Number of live objects.")
+    timestamps: int = e.count(10, "Number of measured steps of 30 s.", most=1_000)
     learning: int = e.count(
         2,
-        "Steps before, in which indexes learn how ranges move; trees are built anew then.",
+        "Number of steps before, from which indexes learn how ranges move; after them, trees are "
+        "rebuilt.",
         least=0,
         most=1_000,
     )
     mobility: float = e.share(0.2, "Share of the ranges that move at each timestamp.")
-    velocity: float = Field(1.0, ge=0.0, description="How many times as fast as the roads allow.")
+    velocity: float = Field(1.0, ge=0.0, description="Factor of the speeds that the roads allow.")
     arrival_share: float = Field(
         0.1,
         ge=0.0,
-        description="Objects that come at each timestamp, as a share of those at the beginning.",
+        description="Objects published at each timestamp, as a fraction of those at the start.",
     )
-    lifetime: float = Field(10.0, ge=0.0, description="Of objects, timestamps on average.")
-    area: float = Field(0.0001, ge=1e-12, le=1.0, description="Of a range, as a share of the space.")
-    keywords_min: int = e.count(1, "Keywords of a subscription at least, those of a random object.")
-    keywords_max: int = e.count(5, "The same, at most.")
-    copies_max: int = e.count(100, "Of an object, in the AP+-Tree.")
-    batch: int = e.count(1_000, "Objects and ranges that an index is given at once.")
+    lifetime: float = Field(10.0, ge=0.0, description="Mean lifetime of objects, in timestamps.")
+    area: float = Field(
+        0.0001, ge=1e-12, le=1.0, description="Area of a range, as a fraction of the space."
+    )
+    keywords_min: int = e.count(
+        1, "Minimum number of keywords of a subscription; they are those of a random object."
+    )
+    keywords_max: int = e.count(5, "Maximum number of keywords of a subscription.")
+    copies_max: int = e.count(100, "Maximum number of copies of an object in the AP+-Tree.")
+    batch: int = e.count(1_000, "Objects and ranges per batch.")
     singles: int = e.count(
-        200, "Objects and ranges that it is given one by one, at each timestamp.", least=0
+        200, "Objects and ranges that are processed one by one, at each timestamp.", least=0
     )
-    devices: int = e.count(1_000, "Of Figures 26 and 27.", most=1_000_000)
+    devices: int = e.count(1_000, "Number of devices in Figures 26 and 27.", most=1_000_000)
     arrivals_per_s: float = Field(
-        300.0, ge=0.0, le=100_000.0, description="Objects that come a second, in Figures 26 and 27."
+        300.0, ge=0.0, le=100_000.0, description="Objects published per second in Figures 26 and 27."
     )
     audited: int = e.count(100, "Subscriptions compared with the definition.", least=0)
 
@@ -107,7 +112,7 @@ def _swept(figure: int, what: str, sweep: e.Sweep, x: str, y: str = _IN_ALL) -> 
 def _with_devices(figure: int, what: str, sweep: e.Sweep, x: str) -> e.Experiment:
     """Return a figure of the traffic of devices over the varied parameter."""
     columns = {
-        "server_us_per_device_s": "us a device and second",
+        "server_us_per_device_s": "us per device and second",
         "bytes_per_device_hour": "bytes",
         "positions_per_device_hour": "positions",
     }
@@ -124,7 +129,7 @@ def _with_devices(figure: int, what: str, sweep: e.Sweep, x: str) -> e.Experimen
 
 AP_PLUS = e.Suite(
     "ap-plus",
-    "what ranges that move begin and cease to match: time a message and a move",
+    "objects that moving ranges start and cease to match: time per message and per move",
     "bench.ap_plus.run:MovingBenchmark",
     ApPlusParameters,
     metrics={
@@ -132,31 +137,32 @@ AP_PLUS = e.Suite(
         "objects": "objects",
         "build_s": "s",
         "timestamps": "steps of 30 s",
-        "us_per_message": "us a message",
-        "us_per_message_batch": "us a message",
-        "us_per_move": "us a move",
-        "us_per_move_batch": "us a move",
-        "us_rebuilding_per_move": "us a move",
-        "us_per_move_in_all": "us a move",
-        "changes_per_move": "changes a move",
-        "candidates_per_move": "candidates a move",
+        "us_per_message": "us per message",
+        "us_per_message_batch": "us per message",
+        "us_per_move": "us per move",
+        "us_per_move_batch": "us per move",
+        "us_rebuilding_per_move": "us per move",
+        "us_per_move_in_all": "us per move",
+        "changes_per_move": "changes per move",
+        "candidates_per_move": "candidates per move",
         "rebuilds": "nodes",
-        "bytes_per_pair": "bytes a subscription and object",
+        "bytes_per_pair": "bytes per subscription and object",
         "memory_mb": "MB",
     },
     plots=(e.Bars(("us_per_message_batch", _IN_ALL), _NAMES),),
     reduced={"subscriptions": 20_000, "objects": 20_000, "timestamps": 4, "budget_s": 15},
-    about="Variants: ap-plus-tree; ap-plus-k and ap-plus-s, which keep objects apart; iq-plus-tree, "
-    "rq-plus-tree, ss-index, kk-index, as the paper describes them; pairs, the clause index and the "
-    "object index that a server uses. Figures 26 and 27 have devices: ap-plus-periodic-30, "
-    "ap-plus-safe, and anchored-cost-ahead, the ranges of a server; Elaps is left out.",
+    about="Variants: ap-plus-tree; ap-plus-k and ap-plus-s, which store objects separately; "
+    "iq-plus-tree, rq-plus-tree, ss-index, kk-index, as the paper describes them; pairs, the "
+    "clause index and the object index of a server. Figures 26 and 27 have devices: "
+    "ap-plus-periodic-30, ap-plus-safe, and anchored-cost-ahead, the method of a server; Elaps is "
+    "omitted.",
     experiments=(
         e.Experiment(
             "figure-19",
             "AP-Tree, Figure 19",
             "time to insert an object, and of a move that finds nothing",
             _PUBLISHED,
-            metrics={"us_per_insertion": "us an object", "us_per_location_update": "us a move"},
+            metrics={"us_per_insertion": "us per object", "us_per_location_update": "us per move"},
             plots=(e.Bars(("us_per_insertion", "us_per_location_update"), _NAMES),),
             benchmark="bench.ap_plus.run:PartsBenchmark",
         ),
@@ -183,6 +189,6 @@ AP_PLUS = e.Suite(
             "subscriptions",
         ),
         _with_devices(26, "the number of devices", _COUNTS, "devices"),
-        _with_devices(27, "how many objects come", _ARRIVALS, "arrivals_per_s"),
+        _with_devices(27, "the rate of publication", _ARRIVALS, "arrivals_per_s"),
     ),
 )

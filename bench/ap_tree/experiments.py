@@ -13,61 +13,66 @@ LIMITS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 class ApTreeParameters(e.MessageParameters, e.BudgetParameters):
     """Size and shape of a run; the defaults are those of the paper, except for the sizes."""
 
-    subscriptions: int = e.count(100_000, "How many there are.")
-    objects: int = e.count(10_000, "New objects to be matched.")
+    subscriptions: int = e.count(100_000, "Number of subscriptions.")
+    objects: int = e.count(10_000, "Number of new objects to match.")
     history: int = e.count(
         20_000,
-        "Objects that were there before, from which indexes learn how frequent keywords are.",
+        "Number of earlier objects, from which indexes learn the frequencies of keywords.",
         least=0,
     )
-    keywords_min: int = e.count(1, "Keywords of a subscription at least, those of a random object.")
-    keywords_max: int = e.count(5, "The same, at most.")
-    area_min: float = e.share(
-        0.0001, "Of a range, as a share of the space, at least; it is centred at the object."
+    keywords_min: int = e.count(
+        1, "Minimum number of keywords of a subscription; they are those of a random object."
     )
-    area_max: float = e.share(0.01, "The same, at most.")
+    keywords_max: int = e.count(5, "Maximum number of keywords of a subscription.")
+    area_min: float = e.share(
+        0.0001, "Minimum area of a range, as a fraction of the space; its centre is the object."
+    )
+    area_max: float = e.share(0.01, "Maximum area of a range, as a fraction of the space.")
     side_max: float | None = e.share(
-        None, "Instead of areas: sides are uniform up to this share of the space's."
+        None, "In place of areas: sides are uniform up to this fraction of the side of the space."
     )
     is_general: bool = Field(
         False,
         description="Whether expressions are general (section 5.1.1), so that subscriptions have several "
         "clauses.",
     )
-    theta_kl: float = Field(0.001, ge=0.0, description="Of the AP-Tree: how far a node may drift.")
-    fanout: int = e.count(200, "Of the AP-Tree.", least=2)
-    leaf_max: int = e.count(40, "Of the AP-Tree.")
+    theta_kl: float = Field(0.001, ge=0.0, description="Drift at which a node of the AP-Tree is rebuilt.")
+    fanout: int = e.count(200, "Fanout of the AP-Tree.", least=2)
+    leaf_max: int = e.count(40, "Maximum number of clauses in a leaf of the AP-Tree.")
     first_share: float = e.share(
-        1.0, "Share of the subscriptions that the index is built from; the others are inserted later."
+        1.0, "Share of the subscriptions from which the index is built; the others are inserted later."
     )
     words_min: int = e.count(
         0,
-        "Keywords of a new object at least, those of several drawn objects together; 0 for those of one.",
+        "Minimum number of keywords of a new object, from several drawn objects together; 0 for those "
+        "of one object.",
         least=0,
     )
-    words_max: int = e.count(0, "The same, at most.", least=0)
+    words_max: int = e.count(0, "Maximum number of keywords of a new object.", least=0)
     object_side: float = e.share(
-        0.0, "New objects have areas, whose sides are uniform up to this share of the space's."
+        0.0,
+        "New objects have areas with sides that are uniform up to this fraction of the side of the "
+        "space.",
     )
     audited: int = e.count(40, "Objects compared with the definition.", least=0)
 
 
 MATCHING = {
     "subscriptions": "subscriptions",
-    "us_per_object_median": "us an object",
-    "us_per_object_p99": "us an object",
-    "us_per_object_mean": "us an object",
-    "us_per_object_batch": "us an object",
-    "candidates_per_result": "clauses a result",
+    "us_per_object_median": "us per object",
+    "us_per_object_p99": "us per object",
+    "us_per_object_mean": "us per object",
+    "us_per_object_batch": "us per object",
+    "candidates_per_result": "clauses per result",
     "build_s": "s",
-    "results_per_object": "clauses an object",
-    "bytes_per_subscription": "bytes a subscription",
+    "results_per_object": "clauses per object",
+    "bytes_per_subscription": "bytes per subscription",
 }
 """Metrics of a clause index, with units."""
 
 _INSERTED = {
-    "us_per_insert": "us a clause",
-    "us_per_insert_settled": "us a clause, rebuilds included",
+    "us_per_insert": "us per clause",
+    "us_per_insert_settled": "us per clause, including rebuilds",
     "rebuilds": "nodes",
 }
 _MAIN = ("ap-tree", "iq-tree-subscriptions", "rq-tree", "inverted-grid")
@@ -105,14 +110,14 @@ def _swept(
 
 AP_TREE = e.Suite(
     "ap-tree",
-    "which boolean subscriptions a new object concerns: time an object",
+    "boolean subscriptions that a new object matches: time per object",
     "bench.ap_tree.run:ClauseBenchmark",
     ApTreeParameters,
     metrics=MATCHING,
     plots=(e.Bars(("us_per_object_batch",), ("variant", "side_max")),),
     reduced={"subscriptions": 100_000, "budget_s": 20},
     about="Variants: ap-tree (HR), ap-tree-dp, -kpriority, -spriority, -trie-qd, -nr, -rarest-first; "
-    "iq-tree-subscriptions, rq-tree, inverted-grid, naive; and what one would take instead: dict and "
+    "iq-tree-subscriptions, rq-tree, inverted-grid, naive; and common alternatives: dict and "
     "numba-dict (keyed by rarest keyword and cell), strtree (shapely), postgresql (GiST on boxes, "
     "text[]; a cluster of its own, where PostgreSQL is installed).",
     experiments=(
@@ -160,7 +165,7 @@ AP_TREE = e.Suite(
         ),
         _swept(
             "17",
-            "the share of subscriptions that a tree is built from",
+            "the share of subscriptions from which a tree is built",
             (*_MAIN, "ap-tree-nr"),
             e.Over("first_share", (0.1, 0.3, 0.5, 0.7, 0.9)),
             "first_share",
@@ -176,14 +181,14 @@ AP_TREE = e.Suite(
         e.Experiment(
             "peers",
             "",
-            "every index beside what one would take instead, by the sides of ranges",
+            "all indexes and common alternatives, by the sides of ranges",
             _OURS,
             sweep=e.Over("side_max", (0.01, 0.1)),
         ),
         e.Experiment(
             "rebuild",
             "",
-            "how long slices take while a whole tree is rebuilt beside itself",
+            "duration of slices while a whole tree is rebuilt in the background",
             metrics={
                 "slices": "slices",
                 "rebuild_s": "s",

@@ -156,7 +156,7 @@ async def _intruder(address: str, token: str) -> AsyncIterator[None]:
     try:
         has_started = await asyncio.to_thread(_send_line, process, token)
         if not has_started:
-            raise BenchError("the intruder does not start; its message is above")
+            raise BenchError("the intruder did not start; see its message above")
         yield
     finally:
         process.kill()

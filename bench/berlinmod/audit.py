@@ -7,7 +7,7 @@ import numpy as np
 from bench.berlinmod.experiments import Query
 from bench.berlinmod.queries import Answers
 from bench.berlinmod.workload import Events, StationaryRanges
-from safe_region.oracle_plane import OracleCircle, OraclePolygon, is_within
+from safe_region.oracle.plane import OracleCircle, OraclePolygon, is_within
 
 Box = tuple[float, float, float, float]
 

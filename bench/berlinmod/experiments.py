@@ -18,23 +18,26 @@ _SECONDS_MAX = 86_400
 class BerlinModParameters(e.BudgetParameters):
     """Size and shape of a run."""
 
-    query: Query = Field("q3", description="Which query: experiments say it.")
+    query: Query = Field("q3", description="Query; experiments set it.")
     ranges: int = e.count(1, "Stationary ranges.")
-    batch: int = e.count(1_000, "Events that the engine is given together.", most=100_000)
-    events: int = e.count(
-        216_075, "How many there are; each vehicle has as many as the others, a second apart."
-    )
-    vehicles: int = e.count(5, "How many drive.", most=100_000)
+    batch: int = e.count(1_000, "Events per batch.", most=100_000)
+    events: int = e.count(216_075, "Number of events; all vehicles have equally many, one second apart.")
+    vehicles: int = e.count(5, "Number of vehicles.", most=100_000)
     distance_m: float = Field(
-        100.0, ge=1.0, le=10_000.0, description="Of Q3: a vehicle is within this of a point."
+        100.0, ge=1.0, le=10_000.0, description="Q3: maximum distance of a vehicle from a point."
     )
     region_m: float = Field(
-        100.0, ge=1.0, le=10_000.0, description="Of Q4: from the middle of a region to its corners."
+        100.0, ge=1.0, le=10_000.0, description="Q4: distance from the middle of a region to its corners."
     )
     poi_m: float = Field(
-        50.0, ge=1.0, le=10_000.0, description="Of Q7: so near has passed a point of interest."
+        50.0,
+        ge=1.0,
+        le=10_000.0,
+        description="Q7: maximum distance of a vehicle that passes a point of interest.",
     )
-    audited: int = e.count(40, "Ranges whose answers are compared with plain Python's.")
+    audited: int = e.count(
+        40, "Number of ranges with results that are compared with those of plain Python."
+    )
 
     @model_validator(mode="after")
     def _fit(self) -> BerlinModParameters:
@@ -46,7 +49,7 @@ class BerlinModParameters(e.BudgetParameters):
         if -(-self.events // self.vehicles) > _SECONDS_MAX:
             raise ValueError(
                 f"events is {self.events}, must be at most {self.vehicles * _SECONDS_MAX:,} of "
-                f"{self.vehicles} vehicles: a day has no more seconds"
+                f"{self.vehicles} vehicles: an event per second of a day"
             )
         return self
 
@@ -66,25 +69,26 @@ def _experiment(query: Query, what: str) -> e.Experiment:
 
 BERLINMOD = e.Suite(
     "berlinmod",
-    "queries of BerlinMOD against stationary ranges: events a second",
+    "queries of BerlinMOD against stationary ranges: events per second",
     "bench.berlinmod.run:BerlinModBenchmark",
     BerlinModParameters,
     metrics={
         "events": "events",
         "events_per_s": "events/s",
         "events_per_s_published": "events/s of MobilityFlink",
-        "us_per_event": "us an event",
-        "answers_per_event": "answers an event",
+        "us_per_event": "us per event",
+        "answers_per_event": "results per event",
         "build_s": "s",
         "memory_mb": "MB",
     },
     plots=(e.Lines("ranges", ("events_per_s",), by="batch", log="x"),),
     reduced={"events": 50_000, "ranges": (1, 1_000, 100_000), "batch": 1_000, "budget_s": 20},
-    about="Vehicles drive through a generated city, an event a second each; ranges are boolean "
-    "subscriptions that stay, in an engine as the server has it, in one thread. Q3 tells each event "
-    "within a distance of a point, Q4 each entry into a region, Q7 the first passage of each point of "
-    "interest. MobilityFlink's published figures, one range, one task on a machine of 16 cores, stand "
-    "beside. Of a sample of the ranges all answers are compared with plain Python's.",
+    about="Vehicles drive through a generated city, with one event per second each. Ranges are "
+    "stationary boolean subscriptions in the engine of the server, in one thread. Q3 reports each "
+    "event within a distance of a point, Q4 each entry into a region, Q7 the first passage of "
+    "each point of interest. For comparison there are the published figures of MobilityFlink: one "
+    "range, one task, on a machine with 16 cores. For a sample of the ranges, all results are "
+    "compared with those of plain Python.",
     experiments=(
         _experiment("q3", "each event within a distance of a point"),
         _experiment("q4", "each entry into a region"),

@@ -20,7 +20,7 @@ from engine.contracts import BOOLEAN, handle_of
 from engine.polygons import Rings
 from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
 from index.square import Square
-from safe_region.oracle_plane import OracleCircle, OraclePolygon
+from safe_region.oracle.plane import OracleCircle, OraclePolygon
 
 VEHICLE = 1
 """Keyword of every event and of every range."""

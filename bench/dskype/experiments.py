@@ -18,20 +18,21 @@ class DskypeParameters(SkypeParameters):
     """Size and shape of a run, with the workload of the suite skype."""
 
     messages: int = e.count(
-        200_000, "How many arrive at most; a job that is slower ends when its time is over."
+        200_000, "Maximum number of messages; a slower job ends when its time is over."
     )
-    batch: int = e.count(10_000, "Messages of a batch.", most=1_000_000)
-    partitions: int = e.count(2, "Of the job.", most=1_024)
-    first_level: int = e.count(0, "Of the hybrids: parts of the first division.", least=0, most=1_024)
+    batch: int = e.count(10_000, "Messages per batch.", most=1_000_000)
+    partitions: int = e.count(2, "Number of partitions of the job.", most=1_024)
+    first_level: int = e.count(0, "Hybrids: parts of the first division.", least=0, most=1_024)
     paced_s: float = Field(
         0.0,
         ge=0.0,
         le=3_600.0,
-        description="So long messages come at half the rate that was reached: how late results are then.",
+        description="Time for which messages arrive at half the achieved rate, to measure the delay of "
+        "results.",
     )
     restarts: bool = Field(
         False,
-        description="Measure how long it takes to begin again, with indexes in memory and without.",
+        description="Measure the time of a restart, with indexes in memory and without.",
     )
 
 
@@ -59,7 +60,7 @@ def _swept(figure: int, what: str, sweep: e.Sweep, x: str, few: tuple[int, ...])
     return e.Experiment(
         f"figure-{figure}",
         f"Skype, Figure {figure}",
-        f"messages a second by {what}",
+        f"messages per second by {what}",
         _SWEPT,
         sweep=sweep,
         plots=(e.Lines(x, ("messages_per_s",)),),
@@ -69,26 +70,26 @@ def _swept(figure: int, what: str, sweep: e.Sweep, x: str, few: tuple[int, ...])
 
 DSKYPE = e.Suite(
     "dskype",
-    "results kept right by a stream job on Spark: messages a second",
+    "exact results of a stream job on Spark: messages per second",
     "bench.dskype.run:DskypeBenchmark",
     DskypeParameters,
     metrics={
         "subscriptions": "subscriptions",
-        "objects": "messages that count",
+        "objects": "messages in the window",
         "k_max": "k",
         "messages": "messages",
         "messages_per_s": "messages/s",
-        "changes_per_message": "changes a message",
-        "batch": "messages a batch",
-        "batch_s_p50": "s a batch",
-        "batch_s_p99": "s a batch",
-        "apply_us_per_message": "us a message, of all partitions",
-        "tuples_per_message": "tuples a message, as the paper counts",
-        "tuples_everywhere_per_message": "tuples a message, on all edges",
+        "changes_per_message": "changes per message",
+        "batch": "messages per batch",
+        "batch_s_p50": "s per batch",
+        "batch_s_p99": "s per batch",
+        "apply_us_per_message": "us per message, of all partitions",
+        "tuples_per_message": "tuples per message, as the paper counts",
+        "tuples_everywhere_per_message": "tuples per message, on all edges",
         "cost_max_mean": "of the mean",
-        "replication": "partitions a subscription",
-        "evaluated_per_message": "evaluations a message",
-        "out_bytes_per_message": "bytes a message",
+        "replication": "partitions per subscription",
+        "evaluated_per_message": "evaluations per message",
+        "out_bytes_per_message": "bytes per message",
         "checkpoint_mb": "MB",
         "memory_mb": "MB",
         "fill_s": "s",
@@ -125,7 +126,7 @@ DSKYPE = e.Suite(
         e.Experiment(
             "figure-25",
             "Skype, Figures 25 and 26",
-            "hybrids, from all parts in one division to all in the other",
+            "hybrids, from all parts in the first division to all in the second",
             sweep=e.Steps(_hybrids),
             plots=(e.Lines("levels", ("messages_per_s",)),),
         ),

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from bench.skype.workload import SkypeWorkload
 from feeds.schemas import MESSAGES, PUBLISH, SUBSCRIBE, SUBSCRIPTIONS, TOP_K
 from index.batches import Floats, KeywordLists
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfTable
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.idf import IdfTable
 
 _FILE_ROWS = 50_000
 _METRES_PER_DEGREE = 111_194.9

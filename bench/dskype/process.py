@@ -12,7 +12,7 @@ from bench.benchmark import Progress, Row
 from bench.dskype.experiments import WARM, DskypeParameters
 from bench.dskype.feeds import FeedFiles
 from bench.skype.workload import SkypeWorkload
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.partition.partition import Partition
 from streaming.partition.window import WindowSize

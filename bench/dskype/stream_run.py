@@ -23,7 +23,7 @@ from bench.dskype.feeds import FeedFiles
 from bench.dskype.replication import expected_replication
 from bench.errors import BenchError
 from feeds.storage import Stored
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from streaming.distribution.keywords import Keyword, loose_prefixes
 from streaming.distribution.words import Vocabulary
 from streaming.job import start
@@ -153,7 +153,9 @@ class StreamRun:
             for path in one["files"]["messages"]
         ]
         if not took_s:
-            raise BenchError(f"no batch was complete at {rate:.0f} messages a second: give more messages")
+            raise BenchError(
+                f"no batch was complete at {rate:.0f} messages per second: give more messages"
+            )
         return {
             "paced_messages_per_s": round(rate),
             "latency_s_p50": round(float(np.median(took_s)), 2),
@@ -175,11 +177,11 @@ class StreamRun:
         if memory_lost:
             self.close()
         if not self._files.write_batch(self._written, self._shape.batch):
-            raise BenchError("messages must be more: two batches are for beginning again")
+            raise BenchError("messages is too small: two batches are needed for the restart")
         self._written += 1
         began_s = time.perf_counter()
         parameters = replace(self.parameters, once=False)
-        self._noted("begun again", parameters, lambda done: done == 0)
+        self._noted("restarted", parameters, lambda done: done == 0)
         return round(time.perf_counter() - began_s, 1)
 
     def _write_ahead(self, done: int) -> bool:

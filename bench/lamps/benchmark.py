@@ -20,7 +20,7 @@ from index.catalogue import (
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 TRIAL = 1_000
 """Subscriptions of the run from which the time of a large one is estimated."""

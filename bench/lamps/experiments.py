@@ -12,25 +12,28 @@ class LampsParameters(e.TopKParameters, e.TrajectoryParameters, e.BudgetParamete
 
     subscriptions: int = e.count(100_000, "|S|.")
     objects: int = e.count(100_000, "|O_init|.")
-    ticks: int = e.count(10, "How many seconds are run.", least=2, most=600)
-    updates: int = e.count(100, "f: objects generated and expired a tick.", most=100_000)
+    ticks: int = e.count(10, "Number of ticks of one second.", least=2, most=600)
+    updates: int = e.count(100, "f: objects generated and expired per tick.", most=100_000)
     expired_share: float = e.share(0.1, "epsilon: share of expirations among the updates.")
     alpha: float | None = Field(
         None,
         ge=0.001,
         le=0.999,
-        description="The same for all subscriptions; by default each has its own, uniform in (0, 1).",
+        description="alpha of all subscriptions; by default each has its own, uniform in (0, 1).",
     )
     frequent_percent: float = Field(
         0.25, ge=0.0, le=100.0, description="Share of the keywords that have a quadtree in IQF, figure-9."
     )
     audited: int = e.count(
-        200, "Lists compared with the oracle, half of them in mid-run, half at the end.", least=2
+        200,
+        "Number of results compared with the oracle, half of them in the middle of the run, half "
+        "at the end.",
+        least=2,
     )
     warm_up_s: int = e.count(
         180,
-        "How long devices move before the first tick, so that their regions are of all ages: "
-        "right after all were made, devices leave them less often.",
+        "Time for which devices move before the first tick, so that their regions have different ages: "
+        "devices leave new regions less often.",
         least=0,
         most=3_600,
     )
@@ -66,13 +69,13 @@ LAMPS = e.Suite(
         "subscriptions": "subscriptions",
         "objects": "objects",
         "build_s": "s",
-        "region_us": "us a region",
+        "region_us": "us per region",
         "memory_bytes": "bytes",
-        "update_ms_median": "ms a tick",
-        "update_ms_p95": "ms a tick",
-        "generated_ms_median": "ms a tick",
-        "expired_ms_median": "ms a tick",
-        "moved_ms_median": "ms a tick",
+        "update_ms_median": "ms per tick",
+        "update_ms_p95": "ms per tick",
+        "generated_ms_median": "ms per tick",
+        "expired_ms_median": "ms per tick",
+        "moved_ms_median": "ms per tick",
     },
     plots=(e.Bars(("generated_ms_median", "expired_ms_median", "moved_ms_median")),),
     reduced={"subscriptions": 20_000, "objects": 20_000, "ticks": 6, "budget_s": 40},
@@ -90,21 +93,21 @@ LAMPS = e.Suite(
             "Lamps, Figure 9",
             "retrieval time and memory of IQF by the share of keywords that have a quadtree",
             sweep=e.Over("frequent_percent", (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)),
-            metrics={"retrieval_us": "us a subscription"},
+            metrics={"retrieval_us": "us per subscription"},
             plots=(e.Lines("frequent_percent", ("retrieval_us",)),),
             benchmark="bench.lamps.structures:FrequentKeywords",
         ),
         e.Experiment(
             "figure-10",
             "Lamps, Figure 10",
-            "time to make a safe region: local ones (LSR) and ellipses (ASR)",
+            "time to construct a safe region: local ones (LSR) and ellipses (ASR)",
             ("lamps-without-asr", "lamps"),
             plots=(e.Bars(("region_us",)),),
         ),
         e.Experiment(
             "figure-11",
             "Lamps, Figure 11",
-            "how far the expected number of affected subscriptions is off, by their number",
+            "error of the expected number of affected subscriptions, by their number",
             sweep=e.Shares(("subscriptions",), _SHARES),
             metrics={"objects_seen": "objects", "error": "share"},
             plots=(e.Lines("subscriptions", ("error",)),),
@@ -113,7 +116,7 @@ LAMPS = e.Suite(
         _swept(12, "k", _TWO, e.Over("k_max", (5, 10, 15, 20))),
         _swept(13, "the number of subscriptions", _TWO, e.Shares(("subscriptions",), _SHARES)),
         _swept(14, "the number of objects", _TWO, e.Shares(("objects",), _SHARES)),
-        _swept(15, "updates a tick", _THREE, e.Over("updates", (50, 100, 150, 200))),
+        _swept(15, "updates per tick", _THREE, e.Over("updates", (50, 100, 150, 200))),
         _swept(16, "the share of expirations", _THREE, e.Over("expired_share", (0.0, 0.1, 0.2, 0.3))),
         _swept(17, "alpha", _THREE, e.Over("alpha", (0.1, 0.3, 0.5, 0.7, 0.9))),
         _swept(18, "text similarity", ("lamps",), e.Over("similarity", ("jaccard", "dice", "cosine"))),

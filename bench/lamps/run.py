@@ -32,7 +32,7 @@ from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex
 from index.square import Square
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 _FOREVER = 2**62
 _MS_PER_S = 1000

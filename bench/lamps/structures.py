@@ -17,7 +17,7 @@ from bench.trajectories import STILL_M
 from index.batches import ObjectBatch
 from index.published.iqf import IqfObjectIndex
 from index.published.sq_tree import SqTree
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 _SEARCHES = 2_000
 _OBJECTS_MET = 1_000

@@ -8,7 +8,7 @@ from bench.datasets import keyword_sets
 from bench.match.workload import MatchWorkload
 from bench.matching import wrong_rows
 from index.batches import Matches
-from safe_region.scoring import text_distance
+from safe_region.scoring.formulas import text_distance
 
 
 class MatchAudit:

@@ -12,12 +12,12 @@ from bench import experiment as e
 class MatchParameters(e.TopKParameters, e.BudgetParameters):
     """Size and shape of a run."""
 
-    subscriptions: int = e.count(100_000, "How many there are, all different.")
-    objects: int = e.count(100_000, "Live objects that the reaches are computed from.")
+    subscriptions: int = e.count(100_000, "Number of subscriptions, all different.")
+    objects: int = e.count(100_000, "Number of live objects from which reaches are computed.")
     buffer_extra: int = e.count(8, "b: the reach is the (k + b + 1)-th length.", least=0, most=1_000)
-    arrivals: int = e.count(2_000, "New objects that are matched.")
-    moved: int = e.count(20_000, "Subscriptions that are moved, there and back.")
-    audited: int = e.count(40, "New objects whose matches are compared.", least=0)
+    arrivals: int = e.count(2_000, "Number of new objects to match.")
+    moved: int = e.count(20_000, "Number of subscriptions that are moved and moved back.")
+    audited: int = e.count(40, "Number of new objects with matches that are compared.", least=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +47,22 @@ _SIZES = (10_000, 30_000, 100_000)
 
 MATCH = e.Suite(
     "match",
-    "which anchored subscriptions a new object concerns: time an object",
+    "anchored subscriptions that a new object affects: time per object",
     "bench.match.run:MatchBenchmark",
     MatchParameters,
     metrics={
         "subscriptions": "subscriptions",
         "objects": "objects",
-        "us_per_object_median": "us an object",
-        "us_per_object_p99": "us an object",
-        "us_per_object_mean": "us an object",
-        "us_per_object_batch": "us an object",
-        "candidates_per_result": "subscriptions a result",
-        "results_per_object": "subscriptions an object",
+        "us_per_object_median": "us per object",
+        "us_per_object_p99": "us per object",
+        "us_per_object_mean": "us per object",
+        "us_per_object_batch": "us per object",
+        "candidates_per_result": "subscriptions per result",
+        "results_per_object": "subscriptions per object",
         "objects_measured": "objects",
         "bytes_per_subscription": "bytes a subscription",
-        "us_per_insert": "us a subscription",
-        "us_per_move": "us a subscription",
+        "us_per_insert": "us per subscription",
+        "us_per_move": "us per subscription",
     },
     plots=(e.Lines("subscriptions", ("us_per_object_median", "us_per_object_batch"), log="x"),),
     reduced={"subscriptions": _SIZES, "objects": 100_000, "budget_s": 20},

@@ -76,7 +76,7 @@ class _Line(NamedTuple):
         words = self.fields[-1].split(",")
         if "" in words:
             raise self.wrong(
-                "keywords", self.fields[-1], "keywords with commas between, none of them empty"
+                "keywords", self.fields[-1], "keywords separated by commas, none of them empty"
             )
         return words
 
@@ -126,7 +126,7 @@ def _note_id(ids: dict[int, int], line: _Line) -> None:
     """Require that an id is new."""
     before = ids.setdefault(line.id(), line.number)
     if before != line.number:
-        raise line.wrong("id", line.fields[0], f"another than that of line {before}")
+        raise line.wrong("id", line.fields[0], f"different from that of line {before}")
 
 
 def _lines(path: Path, names: Sequence[str], progress: Progress) -> Iterator[_Line]:
@@ -137,7 +137,7 @@ def _lines(path: Path, names: Sequence[str], progress: Progress) -> Iterator[_Li
             for number, text in enumerate(file, 1):
                 line = _Line(path, number, text.rstrip("\r\n").split("\t"))
                 if len(line.fields) != len(names):
-                    limit = f"{len(names)}, with tabs between: {' '.join(names)}"
+                    limit = f"{len(names)}, separated by tabs: {' '.join(names)}"
                     raise line.wrong("the number of fields", len(line.fields), limit)
                 yield line
                 if number % _STEP == 0:

@@ -51,7 +51,7 @@ _ACTS = (
     NamedAct(
         "report-ids",
         _DEVICE,
-        "reports whose list of ids is a megabyte of the same id",
+        "reports with a megabyte of repetitions of one id",
         device.reports_of_one_id,
     ),
     NamedAct(
@@ -63,7 +63,7 @@ _ACTS = (
     NamedAct(
         "area-polygons",
         _PUBLISHER,
-        "objects with areas of 63 corners, 100 a request",
+        "objects with areas of 63 corners, 100 per request",
         publishing(m.publication_of_areas),
     ),
     NamedAct(
@@ -79,7 +79,7 @@ _ACTS = (
         "subscribes of one device on a fleet stream",
         device.fleet_subscribes,
     ),
-    NamedAct("durable", _DEVICE, "durable commands as fast as they go", device.durable),
+    NamedAct("durable", _DEVICE, "durable commands as fast as possible", device.durable),
     NamedAct(
         "search-matches",
         _DEVICE,
@@ -159,7 +159,7 @@ _ACTS = (
     NamedAct(
         "unread-searches",
         _DEVICE,
-        "150 searches whose responses are never read",
+        "150 searches with responses that are never read",
         stranger.unread_searches,
         _LARGE,
     ),
@@ -176,7 +176,7 @@ _ACTS = (
     NamedAct(
         "unread-checks",
         None,
-        "health checks whose responses are not read",
+        "health checks with responses that are not read",
         stranger.unread_checks,
     ),
     NamedAct("attaches", None, "Attach calls without a token", stranger.attaches),

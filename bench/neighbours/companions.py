@@ -37,7 +37,7 @@ class Companion:
             If the process ends before.
         """
         if self._process.stdout is None or not self._process.stdout.readline():
-            raise BenchError(f"{self._name} does not start; its message is above")
+            raise BenchError(f"{self._name} did not start; see its message above")
 
     def send(self, line: str = "") -> None:
         """Write a line to the process.
@@ -50,7 +50,7 @@ class Companion:
         try:
             print(line, file=self._process.stdin, flush=True)
         except BrokenPipeError:
-            raise BenchError(f"{self._name} has ended; its message is above") from None
+            raise BenchError(f"{self._name} ended; see its message above") from None
 
     def stop(self) -> None:
         """Suspend the process."""

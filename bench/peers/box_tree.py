@@ -64,4 +64,4 @@ class BoxTree:
         self.table.check()
         known = np.sort(np.concatenate([self.boxed, self.apart]))
         if not self.is_stale and not np.array_equal(known, self.table.used()):
-            raise InconsistentIndexError("the tree does not hold the rows")
+            raise InconsistentIndexError("the tree does not match the rows")

@@ -93,7 +93,7 @@ class ClauseStrtree(BoxTree):
         """Verify the table, the tree and the keywords."""
         super().check()
         if self._required.keys() != set(self.table.used().tolist()):
-            raise InconsistentIndexError("the keywords are not those of the clauses")
+            raise InconsistentIndexError("the keywords do not match the clauses")
 
     def _verified(self, slots: list[int], words: frozenset[int]) -> Iterator[int]:
         """Yield the clauses whose required keywords are all in `words`.

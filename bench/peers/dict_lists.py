@@ -74,7 +74,7 @@ class DictLists(Generic[Entry, Item]):
         expected = [(key, self.item_of(one)) for one in self._entries for key in self.keys_of(one)]
         pairs = [(key, item) for key, items in self._lists.items() for item in items]
         if len(pairs) != len(expected) or set(pairs) != set(expected):
-            raise InconsistentIndexError("the lists are not those of the rows")
+            raise InconsistentIndexError("the lists do not match the rows")
 
     def memory_bytes(self) -> int:
         """Return the size of the dictionaries and lists, without keys and the contents of rows."""
@@ -85,4 +85,4 @@ class DictLists(Generic[Entry, Item]):
 def _require_different(ids: Ints) -> None:
     values, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
-        raise KeyError(f"id {values[counts > 1][0]} is twice in the batch")
+        raise KeyError(f"id {values[counts > 1][0]} is in the batch twice")

@@ -116,12 +116,12 @@ class InvertedFile:
             places = self._table.places[start : start + len(words)]
             held = self._postings[self._lists["start"][numbers] + places]
             if (held != slot).any() or (places >= self._lists["count"][numbers]).any():
-                raise InconsistentIndexError(f"slot {slot} is not where its keywords say")
+                raise InconsistentIndexError(f"slot {slot} is not in the lists of its keywords")
             total += len(words)
         if total != int(self._lists["count"].sum()):
-            raise InconsistentIndexError("the lists have lost count of their postings")
+            raise InconsistentIndexError("the lists have a wrong count of postings")
         if (self._lists["count"] > self._lists["room"]).any() or self._common.any():
-            raise InconsistentIndexError("a list has too many postings, or a count was left behind")
+            raise InconsistentIndexError("a list has too many postings, or a stale count")
 
     def _file(self) -> File:
         return File(

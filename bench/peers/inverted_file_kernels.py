@@ -26,7 +26,7 @@ from index.tables.slots import Slots
 from index.tables.within_kernels import BoxQueries, Wanted, is_wanted, wanted_of
 from index.tables.within_kernels import keep as keep_id
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import length
+from safe_region.scoring.kernels import length
 
 Commons = npt.NDArray[np.float64]
 

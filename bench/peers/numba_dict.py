@@ -127,7 +127,7 @@ class NumbaDict:
             for key in kernels.keys_of(self._lists, slot)
         }
         if set(pairs) != wanted or len(pairs) != len(wanted):
-            raise InconsistentIndexError("the lists are not those of the clauses")
+            raise InconsistentIndexError("the lists do not match the clauses")
         check_runs(
             self._lists.entries, zip(rows["start"].tolist(), rows["size_class"].tolist(), strict=True)
         )

@@ -132,7 +132,10 @@ class PostgresIndex:
         seen: set[int] = set()
         for one in ids.tolist():
             if (one in known) != are_there or one in seen:
-                raise KeyError(f"id {one} is {'not' if are_there else 'already'} in the index, or twice")
+                raise KeyError(
+                    f"id {one} is {'not' if are_there else 'already'} in the index, or is in "
+                    "the batch twice"
+                )
             seen.add(one)
 
     def _sql(self, text: str) -> Any:  # noqa: ANN401 - psycopg types its statements as literals

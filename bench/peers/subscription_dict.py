@@ -17,7 +17,7 @@ from bench.datasets import keyword_sets
 from bench.peers.dict_lists import DictLists
 from index.batches import InterestBatch, Ints, KeywordIds, Matches, ObjectBatch, ReachBatch
 from index.contracts import InconsistentIndexError
-from safe_region.scoring import text_distance
+from safe_region.scoring.formulas import text_distance
 
 Place = tuple[float, float, float, float, int]
 """x_m, y_m, radius_m, reach_m, reach_id."""
@@ -119,7 +119,7 @@ class SubscriptionDict(DictLists[Interest, int]):
         """Verify that the lists agree with the subscriptions, and that each has a place."""
         super().check()
         if self._places.keys() != self._entries.keys():
-            raise InconsistentIndexError("the places are not those of the subscriptions")
+            raise InconsistentIndexError("the positions do not match the subscriptions")
 
 
 def _places(reaches: ReachBatch) -> Iterator[Place]:

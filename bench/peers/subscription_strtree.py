@@ -18,7 +18,7 @@ from bench.peers.box_tree import BoxTree
 from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordIds, Matches, ObjectBatch, ReachBatch
 from index.naive.layout import SUBSCRIPTION_DTYPE
 from index.tables.slots import Slots
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 _OUTWARD = 1.0 + 1e-9
 _OUTWARD_M = 1e-6

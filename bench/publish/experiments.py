@@ -10,18 +10,20 @@ class PublishParameters(StoreParameters):
     """Size and shape of a run."""
 
     objects: int = e.count(
-        100_000, "How many are published while the clock runs; as many are there before."
+        100_000, "Number of objects that are published in the measured time; as many exist before."
     )
-    subscriptions: int = e.count(10_000, "How many devices listen, with one each.")
-    batch: int = e.count(100, "Objects a request.", most=1_000)
+    subscriptions: int = e.count(10_000, "Number of devices, each with one subscription.")
+    batch: int = e.count(100, "Objects per request.", most=1_000)
     publishers: int = e.count(
-        16, "Those that publish at once, each waiting for its answer before it goes on.", most=100_000
+        16,
+        "Number of concurrent publishers; each waits for a response before its next request.",
+        most=100_000,
     )
 
 
 PUBLISH = e.Suite(
     "publish",
-    "objects a second that are on disk, matched, and in the outboxes of devices",
+    "objects per second that are on disk, matched, and in the outboxes of devices",
     "bench.publish.run:PublishBenchmark",
     PublishParameters,
     metrics={
@@ -29,16 +31,16 @@ PUBLISH = e.Suite(
         "subscriptions": "subscriptions",
         "publishers": "publishers",
         "objects_per_s": "objects/s",
-        "request_ms_median": "ms a request",
-        "request_ms_p99": "ms a request",
-        "request_ms_max": "ms a request",
+        "request_ms_median": "ms per request",
+        "request_ms_p99": "ms per request",
+        "request_ms_max": "ms per request",
     },
     plots=(e.Lines("batch", ("objects_per_s",), log="x"),),
     reduced={"objects": 20_000, "subscriptions": 2_000, "batch": (100, 1_000)},
-    about="Variants: store (commits alone), server (all of a server but its transport).",
+    about="Variants: store (commits alone), server (a server without its transport).",
     experiments=(
         e.Experiment(
-            "batches", "", "by the number of objects a request", sweep=e.Over("batch", (1, 100, 1_000))
+            "batches", "", "by the number of objects per request", sweep=e.Over("batch", (1, 100, 1_000))
         ),
     ),
 )

@@ -16,8 +16,8 @@ from engine import Engine, Published
 from engine.boolean.pairs import Places
 from engine.contracts import Bools
 from index.batches import Floats, Ints
-from safe_region.ranges import ROUNDING_M, ROUNDING_SHARE, STEP_SHARE
-from safe_region.scoring import REACH_SLACK
+from safe_region.regions.ranges import ROUNDING_M, ROUNDING_SHARE, STEP_SHARE
+from safe_region.scoring.formulas import REACH_SLACK
 
 _PAIR_BITS = 32
 
@@ -124,7 +124,7 @@ class AnchoredDevices:
         return ~self._are_silent()
 
     def _are_silent(self) -> Bools:
-        """Apply the test of `safe_region.ranges.RangeRegion` to all devices."""
+        """Apply the test of `safe_region.regions.ranges.RangeRegion` to all devices."""
         bounds = self._engine.bounds(self._workload.handles)
         radius_m = self._workload.radius_m
         moved_m = np.hypot(self._x_m - bounds.x_m, self._y_m - bounds.y_m)

@@ -12,20 +12,23 @@ class RangesParameters(DrivingParameters):
     """Size and shape of a run."""
 
     radius_m: float = Field(
-        500.0, ge=1.0, le=50_000.0, description="Of the ranges, which are circles about the devices."
+        500.0,
+        ge=1.0,
+        le=50_000.0,
+        description="Radius of the ranges, which are circles around the devices.",
     )
 
 
 RANGES = e.Suite(
     "ranges",
-    "how often devices with ranges that move speak, and what they are sent, per device and hour",
+    "reports of devices with moving ranges and messages to them, per device and hour",
     "bench.ranges.run:RangesBenchmark",
     RangesParameters,
     metrics={
         "devices": "devices",
         "objects": "objects",
         **TRAFFIC,
-        "server_us_per_device_s": "us a device and second",
+        "server_us_per_device_s": "us per device and second",
     },
     plots=(
         e.Scatter(
@@ -37,15 +40,15 @@ RANGES = e.Suite(
         e.Experiment(
             "radius",
             "",
-            "every way of keeping devices right, by the radius of ranges",
+            "all methods of keeping results exact, by the radius of ranges",
             sweep=e.Over("radius_m", (500.0,)),
         ),
     ),
-    about="Each device wants all objects that have one or two keywords, within a circle about itself. "
-    "Variants: set-constant (speaks only when its result changes), periodic-5 and periodic-30 (a "
-    "position every so many seconds), ap-plus-periodic-30 (the same with an AP+-Tree, which pushes what "
-    "is new), ap-plus-safe (safe regions that end where something would enter or leave, and questions "
-    "to devices), anchored-0.0625 to anchored-8 (the slack, in radii), anchored-cost (slack by cost) "
-    "and anchored-cost-ahead (and anchors ahead, as the server does). Bytes are those of messages; "
-    "payloads aside.",
+    about="Each device requests all objects with one or two keywords within a circle around itself. "
+    "Variants: set-constant (the device reports only when its result changes), periodic-5 and "
+    "periodic-30 (a position every 5 and 30 seconds), ap-plus-periodic-30 (the same with an "
+    "AP+-Tree, which pushes new objects), ap-plus-safe (safe regions that end where an object "
+    "would enter or leave, and location requests to devices), anchored-0.0625 to anchored-8 (the "
+    "slack, in radii), anchored-cost (slack by cost) and anchored-cost-ahead (and anchors ahead, "
+    "as the server does). Bytes are those of messages without payloads.",
 )

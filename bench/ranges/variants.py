@@ -21,7 +21,7 @@ from index.catalogue import (
     MOVING_INDEXES,
     OBJECT_INDEXES,
 )
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 _SLACKS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Slacks in radii."""

@@ -10,30 +10,37 @@ from bench import experiment as e
 class StoreParameters(e.TopKParameters):
     """Parameters of the suites that write stores."""
 
-    payload_bytes: int = e.count(64, "Of each object.", least=0, most=16 * 1024)
+    payload_bytes: int = e.count(64, "Size of the payload of each object.", least=0, most=16 * 1024)
     folder: DirectoryPath | None = Field(
         None,
-        description="Where stores are written, and deleted afterwards; by default that of temporary "
-        "files.",
+        description="Folder in which stores are written, and deleted afterwards; by default that of "
+        "temporary files.",
     )
 
 
 class RecoveryParameters(StoreParameters):
     """Size and shape of a run."""
 
-    objects: int = e.count(100_000, "How many the store holds.")
-    subscriptions: int = e.count(100_000, "As many as objects; a device has one subscription.")
+    objects: int = e.count(100_000, "Number of objects in the store.")
+    subscriptions: int = e.count(
+        100_000, "Number of devices, as many as objects; a device has one subscription."
+    )
     attached: int = e.count(
-        100_000, "Devices that come back afterwards and are given their lists, at most all.", least=0
+        100_000,
+        "Number of devices that reconnect afterwards and receive their results, at most all.",
+        least=0,
     )
     audited: int = e.count(
-        100, "Subscriptions that are woken afterwards, their lists compared with the oracle.", least=0
+        100,
+        "Number of subscriptions that are woken afterwards, with results that are compared with "
+        "the oracle.",
+        least=0,
     )
 
 
 RECOVERY = e.Suite(
     "recovery",
-    "time and memory until a server has what its store holds, after a crash",
+    "time and memory of the recovery of a server after a crash",
     "bench.recovery.run:RecoveryBenchmark",
     RecoveryParameters,
     metrics={
@@ -45,20 +52,20 @@ RECOVERY = e.Suite(
         "objects_s": "s",
         "subscriptions_s": "s",
         "resident_mb": "MB",
-        "bytes_per_object": "bytes an object",
-        "bytes_per_subscription": "bytes a subscription",
+        "bytes_per_object": "bytes per object",
+        "bytes_per_subscription": "bytes per subscription",
         "attached": "devices",
         "attached_per_s": "devices/s",
-        "bytes_more_attached": "bytes a device",
+        "bytes_more_attached": "bytes per device",
     },
     plots=(
         e.Bars(("open_s", "objects_s", "subscriptions_s"), ("subscriptions",), is_stacked=True),
         e.Bars(("bytes_per_object", "bytes_per_subscription"), ("subscriptions",), is_stacked=True),
     ),
     reduced={},
-    about="A process commits objects and subscriptions, a thousand at a time, and dies as if killed. "
-    "Another one takes the store over; then devices come back, and some lists are compared with the "
-    "oracle.",
+    about="A process commits objects and subscriptions, a thousand at a time, and ends as if killed. "
+    "Another process opens the store; then devices reconnect, and some results are compared with "
+    "the oracle.",
     experiments=(
         e.Experiment(
             "sizes",

@@ -26,7 +26,7 @@ from bench.errors import BenchError
 from bench.recovery.experiments import RecoveryParameters
 from bench.recovery.workload import RecoveryWorkload, options_of
 from engine import Positions
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.commands.acceptor import Accepted, Acceptor
 from server.core.coordinator import Coordinator
 from server.session import Outbox as Stream
@@ -192,8 +192,8 @@ def _attached(coordinator: Coordinator, workload: RecoveryWorkload, report: Conn
                 if isinstance(event, VersionedDelta):
                     coordinator.sessions[device_id].ack(event.version)
             stream.wrote()
-        report.send(("devices back", first, count))
-    report.send(("devices back", count, count))
+        report.send(("devices reconnected", first, count))
+    report.send(("devices reconnected", count, count))
     seconds = time.perf_counter() - began
     return {
         "attached": count,

@@ -20,7 +20,7 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
 )
 from index.square import Square
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.command import Hello
 from server.core.specs.top_k import TopKKind
 from server.model import LiveObject, Place, TopK

@@ -12,15 +12,15 @@ _EXTRA_MAX = 1_000
 class RetrieveParameters(e.TopKParameters, e.BudgetParameters):
     """Size and shape of a run."""
 
-    objects: int = e.count(100_000, "How many are held.")
+    objects: int = e.count(100_000, "Number of objects in the index.")
     extras: tuple[int, ...] = Field(
-        (0, 8, 32), description="Values of b: the k + b + 1 best are looked for."
+        (0, 8, 32), description="Values of b: a search returns the k + b + 1 best objects."
     )
-    searches: int = e.count(20_000, "Subscriptions that are answered in one call.")
-    singles: int = e.count(2_000, "Subscriptions that are answered in a call each.")
-    large_batch: int = e.count(50_000, "Objects that come or go at once.")
-    small_batch: int = e.count(1_000, "The same, of small batches.")
-    audited: int = e.count(100, "Lists compared with the oracle for each b.", least=0)
+    searches: int = e.count(20_000, "Number of subscriptions that are evaluated in one call.")
+    singles: int = e.count(2_000, "Number of subscriptions that are evaluated in one call each.")
+    large_batch: int = e.count(50_000, "Objects that are inserted or removed per batch.")
+    small_batch: int = e.count(1_000, "Size of small batches.")
+    audited: int = e.count(100, "Number of results compared with the oracle for each b.", least=0)
 
     @field_validator("extras")
     @classmethod
@@ -32,16 +32,17 @@ class RetrieveParameters(e.TopKParameters, e.BudgetParameters):
 
 RETRIEVE = e.Suite(
     "retrieve",
-    "what is best at a place: time a subscription, and how fast objects come and go",
+    "the best objects at a position: time per subscription, and rates of insertion and removal of "
+    "objects",
     "bench.retrieve.run:RetrieveBenchmark",
     RetrieveParameters,
     metrics={
         "objects": "objects",
         "extra": "objects more than k + 1",
         "build_s": "s",
-        "us_per_subscription_median": "us a subscription",
-        "us_per_subscription_mean": "us a subscription",
-        "us_per_subscription_batch": "us a subscription",
+        "us_per_subscription_median": "us per subscription",
+        "us_per_subscription_mean": "us per subscription",
+        "us_per_subscription_batch": "us per subscription",
         "inserts_per_s": "objects/s",
         "removes_per_s": "objects/s",
         "inserts_per_s_small": "objects/s",
@@ -57,7 +58,7 @@ RETRIEVE = e.Suite(
         e.Experiment(
             "published",
             "",
-            "every object index but the naive one, by b",
+            "all object indexes except naive, by b",
             ("iqf", "iqf-plus", "iq-tree", "ir-tree", "inverted-file"),
         ),
         e.Experiment("naive", "", "a scan of all objects, by b", ("naive",)),

@@ -32,7 +32,7 @@ def _grouped(figure: int, source: str, what: str, variants: tuple[str, ...]) -> 
 
 RT_TREE = e.Suite(
     "rt-tree",
-    "which boolean subscriptions a new object concerns, by groups of objects: time an object",
+    "boolean subscriptions that a new object matches, by groups of objects: time per object",
     "bench.ap_tree.run:ClauseBenchmark",
     ApTreeParameters,
     metrics=MATCHING,
@@ -47,7 +47,7 @@ RT_TREE = e.Suite(
         _grouped(
             8,
             "Figures 8 and 9",
-            "R^t++ beside other structures",
+            "R^t++ compared with other structures",
             ("rt-plus-plus-tree", "ir-tree-subscriptions", "spatial-first", "keyword-first"),
         ),
         e.Experiment(
@@ -61,7 +61,7 @@ RT_TREE = e.Suite(
         e.Experiment(
             "line-up",
             "",
-            "every clause index with the objects of the AP-Tree paper",
+            "all clause indexes with the objects of the AP-Tree paper",
             (
                 *("ap-tree", "rt-plus-plus-tree", "iq-tree-subscriptions", "rq-tree", "inverted-grid"),
                 *("dict", "numba-dict", "strtree"),

@@ -14,9 +14,9 @@ from bench.server.lines import Awaited, Channel
 from bench.server.workload import PUSHED_TTL_MS, RANGE_M, Workload, object_batch
 from nearcast.v1.device_service_pb2 import AttachResponse
 from nearcast.v1.subscriptions_pb2 import Delta
-from safe_region.anchored import AnchoredRegion
-from safe_region.frame import Point
-from safe_region.region import Buffered
+from safe_region.earth.frame import Point
+from safe_region.regions.anchored import AnchoredRegion
+from safe_region.regions.region import Buffered
 
 AUDITED = 20
 _ANSWER_S = 20.0

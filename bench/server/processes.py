@@ -105,7 +105,7 @@ def running(
         try:
             line = process.stdout.readline() if process.stdout is not None else ""
             if not line.startswith(ready):
-                raise BenchError(f"{arguments[0]} does not start:\n{log.read_text()[-2000:]}")
+                raise BenchError(f"{arguments[0]} did not start:\n{log.read_text()[-2000:]}")
             yield Process(process.pid, line.removeprefix(ready).strip())
         finally:
             process.terminate()

@@ -175,7 +175,7 @@ class Soak:
         """Wait for the responses to all requests: on a slow disk some are seconds late."""
         if not await self._published.reach(self._requests, _PUBLISH_S):
             missing = self._requests - self._published.count
-            raise BenchError(f"publish: {missing} of {self._requests} requests were not answered")
+            raise BenchError(f"publish: {missing} of {self._requests} requests got no response")
 
     def _some(self, lines: list[Channel], count: int) -> list[Channel]:
         return self._chance.sample(lines, min(count, len(lines)))
@@ -206,5 +206,5 @@ async def soak(workload: Workload, seconds: float, progress: Progress) -> Row:
         found = await Soak(workload, server).run(seconds, progress)
         if not found["is_flat"]:
             rise_mb, noise_mb = found["rise_mb"], found["noise_mb"]
-            found["failure"] = f"memory rose by {rise_mb} MB, {noise_mb} MB are noise"
+            found["failure"] = f"memory rose by {rise_mb} MB, more than the noise of {noise_mb} MB"
         return found

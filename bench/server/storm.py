@@ -167,7 +167,7 @@ class Storm:
             if len(still) < len(away):
                 self._progress(f"{self._stage}, back", len(attached) - len(still), len(attached))
             if still and now_s > _BACK_S:
-                raise BenchError(f"{len(still)} of {len(attached)} devices did not come back")
+                raise BenchError(f"{len(still)} of {len(attached)} devices did not reconnect")
             away = still
 
     def _audited(self, attached: list[_Attached]) -> Row:

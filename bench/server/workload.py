@@ -19,8 +19,8 @@ from bench.datasets import Dataset, distinct_subscriptions, keyword_sets
 from index.batches import ObjectBatch
 from nearcast.v1 import device_service_pb2, geometry_pb2, objects_pb2, subscriptions_pb2
 from nearcast.v1.publisher_service_pb2 import PublishRequest
-from safe_region.frame import Area, Frame
-from safe_region.scoring import Similarity
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.formulas import Similarity
 
 ROUND = 16
 STEP_M = 1_000.0

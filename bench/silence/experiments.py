@@ -10,15 +10,17 @@ from bench import experiment as e
 class DrivingParameters(e.DataParameters, e.TrajectoryParameters):
     """Parameters of the suites whose devices drive while objects are published and expire."""
 
-    devices: int = e.count(2_000, "Each has one subscription.", most=1_000_000)
-    objects: int = e.count(100_000, "How many there are at the beginning.")
+    devices: int = e.count(2_000, "Number of devices, each with one subscription.", most=1_000_000)
+    objects: int = e.count(100_000, "Number of objects at the start.")
     seconds: int = e.count(
-        600, "How long devices move; each looks at its region every second.", least=2, most=3_600
+        600, "Time for which devices move; each checks its region every second.", least=2, most=3_600
     )
-    arrivals_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects that come a second.")
-    expiries_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects that go a second.")
-    audited: int = e.count(40, "Devices compared with the oracle at each of some moments.", least=0)
-    audits: int = e.count(5, "How many moments.")
+    arrivals_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects published per second.")
+    expiries_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects removed per second.")
+    audited: int = e.count(
+        40, "Number of devices compared with the oracle at each of some moments.", least=0
+    )
+    audits: int = e.count(5, "Number of these moments.")
 
 
 class SilenceParameters(DrivingParameters, e.TopKParameters, e.BudgetParameters):
@@ -28,15 +30,15 @@ class SilenceParameters(DrivingParameters, e.TopKParameters, e.BudgetParameters)
         0.0,
         ge=0.0,
         le=3_600.0,
-        description="0, or how long each object counts: as many arrive a second as keep the number of "
-        "objects, by Poisson's law, instead of arrivals_per_s and expiries_per_s.",
+        description="Length of the window in seconds; objects arrive by Poisson's law at the rate that "
+        "keeps their number, in place of arrivals_per_s and expiries_per_s. 0 for no window.",
     )
 
     @model_validator(mode="after")
     def _do_not_contradict(self) -> SilenceParameters:
         if self.window_s and (self.arrivals_per_s or self.expiries_per_s):
             raise ValueError(
-                "window_s says how many objects come and go: arrivals_per_s, expiries_per_s must be 0"
+                "window_s determines the rates of objects: arrivals_per_s and expiries_per_s must be 0"
             )
         return self
 
@@ -47,9 +49,9 @@ TRAFFIC = {
     "pushes_per_device_hour": "deltas",
     "questions_per_device_hour": "location requests",
     "positions_per_device_hour": "positions",
-    "bytes_up": "bytes a device and hour",
-    "bytes_down": "bytes a device and hour, without payloads",
-    "stale_share": "of the time what is shown is wrong",
+    "bytes_up": "bytes per device and hour",
+    "bytes_down": "bytes per device and hour, without payloads",
+    "stale_share": "of the time with a wrong result",
 }
 """Metrics of devices, with their units."""
 
@@ -62,7 +64,7 @@ _LIFETIMES = (
 
 SILENCE = e.Suite(
     "silence",
-    "how often devices speak and what they are sent, per device and hour",
+    "reports of devices and messages to them, per device and hour",
     "bench.silence.run:SilenceBenchmark",
     SilenceParameters,
     metrics={"devices": "devices", "objects": "objects", "seconds": "s", "held": "objects", **TRAFFIC},
@@ -79,21 +81,21 @@ SILENCE = e.Suite(
         e.Experiment(
             "lifetimes",
             "",
-            "every way of keeping devices right, where objects say when they end",
+            "all methods of keeping results exact, for objects with lifetimes",
             _LIFETIMES,
         ),
         e.Experiment(
             "windows",
             "",
-            "the same where each object counts for a time: windows beside lifetimes",
+            "the same for windows of time, compared with lifetimes",
             (*_LIFETIMES, "anchored-cost-ahead-seconds", "anchored-cost-ahead-count"),
             {"window_s": 600.0},
             reduced={"arrivals_per_s": 0, "expiries_per_s": 0, "seconds": 120},
         ),
     ),
-    about="Variants: asr, lsr, set-constant (speaks only when the result set changes), anchored-0 to "
-    "anchored-20 (b), anchored-cost and anchored-cost-ahead (b by cost), the same unpruned (what others "
-    "beat is held, too), and with windows of seconds or of a count in place of lifetimes, periodic-1 to "
-    "periodic-30 (a position every so many seconds; stale_share says how often what is shown is wrong). "
-    "Bytes are those of messages; payloads aside.",
+    about="Variants: asr, lsr, set-constant (the device reports only when its result set changes), "
+    "anchored-0 to anchored-20 (b), anchored-cost and anchored-cost-ahead (b by cost), the same "
+    "unpruned (dominated objects are held, too), and with windows of seconds or of a count in "
+    "place of lifetimes, periodic-1 to periodic-30 (a position every 1 to 30 seconds; stale_share "
+    "is the share of the time with a wrong result). Bytes are those of messages without payloads.",
 )

@@ -20,7 +20,7 @@ from index.catalogue import (
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 _KNOWN_AROUND = 64
 """b of the engine that finds the true results; with it few evaluations are needed."""

@@ -10,27 +10,33 @@ from bench import experiment as e
 class SkypeParameters(e.MessageParameters, e.BudgetParameters):
     """Size and shape of a run; the defaults are those of the paper, except for the sizes."""
 
-    subscriptions: int = e.count(100_000, "How many there are.")
-    window: int = e.count(100_000, "How many messages count, on average if `seconds` is given.")
-    messages: int = e.count(20_000, "How many arrive at most; a run ends before when its time is over.")
-    k: int = e.count(20, "Of all subscriptions.", most=1_000)
-    keywords: int = e.count(0, "Of a subscription; 0 for 1 to 5.", least=0)
+    subscriptions: int = e.count(100_000, "Number of subscriptions.")
+    window: int = e.count(100_000, "Number of messages in the window, on average if `seconds` is given.")
+    messages: int = e.count(
+        20_000, "Maximum number of messages; a run ends earlier when its time is over."
+    )
+    k: int = e.count(20, "k of all subscriptions.", most=1_000)
+    keywords: int = e.count(0, "Number of keywords of a subscription; 0 for 1 to 5.", least=0)
     zipf: bool = Field(
         False,
         description="Whether keywords of subscriptions are drawn by Zipf's law, and not from messages.",
     )
     seconds: int = e.count(
         0,
-        "How long a message counts, in a window of time: as many arrive in each second as "
-        "the window has for it, by Poisson's law. 0 for a window of so many messages.",
+        "Length of a window of time; messages arrive by Poisson's law at the rate that fills the "
+        "window. 0 for a window of a number of messages.",
         least=0,
     )
     batch: int = e.count(
-        100, "How many messages arrive at once, in a window of so many messages.", most=1_000_000
+        100,
+        "Number of messages that arrive at once, in a window of a number of messages.",
+        most=1_000_000,
     )
-    share: float = e.share(0.95, "Of the skyband: the share of its probability that is held.")
-    factor: int = e.count(3, "Of kmax and the cost-based skyband: how many times k.")
-    groups: int = e.count(10, "Of the IGPT: groups of subscriptions in a cell.")
+    share: float = e.share(0.95, "Share of the probability of the skyband that is held.")
+    factor: int = e.count(
+        3, "Size of the buffers of kmax and of the cost-based skyband, as a multiple of k."
+    )
+    groups: int = e.count(10, "IGPT: groups of subscriptions in a cell.")
     audited: int = e.count(100, "Subscriptions compared with the definition.", least=0)
 
 
@@ -64,36 +70,37 @@ def _compared(name: str, source: str, what: str, variants: tuple[str, ...]) -> e
 
 SKYPE = e.Suite(
     "skype",
-    "the k best of a sliding window kept right: time of a message that arrives and of one that expires",
+    "exact k best of a sliding window: time of a message that arrives and of one that expires",
     "bench.skype.run:SkypeBenchmark",
     SkypeParameters,
     metrics={
         "subscriptions": "subscriptions",
-        "objects": "messages that count",
+        "objects": "messages in the window",
         "k_max": "k",
         "messages": "messages",
         "build_s": "s",
-        "amp_us": "us a message that arrives",
-        "emp_us": "us a message that expires",
+        "amp_us": "us per message that arrives",
+        "emp_us": "us per message that expires",
         "us_per_message": "us a message",
         "messages_per_s": "messages/s",
-        "changes_per_message": "changes a message",
-        "refills_per_message": "refills a message",
-        "buffer_size": "messages a buffer",
-        "bytes_per_subscription": "bytes a subscription, of the index",
+        "changes_per_message": "changes per message",
+        "refills_per_message": "refills per message",
+        "buffer_size": "messages per buffer",
+        "bytes_per_subscription": "bytes per subscription, of the index",
         "memory_mb": "MB",
     },
     plots=(e.Bars(("amp_us", "emp_us"), ("variant", "buffer_size")),),
     reduced={"subscriptions": 10_000, "window": 10_000, "messages": 2_000, "budget_s": 5},
-    about="Tells the time of a message that arrives (AMP) and of one that expires (EMP), and how much "
-    "buffers hold. Variants: igpt-cskyband, which is Skype as published; igpt-kmax, igpt-skyband, "
-    "ipt-cskyband, ciq-cskyband, ciq-kmax; ours, which is the SQ+-tree with buffers by cost; and "
-    "mixtures. IQF+ keeps the messages of all but those that name another index. Once all messages of a "
-    "data set are drawn, others are mixtures of two, and rows say how many.",
+    about="Measures the time of a message that arrives (AMP) and of one that expires (EMP), and the "
+    "size of buffers. Variants: igpt-cskyband, which is Skype as published; igpt-kmax, "
+    "igpt-skyband, ipt-cskyband, ciq-cskyband, ciq-kmax; ours, which is the SQ+-tree with buffers "
+    "by cost; and mixtures. IQF+ stores the messages of all variants except those that name "
+    "another index. Once all messages of a data set are drawn, further ones are mixtures of two, "
+    "and rows show their number.",
     experiments=(
         _swept(
             10,
-            "how much buffers hold",
+            "number of messages in buffers",
             e.Steps(
                 lambda _base: [
                     *_tuned("igpt-kmax", "factor", (1, 2, 3, 4, 5, 6)),
@@ -105,19 +112,21 @@ SKYPE = e.Suite(
             variants=("igpt-kmax", "igpt-skyband", _PUBLISHED),
         ),
         _swept(
-            11, "groups of a cell", e.Over("groups", (5, 10, 20, 40)), "groups", variants=(_PUBLISHED,)
+            11, "groups per cell", e.Over("groups", (5, 10, 20, 40)), "groups", variants=(_PUBLISHED,)
         ),
-        _compared("figure-12", "Skype, Figure 12", "groups, and none", (_PUBLISHED, "ipt-cskyband")),
+        _compared(
+            "figure-12", "Skype, Figure 12", "with and without groups", (_PUBLISHED, "ipt-cskyband")
+        ),
         _compared(
             "figure-13",
             "Skype, Figure 13",
-            "what finds subscriptions",
+            "indexes of subscriptions",
             (_PUBLISHED, "ciq-cskyband", "ours"),
         ),
         _compared(
             "figure-14",
             "Skype, Figure 14, Table 4",
-            "what buffers hold",
+            "sizes of buffers",
             (_PUBLISHED, "igpt-kmax", "igpt-skyband", "ours"),
         ),
         _swept(15, "the number of keywords", e.Over("keywords", (1, 2, 3, 4, 5)), "keywords"),
@@ -142,6 +151,6 @@ SKYPE = e.Suite(
             ),
             "k",
         ),
-        _compared("line-up", "", "every system", ()),
+        _compared("line-up", "", "all systems", ()),
     ),
 )

@@ -10,8 +10,8 @@ from bench.skype.experiments import SkypeParameters
 from engine.contracts import STATIONARY, Rows, handle_of
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from safe_region import oracle
-from safe_region.idf import IdfTable
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.idf import IdfTable
 
 _SHOWN = 1
 """Time of the comparison of results, at which all messages of the window are alive."""

@@ -50,23 +50,23 @@ def list_(names: Sequence[str]) -> None:
     "--set subscriptions=1000000"
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--all", "is_all", is_flag=True, help="Every experiment there is.")
-@click.option("--reduced", is_flag=True, help="At sizes at which an experiment takes some minutes.")
+@click.option("--all", "is_all", is_flag=True, help="All experiments.")
+@click.option("--reduced", is_flag=True, help="Use reduced sizes: an experiment takes some minutes.")
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="PARAMETER=VALUE",
-    help="Value of a parameter; several, with commas between, are a series. `nearcast bench list NAME` "
-    "shows parameters and their limits. Repeat for more.",
+    help="Value of a parameter; several values, separated by commas, form a series. `nearcast bench "
+    "list NAME` shows parameters and their limits. Repeat for more.",
 )
-@click.option("--variant", "variants", multiple=True, help="Only these systems; repeat for more.")
+@click.option("--variant", "variants", multiple=True, help="Measure only this variant; repeat for more.")
 @click.option(
     "--repeat",
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
-    help="How often each point is measured; rows have medians.",
+    help="Number of measurements of each point; rows have the medians.",
 )
 @click.option("--json", "json_path", type=_FILE, help="File for results, machine, versions, commit.")
 @click.option("--plot", type=_FILE, help="Picture of the results, PNG.")
@@ -91,7 +91,9 @@ def run(
     from simulator.parameters.declared import ParameterError  # noqa: PLC0415
 
     if not names and not is_all:
-        raise click.UsageError("say which experiments: names, or --all; nearcast bench list has them")
+        raise click.UsageError(
+            "no experiment is given: give names, or --all; `nearcast bench list` shows the names"
+        )
     results = _Results(files["json_path"], files["plot"])
     with reported(BenchError), refused(ParameterError), bars() as progress:
         chosen = catalogue.experiments() if is_all else catalogue.found(names)

@@ -27,7 +27,8 @@ _COUNT = click.IntRange(1, 10_000_000)
 @click.option(
     "--side-max",
     type=click.FloatRange(0.0, 1.0, min_open=True),
-    help="Sides of rectangles are uniform up to this share of the space's.  [default: as in the paper]",
+    help="Maximum side of rectangles, as a fraction of the side of the space; sides are uniform.  "
+    "[default: as in the paper]",
 )
 @click.option("--data", default="messages", show_default=True, help="See `nearcast bench list ap-tree`.")
 @click.option("--seed", type=int, default=1, show_default=True)
@@ -53,14 +54,14 @@ def draw_file(subscriptions_path: Path, objects_path: Path, **drawn: Any) -> Non
 )
 @click.argument("subscriptions", metavar="SUBS.tsv", type=_FILE)
 @click.argument("objects", metavar="OBJECTS.tsv", type=_FILE)
-@click.option("--index", "name", help="Which index; see below.  [default: the server's]")
+@click.option("--index", "name", help="Index; see below.  [default: that of the server]")
 @click.option("--out", type=_NEW, help="File for the pairs, object<TAB>subscription, sorted by number.")
 @click.option(
     "--batch",
     type=click.IntRange(1, 1_000_000),
     default=1_000,
     show_default=True,
-    help="Objects a call, when they come in batches.",
+    help="Objects per call when they are matched in batches.",
 )
 def match_file(
     subscriptions: Path, objects: Path, name: str | None, out: Path | None, batch: int

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 @click.option(
     "--plots",
     type=LocalPath(file_okay=False),
-    help="Folder for map.png, speeds.png and load.png.  [default: FOLDER; none where that is a URI]",
+    help="Folder for map.png, speeds.png and load.png.  [default: FOLDER; none if that is a URI]",
 )
 @click.option(
     "--beside",
     type=Folder(exists=True),
-    help="Another simulation, of real traces say, whose speeds and trips are drawn over these.",
+    help="Another simulation, for example of real traces; its speeds and trips are drawn over these.",
 )
 @spark_options("local[*]")
 def describe(

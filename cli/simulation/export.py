@@ -24,15 +24,20 @@ _FORMATS = ("geojson", "geoparquet")
     multiple=True,
     default=("roads",),
     show_default=True,
-    help="What to export; repeat for more. Of trajectories each device is a line.",
+    help="Table to export; repeat for more. In trajectories each device is a line.",
 )
 @click.option(
-    "--format", "kind", type=click.Choice(_FORMATS), default="geojson", show_default=True, help="As what."
+    "--format",
+    "kind",
+    type=click.Choice(_FORMATS),
+    default="geojson",
+    show_default=True,
+    help="Format of the files.",
 )
 @click.option(
     "--out",
     type=LocalPath(file_okay=False),
-    help="Folder for the files, which are named after their tables.  [default: FOLDER/export; none where "
+    help="Folder for the files, which are named after their tables.  [default: FOLDER/export; none if "
     "FOLDER is a URI]",
 )
 @spark_options("local[*]")

@@ -39,7 +39,7 @@ def _model() -> type[TraceParameters]:
 @click.option(
     "--out",
     type=FOLDER,
-    help="Folder for the tables, a path or a URI of a file system that Spark has; what is there is "
+    help="Folder for the tables, a path or a URI of a file system that Spark has; existing tables are "
     "replaced.  [default: runs/ and the first file's name]",
 )
 @spark_options("local[*]")
@@ -89,7 +89,7 @@ def dropped(report: TraceReport) -> str | None:
     most = max(reasons, key=reasons.__getitem__)
     return (
         f"only {kept} of {report.points} points were kept; {reasons[most]} were dropped as {most!r}. "
-        "Points of several vehicles are taken for one's if no column says whose they are: see --columns"
+        "Without a column for the vehicle, all points are treated as those of one vehicle: see --columns"
     )
 
 

@@ -37,28 +37,34 @@ _FILL_S = 8.0
     type=int,
     default=1000,
     show_default=True,
-    help="Ten subscriptions each, of which those are taken that do not move.",
+    help="Devices with ten subscriptions each; only stationary subscriptions are used.",
 )
 @click.option("--seconds", type=int, default=300, show_default=True, help="Simulated time.")
-@click.option("--arrivals-per-s", type=float, default=50.0, show_default=True, help="Messages a second.")
 @click.option(
-    "--speed", type=float, default=5.0, show_default=True, help="Simulated seconds that pass in one."
+    "--arrivals-per-s", type=float, default=50.0, show_default=True, help="Messages per second."
 )
-@click.option("--partitions", type=int, default=2, show_default=True, help="Of the job.")
+@click.option(
+    "--speed",
+    type=float,
+    default=5.0,
+    show_default=True,
+    help="Simulated seconds per second of real time.",
+)
+@click.option("--partitions", type=int, default=2, show_default=True, help="Partitions of the job.")
 @click.option(
     "--mechanism",
     type=click.Choice(MECHANISMS),
     default="location",
     show_default=True,
-    help="How subscriptions are divided among partitions.",
+    help="Mechanism that divides subscriptions among partitions.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another city.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the simulated city.")
 @click.option(
     "--out",
     type=LocalPath(file_okay=False),
     default=Path("runs/stream-demo"),
     show_default=True,
-    help="Folder for the simulation, the feeds and the results; what is there is replaced.",
+    help="Folder for the simulation, the feeds and the results; existing files are replaced.",
 )
 def demo(
     devices: int,

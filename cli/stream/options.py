@@ -91,7 +91,7 @@ class Area(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """Convert the text of the argument."""
-        from safe_region.frame import Area, Frame  # noqa: PLC0415
+        from safe_region.earth.frame import Area, Frame  # noqa: PLC0415
 
         if isinstance(value, Area) or is_uri(value):
             return value
@@ -108,7 +108,7 @@ CHECKPOINT_OPTION = click.option(
     "--checkpoint",
     type=FOLDER,
     required=True,
-    help="Folder of what the job needs to go on where it was.",
+    help="Folder of the state with which the job resumes.",
 )
 SPARK_OPTIONS = spark_options(MASTER)
 MEMORY_OPTION = click.option(
@@ -116,7 +116,7 @@ MEMORY_OPTION = click.option(
     type=LocalPath(file_okay=False),
     default=Path("/dev/shm"),  # noqa: S108 - each job has a separate folder
     show_default=True,
-    help="Folder on a file system in memory, where indexes lie between batches.",
+    help="Folder on a file system in memory, which holds indexes between batches.",
 )
 
 

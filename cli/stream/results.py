@@ -13,12 +13,16 @@ from cli.stream.options import CHECKPOINT_OPTION, MEMORY_OPTION, OUT_OPTION, SPA
 
 @click.command(epilog="Example: nearcast stream lists --out result --to lists.parquet")
 @OUT_OPTION
-@click.option("--batch", type=int, help="As it was behind this batch; the last one if not given.")
+@click.option(
+    "--batch",
+    type=int,
+    help="Number of the batch after which results are listed.  [default: the last one]",
+)
 @click.option(
     "--to",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder for the table, Parquet; what is there is replaced.",
+    help="Folder for the table, Parquet; existing files are replaced.",
 )
 @SPARK_OPTIONS
 def lists(out: Path, batch: int | None, to: Path, spark: SparkChoice) -> None:
@@ -37,7 +41,7 @@ def lists(out: Path, batch: int | None, to: Path, spark: SparkChoice) -> None:
 @click.option(
     "--remove-changes",
     is_flag=True,
-    help="Remove the changes of before as well; who follows them must be beyond.",
+    help="Also remove earlier changes; every reader of changes must be past them.",
 )
 @SPARK_OPTIONS
 def compact(out: Path, spark: SparkChoice, *, remove_changes: bool) -> None:
@@ -56,8 +60,10 @@ def compact(out: Path, spark: SparkChoice, *, remove_changes: bool) -> None:
 @click.command(epilog="Example: nearcast stream audit --out result --checkpoint state")
 @OUT_OPTION
 @CHECKPOINT_OPTION
-@click.option("--sample", type=int, default=200, show_default=True, help="How many results, at most.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Which ones.")
+@click.option(
+    "--sample", type=int, default=200, show_default=True, help="Maximum number of results to compare."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the choice of results.")
 @SPARK_OPTIONS
 def audit(out: Path, checkpoint: Path, sample: int, seed: int, spark: SparkChoice) -> None:
     """Compare the current results of a job with the definition, for which the feeds must exist."""
@@ -89,7 +95,7 @@ def rebalance(checkpoint: Path, spark: SparkChoice) -> None:
 
     with reported(PlanError, OSError), session(spark) as started:
         ask_to_rebalance(Stored(started, checkpoint))
-    click.echo("requested: the job divides itself again behind its next batch")
+    click.echo("requested: the job rebalances after its next batch")
 
 
 @click.command(epilog="Example: nearcast stream release --checkpoint state")

@@ -54,51 +54,51 @@ if TYPE_CHECKING:
     "--messages",
     type=Feed(),
     required=True,
-    help="Folder to which files of messages come, or redis://host:port/database/feed?streams=1.",
+    help="Folder that receives files of messages, or redis://host:port/database/feed?streams=1.",
 )
-@click.option("--subscriptions", type=Feed(), required=True, help="The same with subscriptions.")
+@click.option("--subscriptions", type=Feed(), required=True, help="The same for subscriptions.")
 @OUT_OPTION
 @CHECKPOINT_OPTION
 @click.option(
     "--area",
     type=Area(),
     required=True,
-    help="Service area: west, south, east, north; or the folder of a simulation, or its URI, whose area "
-    "it is.",
+    help="Service area: west, south, east, north; or the folder of a simulation, or its URI, to use its "
+    "area.",
 )
 @click.option(
     "--window",
     type=Window(),
     required=True,
-    help="Which messages count: the last so many (100000), or those of so much time (90s, 10m, 24h).",
+    help="Window of messages: a number of latest messages (100000), or a duration (90s, 10m, 24h).",
 )
 @click.option(
     "--mechanism",
     type=click.Choice(MECHANISMS),
     default="hashing",
     show_default=True,
-    help="How subscriptions are divided among partitions.",
+    help="Mechanism that divides subscriptions among partitions.",
 )
 @click.option(
     "--partitions",
     type=int,
     default=4,
     show_default=True,
-    help="Into how many parts; at least as many as there are cores.",
+    help="Number of partitions; at least the number of cores.",
 )
 @click.option(
     "--first-level",
     type=int,
     default=0,
     show_default=True,
-    help="Of spatial-first and keyword-first: parts of the first division, a divisor of --partitions; 0 "
-    "lets both divisions have about as many.",
+    help="For spatial-first and keyword-first: parts of the first division, a divisor of --partitions; "
+    "with 0 both divisions have about as many parts.",
 )
 @click.option(
     "--subscription-index",
     default=DEFAULT_SUBSCRIPTION_INDEX,
     show_default=True,
-    help="Index of top-k subscriptions, one that knows tf-idf; others: `nearcast indexes`.",
+    help="Index of top-k subscriptions, one that supports tf-idf; others: `nearcast indexes`.",
 )
 @click.option(
     "--clause-index",
@@ -111,49 +111,50 @@ if TYPE_CHECKING:
     type=click.Choice(["cost", "cskyband", "skyband", "kmax"]),
     default="cost",
     show_default=True,
-    help="How much is held of each top-k subscription beyond its result; the last three as in Skype.",
+    help="Buffer that is held beyond the result of each top-k subscription; the last three as in Skype.",
 )
 @click.option(
     "--idf",
     type=LocalPath(exists=True, dir_okay=False),
-    help="Weights of keywords for the similarity tfidf (nearcast idf build); without, each weighs 1.",
+    help="Weights of keywords for the similarity tfidf (nearcast idf build); without it, all weights "
+    "are 1.",
 )
 @click.option(
     "--format",
     type=click.Choice(["parquet", "json"]),
     default="parquet",
     show_default=True,
-    help="Of files.",
+    help="Format of the files of feeds.",
 )
 @click.option(
     "--files-per-batch",
     type=int,
     default=1000,
     show_default=True,
-    help="How many new files of each feed make a batch, at most; in Redis entries.",
+    help="Maximum number of new files of each feed in a batch; of entries in Redis.",
 )
 @click.option(
     "--updates",
     type=Feed(),
-    help="Tell changes in Redis besides: redis://host:port/database/feed.",
+    help="Also send changes to Redis: redis://host:port/database/feed.",
 )
 @click.option(
     "--rebalance",
     is_flag=True,
-    help="Go on with another number of partitions, mechanism or index than before: divide anew first.",
+    help="Rebalance first, then resume with another number of partitions, mechanism or index.",
 )
-@click.option("--once", is_flag=True, help="End when all that is there has been read.")
+@click.option("--once", is_flag=True, help="End when all existing messages have been read.")
 @click.option(
     "--every",
     "every_ms",
     type=Duration(),
-    help="Begin a batch so often (500ms, 10s), if there is anything to read.  [default: when the last is "
-    "done]",
+    help="Interval between starts of batches (500ms, 10s), if there are new messages.  [default: after "
+    "the previous batch]",
 )
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65_535),
-    help="Tell metrics for Prometheus at /metrics on this port; 0 for any.",
+    help="Port of the metrics for Prometheus, at /metrics; 0 chooses a free one.",
 )
 @click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Address of that port.")
 @MEMORY_OPTION
@@ -173,7 +174,7 @@ def run(
     """
     from feeds.causes import cause_of  # noqa: PLC0415
     from feeds.cluster import ClusterError  # noqa: PLC0415
-    from safe_region.idf import IdfError  # noqa: PLC0415
+    from safe_region.scoring.idf import IdfError  # noqa: PLC0415
     from streaming.claim import TakenOverError  # noqa: PLC0415
     from streaming.metrics import JobMetrics  # noqa: PLC0415
     from streaming.parameters import ParameterError, StreamParameters  # noqa: PLC0415
@@ -234,10 +235,10 @@ def _rebalance(parameters: StreamParameters, spark: SparkSession, lines: BatchLi
     """Rebalance the job, and print it."""
     from streaming.rebalance import rebalance  # noqa: PLC0415
 
-    with Console(stderr=True).status("dividing the job anew"):
+    with Console(stderr=True).status("rebalancing the job"):
         done = rebalance(parameters, spark, lines)
     if done is None:
-        click.echo("nothing to rebalance: the job has not begun", err=True)
+        click.echo("nothing to rebalance: the job has not started", err=True)
         return
     lines.rebalanced(done)
 

@@ -13,10 +13,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from safe_region.anchored import AnchoredRegion
-from safe_region.frame import Point
-from safe_region.region import Buffered
-from safe_region.scoring import length
+from safe_region.earth.frame import Point
+from safe_region.regions.anchored import AnchoredRegion
+from safe_region.regions.region import Buffered
+from safe_region.scoring.formulas import length
 from server.session.states import TRANSITIONS, State
 
 if TYPE_CHECKING:

@@ -122,6 +122,6 @@ class Capped:
         used = self._subscriptions.used()
         dirty = set(used[rows["is_dirty"][used] == 1].tolist())
         if not dirty <= set(awake[rows["too_many"][awake] == 1].tolist()):
-            raise InconsistentIndexError("something is dirty that has not too many matches")
+            raise InconsistentIndexError("a dirty subscription does not have too many matches")
         if not dirty <= {slot for _, slot in self._due}:
-            raise InconsistentIndexError("something is dirty and is never settled")
+            raise InconsistentIndexError("a dirty subscription is not scheduled to be settled")

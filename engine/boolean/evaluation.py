@@ -24,7 +24,7 @@ from engine.contracts import Bools, Positions
 from engine.options import EngineOptions
 from index.batches import Floats
 from index.tables.slots import Slots
-from safe_region.ranges import CAPPED_SHARE
+from safe_region.regions.ranges import CAPPED_SHARE
 
 _CUT_SHARE = 0.875
 """A fraction of the most that are held: a cut slack leaves this many, so that it is not cut again

@@ -13,7 +13,7 @@ from engine.layout import POINT
 from engine.polygons import RingPool
 from index.contracts import InconsistentIndexError
 from index.tables.slots import Slots
-from safe_region import oracle_plane
+from safe_region.oracle import plane as oracle_plane
 
 _ROUNDING_M = 1e-9
 """The distance of a polygon from a rectangle is rounded: near the edge of the held region both results
@@ -34,17 +34,17 @@ def check_boolean(tables: BooleanTables, matches_max: int) -> None:
     rows = tables.subscriptions.rows
     awake = used[rows["is_awake"][used] == 1]
     if len(tables.clauses) != rows["clause_count"][used].sum():
-        raise InconsistentIndexError("there are clauses of no subscription")
+        raise InconsistentIndexError("clauses without a subscription")
     if len(tables.finder) != rows["clause_count"][awake].sum():
-        raise InconsistentIndexError("the finder does not hold what is awake")
+        raise InconsistentIndexError("the finder does not hold the awake subscriptions")
     tables.capped.check(awake)
     expected, doubtful = _expected(tables, awake)
     known = tables.known(tables.objects.table.used())
     found = tables.find(tables.places(awake)).of(awake)
-    for name, pairs in (("finder says who is", known), ("object index says what is", found)):
+    for name, pairs in (("finder returns", known), ("object index returns", found)):
         claimed = set(zip(pairs.rows.tolist(), pairs.objects.tolist(), strict=True))
         if claimed - doubtful != expected:
-            raise InconsistentIndexError(f"the {name} concerned, and it is not so")
+            raise InconsistentIndexError(f"the pairs that the {name} are not the matches")
     for slot in awake.tolist():
         _check_held(tables, matches_max, slot, found.part(found.rows == slot))
 
@@ -153,9 +153,9 @@ def _check_held(tables: BooleanTables, matches_max: int, slot: int, found: Pairs
         held = int(is_held.sum())
         is_late = ~is_held & (found.distance_m < row["held_m"])
         if is_late.any() and not row["is_dirty"]:
-            raise InconsistentIndexError(f"subscription {row['id']} does not hold what is nearest")
+            raise InconsistentIndexError(f"subscription {row['id']} does not hold the nearest objects")
     if row["match_count"] != held:
-        raise InconsistentIndexError(f"subscription {row['id']} has lost count of what matches it")
+        raise InconsistentIndexError(f"subscription {row['id']} has a wrong count of matches")
     held -= int(tables.pending.are_in(found).sum())
     if held > matches_max:
         raise InconsistentIndexError(f"subscription {row['id']} holds {held}, more than {matches_max}")

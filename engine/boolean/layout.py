@@ -10,7 +10,7 @@ import numpy.typing as npt
 from engine.polygons import Rings
 from engine.windows import Lasts
 from index.batches import Boxes, Floats, Ints, KeywordLists
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 Rows = npt.NDArray[Any]
 

@@ -2,9 +2,9 @@
 
 A range is fixed in place, or it moves with the device. The device of a fixed range holds the matches, and
 never has to report its position. The device of a moving range holds the matches within the range enlarged
-by a slack, about the anchor (`safe_region.ranges`), which is at its last position or ahead of it. The
-matcher chooses both by cost (`engine.boolean.anchors`). It cuts the slack as far as needed when there are
-more matches than the server sends.
+by a slack, about the anchor (`safe_region.regions.ranges`), which is at its last position or ahead of it.
+The matcher chooses both by cost (`engine.boolean.anchors`). It cuts the slack as far as needed when there
+are more matches than the server sends.
 
 If there are too many even without slack (in the range enlarged by the margin), the subscription has too
 many matches. Its device holds the matches that were nearest to the middle of the range when it was

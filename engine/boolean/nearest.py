@@ -6,7 +6,7 @@ is the distance to the nearest match outside of the range, less the range's radi
 match inside from the range's edge. A new match within the range enlarged by that radius, which the paper
 calls the impact region, may matter: the server requests the device's position, and evaluates again.
 
-So this is a slack (`safe_region.ranges`) within which no object lies.
+So this is a slack (`safe_region.regions.ranges`) within which no object lies.
 
 Operations: one or more look-ups, each twice as far as the one before, until there is a match outside.
 """

@@ -16,16 +16,16 @@ from engine.boolean.expression_kernels import Clauses, fill_table, matches_claus
 from engine.boolean.layout import CIRCLE, NOTHING, POLYGON
 from engine.layout import POINT
 from index.batches import Floats, Ints, KeywordIds
-from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import common_count, length
-from safe_region.segment_kernels import box_distance, boxes_meet
-from safe_region.shape_kernels import (
+from safe_region.geometry.segment_kernels import box_distance, boxes_meet
+from safe_region.geometry.shape_kernels import (
     box_meets_polygon,
     polygon_contains,
     polygon_meets_box,
     polygons_meet,
     ring_distance,
 )
+from safe_region.jit import kernel, leaf
+from safe_region.scoring.kernels import common_count, length
 
 Rows = npt.NDArray[Any]
 Slots = npt.NDArray[np.int32]

@@ -31,10 +31,10 @@ def check_stationary(tables: StationaryTables, policy: StationaryPolicy) -> None
     used = tables.subscriptions.used()
     awake = used[rows["is_awake"][used] == 1]
     if len(tables.indexes) != len(awake):
-        raise InconsistentIndexError("the subscription index does not hold what is awake")
+        raise InconsistentIndexError("the subscription index does not hold the awake subscriptions")
     room = int(rows["entry_room"][used].sum()) + free_count(tables.entries, tables.free)
     if room != tables.end:
-        raise InconsistentIndexError("the buffers have lost count of their room")
+        raise InconsistentIndexError("the buffers have a wrong count of free entries")
     _check_chains(tables)
     for slot in awake.tolist():
         _check_buffer(tables, slot, policy)
@@ -84,11 +84,11 @@ def _check_buffer(tables: StationaryTables, slot: int, policy: StationaryPolicy)
         expected = {pair: count for pair, count in dominators.items() if count < k}
     # An object that was left out as dominated stays out until the buffer is rebuilt.
     if any(held.get(pair, count) != count for pair, count in expected.items()):
-        raise InconsistentIndexError(f"subscription {handle} has lost count of what beats what")
+        raise InconsistentIndexError(f"subscription {handle} has wrong dominance counts")
     if held.keys() != expected.keys():
-        raise InconsistentIndexError(f"subscription {handle} does not hold exactly what it should")
+        raise InconsistentIndexError(f"subscription {handle} does not hold exactly its objects")
     if len(held) < k and not math.isinf(reach[0]):
-        raise InconsistentIndexError(f"subscription {handle} holds too little")
+        raise InconsistentIndexError(f"subscription {handle} holds too few objects")
     results = {int(entry["object_id"]) for entry in entries if entry["is_result"]}
     if results != {pair[1] for pair in found[:k]}:
         raise InconsistentIndexError(f"the result of subscription {handle} is not its k best")

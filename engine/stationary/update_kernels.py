@@ -26,7 +26,7 @@ from index.tables.id_map_kernels import Values, find
 from index.tables.prefetch_kernels import prefetch
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import length
+from safe_region.scoring.kernels import length
 
 _AHEAD = 4
 """The memory for this many iterations later is prefetched."""

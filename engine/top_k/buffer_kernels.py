@@ -17,7 +17,7 @@ from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import length
+from safe_region.scoring.kernels import length
 
 Slots = npt.NDArray[np.int32]
 

@@ -13,9 +13,9 @@ with v the device's speed, D its expected distance until it leaves, nu the depar
 towards the mean of all, and R the radius within which the m objects lie: a disc of m objects that moves
 at v sweeps over this many.
 
-The anchor may lie ahead, h metres in the direction of the heading, if (*) of `safe_region.anchored` holds
-at the device's position. This needs no further search: every object that is not known has a length at a
-of at least the last known length at p, less h, which bounds the reach.
+The anchor may lie ahead, h metres in the direction of the heading, if (*) of
+`safe_region.regions.anchored` holds at the device's position. This needs no further search: an object
+that is not known has a length at a of at least the last known length at p less h, which bounds the reach.
 
 This is the trade-off that skype.txt section 5 makes with its cost-based k-skyband: there for expiry
 alone.
@@ -35,8 +35,8 @@ from index.batches import Floats, Ints
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
-from safe_region.scoring import REACH_SLACK
-from safe_region.scoring_kernels import length
+from safe_region.scoring.formulas import REACH_SLACK
+from safe_region.scoring.kernels import length
 
 Slots = npt.NDArray[np.int32]
 

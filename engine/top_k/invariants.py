@@ -13,7 +13,7 @@ from engine.top_k.layout import ELLIPSE, NO_HOLDING, NO_PENDING, TFIDF, Row, Row
 from engine.top_k.tables import TopKTables
 from index.contracts import InconsistentIndexError
 from index.tables import SlotTable
-from safe_region.scoring import length, text_distance
+from safe_region.scoring.formulas import length, text_distance
 
 Pair = tuple[float, int]
 
@@ -39,10 +39,10 @@ def check_top_k(tables: TopKTables) -> None:
     used = tables.subscriptions.used()
     awake = used[rows["is_awake"][used] == 1]
     if len(tables.indexes) != len(awake):
-        raise InconsistentIndexError("the subscription index does not hold what is awake")
+        raise InconsistentIndexError("the subscription index does not hold the awake subscriptions")
     room = int(rows["buffer_room"][awake].sum()) + tables.buffers.free_count()
     if room != tables.buffers.end or rows["buffer_room"][used].sum() != rows["buffer_room"][awake].sum():
-        raise InconsistentIndexError("the buffers have lost count of their room")
+        raise InconsistentIndexError("the buffers have a wrong count of free entries")
     _check_chains(tables)
     _check_pending(tables)
     for slot in awake.tolist():
@@ -77,10 +77,10 @@ def _check_pending(tables: TopKTables) -> None:
     for slot in tables.subscriptions.used().tolist():
         ids = pending.ids(rows, slot)
         if len(ids) != len(set(ids)) or (ids and not rows["is_awake"][slot]):
-            raise InconsistentIndexError(f"what pends for subscription {rows['id'][slot]} cannot be")
+            raise InconsistentIndexError(f"subscription {rows['id'][slot]} has invalid pending objects")
         count += len(ids)
     if count != len(pending) or count + pending.free_count() != pending.end:
-        raise InconsistentIndexError("pairs that pend have been lost")
+        raise InconsistentIndexError("pending pairs are missing")
 
 
 def ranked(tables: Ranked, slot: int) -> Iterator[tuple[Pair, float]]:
@@ -116,7 +116,7 @@ def _check_buffer(tables: TopKTables, slot: int) -> None:
     row = tables.subscriptions.rows[slot]
     handle, k = int(row["id"]), int(row["k"])
     if not 0 <= int(row["buffer_count"]) <= int(row["buffer_room"]):
-        raise InconsistentIndexError(f"the buffer of subscription {handle} has outgrown its bound")
+        raise InconsistentIndexError(f"the buffer of subscription {handle} exceeds its bound")
     start = int(row["buffer_start"])
     holdings = tables.buffers.holdings[start : start + int(row["buffer_count"])]
     ids = tables.objects.table.rows["id"][holdings["object"]]
@@ -136,12 +136,12 @@ def _check_buffer(tables: TopKTables, slot: int) -> None:
         ]
         if needless and not row["is_pruned"]:
             raise InconsistentIndexError(
-                f"subscription {handle} has forgotten that it left something out"
+                f"subscription {handle} has omitted objects without recording it"
             )
         for one in needless:
             del expected[one]
     if held != expected:
-        raise InconsistentIndexError(f"subscription {handle} does not hold exactly what it should")
+        raise InconsistentIndexError(f"subscription {handle} does not hold exactly its objects")
 
 
 def _is_needless(

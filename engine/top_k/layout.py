@@ -8,8 +8,8 @@ import numpy as np
 
 from engine.contracts import Rows
 from engine.layout import NO_HOLDING
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
 
 __all__ = [
     "BY_COST",

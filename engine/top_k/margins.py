@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Floats, Ints, Ranking
-from safe_region.scoring import REACH_SLACK
+from safe_region.scoring.formulas import REACH_SLACK
 
 Rows = npt.NDArray[np.bool_]
 

@@ -26,7 +26,7 @@ from engine.top_k.layout import ELLIPSE, Row, Rows
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values, find
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import length
+from safe_region.scoring.kernels import length
 
 Slots = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]

@@ -18,9 +18,9 @@ from engine.top_k.layout import ELLIPSE, Row, Rows
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import NO_VALUE, Values, find
 from index.tables.selection_kernels import drain, is_less, offer
-from safe_region.ellipse_kernels import enclose
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import length
+from safe_region.regions.ellipse_kernels import enclose
+from safe_region.scoring.kernels import length
 
 Slots = npt.NDArray[np.int32]
 

@@ -74,7 +74,7 @@ class Probe:
             yield f"nearcast cannot be imported ({error})"
             return
         if source_digest() != self.program:
-            yield "nearcast is another version than the driver's"
+            yield "the version of nearcast differs from that at the driver"
 
     def _memory(self) -> Iterator[str]:
         if not self.memory:
@@ -87,14 +87,14 @@ class Probe:
         free = found.f_bavail * found.f_frsize
         if free < self.memory_bytes:
             least = self.memory_bytes >> 20
-            yield f"memory {self.memory} has {free >> 20} MiB free, must have {least} at least"
+            yield f"memory {self.memory} has {free >> 20} MiB free, must have at least {least}"
         if not os.access(self.memory, os.W_OK):
             yield f"memory {self.memory} cannot be written to"
 
     def _folders(self) -> Iterator[str]:
         for folder in self.folders:
             if not Path(folder).is_dir():
-                yield f"{folder} is not there"
+                yield f"{folder} does not exist"
         for uri, text in self.marks.items():
             try:
                 from pyarrow.fs import FileSystem  # noqa: PLC0415

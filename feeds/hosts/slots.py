@@ -53,8 +53,8 @@ def on_all_slots(
     if thread.is_alive():
         context.cancelJobGroup(_GROUP)
         raise ClusterError(
-            f"not all of {slots} slots have responded in {seconds:.0f} s: executors end or are cut off, "
-            "which the logs of the cluster's workers say"
+            f"not all of {slots} slots have responded in {seconds:.0f} s: executors terminate or are "
+            "disconnected; see the logs of the cluster's workers"
         )
     if failed:
         raise ClusterError(f"a task on a host has failed: {cause_of(failed[0])}")

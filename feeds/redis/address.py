@@ -65,7 +65,7 @@ class RedisAddress:
         streams = options.pop("streams", "1")
         if parts.username or parts.password:
             raise AddressError(
-                "an address has no user and no password: set NEARCAST_REDIS_USER and "
+                "an address must not have a user or a password: set NEARCAST_REDIS_USER and "
                 "NEARCAST_REDIS_PASSWORD"
             )
         is_right = (

@@ -97,7 +97,7 @@ def _require_plain(name: str, kind: pa.DataType) -> None:
         or pa.types.is_fixed_size_binary(kind)
     )
     if not is_plain:
-        raise UnreadableError(f"its column {name} is of a type that is not taken")
+        raise UnreadableError(f"its column {name} has an unsupported type")
 
 
 def _of_json(line: bytes, schema: pa.Schema) -> dict[str, Any]:

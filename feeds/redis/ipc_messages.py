@@ -82,12 +82,12 @@ def require_small_messages(data: bytes) -> None:
         try:
             size, count = _size(message)
         except (struct.error, ValueError):
-            raise UnreadableError("the head of one of its messages is none") from None
+            raise UnreadableError("the header of one of its messages is invalid") from None
         total, rows = total + size, rows + count
         if rows > ENTRY_ROWS_MAX:
             raise UnreadableError(f"it has over {ENTRY_ROWS_MAX:,} rows, must have fewer")
         if total > BYTES_AT_ONCE_MAX:
-            raise UnreadableError(f"it comes to over {BYTES_AT_ONCE_MAX:,} bytes, must be less")
+            raise UnreadableError(f"it has over {BYTES_AT_ONCE_MAX:,} bytes, must have fewer")
 
 
 def _size(message: pa.ipc.Message) -> tuple[int, int]:

@@ -34,9 +34,9 @@ def check_grid(grid: Grid, table: SlotTable) -> None:
         If an invariant is violated; the message names it.
     """
     if grid.meta[L.PENDING] != 0:
-        raise InconsistentIndexError("nodes still wait to be settled")
+        raise InconsistentIndexError("nodes are not settled")
     if grid.meta[L.CLAUSES] != len(table):
-        raise InconsistentIndexError("the grid has lost count of its clauses")
+        raise InconsistentIndexError("the grid has a wrong count of clauses")
     _check_words(grid, table)
     slots = table.used()
     firsts = np.array([keyword_of(grid, slot, 0) for slot in slots.tolist()], dtype=np.int64)
@@ -44,7 +44,9 @@ def check_grid(grid: Grid, table: SlotTable) -> None:
     spans: list[tuple[int, int]] = []
     roots = np.flatnonzero(grid.roots)
     if set(roots.tolist()) != set(firsts.tolist()):
-        raise InconsistentIndexError("there are lists of keywords without clauses, or the reverse")
+        raise InconsistentIndexError(
+            "lists of keywords without clauses, or keywords of clauses without lists"
+        )
     for word in roots.tolist():
         root = int(grid.roots[word]) - 1
         spans.append((root, 0))
@@ -64,7 +66,7 @@ def _check_words(grid: Grid, table: SlotTable) -> None:
         if sorted(grid.ranks[start : start + count].tolist()) != list(range(count)):
             raise InconsistentIndexError(f"the keywords of slot {slot} are not ranked")
     if (counts != grid.word_counts).any():
-        raise InconsistentIndexError("a keyword's clauses have been miscounted")
+        raise InconsistentIndexError("a keyword has a wrong count of clauses")
 
 
 def _check_node(
@@ -78,7 +80,7 @@ def _check_node(
     """Verify that a node has exactly these clauses below it, at its leaves."""
     node = grid.nodes[number]
     if node["count"] != len(slots):
-        raise InconsistentIndexError(f"node {number} has lost count of what is below it")
+        raise InconsistentIndexError(f"node {number} has a wrong count below it")
     if node["kind"] == L.LEAF:
         _check_leaf(grid, number, slots, runs)
         return
@@ -97,7 +99,7 @@ def _check_node(
     deeper = depth + (node["kind"] != L.PLACE)
     for child, held in expected.items():
         if grid.parents[child] != number:
-            raise InconsistentIndexError(f"node {child} has lost its parent")
+            raise InconsistentIndexError(f"node {child} has a wrong parent")
         _check_node(grid, child, held, deeper, runs, spans)
 
 
@@ -138,7 +140,7 @@ def _check_leaf(grid: Grid, number: int, slots: set[int], runs: list[tuple[int, 
     runs.append((start, int(node["size_class"])))
     entries = grid.entries.records[start : start + count]
     if set(entries["slot"].tolist()) != slots:
-        raise InconsistentIndexError(f"leaf {number} has other clauses than it should have")
+        raise InconsistentIndexError(f"leaf {number} has wrong clauses")
     for entry in entries:
         slot = int(entry["slot"])
         clause = grid.clauses[slot]
@@ -166,4 +168,4 @@ def _check_spans(grid: Grid, spans: list[tuple[int, int]]) -> None:
             raise InconsistentIndexError("nodes overlap or leave a gap")
         end = first + (1 << size_class)
     if end != grid.meta[L.NODE_END]:
-        raise InconsistentIndexError("the pool of nodes has lost its end")
+        raise InconsistentIndexError("the pool of nodes has a wrong end")

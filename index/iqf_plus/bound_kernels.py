@@ -17,7 +17,7 @@ from index.iqf_plus.mark_kernels import MANY, keyword_count_of, norm_code_of
 from index.tables.buckets.question_kernels import Question, least_share
 from index.tables.norm_kernels import norm_of_code
 from safe_region.jit import leaf
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 _TFIDF = int(Similarity.TFIDF)
 _ROUNDING = 1e-12

@@ -40,15 +40,15 @@ def check(lists: Lists, table: SlotTable) -> None:
         slots = _list_slots(lists, number, table, runs, groups)
         found[int(rows[number]["key"])] = slots
         if not slots or len(set(slots)) != len(slots):
-            raise InconsistentIndexError(f"list {rows[number]['key']} is empty, or has an object twice")
+            raise InconsistentIndexError(f"list {rows[number]['key']} is empty, or has duplicate objects")
     check_runs(lists.runs, runs)
     _check_groups(lists, groups)
     long = {int(rows[number]["key"]) for number in live if rows[number]["root"] != NO_NODE}
     expected = _expected(table, long)
     if {key: sorted(slots) for key, slots in found.items()} != expected:
-        raise InconsistentIndexError("objects are not in the lists where they belong")
+        raise InconsistentIndexError("objects are in the wrong lists")
     if lists.meta[list_kernels.RIPENED] or lists.meta[list_kernels.RIPENED_OTHERS]:
-        raise InconsistentIndexError("a keyword has been left half ripe")
+        raise InconsistentIndexError("the conversion of a keyword is unfinished")
 
 
 def _expected(table: SlotTable, long: set[int]) -> dict[int, list[int]]:
@@ -70,30 +70,30 @@ def _check_numbers(lists: Lists, live: list[int]) -> None:
     """Verify that keys map to their lists, and that the other rows are free."""
     for number in live:
         if find(lists.keys, lists.values, int(lists.lists[number]["key"])) != number:
-            raise InconsistentIndexError(f"key {lists.lists[number]['key']} has lost its list")
+            raise InconsistentIndexError(f"key {lists.lists[number]['key']} has no list")
     free_count, number = 0, int(lists.meta[list_kernels.LIST_FREE])
     while number != list_kernels.NO_LIST:
         free_count, number = free_count + 1, int(lists.lists[number]["start"])
     used = int(lists.meta[list_kernels.LIST_END])
     if len(live) + free_count != used or len(live) != (lists.keys != NO_KEY).sum():
-        raise InconsistentIndexError("IQF+ has lost count of its lists")
+        raise InconsistentIndexError("IQF+ has a wrong count of lists")
 
 
 def _list_slots(lists: Lists, number: int, table: SlotTable, runs: _Runs, groups: list[int]) -> list[int]:
     """Return the objects of a list; record its runs and the first nodes of its groups."""
     row = lists.lists[number]
     if (row["root"] == NO_NODE) == (row["size_class"] == NO_RUN):
-        raise InconsistentIndexError(f"list {row['key']} needs a run or a tree, and not both")
+        raise InconsistentIndexError(f"list {row['key']} must have either a run or a tree")
     if row["root"] == NO_NODE:
         count = int(row["run_count"])
         if count > lists.meta[list_kernels.LONG_MIN]:
-            raise InconsistentIndexError(f"list {row['key']} is too long to be without a tree")
+            raise InconsistentIndexError(f"list {row['key']} is too long not to have a tree")
         return _run_slots(lists, int(row["start"]), count, int(row["size_class"]), table, runs)
     root = int(row["root"])
     groups.append(root)
     slots = _tree_slots(lists, root, table, runs, groups)
     if len(slots) != row["tree_count"] or row["run_count"] != 0:
-        raise InconsistentIndexError(f"list {row['key']} has lost count of its entries")
+        raise InconsistentIndexError(f"list {row['key']} has a wrong count of entries")
     return slots
 
 
@@ -112,10 +112,10 @@ def _run_slots(
         for name in ("x_m", "y_m"):
             off_m += abs(float(place[name]) - float(entry[name]))
             if rounded(float(place[name])) != float(entry[name]):
-                raise InconsistentIndexError(f"an entry of slot {slot} is elsewhere")
+                raise InconsistentIndexError(f"an entry of slot {slot} is in a wrong place")
         mark = mark_of(table.keywords(slot), float(place["norm2"]))
         if entry["mark"] != mark or off_m > lists.slack_m[0]:
-            raise InconsistentIndexError(f"an entry of slot {slot} promises too much")
+            raise InconsistentIndexError(f"an entry of slot {slot} has a wrong mark")
         slots.append(slot)
     return slots
 
@@ -140,13 +140,13 @@ def _tree_slots(lists: Lists, node: int, table: SlotTable, runs: _Runs, groups: 
         for entry in lists.runs.records[below : below + int(row["count"])]:
             dx, dy = float(entry["x_m"]) - x_m, float(entry["y_m"]) - y_m
             if not (-half_m <= dx < half_m and -half_m <= dy < half_m):
-                raise InconsistentIndexError(f"an entry of leaf {node} is outside of it")
+                raise InconsistentIndexError(f"an entry of leaf {node} is outside the leaf")
             mark = int(entry["mark"])
             least = _least(least, (keyword_count_of(mark), norm_code_of(mark)))
     elif row["size_class"] != NO_RUN:
         raise InconsistentIndexError(f"leaf {node} is empty and has a run")
     if (row["keyword_min"], row["norm_min"]) != least:
-        raise InconsistentIndexError(f"node {node} is wrong about what is least below")
+        raise InconsistentIndexError(f"node {node} has a wrong minimum")
     return slots
 
 
@@ -161,4 +161,4 @@ def _check_groups(lists: Lists, used: list[int]) -> None:
         free.append(group)
         group = int(lists.nodes[group]["below"])
     if sorted([*used, *free]) != list(range(0, int(lists.meta[NODE_END]), 4)):
-        raise InconsistentIndexError("IQF+ has lost count of its nodes")
+        raise InconsistentIndexError("IQF+ has a wrong count of nodes")

@@ -20,7 +20,7 @@ from index.tables.heap_kernels import Heap, pop, push
 from index.tables.quad_kernels import NO_NODE
 from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
-from safe_region.scoring_kernels import length
+from safe_region.scoring.kernels import length
 
 _ROUNDING = 1e-12
 """Relative tolerance of tests on distances, which are not rounded like lengths."""

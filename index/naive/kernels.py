@@ -10,7 +10,7 @@ import numpy.typing as npt
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import (
+from safe_region.scoring.kernels import (
     common_count,
     common_square,
     length,

@@ -130,7 +130,7 @@ class PairedIndex:
         for one in (self._boxes, self._live.table, self._clauses, self._objects):
             one.check()
         if len(self._clauses) != len(self._boxes) or len(self._objects) != len(self._live.table):
-            raise InconsistentIndexError("an index of the pair has lost count")
+            raise InconsistentIndexError("the indexes of the pair have different counts")
 
     def _forget(self, ids: Ints) -> None:
         if len(ids):

@@ -11,7 +11,7 @@ import functools
 import numpy as np
 
 from index.sq_plus_tree.layout import CLASS_OFFSETS, CLASSES, COMBINED_MAX, SIZE_MAX, Singles
-from safe_region.scoring import SET_SIMILARITIES, text_distance
+from safe_region.scoring.formulas import SET_SIMILARITIES, text_distance
 
 _SIMILARITIES = len(SET_SIMILARITIES)
 KINDS = 2 * _SIMILARITIES * SIZE_MAX

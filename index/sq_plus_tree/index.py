@@ -52,7 +52,7 @@ from index.tables.id_map_kernels import LOAD_MAX
 from index.tables.keyword_weights import KeywordWeights
 from index.tables.quad_kernels import GROUP_FREE
 from index.tables.threads import ahead_of, core_count
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 _PART_MIN = 32
 """The minimum number of objects in a part for one core, if there are more than that."""
@@ -153,7 +153,7 @@ class SqPlusTree:
         """Remove subscriptions."""
         slots = self._table.slots(ids)
         if len(np.unique(slots)) != len(slots):
-            raise KeyError(f"id {ids[0]} is not in the index: it is twice in the batch")
+            raise KeyError(f"id {ids[0]} is not in the index: it is in the batch twice")
         self._leave(slots)
         self._table.remove(ids)
 

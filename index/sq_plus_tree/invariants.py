@@ -28,7 +28,7 @@ def check_forest(forest: Forest, used: Slots) -> None:
     """
     nodes = dict(_nodes(forest))
     if len(nodes) != forest.meta[L.NODE_COUNT] or forest.meta[L.PENDING_COUNT] != 0:
-        raise InconsistentIndexError("the trie has lost count of its nodes")
+        raise InconsistentIndexError("the trie has a wrong count of nodes")
     opened = {
         combination for combination, node in nodes.items() if not forest.nodes[node]["is_bucket"]
     } | {()}
@@ -43,7 +43,7 @@ def check_forest(forest: Forest, used: Slots) -> None:
         node = nodes[combination]
         row = forest.nodes[node]
         if row["depth"] != len(combination) or row["count"] != len(slots):
-            raise InconsistentIndexError(f"combination {combination} has lost count of its subscriptions")
+            raise InconsistentIndexError(f"combination {combination} has a wrong count of subscriptions")
         if row["is_bucket"]:
             _check_bucket(forest, node, slots)
         else:
@@ -62,7 +62,7 @@ def _nodes(forest: Forest) -> Iterator[tuple[Combination, int]]:
         key, node = int(forest.node_keys[place]), int(forest.node_values[place])
         parent, keyword = key >> 32, key & 0xFFFFFFFF
         if forest.nodes[node]["parent"] != parent or forest.nodes[node]["keyword"] != keyword:
-            raise InconsistentIndexError(f"node {node} is hashed as another")
+            raise InconsistentIndexError(f"node {node} has a wrong hash")
         below.setdefault(parent, []).append((keyword, node))
     stack: list[tuple[Combination, int]] = [((), L.TRIE_ROOT)]
     while stack:
@@ -88,7 +88,7 @@ def _check_entries(forest: Forest, node: int, slots: set[int]) -> None:
         mine = forest.entries[entry]
         subscription = forest.subscriptions[forest.entry_slots[entry]]
         if mine != _expected_entry(forest, node, subscription):
-            raise InconsistentIndexError(f"entry {entry} is not what its subscription is")
+            raise InconsistentIndexError(f"entry {entry} contradicts its subscription")
         if leaf != L.NOTHING:
             cell = forest.cells[leaf]
             x_is_within = cell["x_min"] <= mine["x_m"] < cell["x_max"]
@@ -114,7 +114,7 @@ def _entries(forest: Forest, node: int) -> Iterator[tuple[int, int]]:
     square = combination_square(forest, node)
     if row["cell"] == L.NOTHING:
         if row["entry_count"] > L.SMALL_MAX:
-            raise InconsistentIndexError(f"node {node} has too many entries to be without cells")
+            raise InconsistentIndexError(f"node {node} has too many entries not to have cells")
         yield from ((e, L.NOTHING) for e in range(row["start"], row["start"] + row["entry_count"]))
         return
     stack = [int(row["cell"])]
@@ -130,7 +130,9 @@ def _entries(forest: Forest, node: int) -> Iterator[tuple[int, int]]:
                 raise InconsistentIndexError(f"leaf {cell} is over its capacity")
             bounds = forest.entries["bound_m"][start : start + count]
             if (bounds[1:] > bounds[:-1]).any():
-                raise InconsistentIndexError(f"entries of leaf {cell} are not by decreasing bounds")
+                raise InconsistentIndexError(
+                    f"entries of leaf {cell} are not sorted by decreasing bounds"
+                )
             expected = np.full(L.CLASSES, -np.inf, dtype=np.float32)
             for entry in range(start, start + count):
                 mine = [entry_threshold(forest, entry, square, n) for n in range(L.CLASSES)]

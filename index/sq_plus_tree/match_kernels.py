@@ -27,7 +27,7 @@ from index.tables.prefetch_kernels import prefetch
 from index.tables.quad_kernels import node_distance
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import nearest_length, text_distance
+from safe_region.scoring.kernels import nearest_length, text_distance
 
 _ALL = 0
 """No keyword is less."""

@@ -96,7 +96,7 @@ class IdMap:
         """Verify that a look-up finds every key at its cell."""
         there = self.keys[self.keys != NO_KEY]
         if len(there) != self._count or len(np.unique(there)) != self._count:
-            raise InconsistentIndexError("the id map has lost count of its keys")
+            raise InconsistentIndexError("the id map has a wrong count of keys")
         for key, cell in zip(there.tolist(), np.flatnonzero(self.keys != NO_KEY).tolist(), strict=True):
             if kernels.find_cell(self.keys, key) != cell:
                 raise InconsistentIndexError(f"id {key} cannot be found")

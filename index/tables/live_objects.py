@@ -59,7 +59,7 @@ class LiveObjects:
             If a later time was set before.
         """
         if now_ms < self.now_ms:
-            raise ValueError(f"time went back from {self.now_ms} to {now_ms}, must not")
+            raise ValueError(f"now_ms is {now_ms}, must be at least {self.now_ms}")
         self.now_ms = now_ms
 
     def replaced(self, objects: ObjectBatch) -> Ints:
@@ -79,7 +79,7 @@ class LiveObjects:
             raise ValueError(f"object {objects.ids[bare[0]]} has no keyword, must have at least one")
         once, counts = np.unique(objects.ids, return_counts=True)
         if len(once) < len(objects):
-            raise KeyError(f"id {once[counts > 1][0]} is twice in the batch")
+            raise KeyError(f"id {once[counts > 1][0]} is in the batch twice")
         there = objects.ids[self.table.ids.present(objects.ids)]
         is_alive = self._is_alive(self.table.slots(there))
         if is_alive.any():

@@ -8,8 +8,8 @@ of the root's. So a root covers the plane, points outside its square are in the 
 nothing is clamped.
 
 Cell borders are split coordinates of ancestors, never sums, and distances are the expression of
-`safe_region.scoring.length`: rounding is monotone, so `node_distance` never exceeds the float64 distance
-of a point in the cell, and a bound that starts with it needs no tolerance.
+`safe_region.scoring.formulas.length`: rounding is monotone, so `node_distance` never exceeds the float64
+distance of a point in the cell, and a bound that starts with it needs no tolerance.
 
 Operations: each O(1). The pool's counters lie in the first three places of a `meta` array.
 """

@@ -54,4 +54,4 @@ def check_runs(runs: Runs, used: Iterable[tuple[int, int]]) -> None:
             raise InconsistentIndexError("runs overlap or leave a gap")
         end = start + capacity
     if end != runs.ends[RUN_END]:
-        raise InconsistentIndexError("the arena of runs has lost its end")
+        raise InconsistentIndexError("the arena of runs has a wrong end")

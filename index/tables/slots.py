@@ -123,7 +123,7 @@ class SlotTable:
         slots = self.ids.find(ids)
         if len(np.unique(slots)) != len(slots):
             twice, counts = np.unique(ids, return_counts=True)
-            raise KeyError(f"id {twice[counts > 1][0]} is twice in the batch")
+            raise KeyError(f"id {twice[counts > 1][0]} is in the batch twice")
         return slots
 
     def used(self) -> Slots:
@@ -161,7 +161,7 @@ class SlotTable:
         used = self.used()
         kept = used if taken is None else np.setdiff1d(used, taken, assume_unique=True)
         if len(kept) != len(self) or len(used) + self._free_count != self.end:
-            raise InconsistentIndexError("the table has lost count of its rows")
+            raise InconsistentIndexError("the table has a wrong count of rows")
         for slot, one in zip(kept.tolist(), self.rows["id"][kept].tolist(), strict=True):
             if not self.ids.contains(one) or self.ids.find(np.array([one]))[0] != slot:
                 raise InconsistentIndexError(f"id {one} is not in its slot {slot}")
@@ -175,7 +175,7 @@ class SlotTable:
                 raise InconsistentIndexError(f"keywords of slot {slot} are not strictly increasing")
             length += len(words)
         if length + self._pool_garbage != self._pool_end:
-            raise InconsistentIndexError("the keyword pool has lost count of its garbage")
+            raise InconsistentIndexError("the keyword pool has a wrong count of garbage")
 
     def _reserve(self, row_count: int, pool_count: int) -> None:
         self.rows = longer(self.rows, row_count)

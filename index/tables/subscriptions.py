@@ -16,7 +16,7 @@ from index.tables.growth import as_long
 from index.tables.keyword_weights import KeywordWeights
 from index.tables.slots import Slots, SlotTable
 from index.tables.vector_kernels import Arrivals
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 SUBSCRIPTION_FIELDS: list[tuple[str, type[np.generic]]] = [
     ("id", np.int64),
@@ -94,4 +94,4 @@ class SubscriptionTable(SlotTable):
         super().check(taken)
         words = self.keyword_lists(self.used()).ids
         if not np.array_equal(np.bincount(words, minlength=len(self.uses)), self.uses):
-            raise InconsistentIndexError("the table has lost count of its keywords")
+            raise InconsistentIndexError("the table has a wrong count of keywords")

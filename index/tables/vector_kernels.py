@@ -20,7 +20,7 @@ import numpy.typing as npt
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.selection_kernels import is_less
 from safe_region.jit import array_leaf, leaf
-from safe_region.scoring_kernels import nearest_length, norm_of, text_distance
+from safe_region.scoring.kernels import nearest_length, norm_of, text_distance
 
 Rows = npt.NDArray[Any]
 

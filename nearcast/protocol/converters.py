@@ -12,9 +12,9 @@ from nearcast.model import CallerUsage, Distribution, GeoObject, LiveObject, Ser
 from nearcast.protocol.names import checked_name
 from nearcast.protocol.shapes import area_from, area_message, listed, number, position_message
 from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2, publisher_service_pb2
-from safe_region.frame import Area, Frame, Point
-from safe_region.idf import IdfTable
-from safe_region.keywords import normalised_keyword
+from safe_region.earth.frame import Area, Frame, Point
+from safe_region.scoring.idf import IdfTable
+from safe_region.scoring.keywords import normalised_keyword
 
 _WORDS_PER_PART = 50_000
 """Words in one part of a table of weights: a megabyte or two."""
@@ -41,7 +41,7 @@ def objects_listed(objects: GeoObject | Iterable[GeoObject]) -> list[GeoObject]:
     """Return a list of the objects to publish; a single object becomes a list of one."""
     if isinstance(objects, GeoObject):
         return [objects]
-    return listed(objects, "objects", "a GeoObject, or several that can be iterated")
+    return listed(objects, "objects", "a GeoObject, or an iterable of them")
 
 
 def whole_number(value: int, field: str, least: int, limit: str, most: int = _ID_MAX) -> int:
@@ -98,10 +98,10 @@ def retract_request(
     for i, one in enumerate(ids):
         field = f"ids[{i}]"
         if isinstance(one, str):
-            raise invalid(field, one, f"{limit}; a key is given as key={one!r}")
+            raise invalid(field, one, f"{limit}; a single key is given as key={one!r}")
         wanted.append(whole_number(one, field, 1, limit))
     if isinstance(keys, str | bytes) or not isinstance(keys, Iterable | None):
-        raise invalid("keys", keys, "several texts; one is given as key=")
+        raise invalid("keys", keys, "an iterable of texts; a single key is given as key=")
     named = [*(() if key is None else (key,)), *(keys or ())]
     checked = [checked_name(one, f"keys[{i}]") for i, one in enumerate(named)]
     return publisher_service_pb2.RetractRequest(ids=wanted, keys=checked)

@@ -42,7 +42,7 @@ class DeltaSequence:
         if version <= self.version:
             return False  # a duplicate
         if version != self.version + 1 and not is_snapshot:
-            raise NearcastError(f"delta {version} follows {self.version}: the stream has lost something")
+            raise NearcastError(f"delta {version} follows {self.version}: the stream lost messages")
         self.version = version
         return True
 

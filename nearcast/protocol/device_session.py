@@ -29,11 +29,11 @@ from nearcast.protocol.specs import spec_from, spec_message
 from nearcast.protocol.subscription import Subscription
 from nearcast.protocol.subscription_registry import Listed, SubscriptionRegistry
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from safe_region.frame import Frame, Point
+from safe_region.earth.frame import Frame, Point
 
 _log = logging.getLogger(__name__)
 
-_EXACT = "with an exact position only: in this mode the server needs to know where the device is"
+_EXACT = "with an exact position only: this mode requires the position of the device"
 
 Response = device_service_pb2.AttachResponse
 
@@ -185,7 +185,7 @@ class DeviceSession:
             case "detached":
                 self._receive_detached(RefusedError.from_wire(response.detached.error))
             case None:
-                _log.debug("an event of a newer server is ignored")
+                _log.debug("ignored an event of a newer server")
         self._wake_state_watchers()
         self.on_event()
 

@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from nearcast.model import LiveObject
-from safe_region.frame import Point
-from safe_region.ranges import FixedRegion
+from safe_region.earth.frame import Point
+from safe_region.regions.ranges import FixedRegion
 
 POSITIONS_MAX = 256
 """Number of kept positions. The time of an object that arrives later starts at the first of them."""

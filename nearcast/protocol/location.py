@@ -17,8 +17,8 @@ from nearcast.errors import invalid
 from nearcast.protocol.converters import distance_setting
 from nearcast.protocol.shapes import number
 from nearcast.v1 import geometry_pb2
-from safe_region.frame import EARTH_RADIUS_M, Frame, Point
-from safe_region.scoring import length
+from safe_region.earth.frame import EARTH_RADIUS_M, Frame, Point
+from safe_region.scoring.formulas import length
 
 _LON_MAX_DEG = 180.0
 _LAT_MAX_DEG = 90.0

@@ -14,8 +14,8 @@ import warnings
 from typing import NamedTuple
 
 from nearcast.model import Boolean, Spec
-from safe_region.earth import Bounds, Circle, Polygon
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Bounds, Circle, Polygon
 
 _LAT_MAX_DEG = 90.0
 _M_PER_KM = 1000.0
@@ -61,7 +61,10 @@ class Placement:
         if _beyond_m(frame, extent.swapped()) <= 0.0:
             why = f"and inside with lon and lat swapped: the area is {_bounds_text(frame)}"
         else:
-            why = f"{_bounds_text(frame)}, by {beyond_m / _M_PER_KM:,.1f} km: nothing is published there"
+            why = (
+                f"{_bounds_text(frame)}, by {beyond_m / _M_PER_KM:,.1f} km: no objects can be published "
+                "there"
+            )
         message = (
             f"device {self._device_id!r}: the range of a subscription is outside the service area, {why}"
         )
@@ -128,6 +131,6 @@ def _mistake(frame: Frame, lon: float, lat: float) -> str:
     if beyond_m <= frame.maxdist_m:
         return ""
     return (
-        f"its position is {beyond_m / _M_PER_KM:,.0f} km outside the service area, {bounds}: nothing can "
-        "be published there, and distances are not those on the ground"
+        f"its position is {beyond_m / _M_PER_KM:,.0f} km outside the service area, {bounds}: no objects "
+        "can be published there, and distances differ from those on the ground"
     )

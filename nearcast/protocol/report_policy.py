@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nearcast.protocol.location import Location, SharedLocation
-from safe_region.frame import Frame, Point
-from safe_region.region import Evaluation, Region, inscribed_radius_m
+from safe_region.earth.frame import Frame, Point
+from safe_region.regions.region import Evaluation, Region, inscribed_radius_m
 
 _RADIUS_SAFETY = 1.0 - 1e-9
 """Shrinks the circle of silence by more than its rounding error."""

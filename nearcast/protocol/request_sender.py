@@ -11,7 +11,7 @@ from nearcast.protocol.delta_sequence import DeltaSequence
 from nearcast.protocol.motion import UNKNOWN_MOTION, Motion
 from nearcast.protocol.specs import spec_message
 from nearcast.v1 import device_service_pb2
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 
 if TYPE_CHECKING:
     from nearcast.protocol.clock import Clock

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from nearcast.errors import invalid
 from nearcast.v1 import geometry_pb2, objects_pb2
-from safe_region.earth import Bounds, ObjectArea, Polygon, Position
+from safe_region.earth.shapes import Bounds, ObjectArea, Polygon, Position
 
 _Item = TypeVar("_Item")
 

@@ -73,7 +73,7 @@ class SpecChange:
             return False
         is_first = delta.cause == subscriptions_pb2.CAUSE_SUBSCRIBED
         if is_first and self.is_foreign and not delta.snapshot:
-            raise NearcastError(f"subscription {delta.subscription_id}: a snapshot was to come")
+            raise NearcastError(f"subscription {delta.subscription_id}: expected a snapshot")
         return is_first or (self.is_in_force and delta.snapshot)
 
     def keeps_back(self, delta: subscriptions_pb2.Delta) -> bool:

@@ -28,10 +28,10 @@ from nearcast.protocol.specs import kind_of
 from nearcast.protocol.specs.windows import duration_ms
 from nearcast.protocol.watcher import Watcher
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
-from safe_region.areas import plane_area
-from safe_region.frame import Frame, Point
-from safe_region.ground import ground_distance_m
-from safe_region.region import Buffered, Evaluation, RegionMode
+from safe_region.earth.frame import Frame, Point
+from safe_region.earth.ground import ground_distance_m
+from safe_region.geometry.areas import plane_area
+from safe_region.regions.region import Buffered, Evaluation, RegionMode
 
 _REASONS = {
     subscriptions_pb2.CAUSE_SUBSCRIBED: ChangeReason.SUBSCRIBED,

@@ -80,7 +80,7 @@ async def await_response(call: Awaitable[_Answer], *, is_encrypted: bool) -> _An
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        raise UnavailableError("the connection was closed before the answer") from None
+        raise UnavailableError("the connection was closed before the response") from None
 
 
 async def patiently(
@@ -126,7 +126,9 @@ async def patiently(
             async with asyncio.timeout_at(deadline if is_returning else None):
                 return await await_response(call(is_returning), is_encrypted=is_encrypted)
         except TimeoutError:
-            raise UnavailableError(f"the server did not come back within {PATIENCE_S:.0f} s") from None
+            raise UnavailableError(
+                f"the server could not be reached again within {PATIENCE_S:.0f} s"
+            ) from None
         except NearcastError as error:
             failure = error
         wait_s = wait_before_retry_s(failure, can_renew_token=can_renew_token)

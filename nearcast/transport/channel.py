@@ -82,7 +82,7 @@ class Tls:
                 raise invalid(f"tls.{name}", type(value).__name__ if name == "key" else value, limit)
         if (self.certificate is None) != (self.key is None):
             lacking = "key" if self.key is None else "certificate"
-            raise invalid(f"tls.{lacking}", None, "given too: a certificate and its key go together")
+            raise invalid(f"tls.{lacking}", None, "given too: a certificate needs its key")
         if not isinstance(self.server_name, str | None):
             raise invalid("tls.server_name", self.server_name, "a text, or None")
 
@@ -155,10 +155,10 @@ class Channel:
                 found = token()
                 token = found if isinstance(found, str) else await found
             except Exception as error:
-                raise TokenError(f"there is no token to be had: {type(error).__name__}") from error
+                raise TokenError(f"no token is available: {type(error).__name__}") from error
             stripped = stripped_token(token)
             if stripped is None:
-                raise TokenError(f"there is no token to be had: the function returned no {PRINTABLE}")
+                raise TokenError(f"no token is available: the function did not return {PRINTABLE}")
             token = stripped
         return [("authorization", f"Bearer {token}")] if token else []
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 _WITH_TLS = {
     "WRONG_VERSION_NUMBER": "does the server use TLS? If not, leave out tls=",
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of the roots: "
-    "Tls(root_certificates=...) gives others",
-    "Hostname Verification": "its certificate has another name: Tls(server_name=...) gives it",
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of the roots: set others with "
+    "Tls(root_certificates=...)",
+    "Hostname Verification": "its certificate has another name: set it with Tls(server_name=...)",
 }
 """Hints by parts of gRPC's report."""
 _NOT_CONNECTED = "failed to connect"
 _WITHOUT_TLS = dict.fromkeys(
-    ("Socket closed", "Connection reset"), "does the server ask for TLS? Give tls=nearcast.Tls(...)"
+    ("Socket closed", "Connection reset"), "does the server require TLS? Set tls=nearcast.Tls(...)"
 )
 """Hints for the first connection only: a connection that breaks later has the same report."""
 

@@ -42,7 +42,7 @@ def checked_wait_s(wait_s: float | None) -> float | None:
     if wait_s is None or is_time:
         return wait_s
     raise invalid(
-        "wait_s", wait_s, "a number of seconds, 0 or more, or None for as long as the server says"
+        "wait_s", wait_s, "a number of seconds, 0 or more, or None for the time that the server suggests"
     )
 
 

@@ -122,7 +122,7 @@ class DeviceStream:
                 Reason.DEVICE_IN_USE,
                 "device_id",
                 repr(session.device_id),
-                "a device that is not attached here yet",
+                "a device that this client has not attached",
             )
         self.sessions[session.device_id] = session
         session.on_welcome = self._renewal.watch
@@ -231,14 +231,14 @@ class DeviceStream:
             except TimeoutError:
                 self._fail_newcomers(
                     UnavailableError(
-                        f"the server cannot be reached: it did not come back within {PATIENCE_S:.0f} s"
+                        f"the server cannot be reached: no connection within {PATIENCE_S:.0f} s"
                     )
                 )
             except NearcastError as error:
                 _log.warning("%s; resuming", error)
             except Exception as error:  # noqa: BLE001 - a device must not wait forever for a dead stream
-                _log.exception("a fault of the SDK ends the stream for good")
-                self._fail_all(NearcastError(f"a fault of the SDK: {error!r}"))
+                _log.exception("an internal error of the SDK closes the stream")
+                self._fail_all(NearcastError(f"an internal error of the SDK: {error!r}"))
             finally:
                 self._interrupt()
             attempt = 1 if self._has_served else attempt + 1

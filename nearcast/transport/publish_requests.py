@@ -24,7 +24,7 @@ _Answer = asyncio.Future[Response]
 
 def lost() -> NearcastError:
     """Return the error of a request whose outcome is unknown."""
-    return UnavailableError("the connection was lost before the answer")
+    return UnavailableError("the connection was lost before the response")
 
 
 def unsent() -> NearcastError:

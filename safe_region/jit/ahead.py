@@ -158,7 +158,7 @@ class _Compilation:
                 return
             status = process.wait()
             self._interrupted |= status == -signal.SIGINT
-            _log.warning("a process that compiled kernels has ended with status %s", status)
+            _log.warning("a process that compiled kernels ended with status %s", status)
 
 
 def _core_count() -> int:

@@ -24,7 +24,7 @@ def kernel_sources() -> list[Path]:
     here = Path(__file__).resolve().parent
     root = here.parent.parent
     found = [path for room in _ROOMS for name in _NAMES for path in (root / room).rglob(name)]
-    return sorted([*found, root / "safe_region" / "scoring.py", *here.glob("*.py")])
+    return sorted([*found, root / "safe_region" / "scoring" / "formulas.py", *here.glob("*.py")])
 
 
 def _cache_folder() -> Path:

@@ -51,9 +51,7 @@ class _KernelLibrary(JITCodeLibrary):
         super()._optimize_final_module()
 
     def _get_module_for_linking(self) -> NoReturn:
-        raise RuntimeError(
-            f"{self.name} is a kernel, and nothing but Python calls kernels: make it a leaf"
-        )
+        raise RuntimeError(f"{self.name} is a kernel, which only Python may call: make it a leaf")
 
     def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
         """Return the data for the cache.

@@ -42,7 +42,7 @@ class Attempts:
         if not self._is_failing:
             self._is_failing = True
             self._counters.bridge_failing[self._feed] += 1
-        _log.warning("%s has failed, is tried again in %g s: %s", self._name, pause_s, _reason_of(error))
+        _log.warning("%s failed, retry in %g s: %s", self._name, pause_s, _reason_of(error))
         await asyncio.sleep(pause_s)
 
     def succeeded(self) -> None:
@@ -52,7 +52,7 @@ class Attempts:
         self._is_failing = False
         self._counters.bridge_failing[self._feed] -= 1
         self._pause_s = _PAUSE_S
-        _log.info("%s goes on", self._name)
+        _log.info("%s succeeded again", self._name)
 
 
 def _reason_of(error: BaseException) -> str:

@@ -74,7 +74,7 @@ class RedisSourceFeed:
                 if waiting:
                     yield Chunk(after, waiting)
                     waiting = []
-                reason = f"entry {entry_id} of {stream} is passed over: {error}"
+                reason = f"entry {entry_id} of {stream} is skipped: {error}"
                 yield Chunk(entry_id, [], reason)
                 after = entry_id
                 continue
@@ -132,7 +132,7 @@ def open_source(text: str) -> SourceFeed:
     if is_redis(text):
         return RedisSourceFeed(RedisAddress.parse(text))
     if not Path(text).is_dir():
-        raise FileNotFoundError(f"source is {text}, must be a folder that is there, or redis://...")
+        raise FileNotFoundError(f"source is {text}, must be an existing folder, or redis://...")
     return FolderSourceFeed(Path(text))
 
 

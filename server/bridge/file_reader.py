@@ -72,10 +72,10 @@ class FileReader:
                 raise UnreadableError(data[:_REASON_BYTES_MAX].decode("utf-8", "replace"))
         except (EOFError, OSError) as error:
             if self._is_closed:  # not because of the file
-                raise InterruptedError(errno.EINTR, "the source ends") from None
+                raise InterruptedError(errno.EINTR, "the source was closed") from None
             if isinstance(error, TimeoutError):
-                raise UnreadableError(f"its reader has not answered for {_FRAME_S:g} s") from None
-            raise UnreadableError("it has ended the process that reads files") from None
+                raise UnreadableError(f"its reader did not respond for {_FRAME_S:g} s") from None
+            raise UnreadableError("the reader process terminated while it read the file") from None
         finally:
             if not is_done:
                 self._end()
@@ -115,7 +115,7 @@ class FileReader:
         except (EOFError, OSError) as error:
             own.close()
             self._end()
-            raise BlockingIOError(errno.EAGAIN, "no process that reads files can be begun") from error
+            raise BlockingIOError(errno.EAGAIN, "the reader process cannot be started") from error
         if self._is_closed:  # meanwhile, by another thread
             self._end()
             raise InterruptedError(errno.EINTR, "the source ends")

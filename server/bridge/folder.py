@@ -76,7 +76,7 @@ class FolderSourceFeed:
         except UnreadableError as error:
             yield self._set_aside(name, after, str(error))
         except UnicodeEncodeError:
-            yield self._set_aside(name, after, "its name is no text in UTF-8")
+            yield self._set_aside(name, after, "its name is not UTF-8 text")
         except OSError as error:
             if error.errno in _PASSING:
                 raise
@@ -107,7 +107,9 @@ class FolderSourceFeed:
             new_path = _renamed(path)
         except OSError as error:
             self._passed_over.add(name)
-            message = f"file {shown(name)} is passed over, not set aside ({described(error)}): {reason}"
+            message = (
+                f"file {shown(name)} is skipped and cannot be set aside ({described(error)}): {reason}"
+            )
             return Chunk(name if _is_text(name) else after, [], message)
         return Chunk(after, [], f"file {shown(name)} is set aside as {shown(new_path.name)}: {reason}")
 
@@ -139,11 +141,11 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         descriptor = os.open(path, flags)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENODEV):
-            raise UnreadableError("it is no regular file") from None
+            raise UnreadableError("it is not a regular file") from None
         raise
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise UnreadableError("it is no regular file")
+            raise UnreadableError("it is not a regular file")
         yield file
 
 

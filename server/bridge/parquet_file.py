@@ -57,14 +57,14 @@ def _require_end(file: BinaryIO) -> None:
     """Require that a file ends like a Parquet file, with a footer that may be read at once."""
     size = file.seek(0, os.SEEK_END)
     if size < len(_MAGIC) + _TAIL_BYTES:
-        raise UnreadableError(f"it is no Parquet file: it has {size} bytes")
+        raise UnreadableError(f"it is not a Parquet file: it has {size} bytes")
     file.seek(size - _TAIL_BYTES)
     tail = file.read(_TAIL_BYTES)
     if tail[4:] != _MAGIC:
-        raise UnreadableError("it is no Parquet file: its end is missing")
+        raise UnreadableError("it is not a Parquet file: the magic number at its end is missing")
     length = int.from_bytes(tail[:4], "little")
     if length > min(_FOOTER_BYTES_MAX, size - _TAIL_BYTES):
-        raise UnreadableError(f"its end has {length:,} bytes, must have at most {_FOOTER_BYTES_MAX:,}")
+        raise UnreadableError(f"its footer has {length:,} bytes, must have at most {_FOOTER_BYTES_MAX:,}")
     file.seek(0)
 
 
@@ -100,10 +100,10 @@ def _require_small(metadata: pq.FileMetaData) -> None:
         group = metadata.row_group(number)
         rows += group.num_rows
         if group.num_rows < 0 or rows > metadata.num_rows:
-            raise UnreadableError("its row groups have other numbers of rows than the file")
+            raise UnreadableError("the number of rows of its row groups differs from that of the file")
         if not 0 <= group.total_byte_size <= ROW_GROUP_BYTES_MAX:
             raise UnreadableError(
-                f"a row group comes to {group.total_byte_size:,} bytes, must be at most "
+                f"a row group has {group.total_byte_size:,} bytes, must have at most "
                 f"{ROW_GROUP_BYTES_MAX:,}"
             )
 
@@ -113,7 +113,7 @@ def _batches(reader: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
     known = set(reader.schema_arrow.names)
     columns = [name for name in MESSAGES.names if name in known]
     if not {"action", "object_id", "time_ms"} <= known:
-        raise UnreadableError("it has no columns action, object_id and time_ms")
+        raise UnreadableError("it lacks the columns action, object_id and time_ms")
     for batch in reader.iter_batches(ROWS_AT_ONCE, columns=columns, use_threads=False):
         batch.validate(full=True)
         require_small(batch)

@@ -93,8 +93,8 @@ def require_small_pages(file: BinaryIO, metadata: pq.FileMetaData, columns: froz
                     longest = max(longest, _longest_word(file, chunk, header))
                 if values * longest > LIST_BYTES_MAX:
                     raise UnreadableError(
-                        f"texts in lists of a row group may come to {values * longest:,} bytes, must "
-                        f"come to at most {LIST_BYTES_MAX:,}"
+                        f"texts in lists of a row group may take {values * longest:,} bytes, must take "
+                        f"at most {LIST_BYTES_MAX:,}"
                     )
                 if values > VALUES_MAX:
                     raise UnreadableError(
@@ -108,13 +108,13 @@ def _checked(header: _Header) -> int:
     """Verify the bounds of a page; return its number of data values, 0 for a dictionary."""
     size = header.numbers.get((_PAGE_BYTES,), 0)
     if not 0 <= size <= PAGE_BYTES_MAX:
-        raise UnreadableError(f"a page comes to {size:,} bytes, must be at most {PAGE_BYTES_MAX:,}")
+        raise UnreadableError(f"a page has {size:,} bytes, must have at most {PAGE_BYTES_MAX:,}")
     for kind, encoding in _ENCODING.items():
         if header.numbers.get((kind, encoding)) == _INCREMENTAL:
-            raise UnreadableError("a page is encoded as DELTA_BYTE_ARRAY, must be in another way")
+            raise UnreadableError("a page has the encoding DELTA_BYTE_ARRAY, must have another one")
     found = [header.numbers.get((kind, _VALUES), 0) for kind in (_DATA, _DATA_V2)]
     if min(found) < 0 or not 0 <= header.numbers.get((_DICTIONARY, _VALUES), 0) <= _WORDS_MAX:
-        raise UnreadableError("a page has a number of values that is none")
+        raise UnreadableError("a page has an invalid number of values")
     return sum(found)
 
 
@@ -144,10 +144,10 @@ def _header_at(file: BinaryIO, at: int) -> _Header:
             return _Header(numbers, at + _read_struct(file.read(size), 0, (), numbers))
         except _EndError:
             if size >= _HEADER_BYTES_MAX:
-                raise UnreadableError("the header of a page is none") from None
+                raise UnreadableError("the header of a page is invalid") from None
             size = _HEADER_BYTES_MAX
         except (ValueError, OverflowError):  # of a position that no file has
-            raise UnreadableError("a page is nowhere") from None
+            raise UnreadableError("the position of a page is invalid") from None
 
 
 def _longest_word(file: BinaryIO, chunk: pq.ColumnChunkMetaData, header: _Header) -> int:
@@ -173,7 +173,7 @@ def _longest_word(file: BinaryIO, chunk: pq.ColumnChunkMetaData, header: _Header
 def _read_struct(data: bytes, at: int, path: tuple[int, ...], numbers: dict[tuple[int, ...], int]) -> int:
     """Read a struct; return its end."""
     if len(path) > _DEPTH_MAX:
-        raise UnreadableError("the header of a page is none")
+        raise UnreadableError("the header of a page is invalid")
     field = 0
     while True:
         head = _byte(data, at)
@@ -208,7 +208,7 @@ def _read_value(
     if kind == _STRUCT:
         return _read_struct(data, at, path, numbers)
     # A page's header has no lists, sets and maps.
-    raise UnreadableError("the header of a page is none")
+    raise UnreadableError("the header of a page is invalid")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -221,7 +221,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return found, at
         shift += 7
         if shift > _VARINT_BITS_MAX:
-            raise UnreadableError("the header of a page is none")
+            raise UnreadableError("the header of a page is invalid")
 
 
 def _signed(number: int) -> int:

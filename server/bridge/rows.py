@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from feeds.schemas import EXPIRE, PUBLISH, RETRACT
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server import command as c
 from server.commands.validation import checked_object
 from server.core.specs.checks import require

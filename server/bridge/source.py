@@ -143,5 +143,5 @@ class _Refusals:
         now_s = time.monotonic()
         if not self._count or now_s - self._logged_s < _QUIET_S:
             return
-        _log.warning("the source has %d rows that are refused, first: %s", self._count, self._first)
+        _log.warning("the source has %d refused rows, first: %s", self._count, self._first)
         self._count, self._first, self._logged_s = 0, "", now_s

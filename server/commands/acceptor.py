@@ -193,7 +193,7 @@ def checked_spec(spec: Spec, coordinator: Coordinator, principal: Principal) -> 
     kind = kind_of_spec(spec)
     checked: Spec = kind.checked(spec, coordinator.limits, coordinator.matching.frame)
     if checked.window.count and coordinator.serves_tenants:
-        limit = "a window of time: on a server of several tenants objects are not numbered for each"
+        limit = "a window of time: a server of several tenants does not number the objects of each"
         raise RefusalError(Reason.UNIMPLEMENTED, "spec.window.count", checked.window.count, limit)
     return kind.renamed(checked, principal.qualified) if principal.prefix else checked
 
@@ -229,7 +229,7 @@ def attached_session(command: c.DeviceCommand) -> Session:
             Reason.OUT_OF_ORDER,
             "device_id",
             repr(command.device_id),
-            "a device that has said hello on this stream",
+            "a device that has sent a hello on this stream",
         )
     return session
 

@@ -13,12 +13,12 @@ import math
 
 import numpy as np
 
-from safe_region.areas import AreaShape, plane_area
-from safe_region.earth import Bounds, ObjectArea, Polygon, Position
-from safe_region.frame import Frame, Point
-from safe_region.polygon_checks import columns_of, contains, inner_point, ring_flaw
-from safe_region.shape_kernels import Floats
-from safe_region.shapes import RectangleShape
+from safe_region.earth.frame import Frame, Point
+from safe_region.earth.shapes import Bounds, ObjectArea, Polygon, Position
+from safe_region.geometry.areas import AreaShape, plane_area
+from safe_region.geometry.polygon_checks import columns_of, contains, inner_point, ring_flaw
+from safe_region.geometry.shape_kernels import Floats
+from safe_region.geometry.shapes import RectangleShape
 from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.limits import Limits

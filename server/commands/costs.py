@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from safe_region.earth import Polygon
+from safe_region.earth.shapes import Polygon
 from server import command as c
 from server.core.coordinator import Coordinator
 from server.core.dear_subscriptions import CHANGE_US

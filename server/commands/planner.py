@@ -143,7 +143,7 @@ class Planner:
         if not self._coordinator.clock.is_virtual:
             raise RefusalError(Reason.NOT_VIRTUAL, "clock", "real", "virtual (serve with --virtual-time)")
         if command.time_ms < now_ms:
-            limit = f"at least {now_ms}, the present time"
+            limit = f"at least {now_ms}, the current time"
             raise RefusalError(Reason.TIME_BACKWARDS, "time_ms", command.time_ms, limit)
         return Plan(
             lambda _: self._coordinator.advance(command.time_ms),

@@ -56,6 +56,6 @@ def _known_id(coordinator: Coordinator, principal: Principal, key: str, field: s
         limit = "the key of a live object that the caller has published"
         raise RefusalError(Reason.UNKNOWN_OBJECT, field, repr(local), limit)
     if len(found) > 1:
-        limit = f"the key of one object; {len(found)} publishers have it: name ids"
+        limit = f"the key of one object; {len(found)} publishers use it: give ids"
         raise RefusalError(Reason.INVALID_FIELD, field, repr(local), limit)
     return found[0]

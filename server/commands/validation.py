@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.command import Report
 from server.commands.areas import checked_area
 from server.core.specs.checks import checked_keywords, require
@@ -166,7 +166,7 @@ def checked_report(report: Report, limits: Limits) -> Report:
         raise RefusalError(Reason.INVALID_FIELD, "report.sequence", report.sequence, limit)
     ids = report.subscription_ids
     if len(ids) > 1 and len(set(ids)) < len(ids):
-        raise RefusalError(Reason.INVALID_FIELD, "subscription_ids", f"{len(ids)} ids", "each there once")
+        raise RefusalError(Reason.INVALID_FIELD, "subscription_ids", f"{len(ids)} ids", "no id twice")
     checked_place(report.place, limits)
     return report
 

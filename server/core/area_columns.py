@@ -9,10 +9,10 @@ import numpy as np
 
 from engine.polygons import Rings
 from index.batches import Boxes, ObjectBatch
-from safe_region.areas import plane_area
-from safe_region.earth import ObjectArea
-from safe_region.frame import Frame
-from safe_region.shapes import PolygonShape
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import ObjectArea
+from safe_region.geometry.areas import plane_area
+from safe_region.geometry.shapes import PolygonShape
 
 
 def with_areas(

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 from engine import EngineOptions
 from engine.engine import Part
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server import command as c
 from server.clock import Clock
 from server.core.dear_subscriptions import DearSubscriptions

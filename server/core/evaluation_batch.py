@@ -13,7 +13,7 @@ import numpy as np
 
 from engine import Positions
 from engine.contracts import Bools
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.model import Cause, Place
 
 _LON, _LAT, _MARGIN, _HEADING, _SPEED = range(5)

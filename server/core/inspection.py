@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import inspection as engine
 from engine.contracts import STATIONARY, TOP_K, kind_of
-from safe_region.scoring import length
+from safe_region.scoring.formulas import length
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.model import Bound, LiveObject, Reach, Slack, Spec
@@ -227,7 +227,7 @@ class Inspector:
             raise RefusalError(Reason.UNKNOWN_OBJECT, field, shown, "the key of a live object")
         if len(found) > 1:
             ids = ", ".join(map(str, found[:_SHOWN_MAX]))
-            limit = f"the key of one object; {len(found)} publishers have it: ask by id, {ids}"
+            limit = f"the key of one object; {len(found)} publishers use it: give an id, {ids}"
             raise RefusalError(Reason.INVALID_FIELD, field, shown, limit)
         return found[0]
 

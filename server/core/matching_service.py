@@ -19,8 +19,8 @@ from engine.contracts import BOOLEAN, STATIONARY, Bounds, Rows, handle_of, kind_
 from engine.engine import Part
 from engine.weights import SLOTS
 from index.batches import Ints, KeywordLists, ObjectBatch
-from safe_region.frame import Frame, Point
-from safe_region.idf import IdfTable
+from safe_region.earth.frame import Frame, Point
+from safe_region.scoring.idf import IdfTable
 from server.core.area_columns import with_areas
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.keyword_dictionary import KeywordDictionary
@@ -262,7 +262,8 @@ class MatchingService:
         if kind is None:
             raise StoreError(
                 f"the store has a subscription of kind {number}, of device "
-                f"{columns.device_ids[rows[0]]!r}, which this program does not know: use a newer program"
+                f"{columns.device_ids[rows[0]]!r}, which this version does not support: use a newer "
+                "version"
             )
         try:
             kind.restore(handles, [columns.specs[row] for row in rows])
@@ -270,7 +271,7 @@ class MatchingService:
             devices = f"{columns.device_ids[rows[0]]!r} to {columns.device_ids[rows[-1]]!r}"
             raise StoreError(
                 f"the store is damaged: a spec of kind {number}, of one of the devices {devices}, "
-                f"is not what was written: {error}"
+                f"cannot be decoded: {error}"
             ) from error
 
     @property
@@ -305,7 +306,7 @@ class MatchingService:
                     Reason.TOO_MANY,
                     "spec.boolean.clauses",
                     f"{count} keywords in clauses of the device",
-                    f"at most {most}, those of its other subscriptions included",
+                    f"at most {most}, including those of its other subscriptions",
                 )
 
     def unsubscribe(self, handle: int) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 from index.batches import Floats, Ints
 from index.tables import SlotTable
 from index.tables.growth import longer
-from safe_region.earth import ObjectArea
-from safe_region.frame import Point
+from safe_region.earth.frame import Point
+from safe_region.earth.shapes import ObjectArea
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.lru_cache import LruCache
 from server.core.owner_column import OwnerColumn

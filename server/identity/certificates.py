@@ -54,7 +54,7 @@ def read_certificates(chain: Path, key: Path, client_roots: Path | None = None) 
     certificates = read_chain(chain_pem, chain)
     private = read_private_key(key_pem, key)
     if _spki(private.public_key()) != _spki(certificates[0].public_key()):
-        raise FileError(f"{key} is the key of another certificate than {chain}")
+        raise FileError(f"{key} does not belong to the certificate {chain}")
     _require_valid_now(certificates[0], chain)
     if client_roots is None:
         return Certificates(chain_pem, key_pem)
@@ -75,7 +75,7 @@ def read_private_key(pem: bytes, path: Path) -> PrivateKeyTypes:
     try:
         return load_pem_private_key(pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise FileError(f"{path} is no private key in PEM without a password") from None
+        raise FileError(f"{path} is not a private key in PEM without a password") from None
 
 
 def read_chain(pem: bytes, path: Path) -> list[x509.Certificate]:
@@ -89,7 +89,7 @@ def read_chain(pem: bytes, path: Path) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
-        raise FileError(f"{path} has no certificate in PEM, or a broken one") from None
+        raise FileError(f"{path} has no certificate in PEM, or a damaged one") from None
 
 
 def _require_valid_now(certificate: x509.Certificate, path: Path) -> None:
@@ -97,8 +97,8 @@ def _require_valid_now(certificate: x509.Certificate, path: Path) -> None:
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if not begin <= now <= end:
         raise FileError(
-            f"{path} is valid from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, and this "
-            f"machine's clock says {now:%Y-%m-%d %H:%M}: renew it, or put the clock right"
+            f"{path} is valid from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, and the clock of "
+            f"this machine shows {now:%Y-%m-%d %H:%M}: renew the certificate, or correct the clock"
         )
 
 

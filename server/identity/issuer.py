@@ -53,9 +53,9 @@ class Issuer:
         try:
             key = load_pem_private_key(read_bytes(path), password=None)
         except (ValueError, TypeError):
-            raise FileError(f"{path} is no private key in PEM without a password") from None
+            raise FileError(f"{path} is not a private key in PEM without a password") from None
         if not isinstance(key, Ed25519PrivateKey):
-            raise FileError(f"{path} is a private key of another kind, must be of Ed25519")
+            raise FileError(f"{path} is a private key of another type, must be an Ed25519 key")
         return cls(key)
 
     def write(self, path: Path) -> None:

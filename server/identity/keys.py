@@ -53,7 +53,7 @@ def parse_keys(content: bytes, path: Path) -> Keys:
         found = json.loads(content)
         entries = found["keys"]
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise FileError(f'{path} is no JSON Web Key Set: {{"keys": [...]}}') from None
+        raise FileError(f'{path} is not a JSON Web Key Set: {{"keys": [...]}}') from None
     if not isinstance(entries, list) or not entries:
         raise FileError(f"{path} has no keys, must have at least one")
     keys: dict[str, jwt.PyJWK] = {}
@@ -66,12 +66,12 @@ def parse_keys(content: bytes, path: Path) -> Keys:
             unusable.append(str(error))
             continue
         if key_id in keys:
-            raise FileError(f"{where}.kid is {key_id!r}, must be of no other key")
+            raise FileError(f"{where}.kid is {key_id!r}, must be unique")
         keys[key_id] = key
     if not keys:
-        raise FileError(f"{path} has no key that can be used: {unusable[0]}")
+        raise FileError(f"{path} has no usable key: {unusable[0]}")
     for reason in unusable:
-        _log.warning("a key is passed over: %s", reason)
+        _log.warning("a key is skipped: %s", reason)
     return keys
 
 
@@ -81,9 +81,12 @@ class _UnusableError(Exception):
 
 def _read_key(entry: Any, where: str) -> tuple[str, jwt.PyJWK]:  # noqa: ANN401 - JSON
     if not isinstance(entry, dict):
-        raise _UnusableError(f"{where} is no JSON object")
+        raise _UnusableError(f"{where} is not a JSON object")
     if _PRIVATE in entry and entry.get("kty") != _SHARED:
-        raise FileError(f"{where} is a private key, must be a public one: it belongs to who signs")
+        raise FileError(
+            f"{where} is a private key, must be a public one: only the signer of tokens has "
+            "the private key"
+        )
     key_id = entry.get("kid")
     if not isinstance(key_id, str) or not key_id:
         raise _UnusableError(f"{where}.kid is absent, must be a text: tokens name their key")
@@ -92,21 +95,21 @@ def _read_key(entry: Any, where: str) -> tuple[str, jwt.PyJWK]:  # noqa: ANN401 
         raise _UnusableError(f"{where} is a shared secret, must be a public key")
     uses = entry.get("key_ops", [_VERIFY])
     if entry.get("use", _SIGNATURES) != _SIGNATURES or not isinstance(uses, list) or _VERIFY not in uses:
-        raise _UnusableError(f"{where} is for something else, must be for signatures")
+        raise _UnusableError(f"{where} has another use, must be for signatures")
     try:
         key = jwt.PyJWK(entry)
     except Exception as error:  # any error of the libraries
-        raise _UnusableError(f"{where} cannot be read as a key of its kind") from error
+        raise _UnusableError(f"{where} is not a valid key of its type") from error
     if key.algorithm_name not in ALGORITHMS:
         algorithms = ", ".join(sorted(ALGORITHMS))
         raise _UnusableError(f"{where} has alg {_shown(key.algorithm_name)}, must be one of {algorithms}")
     size = getattr(key.key, "key_size", None)
     if entry.get("kty") == "RSA" and (size is None or size < _RSA_BITS_MIN):
-        raise _UnusableError(f"{where} has {size} bits, must have {_RSA_BITS_MIN} at least")
+        raise _UnusableError(f"{where} has {size} bits, must have at least {_RSA_BITS_MIN}")
     return key_id, key
 
 
 def _shown(value: object) -> str:
     """Return a text of a key as one short line."""
-    text = repr(value) if isinstance(value, str | None) else "no text"
+    text = repr(value) if isinstance(value, str | None) else "not a text"
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 4]}...'"

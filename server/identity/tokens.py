@@ -134,14 +134,14 @@ class TokenVerifier:
         except jwt.MissingRequiredClaimError as error:
             raise _wrong(f"token.{error.claim}", "absent", "there") from None
         except jwt.exceptions.InvalidSubjectError:
-            raise _wrong("token.sub", "no text", "a text") from None
+            raise _wrong("token.sub", "not a text", "a text") from None
         except (jwt.PyJWTError, ValueError, TypeError, LookupError, RecursionError):
-            raise _wrong("token", "not known", "one that a key of this server has signed") from None
+            raise _wrong("token", "not known", "signed with a key of this server") from None
 
     def _principal(self, claims: Mapping[str, Any]) -> Principal:
         name = claims["sub"]
         if not is_name(name):
-            raise _wrong("token.sub", "no name", f"1 to {NAME_LENGTH_MAX} printable characters")
+            raise _wrong("token.sub", "not a name", f"1 to {NAME_LENGTH_MAX} printable characters")
         roles = _roles(claims.get("roles"))
         tenant = claims.get("tenant", DEFAULT_TENANT)
         if tenant != DEFAULT_TENANT and tenant not in self._policy.tenants:
@@ -149,7 +149,7 @@ class TokenVerifier:
         expires_s = claims["exp"]
         is_number = isinstance(expires_s, int | float) and not isinstance(expires_s, bool)
         if not is_number or not 0 < expires_s < _TIME_MAX_S:  # false for NaN, too
-            raise _wrong("token.exp", "no time", "seconds since 1970")
+            raise _wrong("token.exp", "not a time", "seconds since 1970")
         quota = max((self._quotas.get(role, Quota()) for role in roles), key=_width)
         account = self.accounts.account(tenant, name, quota)
         return Principal(name, roles, tenant, float(expires_s) + self._policy.skew_s, account)
@@ -157,14 +157,16 @@ class TokenVerifier:
 
 def expired() -> RefusalError:
     """Return the refusal of an expired token."""
-    return RefusalError(Reason.TOKEN_EXPIRED, "token.exp", "in the past", "in the future; show another")
+    return RefusalError(
+        Reason.TOKEN_EXPIRED, "token.exp", "in the past", "in the future; use another token"
+    )
 
 
 def _roles(found: Any) -> frozenset[Role]:  # noqa: ANN401 - JSON
     known = {role.value: role for role in Role}
-    limit = f"a list of some of {', '.join(known)}"
+    limit = f"a list of one or more of {', '.join(known)}"
     if not isinstance(found, list) or not found:
-        raise _wrong("token.roles", "absent or no list", limit)
+        raise _wrong("token.roles", "absent or not a list", limit)
     for one in found:
         if not isinstance(one, str) or one not in known:
             raise _wrong("token.roles", repr(one), limit)

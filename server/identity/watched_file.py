@@ -70,12 +70,14 @@ class WatchedFiles(Generic[_Content]):
                 self._stamp = stamp
                 self.content = self._read()
                 self.generation += 1
-                _log.info("%s: read again", ", ".join(map(str, self._paths)))
+                _log.info("%s: reloaded", ", ".join(map(str, self._paths)))
         except FileError as error:
-            _log.error("what was read before stays in force: %s", error)
+            _log.error("reload failed, the previous contents stay in force: %s", error)
         except Exception as error:  # noqa: BLE001 - any error of a library on the content
             files = ", ".join(map(str, self._paths))
-            _log.error("what was read before stays in force: %s: %s", files, type(error).__name__)
+            _log.error(
+                "reload failed, the previous contents stay in force: %s: %s", files, type(error).__name__
+            )
         return self.content
 
     def _stamped(self) -> _Stamp:

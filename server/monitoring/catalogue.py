@@ -27,66 +27,72 @@ class Metric(NamedTuple):
 
 
 COUNTERS = {
-    "hellos": Metric("Hellos received, of devices that were let in."),
-    "reports_accepted": Metric("Reports that were taken note of."),
-    "reports_superseded": Metric("Reports that gave way, in the queue, to the next one of their device."),
-    "reports_repeated": Metric("Reports that came again or late and were passed over."),
+    "hellos": Metric("Hellos received from authenticated devices."),
+    "reports_accepted": Metric("Reports accepted."),
+    "reports_superseded": Metric("Reports replaced in the queue by a later report of their device."),
+    "reports_repeated": Metric("Repeated or late reports, which were ignored."),
     "deltas_queued": Metric("Deltas put into outboxes."),
-    "deltas_resent": Metric("Of those, the ones that devices had missed and asked for."),
-    "deltas_sent": Metric("Deltas written to their streams."),
-    "deltas_late": Metric("Of those, the ones that had waited longer than late_ms."),
-    "snapshots_sent": Metric("Of the deltas sent, those that begin anew."),
-    "deltas_coalesced": Metric("Deltas replaced by a snapshot, since their device was too slow."),
-    "deltas_dropped": Metric("Deltas lost with their stream; the device gets them when it comes back."),
-    "objects_published": Metric("Objects accepted, replacements included."),
-    "objects_gone": Metric("Objects that expired, were taken back or were replaced."),
-    "requests_unparsable": Metric("Requests that are no message of their type."),
-    "source_refused": Metric("Rows of the source that are no objects that the server accepts."),
-    "source_unreadable": Metric("Files and entries of the source that were set aside or passed over."),
-    "bridge_failures": Metric("Attempts to read the source or to write the sink that failed.", "feed"),
-    "devices_forgotten": Metric("Devices that were not seen for too long."),
-    "devices_deleted": Metric("Devices of which all that was kept was deleted on request."),
-    "parked": Metric("Devices that were parked.", "reason"),
-    "rejected": Metric("Commands and calls that were refused.", "reason"),
+    "deltas_resent": Metric("Deltas sent again after a reconnect, of the deltas queued."),
+    "deltas_sent": Metric("Deltas written to streams."),
+    "deltas_late": Metric("Deltas that waited longer than late_ms, of the deltas sent."),
+    "snapshots_sent": Metric("Snapshots, of the deltas sent."),
+    "deltas_coalesced": Metric("Deltas replaced by a snapshot because their device was too slow."),
+    "deltas_dropped": Metric(
+        "Deltas lost with their stream; the device receives them when it reconnects."
+    ),
+    "objects_published": Metric("Objects accepted, including replacements."),
+    "objects_gone": Metric("Objects that expired, were retracted or were replaced."),
+    "requests_unparsable": Metric("Requests that could not be parsed."),
+    "source_refused": Metric("Rows of the source that are not valid objects."),
+    "source_unreadable": Metric("Files and entries of the source that were set aside or skipped."),
+    "bridge_failures": Metric("Failed attempts to read the source or to write the sink.", "feed"),
+    "devices_forgotten": Metric("Devices deleted because they were not seen for too long."),
+    "devices_deleted": Metric("Devices deleted on request."),
+    "parked": Metric("Devices parked.", "reason"),
+    "rejected": Metric("Commands and calls refused.", "reason"),
 }
 """Metrics that only grow, by the name in `Status`."""
 
 GAUGES = {
-    "devices": Metric("Devices; CATCHING_UP are those that read too slowly.", "state"),
-    "subscriptions": Metric("Subscriptions, parked ones included."),
-    "subscriptions_by_kind": Metric("Subscriptions, parked ones included.", "kind"),
+    "devices": Metric("Devices by state; devices that are CATCHING_UP read too slowly.", "state"),
+    "subscriptions": Metric("Subscriptions, including parked ones."),
+    "subscriptions_by_kind": Metric("Subscriptions, including parked ones.", "kind"),
     "objects": Metric("Live objects."),
     "streams": Metric("Streams of devices and fleets."),
-    "commands_waiting": Metric("Commands that were read and not yet carried out."),
+    "commands_waiting": Metric("Commands that were read and not yet processed."),
     "events_waiting": Metric("Events in outboxes."),
-    "late_mutations_waiting": Metric("Rows to be written that nobody waits for."),
+    "late_mutations_waiting": Metric("Rows that wait to be written and that no command waits for."),
     "sink_waiting": Metric("Changes of objects that wait to be written to the sink."),
-    "bridge_failing": Metric("Streams of the source, and the sink, that are tried again.", "feed"),
+    "bridge_failing": Metric("Streams of the source, and the sink, with a failed last attempt.", "feed"),
     "memory_bytes": Metric("Size of the engine's arrays.", "part"),
     "store_bytes": Metric("Size of the store on disk.", "file"),
     "kernels_compiled": Metric("Kernels that had to be compiled before the server could serve."),
-    "kernels_compiled_late": Metric("Kernels compiled since: each of them held everybody up."),
-    "idf_generation": Metric("The latest table of weights of keywords; 0 for none."),
-    "idf_coming_into_force": Metric("Whether a table of weights is coming into force."),
-    "first_hello_ms": Metric("From when the server began to serve to the first hello; 0 if none came."),
-    "last_snapshot_ms": Metric("The same to the last snapshot that was written."),
+    "kernels_compiled_late": Metric(
+        "Kernels compiled since the server started to serve; each blocked the event loop."
+    ),
+    "idf_generation": Metric("Generation of the latest table of keyword weights; 0 for none."),
+    "idf_coming_into_force": Metric("Whether a table of keyword weights is coming into force: 1 or 0."),
+    "first_hello_ms": Metric("Time from the start of serving to the first hello; 0 without a hello."),
+    "last_snapshot_ms": Metric("Time from the start of serving to the last snapshot written."),
 }
 """Metrics of the present state, by the name in `Status`."""
 
 MEASURES = {
     "report_latency_us": Metric(
-        "From reading a report to writing its answer; of one a stream at a time."
+        "Time from reading a report to writing its response, for one report at a time on each stream."
     ),
-    "delta_delay_ms": Metric("How long deltas waited in outboxes."),
-    "publication_us": Metric("From reading a publish request to its objects being on disk and matched."),
-    "commit_us": Metric("Commits of the store."),
-    "commit_rows": Metric("Rows of a commit."),
-    "retrieval_us": Metric("Looking up objects for a batch of evaluations, in a thread."),
-    "slice_us": Metric("What the event loop computes for commands at a stretch, in CPU time."),
-    "evaluation_us": Metric("Batches of evaluations, on the event loop."),
-    "evaluation_subscriptions": Metric("Subscriptions of a batch of evaluations."),
+    "delta_delay_ms": Metric("Time that deltas waited in outboxes."),
+    "publication_us": Metric(
+        "Time from reading a publish request until its objects are on disk and matched."
+    ),
+    "commit_us": Metric("Duration of commits of the store."),
+    "commit_rows": Metric("Rows per commit."),
+    "retrieval_us": Metric("Duration of object look-ups for a batch of evaluations, in a thread."),
+    "slice_us": Metric("CPU time of uninterrupted slices of the event loop for commands."),
+    "evaluation_us": Metric("Duration of batches of evaluations on the event loop."),
+    "evaluation_subscriptions": Metric("Subscriptions per batch of evaluations."),
 }
 """Distributions since the server started, by the name in `Status`."""
 
 SILENCE = "silence_ms"
-SILENCE_HELP = "How long ago attached devices were last seen; a distribution of now."
+SILENCE_HELP = "Current distribution of the times since attached devices were last seen."

@@ -30,12 +30,14 @@ _UNITS_S = {"us": 1e-6, "ms": 1e-3}
 
 def families_of(reading: Reading) -> Iterator[Family]:
     """Yield the families of a reading."""
-    state = GaugeMetricFamily(f"{PREFIX}state", "1 for what the server is doing.", labels=["state"])
+    state = GaugeMetricFamily(
+        f"{PREFIX}state", "1 for the current state of the server, 0 for the others.", labels=["state"]
+    )
     for one in ServerState:
         state.add_metric([one.name], float(one is reading.state))
     yield state
     yield GaugeMetricFamily(
-        f"{PREFIX}time_seconds", "Server time; 0 while it is not known yet.", reading.time_ms / 1000.0
+        f"{PREFIX}time_seconds", "Server time; 0 until it is known.", reading.time_ms / 1000.0
     )
     yield from _plain(reading.counters, COUNTERS, CounterMetricFamily)
     yield from _plain(reading.gauges, GAUGES, GaugeMetricFamily)

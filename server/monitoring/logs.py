@@ -35,7 +35,7 @@ def _log_end(kind: type[BaseException], error: BaseException, trace: TracebackTy
     """Log the error that ends the process, in place of a traceback with its message."""
     if issubclass(kind, KeyboardInterrupt):
         return
-    logging.getLogger(__name__).critical("the server ends", exc_info=(kind, error, trace))
+    logging.getLogger(__name__).critical("the server terminates", exc_info=(kind, error, trace))
 
 
 def record_text(record: logging.LogRecord) -> str:

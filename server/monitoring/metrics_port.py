@@ -59,7 +59,7 @@ class _Families(Collector):
         """Yield the families."""
         yield GaugeMetricFamily(
             f"{PREFIX}event_loop_delay_seconds",
-            "How long this scrape waited for the loop.",
+            "Time that this scrape waited for the event loop.",
             self._delay_s,
         )
         if self._reading is not None:
@@ -90,8 +90,8 @@ class MetricsPort:
                     f"metrics_port is {port}, must be free on metrics_host {host}: {error.strerror}"
                 ) from error
             raise MetricsPortError(
-                f"metrics_host is {host!r}, must be an address of this machine on which metrics_port "
-                f"{port} can be listened on: {error.strerror}"
+                f"metrics_host is {host!r}, must be an address of this machine that accepts a listener "
+                f"on metrics_port {port}: {error.strerror}"
             ) from error
         self.port: int = self._socket.getsockname()[1]
         self._thread: threading.Thread | None = None
@@ -152,7 +152,7 @@ class MetricsPort:
                 await writer.wait_closed()
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError) as error:
             # The caller's connection failed or was too slow.
-            _log.debug("a scrape was broken off: %s", type(error).__name__)
+            _log.debug("a scrape was aborted: %s", type(error).__name__)
 
     async def _response(self, reader: asyncio.StreamReader) -> bytes:
         try:
@@ -176,7 +176,7 @@ class MetricsPort:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._server_loop)
             return await asyncio.wait_for(asyncio.wrap_future(future), ANSWER_S)
         except TimeoutError:
-            _log.warning("the event loop has not answered a scrape for %g s", ANSWER_S)
+            _log.warning("the event loop has not responded to a scrape for %g s", ANSWER_S)
         except RuntimeError:  # it is closed
             coroutine.close()
         return ANSWER_S, None

@@ -264,7 +264,7 @@ class CommandLoop:
             if entry.answer is not None and not entry.answer.done():
                 entry.answer.set_exception(error)
         if refused:
-            _log.info("%d commands that waited were not carried out", len(refused))
+            _log.info("%d waiting commands were not processed", len(refused))
         for entry in entries:
             if isinstance(entry.command, c.Detach):
                 self.coordinator.detach(entry.command.outbox, entry.command.device_id)
@@ -311,12 +311,12 @@ class CommandLoop:
         expired_count = coordinator.counters.parked[ParkReason.LEASE_EXPIRED]
         if expired_count > self._lease_expired_count:
             count = expired_count - self._lease_expired_count
-            _log.info("%d devices have said nothing for a lease and are parked", count)
+            _log.info("%d devices are parked: their leases expired", count)
             self._lease_expired_count = expired_count
         forgotten_count = coordinator.counters.devices_forgotten
         if forgotten_count > self._forgotten_count:
             count = forgotten_count - self._forgotten_count
-            _log.info("%d devices have not been seen for long and are forgotten", count)
+            _log.info("%d devices are deleted: their retention expired", count)
             self._forgotten_count = forgotten_count
         now_ms = coordinator.matching.now_ms
         if now_ms >= self._retention.due_ms:

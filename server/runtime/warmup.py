@@ -19,13 +19,13 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
     weighted_index,
 )
-from safe_region import polygon_checks
-from safe_region.earth import Bounds, Circle, Polygon, Range, Rectangle
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfTable
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Bounds, Circle, Polygon, Range, Rectangle
+from safe_region.geometry import polygon_checks
 from safe_region.jit.ahead import Report, compile_ahead
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.idf import IdfTable
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import MatchingService, SearchRequest
 from server.model import Boolean, Cause, Clause, LiveObject, Place, Spec, TopK, Window

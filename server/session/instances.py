@@ -54,7 +54,7 @@ def require_instance(
         left_ms = session.took_over_ms + session.tenure_ms - now_ms
         if left_ms > 0:
             ago = _seconds(session.tenure_ms - left_ms)
-            why = f"one took over {ago} ago, and can itself be replaced in {_seconds(left_ms)}"
+            why = f"another one took over {ago} ago, and can be replaced in {_seconds(left_ms)}"
             raise _in_use(device_name, why, left_ms)
         return
     silent_ms = now_ms - session.last_seen_ms
@@ -64,8 +64,8 @@ def require_instance(
     noticed_ms = max(_MOMENT_MS, noticed_ms)
     raise _in_use(
         device_name,
-        f"one is, last seen {_seconds(silent_ms)} ago; should it have vanished, that is noticed within "
-        f"{_seconds(noticed_ms)}; a hello with take_over replaces it at once",
+        f"another one is, last seen {_seconds(silent_ms)} ago; if it has vanished, the server notices "
+        f"within {_seconds(noticed_ms)}; a hello with take_over replaces it at once",
         noticed_ms,
     )
 

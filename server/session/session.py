@@ -193,7 +193,7 @@ class Session:
             False if the device is disconnected and has missed more than is kept: it should be parked.
         """
         if self.state is State.PARKED:
-            raise ValueError(f"a session that is {self.state.value} cannot take a delta")
+            raise ValueError(f"a session that is {self.state.value} cannot accept a delta")
         if self.state is State.CATCHING_UP:
             self._leave_to_snapshot(subscription_id)
             return True
@@ -331,7 +331,7 @@ def _superseded(*, is_same_instance: bool) -> RefusalError:
     """Return the reason for the end of a conversation that another one replaces."""
     if is_same_instance:
         return RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
-    limit = "the one that is attached: another instance of the device took over"
+    limit = "that of the attached instance: another instance of the device took over"
     return RefusalError(Reason.SUPERSEDED, "instance", "an earlier one", limit)
 
 

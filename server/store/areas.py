@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from safe_region.earth import Bounds, ObjectArea, Polygon
+from safe_region.earth.shapes import Bounds, ObjectArea, Polygon
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 

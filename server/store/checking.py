@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from safe_region.earth import Bounds
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
+from safe_region.earth.shapes import Bounds
 from server.errors import StoreError
 from server.store import files, losses, opening, reading, schema
 from server.store.areas import decoded_area
@@ -46,7 +46,7 @@ def check(path: Path, progress: Progress) -> list[str]:
     name = files.resolved(path)
     losses.require_database(name)
     if not path.is_file():
-        raise StoreError(f"store {path} is not there")
+        raise StoreError(f"store {path} does not exist")
     found = []
     try:
         losses.look_only(losses.Losses(name, is_accepted=False))
@@ -69,8 +69,8 @@ def problems(database: sqlite3.Connection, path: str, progress: Progress) -> lis
         version = opening.require_store(database, path)
         if version < schema.SCHEMA_VERSION:
             raise StoreError(
-                f"store {path} is of version {version}, checked are those of {schema.SCHEMA_VERSION}: "
-                "a server that opens it brings it up to date"
+                f"store {path} is of version {version}, this program checks version "
+                f"{schema.SCHEMA_VERSION}: a server that opens the store migrates it"
             )
         opening.require_tables(database, path)
         database.execute("BEGIN")  # one snapshot
@@ -123,7 +123,7 @@ def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterato
     yield from _rows(database, "idf", reading.IDF, idf_checksum, _idf_wrong, progress)
     for device_id, last_seen_ms, checksum in database.execute(_LAST_SEEN):
         if last_seen_checksum(device_id, last_seen_ms) != checksum or last_seen_ms > time_ms:
-            yield f"when device {device_id!r} was last seen is not what was written"
+            yield f"the last-seen time of device {device_id!r} does not match its checksum"
 
 
 def _rows(
@@ -199,7 +199,7 @@ class _ObjectRules:
             return f"was created at {created_ms}, after {self._time_ms}, the time of the store"
         if key and expiry_ms > self._time_ms:
             if key in self._keys:
-                return f"has the key {key!r} of another"
+                return f"has the key {key!r} of another object"
             self._keys.add(key)
         return _keywords_wrong(keywords)
 
@@ -208,7 +208,7 @@ class _ObjectRules:
         if not (area.lon_min <= lon <= area.lon_max and area.lat_min <= lat <= area.lat_max):
             return f"lies at ({lon}, {lat}), outside the service area"
         if area_text and not _is_around(area_text, lon, lat):
-            return f"lies at ({lon}, {lat}), outside of its own area"
+            return f"lies at ({lon}, {lat}), outside its own area"
         return None
 
 
@@ -228,12 +228,12 @@ class _SubscriptionRules:
         if kind < 0:
             return f"is of kind {kind}, below 0"
         if not reading.is_json(spec):
-            return f"has the spec {spec!r}, which is no JSON"
+            return f"has the spec {spec!r}, which is not JSON"
         if device_id != self._device_id:
             self._device_id = device_id
             self._names.clear()
         if name in self._names:
-            return f"has the name {name!r} of another of the device"
+            return f"has the name {name!r} of another subscription of the device"
         if name:
             self._names.add(name)
         return None if name.isprintable() else f"has the name {name!r}, which is not printable"
@@ -245,9 +245,9 @@ def _sink_wrong(
     if number < 1 or object_id < 1:
         return f"has the number {number} and the object {object_id}, not both above 0"
     if bool(about) != (action == "publish"):
-        return f"says {about!r} of an object that it was told to {action}"
+        return f"has {about!r} in the column about with the action {action}"
     if about and not reading.is_json(about):
-        return f"says {about!r}, which is no JSON"
+        return f"has {about!r} in the column about, which is not JSON"
     return None
 
 
@@ -274,7 +274,7 @@ def _is_around(text: str, lon: float, lat: float) -> bool:
 def _keywords_wrong(text: str) -> str | None:
     words = json.loads(text)
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-        return f"has keywords {text!r}, not a list of words"
+        return f"has keywords {text!r}, not a list of texts"
     if words != sorted(set(words)):
         return f"has keywords {text!r}, not sorted or not unique"
     return None

@@ -28,7 +28,7 @@ def compact(path: Path, *, accept_loss: bool = False) -> None:
     files.require_one_name(name)
     losses.require_database(name)
     if not path.is_file():
-        raise StoreError(f"store {name} is not there")
+        raise StoreError(f"store {name} does not exist")
     try:
         with contextlib.closing(opening.connected(name, read_only=True)) as database:
             opening.require_store(database, name)

@@ -54,19 +54,19 @@ def restore(source: Path, target: Path, progress: Progress, *, accept_loss: bool
 
 def _require_free(path: Path) -> None:
     if path.exists():
-        raise StoreError(f"{path} is there already: move it away, or choose another name")
+        raise StoreError(f"{path} already exists: move it away, or choose another name")
 
 
 def _require_folder(target: Path) -> None:
     if not target.parent.is_dir():
-        raise StoreError(f"{target} cannot be written: there is no folder {target.parent}, make it first")
+        raise StoreError(f"{target} cannot be written: the folder {target.parent} does not exist")
 
 
 def _copy(source: Path, target: Path, progress: Progress, *, accept_loss: bool) -> None:
     name = files.resolved(source)
     losses.look_only(losses.Losses(name, is_accepted=accept_loss))
     if not source.is_file():
-        raise StoreError(f"store {source} is not there")
+        raise StoreError(f"store {source} does not exist")
     _require_folder(target)
     part = target.with_name(f"{target.name}{files.PART}")
     try:
@@ -77,7 +77,8 @@ def _copy(source: Path, target: Path, progress: Progress, *, accept_loss: bool) 
             os.fsync(number)
             if not files.is_same(number, str(part)):
                 raise StoreError(
-                    f"{part} was exchanged meanwhile: copy into a folder that is yours alone"
+                    f"{part} was replaced by another process during the copy: copy into a folder that "
+                    "only this user can write"
                 )
             os.link(part, target, follow_symlinks=False)  # unlike a rename it fails if the name is taken
         finally:

@@ -31,7 +31,7 @@ def facts(path: Path) -> dict[str, Any]:
     name = str(path)
     losses.require_database(files.resolved(path))
     if not path.is_file():
-        raise StoreError(f"store {name} is not there")
+        raise StoreError(f"store {name} does not exist")
     with (
         contextlib.closing(opening.connected(name, read_only=True)) as database,
         reading.damage_named(name),

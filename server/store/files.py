@@ -94,7 +94,10 @@ def warn_if_open_to_others(path: str) -> None:
     mode = stat.S_IMODE(os.stat(path).st_mode)  # noqa: PTH116
     if mode & 0o077:
         _log.warning(
-            "store %s is of mode %04o, others may use it, and its log: chmod 600 %s*", path, mode, path
+            "store %s has mode %04o: other users can access it and its log; run chmod 600 %s*",
+            path,
+            mode,
+            path,
         )
 
 
@@ -161,8 +164,8 @@ def require_one_name(path: str) -> None:
         return
     if names > 1:
         raise StoreError(
-            f"store {path} has {names} names (hard links), must have one: its log lies beside one of "
-            "them, and a second server could open it under another; remove the others"
+            f"store {path} has {names} names (hard links), must have one: its log belongs to one of "
+            "them, and a second server could open the store under another name; remove the others"
         )
 
 

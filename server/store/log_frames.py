@@ -98,13 +98,13 @@ def _examined(file: IO[bytes], size: int) -> LogState:
     layout = _layout(header)
     if layout is None:
         is_damaged = size > _HEADER.size
-        return LogState(size, 0, 0, 0, 0, "its header is not what was written" if is_damaged else "")
+        return LogState(size, 0, 0, 0, 0, "its header does not match its checksum" if is_damaged else "")
     walk = _Walk(header, layout)
     while count := len(chunk := file.read(_CHUNK_BYTES // layout.itemsize * layout.itemsize)):
         if whole := count // layout.itemsize * layout.itemsize:
             walk.add(chunk[:whole])
     end = _HEADER.size + walk.end * layout.itemsize if walk.end else 0
-    damage = f"frame {walk.valid + 1:,} is not what was written" if walk.is_damaged else ""
+    damage = f"frame {walk.valid + 1:,} does not match its checksum" if walk.is_damaged else ""
     return LogState(size, end, walk.commits, walk.lost_frames, walk.lost_commits, damage)
 
 

@@ -46,7 +46,7 @@ class Losses:
         if not self.is_accepted:
             raise StoreError(f"store {self.path} is damaged: {damage}: {lost}; {reading.ADVICE}")
         self.count += 1
-        _log.warning("store %s is damaged, and the loss is accepted: %s: %s", self.path, damage, lost)
+        _log.warning("store %s is damaged, the loss is accepted: %s: %s", self.path, damage, lost)
 
 
 def require_database(path: Path | str) -> None:
@@ -159,11 +159,11 @@ def _look_at_mark(losses: Losses) -> marks.Mark | None:
             ) from error
     mark_name = f"{losses.path}{files.MARK}"
     if commit_count and store_id != known.store_id:
-        losses.add(f"{mark_name} is of another store", "the database is not the one that was served here")
+        losses.add(f"{mark_name} belongs to another store", "another database was served here before")
     elif commit_count < known.commit_count:
         lost = known.commit_count - commit_count
         losses.add(
-            f"it has {commit_count:,} commits, {mark_name} says {known.commit_count:,}",
+            f"it has {commit_count:,} commits, {mark_name} records {known.commit_count:,}",
             f"the last {lost:,} acknowledged commits are missing",
         )
     return known
@@ -185,7 +185,7 @@ def _mark_of(losses: Losses) -> marks.Mark | None:
         return marks.read(losses.path)
     except marks.MarkError as error:
         _log.warning(
-            "%s%s is damaged: %s; whether the last commits are there cannot be verified",
+            "%s%s is damaged: %s; the server cannot verify that the last commits are present",
             losses.path,
             files.MARK,
             error,
@@ -202,4 +202,4 @@ def _set_aside(losses: Losses, name: str) -> None:
     while Path(f"{name}.lost{number}").exists():
         number += 1
     Path(name).rename(f"{name}.lost{number}")
-    _log.warning("%s is now %s.lost%d", name, name, number)
+    _log.warning("%s was renamed to %s.lost%d", name, name, number)

@@ -69,10 +69,10 @@ def read(path: str) -> Mark | None:
     if not data.strip(b"\0"):
         return None
     if len(data) != _BYTES or _CHECKSUM.pack(crc32(data[: _RECORD.size])) != data[_RECORD.size :]:
-        raise MarkError("it is not what was written")
+        raise MarkError("it does not match its checksum")
     magic, store_id, *numbers = _RECORD.unpack_from(data)
     if magic != _MAGIC:
-        raise MarkError("it is of another version")
+        raise MarkError("it has another version")
     return Mark(store_id.hex(), *numbers)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from index.batches import Floats, Ints
-from safe_region.earth import ObjectArea
-from safe_region.idf import IdfTable
+from safe_region.earth.shapes import ObjectArea
+from safe_region.scoring.idf import IdfTable
 from server.model import LiveObject
 
 

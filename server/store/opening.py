@@ -7,7 +7,7 @@ import json
 import sqlite3
 from pathlib import Path
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.errors import StoreError
 from server.store import checksums, files, migrations, reading, schema
 from server.store.mark import Mark, new_store_id
@@ -126,8 +126,8 @@ def require_store(database: sqlite3.Connection, path: str) -> int:
     if application_id == schema.UNRELEASED_ID:
         raise StoreError(
             f"store {path} is of version {version} from before the first release, this program reads "
-            f"those since then, up to version {schema.SCHEMA_VERSION}: use the program that wrote it, or "
-            "move it away and begin with a new store"
+            f"those since then, up to version {schema.SCHEMA_VERSION}: use the program that wrote it, "
+            "or move it away and start with a new store"
         )
     if application_id != schema.APPLICATION_ID:
         raise StoreError(f"{path} is a database of another application, not a store")
@@ -135,8 +135,8 @@ def require_store(database: sqlite3.Connection, path: str) -> int:
         raise StoreError(f"store {path} is damaged: its version is {version}")
     if version > schema.SCHEMA_VERSION:
         raise StoreError(
-            f"store {path} is of version {version}, this program reads up to "
-            f"{schema.SCHEMA_VERSION}: use a newer program or another store"
+            f"store {path} is of version {version}, this program reads up to {schema.SCHEMA_VERSION}: "
+            "use a newer version or another store"
         )
     return int(version)
 
@@ -192,8 +192,8 @@ def _require_frame(database: sqlite3.Connection, path: str, frame: Frame) -> Non
     area = stored_area(database, path)
     if area != frame.area:
         raise StoreError(
-            f"store {path} is of the area {tuple(area)}, the server was given "
-            f"{tuple(frame.area)}: give it the same area or another store"
+            f"store {path} has the area {tuple(area)}, the server was given {tuple(frame.area)}: give "
+            "it the same area or another store"
         )
 
 
@@ -215,7 +215,7 @@ def meta(database: sqlite3.Connection, path: str, name: str) -> str:
         raise StoreError(f"store {path} is damaged: it has no {name}")
     value, checksum = row
     if checksums.meta_checksum(name, value) != checksum:
-        raise StoreError(f"store {path} is damaged: {name} is not what was written")
+        raise StoreError(f"store {path} is damaged: {name} does not match its checksum")
     return str(value)
 
 

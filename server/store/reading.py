@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from index.batches import Floats, Ints
-from safe_region.earth import ObjectArea
-from safe_region.idf import IdfError, IdfTable
+from safe_region.earth.shapes import ObjectArea
+from safe_region.scoring.idf import IdfError, IdfTable
 from server.errors import StoreError
 from server.store import schema
 from server.store.areas import decoded_area
@@ -203,7 +203,7 @@ def overdue(database: sqlite3.Connection, path: str, before_ms: int, count_max: 
         rows = database.execute(_OVERDUE, (before_ms, count_max)).fetchall()
         for device_id, last_seen_ms, checksum in rows:
             if last_seen_checksum(device_id, last_seen_ms) != checksum:
-                raise Damage(f"when device {device_id!r} was last seen is not what was written")
+                raise Damage(f"the last-seen time of device {device_id!r} does not match its checksum")
     return [device_id for device_id, _, _ in rows]
 
 
@@ -221,7 +221,7 @@ def last_seen_ms(database: sqlite3.Connection, path: str, device_id: str) -> int
             return None
         seen_ms, checksum = row
         if last_seen_checksum(device_id, seen_ms) != checksum:
-            raise Damage(f"when device {device_id!r} was last seen is not what was written")
+            raise Damage(f"the last-seen time of device {device_id!r} does not match its checksum")
     return int(seen_ms)
 
 
@@ -259,7 +259,7 @@ def require_ascending(table: str, keys: list[Any]) -> None:
     """Verify that keys ascend: SQLite returns rows in their stored order, which exchanged pages break."""
     if not all(map(lt, keys, keys[1:])):
         key = next(later for earlier, later in pairwise(keys) if not earlier < later)
-        raise Damage(f"row {key!r} of {table} is not where it belongs")
+        raise Damage(f"row {key!r} of {table} is out of order")
 
 
 def _require_seen(devices: Sequence[str], seen_ms: Sequence[int], checksums: Sequence[int]) -> None:
@@ -267,7 +267,7 @@ def _require_seen(devices: Sequence[str], seen_ms: Sequence[int], checksums: Seq
     found = list(map(last_seen_checksum, devices, seen_ms))
     if found != list(checksums):
         wrong = next(i for i, one in enumerate(found) if one != checksums[i])
-        raise Damage(f"when device {devices[wrong]!r} was last seen is not what was written")
+        raise Damage(f"the last-seen time of device {devices[wrong]!r} does not match its checksum")
 
 
 def require_sink(database: sqlite3.Connection, latest: int) -> None:
@@ -290,7 +290,7 @@ def verified(
         except (struct.error, TypeError, ValueError):
             found = None  # not even of the types that were written
         if found is None or found != row[0]:
-            raise Damage(f"row {row[1]!r} of {table} is not what was written")
+            raise Damage(f"row {row[1]!r} of {table} does not match its checksum")
         total += row[0]
     return total
 
@@ -306,7 +306,7 @@ def require_settings(database: sqlite3.Connection) -> None:
     """Verify all settings."""
     for name, value, checksum in database.execute(_SETTINGS):
         if meta_checksum(name, value) != checksum:
-            raise Damage(f"{name} is not what was written")
+            raise Damage(f"{name} does not match its checksum")
 
 
 def require_totals(database: sqlite3.Connection, table: str, count: int, total: int) -> None:
@@ -315,7 +315,7 @@ def require_totals(database: sqlite3.Connection, table: str, count: int, total: 
     expected = database.execute(query, (table,)).fetchone()
     if expected != (count, total):
         written = "an unknown number" if expected is None else expected[0]
-        raise Damage(f"{table} has {count} rows where {written} were written, or not the same ones")
+        raise Damage(f"{table} has {count} rows, must have the {written} rows that were written")
 
 
 def _ints(values: tuple[int, ...]) -> Ints:
@@ -334,7 +334,7 @@ def _areas(ids: Sequence[int], texts: Sequence[str]) -> dict[int, ObjectArea]:
             try:
                 area = decoded_area(text)
             except (LookupError, TypeError, ValueError):
-                raise Damage(f"row {object_id} of objects has an area that is none") from None
+                raise Damage(f"row {object_id} of objects has an invalid area") from None
             if area is not None:
                 found[object_id] = area
     return found
@@ -348,7 +348,7 @@ def _parsed(table: str, names: Sequence[object], texts: Sequence[str]) -> list[A
         found = []
     if len(found) != len(texts):
         name = next(name for name, text in zip(names, texts, strict=True) if not is_json(text))
-        raise Damage(f"row {name!r} of {table} has what is no JSON")
+        raise Damage(f"row {name!r} of {table} has a value that is not JSON")
     return found
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.errors import StoreError
 from server.store import checking, files, opening, reading, schema
 from server.store.checksums import (
@@ -114,7 +114,7 @@ def salvage(losses: Losses, frame: Frame) -> None:
             lost = _written(database, part, frame)
     except sqlite3.Error as error:
         raise StoreError(
-            f"store {path} is damaged: {reading.without_values(error)}; nothing of it can be read: "
+            f"store {path} is damaged: {reading.without_values(error)}; no part of it can be read: "
             "restore a backup"
         ) from error
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.errors import StoreError
 from server.store import files, log_frames, opening, reading, rows, schema
 from server.store import mark as marks
@@ -314,7 +314,7 @@ class SqliteStore:
             try:
                 log_frames.cut(f"{self.path}{files.LOG}", log_bytes)
             except OSError as error:
-                _log.warning("what a failed commit has left in the log remains: %s", error)
+                _log.warning("the log keeps the remains of a failed commit: %s", error)
 
     def _write_subscriptions(self, of: defaultdict[type[Mutation], list[Any]], time_ms: int) -> None:
         write = self.database.executemany
@@ -397,7 +397,7 @@ class SqliteStore:
 def _require_deleted(table: str, count: int, expected: int) -> None:
     """Verify that all rows to be deleted were there: a row that is not found would reappear."""
     if count != expected:
-        raise reading.Damage(f"of {expected} rows of {table} that were to be deleted {count} were found")
+        raise reading.Damage(f"{count} of the {expected} rows of {table} to delete were found")
 
 
 def _by_type(mutations: Iterable[Mutation]) -> defaultdict[type[Mutation], list[Any]]:

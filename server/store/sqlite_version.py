@@ -25,9 +25,9 @@ def warn_of_sqlite() -> None:
         return
     _log.warning(
         "SQLite %s has the WAL-reset bug (fixed in 3.51.3, 3.50.7, 3.44.6): the database can be "
-        "corrupted if one connection writes or checkpoints at the very moment when another resets the "
-        "log. The server's own connections take turns and do not meet it: let no other program write to "
-        "the store or checkpoint it while a server has it open; reading and `nearcast store backup` do "
+        "corrupted if one connection writes or checkpoints while another one resets the log. The "
+        "connections of the server take turns and are not affected. No other program may write to the "
+        "store or checkpoint it while a server has it open; readers and `nearcast store backup` do "
         "neither",
         sqlite3.sqlite_version,
     )

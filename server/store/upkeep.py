@@ -93,7 +93,7 @@ class Upkeep:
             with self._writing:
                 is_whole = self._empty()
         except (OSError, sqlite3.Error) as error:
-            _log.warning("the log of the store cannot be copied, and grows: %s", error)
+            _log.warning("checkpoint failed, the log of the store grows: %s", error)
             is_whole = False
         if not is_whole:  # again when it has grown as much
             self._due_bytes = self.log_bytes() + LOG_BYTES

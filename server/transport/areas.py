@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearcast.v1 import objects_pb2
-from safe_region.earth import Bounds, ObjectArea, Polygon
+from safe_region.earth.shapes import Bounds, ObjectArea, Polygon
 from server.transport.fields import missing
 from server.transport.ranges import bounds_from, bounds_message, ring_from, ring_message
 

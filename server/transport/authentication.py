@@ -125,7 +125,7 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
     def _admit(self, method: str, metadata: Iterable[tuple[str, str | bytes]] | None) -> Principal:
         action = ACTIONS.get(method)
         if action is None:
-            limit = "one for which there is a rule"
+            limit = "a method with an access rule"
             raise RefusalError(Reason.PERMISSION_DENIED, "method", method, limit)
         found = self._authenticator.principal(token_of(metadata))
         require_action(found, action)
@@ -162,8 +162,10 @@ def token_of(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
     if not values:
         return None
     if len(values) > 1:
-        raise RefusalError(Reason.UNAUTHENTICATED, _HEADER, f"there {len(values)} times", "there once")
+        raise RefusalError(
+            Reason.UNAUTHENTICATED, _HEADER, f"present {len(values)} times", "present once"
+        )
     scheme, _, token = str(values[0]).partition(" ")
     if scheme.lower() != _SCHEME or not token:
-        raise RefusalError(Reason.UNAUTHENTICATED, _HEADER, "of another form", "Bearer and a token")
+        raise RefusalError(Reason.UNAUTHENTICATED, _HEADER, "in another form", "Bearer and a token")
     return token.strip()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import fields
 
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
-from safe_region.idf import WORDS_MAX, IdfError, IdfTable
+from safe_region.scoring.idf import WORDS_MAX, IdfError, IdfTable
 from server import command as c
 from server.core.inspection import InspectedDevice
 from server.distribution import Classes
@@ -129,7 +129,7 @@ async def _table_from(requests: AsyncIterator[control_service_pb2.SetIdfRequest]
         twice = next((word for word in part.weights if word in weights), None)
         if twice is not None:
             limit = "in one part of the table"
-            raise RefusalError(Reason.INVALID_FIELD, f"weights[{twice!r}]", "there again", limit)
+            raise RefusalError(Reason.INVALID_FIELD, f"weights[{twice!r}]", "present twice", limit)
         weights.update(part.weights)
         if len(weights) > WORDS_MAX:
             limit = f"at most {WORDS_MAX} keywords"

@@ -17,8 +17,8 @@ from nearcast.v1 import (
     publisher_service_pb2,
     subscriptions_pb2,
 )
-from safe_region.frame import Frame
-from safe_region.ground import ground_distance_m
+from safe_region.earth.frame import Frame
+from safe_region.earth.ground import ground_distance_m
 from server import command as c
 from server import session as s
 from server.commands.validation import check_count

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable
 
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server import session as s
 from server.core.lru_cache import LruCache
 from server.limits import Limits

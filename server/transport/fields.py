@@ -17,7 +17,7 @@ def missing(field: str) -> RefusalError:
 
 def unimplemented(field: str, limit: str, value: str = "present") -> RefusalError:
     """Return the refusal of a part of the protocol that this server does not implement."""
-    return RefusalError(Reason.UNIMPLEMENTED, field, value, f"{limit}; more is not built yet")
+    return RefusalError(Reason.UNIMPLEMENTED, field, value, f"{limit}; other values are not supported")
 
 
 def choice(kind: type[_Choice], value: int, field: str) -> _Choice:

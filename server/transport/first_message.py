@@ -49,7 +49,7 @@ class FirstMessages:
                     self._make_room(limit)
                 return await context.read()
         except TimeoutError:
-            raise absent(f"there within {WAIT_S:g} s") from None
+            raise absent(f"received within {WAIT_S:g} s") from None
         finally:
             self._open.pop(limit, None)
 

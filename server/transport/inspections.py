@@ -41,7 +41,7 @@ def inspect_from(request: pb.InspectRequest, caller: Principal) -> c.Inspect:
             object_id = _counted(subject.object_id, "subscription.object_id", 0)
             key = subject.object_key
             if object_id and key:
-                limit = "absent: object_id says which object is meant"
+                limit = "absent: object_id already selects the object"
                 raise RefusalError(Reason.INVALID_FIELD, "subscription.object_key", repr(key), limit)
             key = _named(key, "subscription.object_key", caller) if key else ""
             return c.Inspect(caller, device_id, subject.subscription_id, object_id, key)

@@ -55,18 +55,20 @@ def _why_not(host: str, port: int) -> str:
             name, None, type=socket.SOCK_STREAM
         )[0]
     except OSError:
-        return f"host is {host!r}, must be an address or a name of this machine: nobody knows it"
+        return (
+            f"host is {host!r}, must be an address or a name of this machine: the name cannot be resolved"
+        )
     try:
         with socket.socket(family, kind, protocol) as probe:
             probe.bind((address, port))
     except PermissionError:
-        return f"port is {port}, must be one on which this user may listen"
+        return f"port is {port}, must be a port on which this user may listen"
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             return f"port is {port}, must be free on host {host}: another program listens on it"
         reason = os.strerror(error.errno or 0).lower()
         return f"host is {host!r}, must be an address or a name of this machine: {reason}"
-    return f"port is {port}, must be free on host {host}: {host}:{port} cannot be listened on"
+    return f"port is {port}, must be free on host {host}: {host}:{port} is not available"
 
 
 class _Beginnings(grpc.aio.ServerInterceptor):

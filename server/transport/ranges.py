@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
-from safe_region.earth import Bounds, Circle, Polygon, Position, Range, Rectangle
+from safe_region.earth.shapes import Bounds, Circle, Polygon, Position, Range, Rectangle
 from server.errors import Reason, RefusalError
 from server.transport.fields import missing
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nearcast.v1 import subscriptions_pb2
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity, distance_scale, score_of
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity, distance_scale, score_of
 from server.errors import Reason, RefusalError
 from server.model import NO_WINDOW, Boolean, Bound, Clause, Reach, Spec, TopK, Window
 from server.principal import local_names

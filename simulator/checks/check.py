@@ -78,7 +78,7 @@ def _counts(path: Root, more: frozenset[str]) -> list[Finding]:
     for name in (*schemas.TABLES, *sorted(more)):
         rows, mark = row_count(path / name), read_mark(path, name)
         is_wrong = mark is None or mark.rows != rows
-        found.append(Finding(f"{name}: as many rows as its stage made", rows, int(is_wrong)))
+        found.append(Finding(f"{name}: as many rows as its stage wrote", rows, int(is_wrong)))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.network.traffic import DEVICE_CLASSES
 from simulator.world import World
 

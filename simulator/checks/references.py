@@ -25,13 +25,13 @@ def reference_rules(read: Read, world: World, more: frozenset[str]) -> Iterator[
         Names of tables that only some simulations have.
     """
     edges = read("roads").select("edge_id")
-    yield "roads: edge_id once", _repeated(edges, "edge_id")
+    yield "roads: edge_id is unique", _repeated(edges, "edge_id")
     yield (
         "roads: length and speed above 0",
         read("roads").where((F.col("length_m") <= 0.0) | (F.col("speed_mps") <= 0.0)),
     )
     devices = read("devices").select("device_id")
-    yield "devices: device_id once", _repeated(devices, "device_id")
+    yield "devices: device_id is unique", _repeated(devices, "device_id")
     for column in ("edge_id_from", "edge_id_to"):
         named = read("restrictions").select(F.col(column).alias("edge_id"))
         yield f"restrictions: {column} is in roads", _without(named, edges, "edge_id")
@@ -46,7 +46,7 @@ def reference_rules(read: Read, world: World, more: frozenset[str]) -> Iterator[
     yield "objects: published within the run", published.where(~F.col("publish_ms").between(0, run_ms))
     ends_late = F.coalesce(F.col("retract_ms") < F.col("publish_ms"), F.lit(False))
     yield (
-        "objects: live, and are taken back after that",
+        "objects: ttl_ms above 0, and not retracted before publication",
         published.where((F.col("ttl_ms") <= 0) | ends_late),
     )
 

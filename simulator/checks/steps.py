@@ -29,9 +29,9 @@ from simulator.checks.points import POINT_RULES
 from simulator.schemas import arrow_schema
 
 STEP_RULES = (
-    "steps: ticks without gaps, each once",
+    "steps: ticks without gaps or duplicates",
     "steps: no farther than the device may go",
-    "steps: turns that are allowed",
+    "steps: allowed turns only",
 )
 
 _SLACK_M = 0.01

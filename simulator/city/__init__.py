@@ -8,7 +8,7 @@ Everything follows from the seed and the size.
 
 from __future__ import annotations
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator.city.arterials import arterials
 from simulator.city.coast import Coast
 from simulator.city.districts import local_streets

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import shapely
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.chance import uniforms
 from simulator.city.street import Street

@@ -132,5 +132,5 @@ def _unpacked(
     path: Path, content: bytes, place: int, record: int, form: struct.Struct
 ) -> tuple[int, ...]:
     if place + form.size > len(content):
-        raise MapError(f"{path}, record {record}: ends after {len(content)} bytes: it is cut off")
+        raise MapError(f"{path}, record {record}: ends after {len(content)} bytes: the file is truncated")
     return form.unpack_from(content, place)

@@ -80,11 +80,11 @@ def _rows(path: Path, kind: _Kind) -> Iterator[Row]:
         found += 1
         yield Row(path, line, dict(zip(kind.names, values, strict=True)))
     if expected < 0:
-        raise MapError(f"{path} has no line p: it is no file of the DIMACS challenge")
+        raise MapError(f"{path} has no line p: it is not a file of the DIMACS challenge")
     if found != expected:
         raise MapError(
-            f"{path} has {found} lines {kind.letter}, must have {expected} as its line p says: "
-            "is it cut off?"
+            f"{path} has {found} lines {kind.letter}, must have {expected} according to its line p: is "
+            "the file truncated?"
         )
 
 

@@ -153,8 +153,8 @@ def _dimacs_arcs(files: RoadFiles, nodes: NodeList) -> Iterator[_Edge]:
 
 def _csv_edges(files: RoadFiles, nodes: NodeList) -> Iterator[_Edge]:
     header, rows = csv_rows(files.edges)
-    source = header.require(_SOURCE_NAMES, "the node where an edge begins")
-    target = header.require(_TARGET_NAMES, "the node where it ends")
+    source = header.require(_SOURCE_NAMES, "the first node of an edge")
+    target = header.require(_TARGET_NAMES, "the last node of an edge")
     length = header.find(_LENGTH_NAMES)
     for row in rows:
         yield _Edge(

@@ -66,7 +66,7 @@ def checked(path: Path) -> Path:
         If it is not.
     """
     if not path.exists():
-        raise MapError(f"there is no file {path}")
+        raise MapError(f"file {path} does not exist")
     if not path.is_file():
         raise MapError(f"{path} is not a file")
     if path.stat().st_size == 0:
@@ -84,7 +84,7 @@ def checked_ending(path: Path) -> str:
     """
     ending = ending_of(path)
     if path.is_file() and ending is None:
-        raise MapError(f"{path} is no map: its name must end in one of {', '.join(ENDINGS)}")
+        raise MapError(f"{path} is not a map: its name must end in one of {', '.join(ENDINGS)}")
     return ending_of(checked(path)) or ""
 
 
@@ -115,9 +115,10 @@ def _other(path: Path, ending: str, other_ending: str, layout: Layout) -> Path:
     checked(path)
     if layout is Layout.DIMACS and other_ending in _LAYOUTS:
         raise MapError(
-            f"{path} has arcs but no coordinates: these lie in {other.name}, and there is no file {other}"
+            f"{path} has arcs but no coordinates: they are in {other.name}, and file {other} does not "
+            "exist"
         )
-    raise MapError(f"{path} is one half of a road network: there is no file {other}")
+    raise MapError(f"{path} is one half of a road network: file {other} does not exist")
 
 
 def content_of(path: Path) -> bytes:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safe_region.frame import LATITUDE_MAX_DEG
+from safe_region.earth.frame import LATITUDE_MAX_DEG
 from simulator.maps import brinkhoff, dimacs
 from simulator.maps.errors import MapError
 from simulator.maps.files import Layout, RoadFiles
@@ -79,7 +79,7 @@ def read_nodes(files: RoadFiles, placement: Placement, progress: Progress) -> No
     for row in source.rows:
         node = row.integer(source.name)
         if node in numbers:
-            raise row.error(source.name, f"must differ from the ids of all {row.kind}s before")
+            raise row.error(source.name, f"must differ from the ids of all {row.kind}s before it")
         x, y = placement.read(row, source.columns, LATITUDE_MAX_DEG, source.deg_per_unit)
         numbers[node] = len(xs)
         xs.append(x)

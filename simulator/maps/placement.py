@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safe_region.frame import EARTH_RADIUS_M, LONGITUDE_MAX_DEG
+from safe_region.earth.frame import EARTH_RADIUS_M, LONGITUDE_MAX_DEG
 from simulator.maps.errors import MapError
 from simulator.maps.rows import Row
 
@@ -67,13 +67,13 @@ class Placement(NamedTuple):
         span_m = unit_m * max(float(np.ptp(xs)), float(np.ptp(ys)))
         if span_m < SPAN_M_MIN:
             raise MapError(
-                f"{path} spans {span_m:.3g} m at {unit_m:g} metres a unit, less than {SPAN_M_MIN:g}; "
-                "if its coordinates are degrees it needs no --unit-m"
+                f"{path} spans {span_m:.3g} m at {unit_m:g} metres per unit, less than {SPAN_M_MIN:g}; "
+                "if its coordinates are degrees, leave out --unit-m"
             )
         if span_m > SPAN_DEG_MAX * M_PER_DEG:
             raise MapError(
-                f"{path} spans {span_m / 1000:,.0f} km at {unit_m:g} metres a unit, "
-                f"more than {SPAN_DEG_MAX * M_PER_DEG / 1000:,.0f}"
+                f"{path} spans {span_m / 1000:,.0f} km at {unit_m:g} metres per unit, more than "
+                f"{SPAN_DEG_MAX * M_PER_DEG / 1000:,.0f}"
             )
         x0, y0 = (xs.min() + xs.max()) / 2.0, (ys.min() + ys.max()) / 2.0
         return cls(unit_m, float(x0), float(y0))
@@ -111,7 +111,7 @@ class Placement(NamedTuple):
             x = row.number(columns.x, -COORDINATE_MAX, COORDINATE_MAX)
             return x, row.number(columns.y, -COORDINATE_MAX, COORDINATE_MAX)
         hint = (
-            f"{_UNIT_NAMES.get(deg_per_unit, '')} degrees; coordinates that are no degrees need --unit-m"
+            f"{_UNIT_NAMES.get(deg_per_unit, '')} degrees; coordinates other than degrees need --unit-m"
         )
         x_max, y_max = LONGITUDE_MAX_DEG / deg_per_unit, lat_max / deg_per_unit
         x = row.number(columns.x, -x_max, x_max, hint)

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 from simulator.maps.vocabulary import ELISIONS, FURNITURE, NEVER, STOP_WORDS
 
 KEYWORDS_MAX = 63

@@ -49,7 +49,7 @@ def read_places(path: Path, placement: Placement) -> Points:
         header.require(x_names, "the position of a place"),
         header.require(y_names, "the position of a place"),
     )
-    header.require(("name", "keywords", "text"), "what a place is")
+    header.require(("name", "keywords", "text"), "the description of a place")
     places = []
     xs, ys = array("d"), array("d")
     for number, row in enumerate(rows):
@@ -60,7 +60,7 @@ def read_places(path: Path, placement: Placement) -> Points:
             xs.append(x)
             ys.append(y)
     if not places:
-        raise MapError(f"{path} has no places: no row whose text gives a keyword")
+        raise MapError(f"{path} has no places: no row has a text with a keyword")
     lons, lats = placement.degrees(np.array(xs), np.array(ys))
     return Points(places, lons, lats)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safe_region.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
+from safe_region.earth.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
 from simulator.maps.errors import MapError
 from simulator.maps.files import checked_ending, ending_of, road_files
 from simulator.maps.network import Network, connected, drivable_m, network_of, roads_table
@@ -82,7 +82,7 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
     progress(STAGE, 0, 1)
     network = connected(content.network)
     if not len(network.sources):
-        raise MapError(f"{path} is in pieces: its roads connect no two nodes in both directions")
+        raise MapError(f"{path} is not connected: its roads connect no two nodes in both directions")
     rough = _frame(path, area_about(network.lons, network.lats))
     _check_drivable(path, network, content.network, parameters, rough)
     points = _points(path, content, parameters, network, rough)
@@ -147,9 +147,10 @@ def _check_drivable(
         length_m = drivable_m(network, device_class.roads, frame)
         if share > 0.0 and length_m < ROADS_M_MIN:
             raise MapError(
-                f"{path} has too few connected roads: in the largest part a {device_class.name} finds "
-                f"{length_m / 1000:.2g} km, at least {ROADS_M_MIN / 1000:g} km are needed "
-                f"({len(network.node_ids)} of {len(whole.node_ids)} nodes of roads are in that part)"
+                f"{path} has too few connected roads: in the largest part the roads for a "
+                f"{device_class.name} have {length_m / 1000:.2g} km, at least {ROADS_M_MIN / 1000:g} km "
+                f"are needed ({len(network.node_ids)} of {len(whole.node_ids)} nodes of roads are in "
+                "that part)"
             )
 
 
@@ -199,8 +200,8 @@ def _frame(path: Path, area: Area) -> Frame:
     width_deg = area.lon_max - area.lon_min
     if width_deg > SPAN_DEG_MAX:
         raise MapError(
-            f"{path} spans {width_deg:.0f} degrees of longitude, more than {SPAN_DEG_MAX:g}: "
-            "it is too wide, or lies on both sides of the antimeridian"
+            f"{path} spans {width_deg:.0f} degrees of longitude, more than {SPAN_DEG_MAX:g}: it is too "
+            "wide, or crosses the antimeridian"
         )
     try:
         return Frame.of(area)

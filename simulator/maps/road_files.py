@@ -130,7 +130,7 @@ def _bends(path: Path, lengths: Floats, straight: Floats) -> Floats:
     if not low <= median <= high:
         raise MapError(
             f"{path}: its lengths are {median:.3g} times the distance of the nodes (median), must be "
-            f"within {low:g}..{high:g}: one of the two has another unit"
+            f"within {low:g}..{high:g}: lengths and coordinates have different units"
         )
     bends[is_given] = np.maximum(1.0, ratios)
     return bends

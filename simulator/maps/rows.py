@@ -139,8 +139,8 @@ def csv_rows(path: Path) -> tuple[Header, Iterator[Row]]:
     for name in names:
         if not name or names.count(name) > 1:
             raise MapError(
-                f"{path}, line 1: a column is called {name!r}, must be a name of its own; "
-                f"there are {', '.join(map(repr, names))}"
+                f"{path}, line 1: the name {name!r} of a column must be unique; there are "
+                f"{', '.join(map(repr, names))}"
             )
     return Header(path, names), _csv_rows(path, names, lines)
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.chance import uniforms
 from simulator.city.places import TABLE, Fronts, described
 from simulator.maps.network import LENGTH_M_MIN, Network

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from safe_region.frame import Area, Frame
-from safe_region.keywords import keywords_of, normalised_keyword
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.keywords import keywords_of, normalised_keyword
 from simulator import schemas
 from simulator.chance import uniforms
 from simulator.maps.errors import MapError
@@ -53,7 +53,7 @@ def read_texts(path: Path, area: Area, seed: int, placement: Placement | None = 
         header.require(x_names, "the position of a text"),
         header.require(y_names, "the position of a text"),
     )
-    header.require((TEXT,), "what is published")
+    header.require((TEXT,), "the published text")
     found: list[list[str]] = []
     xs, ys = array("d"), array("d")
     wordless = 0
@@ -67,14 +67,14 @@ def read_texts(path: Path, area: Area, seed: int, placement: Placement | None = 
         else:
             wordless += 1
     if not found:
-        raise MapError(f"{path} has no texts: no row whose {TEXT} gives a keyword")
+        raise MapError(f"{path} has no texts: no row has a {TEXT} with a keyword")
     lons, lats = placement.degrees(np.array(xs), np.array(ys))
     covers = Frame.of(area).covers
     inside = [i for i in range(len(found)) if covers(float(lons[i]), float(lats[i]))]
     if not inside:
         raise MapError(
-            f"{path} has no texts on the map: all {len(found)} lie outside of its area, {_shown(*area)}; "
-            f"they lie within {_shown(lons.min(), lats.min(), lons.max(), lats.max())}"
+            f"{path} has no texts on the map: all {len(found)} are outside its area, {_shown(*area)}; "
+            f"they are within {_shown(lons.min(), lats.min(), lons.max(), lats.max())}"
         )
     return _texts(found, lons, lats, np.array(inside), seed, wordless)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.maps.osm import Records
 from simulator.terrain import Ring
 

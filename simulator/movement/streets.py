@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.movement.classes import CAR, ObjectClass, object_classes
 from simulator.movement.conditions import Conditions
 from simulator.movement.destinations import Destinations

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.network.graph_kernels import strong_components
 from simulator.network.traffic import travel_speeds_mps, vehicles_max
 from simulator.network.turns import split

@@ -21,5 +21,5 @@ class SimulationParameters(WorkloadParameters, MovementParameters, PlaceParamete
     @model_validator(mode="after")
     def _have_texts(self) -> SimulationParameters:
         if self.object_source == "texts" and self.texts_file is None:
-            raise ValueError("object_source is texts, must go with a texts_file")
+            raise ValueError("object_source is texts, which requires a texts_file")
         return self

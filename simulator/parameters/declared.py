@@ -58,7 +58,7 @@ def _message(error: ErrorDetails, fields: dict[str, Any]) -> str:
         return str(error["ctx"]["error"]) if "ctx" in error else error["msg"]
     name = str(error["loc"][0])
     if name not in fields:
-        return f"{name} is no parameter"
+        return f"{name} is not a parameter"
     low, high = bounds(fields[name])
     if error["type"] in ("greater_than_equal", "less_than_equal", "finite_number"):
         return f"{name} is {error['input']}, must be within {low}..{high}"

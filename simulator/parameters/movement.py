@@ -34,7 +34,7 @@ def _one_of(known: tuple[str, ...], name: str) -> str:
 class MovementParameters(Parameters):
     """Devices, their classes and speeds, and the times of their positions."""
 
-    devices: int = Field(500, ge=1, le=DEVICES_MAX, description="Devices that move.")
+    devices: int = Field(500, ge=1, le=DEVICES_MAX, description="Number of devices.")
     seconds: int = Field(600, ge=1, le=31 * _DAY_S, description="Simulated time.")
     period_ms: int = Field(
         1_000, ge=100, le=3_600_000, description="Milliseconds between two positions of a device."
@@ -44,17 +44,20 @@ class MovementParameters(Parameters):
     )
     movement: str = Field(
         TRIPS,
-        description="How devices move: trips (to places, with stops), brinkhoff (his network-based "
-        "generator: classes of objects, expected travel times) or commuters (home, work, errands, days).",
+        description="Movement model: trips (to places, with stops), brinkhoff (the network-based "
+        "generator of Brinkhoff, with classes of objects and expected travel times) or "
+        "commuters (home, work, errands, days).",
     )
     car_share: float = Field(0.6, ge=0, le=1, description="Share of the devices that are cars.")
     bicycle_share: float = Field(
         0.2, ge=0, le=1, description="Share of the devices that are bicycles; the rest walks."
     )
     mobility: float = Field(
-        1.0, ge=0, le=1, description="Share of the devices that drive; the others stay where they begin."
+        1.0, ge=0, le=1, description="Share of the devices that move; the others stay at their start."
     )
-    velocity: float = Field(1.0, ge=0.01, le=100, description="Times as fast as roads and classes allow.")
+    velocity: float = Field(
+        1.0, ge=0.01, le=100, description="Factor of speeds; 1 is as fast as roads and classes allow."
+    )
     stop_s_mean: float = Field(
         45.0, ge=1, le=3_600, description="Mean seconds that a device stays at a destination."
     )
@@ -62,45 +65,45 @@ class MovementParameters(Parameters):
         0.0,
         ge=0,
         le=_DAY_S,
-        description="Speeds depend on load, which is counted for so many seconds; then routes are chosen "
-        "anew. 0 for speeds that do not.",
+        description="Length of a slot in seconds for which load is counted. Speeds depend on the load "
+        "in a slot, and routes are chosen again in each slot. 0 for speeds without load.",
     )
     vehicles_per_device: float = Field(
-        1.0, ge=0, le=1e6, description="Vehicles that a car stands for where load is counted."
+        1.0, ge=0, le=1e6, description="Number of vehicles that a simulated car represents in the load."
     )
     weather: int = Field(
         0,
         ge=0,
         le=100,
-        description="Rectangles of bad weather that move over the map and slow everybody down.",
+        description="Moving rectangles of bad weather, in which all devices are slower.",
     )
     start: str = Field(
         NETWORK,
-        description="Where objects of brinkhoff start: network (any node alike) or region (any point of "
-        "the area alike, at the node next to it).",
+        description="Starts of the objects of brinkhoff: network (nodes, uniformly) or region (points "
+        "of the area, uniformly, moved to the nearest node).",
     )
     class_speeds_kmh: str = Field(
         "130,100,80,60,50,30",
-        description="Maximum speeds of brinkhoff's classes of cars, km/h with commas between them, at "
+        description="Maximum speeds of brinkhoff's classes of cars in km/h, separated by commas, at "
         f"most {_CLASSES_MAX}.",
     )
     trip_s_mean: float = Field(
-        600.0, ge=1, le=_DAY_S, description="Travel time that objects of brinkhoff expect, in the mean."
+        600.0, ge=1, le=_DAY_S, description="Mean travel time that objects of brinkhoff expect."
     )
     appear_share: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="Share of the objects of brinkhoff that appear in the course of the run.",
+        description="Share of the objects of brinkhoff that appear during the run.",
     )
     vanish: bool = Field(
-        default=False, description="Whether objects of brinkhoff end at their first destination."
+        default=False, description="Whether objects of brinkhoff disappear at their first destination."
     )
     slice_ticks: int | None = Field(
         None,
         ge=1,
         le=10_000_000,
-        description="Ticks of a folder of trajectories; as many as make some million rows if not given.",
+        description="Ticks per folder of trajectories; by default a folder has some million rows.",
     )
 
     @field_validator("movement")
@@ -117,7 +120,7 @@ class MovementParameters(Parameters):
     @classmethod
     def _know_speeds(cls, text: str) -> str:
         low, high = _KMH_LIMITS
-        message = f"must be 1 to {_CLASSES_MAX} numbers within {low}..{high}, with commas between them"
+        message = f"must be 1 to {_CLASSES_MAX} numbers within {low}..{high}, separated by commas"
         try:
             speeds = [float(one) for one in text.split(",")]
         except ValueError:

@@ -14,31 +14,33 @@ class PlaceParameters(Parameters):
 
     map_file: Path | None = Field(
         None,
-        description="Map to drive in: OpenStreetMap (.osm.pbf, .osm, .osm.gz, .osm.bz2), or either file "
-        "of a road network (.cnode and .cedge, .node and .edge, .gr and .co, or nodes.csv and "
-        "edges.csv, also with .gz); else a city is generated.",
+        description="Map of the roads: OpenStreetMap (.osm.pbf, .osm, .osm.gz, .osm.bz2), or either "
+        "file of a road network (.cnode and .cedge, .node and .edge, .gr and .co, or "
+        "nodes.csv and edges.csv, also with .gz); by default a city is generated.",
     )
     unit_m: float | None = Field(
         None,
         ge=1e-6,
         le=1e6,
-        description="Metres a unit, for a road network whose coordinates are no degrees (Oldenburg: 2.5 "
-        "makes it 25 km wide). It is placed about 0 degrees of longitude and latitude.",
+        description="Metres per unit, for a road network with coordinates other than degrees "
+        "(Oldenburg: with 2.5 it is 25 km wide). Its centre is at 0 degrees of longitude "
+        "and latitude.",
     )
     places_file: Path | None = Field(
         None,
-        description="CSV of places for the map, in place of its own: lon and lat (x and y with "
-        "--unit-m), name, keywords or text, category. A road network without it has drawn ones.",
+        description="CSV file of places that replace those of the map: lon and lat (x and y with "
+        "--unit-m), name, keywords or text, category. For a road network without this file, "
+        "places are generated.",
     )
     texts_file: Path | None = Field(
         None,
-        description="CSV of texts with positions, which are published in place of words of places: lon "
-        "and lat (x and y with --unit-m), text. Those outside of the map are left out.",
+        description="CSV file of texts with positions, which are published in place of words of places: "
+        "lon and lat (x and y with --unit-m), text. Texts outside the map are omitted.",
     )
-    name: str | None = Field(
-        None, description="Name for people; that of the city or the map if none is given."
+    name: str | None = Field(None, description="Display name; by default that of the city or the map.")
+    seed: int = Field(
+        1, ge=0, le=2**63 - 1, description="Seed of all random choices; equal seeds give equal rows."
     )
-    seed: int = Field(1, ge=0, le=2**63 - 1, description="Same seed, same rows.")
     city_width_m: float = Field(
         12_000.0, ge=3_000, le=40_000, description="Width of the generated city, metres."
     )
@@ -53,12 +55,12 @@ class PlaceParameters(Parameters):
     @classmethod
     def _require_text(cls, name: str | None) -> str | None:
         if name is not None and not name.strip():
-            raise ValueError("must be some text")
+            raise ValueError("must not be empty")
         return name
 
     @model_validator(mode="after")
     def _have_a_map(self) -> PlaceParameters:
         for name in ("unit_m", "places_file"):
             if self.map_file is None and getattr(self, name) is not None:
-                raise ValueError(f"{name} is {getattr(self, name)}, must go with a map_file")
+                raise ValueError(f"{name} is {getattr(self, name)}, which requires a map_file")
         return self

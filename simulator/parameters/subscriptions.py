@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
-from safe_region.scoring import SET_SIMILARITIES
+from safe_region.scoring.formulas import SET_SIMILARITIES
 from simulator.parameters.declared import Parameters
 
 _ORDERED = (
@@ -18,7 +18,7 @@ _ORDERED = (
 class SubscriptionParameters(Parameters):
     """Subscriptions of both kinds."""
 
-    subscriptions_per_device: int = Field(1, ge=1, le=100, description="Subscriptions of a device.")
+    subscriptions_per_device: int = Field(1, ge=1, le=100, description="Subscriptions per device.")
     boolean_share: float = Field(
         0.4,
         ge=0,
@@ -33,30 +33,36 @@ class SubscriptionParameters(Parameters):
         description="Share of the subscriptions that have a window: only the latest objects count.",
     )
     window_s: float | None = Field(
-        None, ge=1, le=31_536_000, description="Length of all windows in seconds; else they differ."
+        None,
+        ge=1,
+        le=31_536_000,
+        description="Length of all windows in seconds; by default lengths differ.",
     )
     window_count: int | None = Field(
-        None, ge=1, le=100_000_000, description="Objects of all windows; else they differ."
+        None,
+        ge=1,
+        le=100_000_000,
+        description="Number of objects of all windows; by default numbers differ.",
     )
     stationary_share: float = Field(
         0.2,
         ge=0,
         le=1,
-        description="Share of top-k subscriptions that are stationary, at a place; the others move with "
-        "their devices.",
+        description="Share of the top-k subscriptions that are stationary; the others move with their "
+        "devices.",
     )
     subscription_keywords_min: int = Field(
-        1, ge=1, le=16, description="Least keywords of a subscription."
+        1, ge=1, le=16, description="Minimum number of keywords of a subscription."
     )
     subscription_keywords_max: int = Field(
-        5, ge=1, le=16, description="Most keywords of a subscription; uniform between them."
+        5, ge=1, le=16, description="Maximum number of keywords of a subscription; numbers are uniform."
     )
-    k_min: int = Field(1, ge=1, le=100, description="Least k.")
-    k_max: int = Field(10, ge=1, le=100, description="Largest k; uniform between them.")
+    k_min: int = Field(1, ge=1, le=100, description="Minimum k.")
+    k_max: int = Field(10, ge=1, le=100, description="Maximum k; uniform.")
     alpha_min: float = Field(
-        0.05, ge=0.001, le=0.999, description="Least preference; uniform in (0, 1), then clamped."
+        0.05, ge=0.001, le=0.999, description="Minimum alpha; uniform in (0, 1), then clamped."
     )
-    alpha_max: float = Field(0.95, ge=0.001, le=0.999, description="Largest preference.")
+    alpha_max: float = Field(0.95, ge=0.001, le=0.999, description="Maximum alpha.")
     similarity: str = Field(
         "jaccard", description="Text similarity of top-k subscriptions: jaccard, dice or cosine."
     )
@@ -64,46 +70,49 @@ class SubscriptionParameters(Parameters):
         0.2,
         ge=0,
         le=1,
-        description="Share of the top-k subscriptions that compare texts by tf-idf instead.",
+        description="Share of the top-k subscriptions with tf-idf as text similarity.",
     )
     moving_share: float = Field(
         0.25,
         ge=0,
         le=1,
-        description="Share of the ranges that move with their devices; the others stay in place.",
+        description="Share of the ranges that move with their devices; the others are fixed.",
     )
     fixed_rectangle_share: float = Field(
         2.0 / 3.0,
         ge=0,
         le=1,
-        description="Share of the ranges that stay that are rectangles, not circles.",
+        description="Share of rectangles among the fixed ranges; the others are circles.",
     )
     moving_rectangle_share: float = Field(
-        0.32, ge=0, le=1, description="Share of the ranges that move that are rectangles, not circles."
+        0.32,
+        ge=0,
+        le=1,
+        description="Share of rectangles among the moving ranges; the others are circles.",
     )
     range_area_min: float = Field(
         0.0001,
         ge=1e-9,
         le=1,
-        description="Least range of a boolean subscription, as a share of the area.",
+        description="Minimum range of a boolean subscription, as a fraction of the area.",
     )
     range_area_max: float = Field(
-        0.01, ge=1e-9, le=1, description="Largest range, as a share of the area; uniform between them."
+        0.01, ge=1e-9, le=1, description="Maximum range, as a fraction of the area; uniform."
     )
     range_aspect_max: float = Field(
         1.0,
         ge=1,
         le=100,
-        description="Rectangles that stay are up to so many times as wide as high, or as high as wide.",
+        description="Maximum ratio of the sides of fixed rectangles.",
     )
     either_share: float = Field(
         0.2,
         ge=0,
         le=1,
-        description="Share of the expressions with several keywords that want one part or the other.",
+        description="Share of OR expressions among those with several keywords.",
     )
     excluding_share: float = Field(
-        0.2, ge=0, le=1, description="Share of the expressions that exclude an offer."
+        0.2, ge=0, le=1, description="Share of the expressions that exclude an offer keyword."
     )
 
     @field_validator("similarity")
@@ -123,5 +132,5 @@ class SubscriptionParameters(Parameters):
         if (total := self.either_share + self.excluding_share) > 1.0:
             raise ValueError(f"either_share + excluding_share is {total}, must be at most 1")
         if self.window_s is not None and self.window_count is not None:
-            raise ValueError(f"window_s is {self.window_s}, must not go with a window_count")
+            raise ValueError(f"window_s is {self.window_s}, which excludes a window_count")
         return self

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import Field, field_validator, model_validator
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator.parameters.declared import Parameters
 from simulator.parameters.places import PlaceParameters
 from simulator.parameters.workload import WorkloadParameters
@@ -20,42 +20,44 @@ class TraceOptions(Parameters):
 
     columns: str | None = Field(
         None,
-        description="Names of the columns, in order and between commas, of CSV files without a header, "
-        "or instead of those that Parquet files have: time, lon, lat, vehicle, trip; any other name is "
-        "passed over.",
+        description="Names of the columns, in order and separated by commas, for CSV files without a "
+        "header, or in place of the names in Parquet files: time, lon, lat, vehicle, trip; "
+        "columns with other names are ignored.",
     )
     area: str | None = Field(
         None,
-        description="Area that counts without a map: west,south,east,north in degrees. Points elsewhere "
-        "are outside. Where nearly all points lie if not given.",
+        description="Area if there is no map: west,south,east,north in degrees; other points are "
+        "dropped. By default the area that contains nearly all points.",
     )
     by: str = Field(
         TRIP,
-        description="What becomes a device: a trip of a vehicle, where files tell trips apart, or a "
-        "vehicle. Both end where nothing is heard for a while.",
+        description="Unit that becomes a device: a trip of a vehicle, if files distinguish trips, or a "
+        "vehicle. Both end at a gap in time.",
     )
     period_ms: int | None = Field(
         None,
         ge=100,
         le=3_600_000,
-        description="Milliseconds between two positions of a device; what is usual in the files if not "
-        "given (the median).",
+        description="Milliseconds between two positions of a device; by default the median of the files.",
     )
     gap_s: float = Field(
-        300.0, ge=1, le=86_400, description="Seconds without a point after which another trace begins."
+        300.0, ge=1, le=86_400, description="Gap in seconds after which a new trace starts."
     )
     speed_mps_max: float = Field(
-        50.0, ge=1, le=1_000, description="Points that cannot be reached at this speed are dropped."
+        50.0,
+        ge=1,
+        le=1_000,
+        description="Maximum speed; points that cannot be reached at this speed are dropped.",
     )
     points_min: int = Field(2, ge=2, le=10_000, description="Traces with fewer points are dropped.")
     align: str = Field(
         CLOCK,
-        description="Whether devices keep their times (clock), or all begin at the first tick (start).",
+        description="Whether devices keep their times (clock), or all start at the first tick (start).",
     )
     begin: str | None = Field(
-        None, description="Points before this time are left out: ISO 8601, UTC unless it says otherwise."
+        None, description="Points before this time are omitted: ISO 8601, UTC by default."
     )
-    end: str | None = Field(None, description="Points from this time on are left out.")
+    end: str | None = Field(None, description="Points from this time on are omitted.")
     polyline_step_s: float = Field(
         15.0,
         ge=0.1,
@@ -65,18 +67,20 @@ class TraceOptions(Parameters):
     match: bool = Field(
         True, description="Whether traces are matched to the roads of the map, if there is one."
     )
-    mode: str = Field("car", description="Whose roads they are matched to: car, bicycle or pedestrian.")
+    mode: str = Field(
+        "car", description="Class of the roads to which points are matched: car, bicycle or pedestrian."
+    )
     match_radius_m: float = Field(
-        50.0, ge=1, le=1_000, description="How far from a point its road may be."
+        50.0, ge=1, le=1_000, description="Maximum distance of a point from its road."
     )
     match_sigma_m: float = Field(
-        10.0, ge=0.1, le=500, description="Standard deviation of positions about their road."
+        10.0, ge=0.1, le=500, description="Standard deviation of positions from their road."
     )
     match_beta_m: float = Field(
         40.0,
         ge=0.1,
         le=5_000,
-        description="Mean of how much longer than the straight line the way between two points is.",
+        description="Mean difference between the route and the straight line between two points.",
     )
 
     @field_validator("by", "align", "mode")
@@ -139,15 +143,16 @@ class TraceParameters(WorkloadParameters, TraceOptions, PlaceParameters):
         0.1,
         ge=0,
         le=100_000,
-        description="Objects published a second (Poisson): fewer than usual, traces may span weeks.",
+        description="Objects published per second (Poisson): fewer than usual, because traces may span "
+        "weeks.",
     )
 
     @model_validator(mode="after")
     def _have_degrees_and_texts(self) -> TraceParameters:
         if self.object_source == "texts" and self.texts_file is None:
-            raise ValueError("object_source is texts, must go with a texts_file")
+            raise ValueError("object_source is texts, which requires a texts_file")
         if self.area is not None and self.map_file is not None:
-            raise ValueError(f"area is {self.area}, must not go with a map_file, which has one")
+            raise ValueError(f"area is {self.area}, which excludes a map_file, which has its own area")
         if self.unit_m is not None:
             raise ValueError(
                 f"unit_m is {self.unit_m}, but traces are in degrees: a map must be in degrees too"

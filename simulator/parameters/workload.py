@@ -16,8 +16,8 @@ class WorkloadParameters(ObjectParameters, SubscriptionParameters):
 
     preset: str | None = Field(
         None,
-        description=f"Subscriptions as in a paper's experiments: {', '.join(PRESETS)}. What is given "
-        "besides goes before it.",
+        description=f"Subscriptions as in a paper's experiments: {', '.join(PRESETS)}. Other options "
+        "override it.",
     )
 
     @model_validator(mode="before")

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator.pictures import map_style
 
 Corner = Literal["upper left", "lower left", "upper right"]
@@ -97,7 +97,7 @@ def draw_legend(
     handles.append(_mark(map_style.OBJECT, "o", "objects"))
     if has_ranges:
         handles.append(
-            Line2D([], [], color=map_style.RANGE, linewidth=1.0, label="ranges that stay (boolean)")
+            Line2D([], [], color=map_style.RANGE, linewidth=1.0, label="fixed ranges (boolean)")
         )
     if has_places:
         handles.append(_mark(map_style.STATIONARY, "D", "stationary subscriptions (top-k)"))

@@ -21,7 +21,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator.pictures import map_style
 from simulator.pictures.map_furniture import draw_legend, draw_scale_bar, draw_title, emptiest_corner
 from simulator.simulation import Simulation
@@ -152,7 +152,7 @@ def _draw_neighbourhood(axes: Axes, simulation: Simulation, highlight: Highlight
     _draw_highlight(axes, highlight, _PATH_PT * math.sqrt(scale))
     text = f"{len(highlight.regions):,} safe regions in all"
     if highlight.ranges:
-        text += "; green: its range, dashed: what it holds"
+        text += "; green: its range, dashed: the range of the matches that it holds"
     draw_title(axes, highlight.device_id, text)
 
 

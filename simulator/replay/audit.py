@@ -20,8 +20,8 @@ from nearcast import (
 )
 from nearcast.expressions import clauses_of
 from safe_region import oracle
-from safe_region.frame import Frame
-from safe_region.keywords import normalised_keyword
+from safe_region.earth.frame import Frame
+from safe_region.scoring.keywords import normalised_keyword
 from simulator.replay.published_objects import Liveness, PublishedObjects
 
 

@@ -61,7 +61,7 @@ class Leader:
         try:
             reply = await _received(line)
         except (EOFError, OSError):
-            reply = Failure("it has ended before its time")
+            reply = Failure("it ended early")
         if isinstance(reply, Failure):
             raise ReplayError(f"process {number + 1} of {len(self.lines) + 1}: {reply.text}")
         return reply
@@ -78,7 +78,7 @@ class Follower:
         try:
             changes: TickChanges = await _received(self.line)
         except (EOFError, OSError):
-            raise ReplayError("the process that publishes has ended before its time") from None
+            raise ReplayError("the publishing process ended early") from None
         return changes
 
     async def done(self, tick: int) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from safe_region import oracle
-from safe_region.frame import Frame
-from safe_region.idf import IdfTable
-from safe_region.keywords import normalised_keyword
+from safe_region.earth.frame import Frame
+from safe_region.scoring.idf import IdfTable
+from safe_region.scoring.keywords import normalised_keyword
 from simulator.workload.rows import ObjectRow
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from simulator import schemas
 from simulator.errors import SimulationError
 from simulator.stages import row_count

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 
 import nearcast
 from nearcast import Boolean
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.replay.audit import Audit, UndecidedError
 from simulator.replay.fleet import Audited, ReplayedDevices
 from simulator.replay.lockstep import Follower, Leader, TickChanges
@@ -142,7 +142,7 @@ class Replay:
                 )
         if self._options.clock.is_real and self._client.clock.is_virtual:
             raise ReplayError(
-                "the server's time is virtual, must be real: start it without --virtual-time, or "
+                "the server has virtual time, must have real time: start it without --virtual-time, or "
                 "replay with --clock 1"
             )
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nearcast import Subscription
-from safe_region.anchored import AnchoredRegion
-from safe_region.frame import Frame, Point
-from safe_region.polygon import boundary
-from safe_region.ranges import RangeRegion, RectangleRegion
-from safe_region.region import Region
+from safe_region.earth.frame import Frame, Point
+from safe_region.regions.anchored import AnchoredRegion
+from safe_region.regions.polygon import boundary
+from safe_region.regions.ranges import RangeRegion, RectangleRegion
+from safe_region.regions.region import Region
 from simulator.workload.rows import Fix
 
 REGIONS_SHOWN_MAX = 16

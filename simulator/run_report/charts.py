@@ -114,7 +114,7 @@ def _reports(report: ReplayReport) -> Chart:
     def draw(axes: Axes) -> None:
         _filled(axes, _over_time(axes, timeline), rates, theme.FIRST)
 
-    text = f"Per device and hour; {report.reports_per_device_hour:,.1f} in the mean."
+    text = f"Per device and hour; {report.reports_per_device_hour:,.1f} on average."
     return _drawn("reports", "Reports over time", text, draw)
 
 
@@ -129,7 +129,7 @@ def _silence(report: ReplayReport) -> Chart:
         axes.set_ylim(max(0.0, low - (1.0 - low) * 0.3 - 0.001), 1.0 + (1.0 - low) * 0.05)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
 
-    text = f"Moves that nobody was told about; {100.0 * report.silent_share:.2f} % of all."
+    text = f"Moves without a report; {100.0 * report.silent_share:.2f} % of all."
     return _drawn("silence", "Silence", text, draw)
 
 
@@ -148,7 +148,7 @@ def _bytes(report: ReplayReport) -> Chart:
         axes.legend(loc="upper right", ncols=2)
 
     first = timeline.moments[0].bytes_to_devices
-    text = f"Of all devices, a simulated second. At the beginning they were sent {size_text(first)}."
+    text = f"All devices, per simulated second. At the start they received {size_text(first)}."
     return _drawn("bytes", "Bytes", text, draw)
 
 
@@ -160,7 +160,7 @@ def _publications(report: ReplayReport) -> Chart:
         _filled(axes, _over_time(axes, timeline), rates, theme.SECOND)
 
     first = timeline.moments[0].published
-    text = f"Objects a simulated second. At the beginning there were {first:,}."
+    text = f"Objects per simulated second. At the start there were {first:,}."
     return _drawn("publications", "Publications", text, draw)
 
 
@@ -172,7 +172,7 @@ def _audits(report: ReplayReport) -> Chart:
     def draw(axes: Axes) -> None:
         times = _over_time(axes, timeline)
         for values, color, label in (
-            (audited, theme.GOOD, "lists audited"),
+            (audited, theme.GOOD, "audited results"),
             (mismatches, theme.BAD, "mismatches"),
         ):
             shown = values > 0
@@ -183,18 +183,19 @@ def _audits(report: ReplayReport) -> Chart:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:,.0f}"))
         axes.legend(loc="upper right", ncols=2)
 
-    text = f"{report.mismatch_count:,} of {report.audited:,} lists are not the oracle's."
+    text = f"{report.mismatch_count:,} of {report.audited:,} results differ from those of the oracle."
     if report.undecided:
         text += (
-            f" {report.undecided:,} could not be decided: what they depend on is not known to so much."
+            f" {report.undecided:,} could not be decided: they depend on instants that are not known "
+            "precisely enough."
         )
-    return _drawn("mismatches", "Lists audited and mismatches", text, draw)
+    return _drawn("mismatches", "Audited results and mismatches", text, draw)
 
 
 def _latency(report: ReplayReport) -> Chart:
     total = report.latencies.total
     if not total:
-        text = "Nothing that was published while a device was there entered its list."
+        text = "No object that was published while a device was attached entered its result."
         return _drawn("latency", "Latency", text, lambda axes: axes.set_axis_off())
     counts, edges_ms = report.latencies.counts, report.latencies.edges_ms()
     filled = np.flatnonzero(counts)
@@ -226,7 +227,7 @@ def _latency(report: ReplayReport) -> Chart:
             )
 
     percentiles = " and ".join(f"p{100.0 * share:g} {value_ms:.1f} ms" for share, value_ms in marks)
-    text = f"Real time from a publication to the change of a list, of {total:,}: {percentiles}."
+    text = f"Real time from a publication to the change of a result, of {total:,}: {percentiles}."
     return _drawn("latency", "Latency", text, draw)
 
 
@@ -237,8 +238,8 @@ def _late(report: ReplayReport) -> Chart:
         values = np.array(timeline.column("late_ms")[1:], np.float64) / max(1, report.processes)
         _filled(axes, _over_time(axes, timeline), values, theme.BAD)
 
-    text = f"Milliseconds that ticks began too late; at most {report.late_ms_max:,.0f}."
-    return _drawn("late", "Behind the clock", text, draw)
+    text = f"Milliseconds by which ticks started late; at most {report.late_ms_max:,.0f}."
+    return _drawn("late", "Delay of ticks", text, draw)
 
 
 def size_text(size_bytes: float) -> str:

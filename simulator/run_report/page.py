@@ -75,11 +75,11 @@ def _tiles(report: ReplayReport) -> list[tuple[str, str, str]]:
     sent = size_text((counters.bytes_sent + counters.bytes_received) / hours)
     median, late = (report.latency_ms(share) for share in (0.5, 0.99))
     return [
-        ("silent moves", f"{100.0 * report.silent_share:.2f} %", "of which nobody was told"),
+        ("silent moves", f"{100.0 * report.silent_share:.2f} %", "moves without a report"),
         ("reports", f"{report.reports_per_device_hour:,.1f}", "per device and hour"),
         ("latency", f"{median:.1f} ms", f"median; p99 {late:.1f} ms"),
         ("traffic", sent, "per device and hour, both ways"),
-        ("held", f"{report.objects_held_mean:.1f}", "objects of a list, at a new anchor"),
+        ("held", f"{report.objects_held_mean:.1f}", "objects per subscription, at a new anchor"),
     ]
 
 

@@ -17,7 +17,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.network.traffic import RoadClass
 from simulator.replay.processes import Replayed
 from simulator.run_report import theme
@@ -177,7 +177,7 @@ def _draw_legend(axes: Axes) -> None:
         Line2D([], [], color=theme.TRAFFIC, linewidth=2.0, label="devices"),
         Line2D([], [], color=theme.OBJECT, marker="o", linestyle="none", label="objects"),
         Line2D([], [], color=theme.PATH, linewidth=2.0, label="a device, its safe regions"),
-        Line2D([], [], color=theme.SECOND, linewidth=2.0, label="a device, its range that moves"),
+        Line2D([], [], color=theme.SECOND, linewidth=2.0, label="a device, its moving range"),
     ]
     legend = axes.legend(
         handles=handles,

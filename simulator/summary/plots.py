@@ -11,7 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.simulation import Simulation
 from simulator.summary.figures import SPEED_BIN_MPS, Figures, cell_m
 
@@ -77,7 +77,7 @@ def _map(simulation: Simulation, found: Figures) -> Figure:
     axes.set_xlim(area.lon_min, area.lon_max)
     axes.set_ylim(area.lat_min, area.lat_max)
     axes.set_aspect(frame.y_m_per_deg / frame.x_m_per_deg)
-    axes.set_title(f"{simulation.world.name}: where devices move")
+    axes.set_title(f"{simulation.world.name}: density of moving devices")
     axes.set_xlabel("longitude, degrees")
     axes.set_ylabel("latitude, degrees")
     return figure

@@ -35,7 +35,7 @@ _TRIPS = (
     "trip", "trip_id", "trajectory", "trajectory_id", "traj_id", "track", "track_id", "segment",
 )  # fmt: skip
 _POLYLINES = ("polyline",)
-VEHICLES_TEXT = f"it would be called {', '.join(_VEHICLES)}"
+VEHICLES_TEXT = f"its name would be one of {', '.join(_VEHICLES)}"
 
 TIME_MS_MAX = 253_402_300_800_000
 """The year 10,000; later times are invalid."""

@@ -43,7 +43,7 @@ def track_points(content: bytes) -> Iterator[TrackPoint]:
             name = element.tag.rpartition("}")[2]
             root = root or name
             if root != "gpx":
-                raise TraceError(f"is no GPX: its outermost element is {root[:80]!r}")
+                raise TraceError(f"is not GPX: its root element is {root[:80]!r}")
             if event == "start":
                 track += name == "trk"
                 segment = -1 if name == "trk" else segment + (name == "trkseg")

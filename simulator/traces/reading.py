@@ -58,7 +58,7 @@ def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOption
     for part in _frames(spark, paths, options):
         found = part if found is None else found.unionByName(part)
     if found is None:
-        raise TraceError("there are no files of traces")
+        raise TraceError("no files of traces are given")
     if options.by != TRIP:
         found = found.withColumn("trip", F.lit(""))
     return found.select(*RAW.names)
@@ -76,7 +76,9 @@ def check_files(paths: Sequence[Path]) -> None:
     for path in paths:
         _check(path)
         if names.count(path.name) > 1:
-            raise TraceError(f"{path.name} is the name of several files: traces are told apart by it")
+            raise TraceError(
+                f"{path.name} is the name of several files: file names must distinguish traces"
+            )
 
 
 def unused_columns(paths: Sequence[Path], options: TraceOptions) -> list[str]:
@@ -95,11 +97,9 @@ def unused_columns(paths: Sequence[Path], options: TraceOptions) -> list[str]:
         meaning = meaning_of(path, names)
         unused = [name for name in names if name not in meaning]
         if unused:
-            text = f"columns that are not used: {', '.join(unused)}"
+            text = f"unused columns: {', '.join(unused)}"
             if meaning.vehicle is None:
-                text += (
-                    f". No column says of which vehicle a point is, so all are of one: {VEHICLES_TEXT}"
-                )
+                text += f". No column has the vehicle, so all points belong to one: {VEHICLES_TEXT}"
             found.setdefault(text, []).append(path.name)
     return [
         f"{names[0]}{f' and {len(names) - 1} more files' * (len(names) > 1)}: {text}"
@@ -134,11 +134,13 @@ def damage_of(paths: Sequence[Path]) -> str | None:
 
 def _check(path: Path) -> None:
     if not path.exists():
-        raise TraceError(f"there is no file {path}")
+        raise TraceError(f"file {path} does not exist")
     if not path.is_file():
         raise TraceError(f"{path} is not a file")
     if not path.name.lower().endswith(ENDINGS):
-        raise TraceError(f"{path} is no file of traces: its name must end in one of {', '.join(ENDINGS)}")
+        raise TraceError(
+            f"{path} is not a file of traces: its name must end in one of {', '.join(ENDINGS)}"
+        )
     if path.stat().st_size == 0:
         raise TraceError(f"{path} is empty")
 
@@ -312,7 +314,7 @@ def _first_line(path: Path) -> str:
     except (OSError, EOFError, zlib.error) as error:
         raise TraceError(f"{path} cannot be read: {error}") from None
     except UnicodeDecodeError as error:
-        raise TraceError(f"{path} is no UTF-8 text ({error.reason})") from None
+        raise TraceError(f"{path} is not UTF-8 text ({error.reason})") from None
 
 
 def _url(path: Path) -> str:

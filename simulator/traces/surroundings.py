@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from safe_region.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
+from safe_region.earth.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
 from simulator import schemas
 from simulator.city.places import described
 from simulator.maps import read_texts
@@ -118,16 +118,16 @@ def checked_area(found: Survey, paths: Sequence[Path], parameters: TraceParamete
     if not found.points:
         raise TraceError(f"{shown}: no points")
     if not found.timed:
-        condition = " of the time asked for" if parameters.begin or parameters.end else " with a time"
-        raise TraceError(f"{shown}: of {found.points} points there is none{condition}")
+        condition = " is in the requested time" if parameters.begin or parameters.end else " has a time"
+        raise TraceError(f"{shown}: of {found.points} points none{condition}")
     if found.area is None:
         (west, east), (south, north) = found.lons, found.lats
         raise TraceError(
-            f"{shown}: of {found.points} points there is none with a position: "
-            f"longitudes are {_text(west)} to {_text(east)}, must be within "
-            f"-{LONGITUDE_MAX_DEG:g}..{LONGITUDE_MAX_DEG:g}, latitudes {_text(south)} to {_text(north)}, "
-            f"must be within -{LATITUDE_MAX_DEG:g}..{LATITUDE_MAX_DEG:g} degrees; other coordinates are "
-            "not known, but for millionths of degrees in columns that end in _e6"
+            f"{shown}: of {found.points} points none has a valid position: longitudes are {_text(west)} "
+            f"to {_text(east)}, must be within -{LONGITUDE_MAX_DEG:g}..{LONGITUDE_MAX_DEG:g}, latitudes "
+            f"{_text(south)} to {_text(north)}, must be within "
+            f"-{LATITUDE_MAX_DEG:g}..{LATITUDE_MAX_DEG:g} degrees; the only other unit is millionths of "
+            "degrees, in columns with names that end in _e6"
         )
     area = parameters.chosen_area or found.area
     width_deg = area.lon_max - area.lon_min
@@ -135,7 +135,7 @@ def checked_area(found: Survey, paths: Sequence[Path], parameters: TraceParamete
         spanning = "points span" if parameters.area is None else "the area spans"
         raise TraceError(
             f"{shown}: {spanning} {width_deg:.0f} degrees of longitude, must span at most "
-            f"{SPAN_DEG_MAX:g}: --area west,south,east,north chooses a part of longitudes "
+            f"{SPAN_DEG_MAX:g}: select a part with --area west,south,east,north, within longitudes "
             f"{_text(area.lon_min)} to {_text(area.lon_max)}, latitudes {_text(area.lat_min)} to "
             f"{_text(area.lat_max)}"
         )

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.files import Root, files_at
 from simulator.network.graph import Graph
@@ -209,13 +209,13 @@ class TraceRun:
         short = points.where(firsts).count() - devices
         if not devices:
             raise TraceError(
-                f"{_shown(self._paths)}: none of {short} traces lasts two ticks of {period_ms} ms; "
+                f"{_shown(self._paths)}: none of {short} traces has two ticks of {period_ms} ms; "
                 f"{verdicts[Verdict.KEPT.text]} points were kept"
             )
         if devices > DEVICES_MAX:
             raise TraceError(
-                f"{_shown(self._paths)}: {devices} traces, must be at most {DEVICES_MAX}: give begin and "
-                "end, or make devices of vehicles (--by vehicle)"
+                f"{_shown(self._paths)}: {devices} traces, must be at most {DEVICES_MAX}: set begin and "
+                "end, or use vehicles as devices (--by vehicle)"
             )
         return devices, short
 
@@ -257,7 +257,7 @@ class TraceRun:
         raise TraceError(
             f"{_shown(self._paths)}: traces span {world.seconds / 86_400:,.1f} days, in which {rate:g} "
             f"arrivals a second are {count:,.0f} objects, must be at most {_ARRIVALS_MAX:,}: give "
-            f"--arrivals-per-s {_ARRIVALS_MAX / world.seconds:.1g} or any other, --align start, or "
+            f"--arrivals-per-s {_ARRIVALS_MAX / world.seconds:.1g} or another rate, --align start, or "
             "--from and --to"
         )
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.chance import generator, uniform
 from simulator.parameters import SimulationParameters
 

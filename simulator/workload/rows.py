@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from nearcast import Boolean, Bounds, Circle, GeoObject, Last, Rectangle, RegionMode, Spec, TopK
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 
 class ObjectRow(NamedTuple):

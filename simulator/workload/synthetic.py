@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.chance import uniform
 from simulator.parameters import SimulationParameters
 from simulator.workload.arrivals import scattered

@@ -132,7 +132,7 @@ class Block:
         used, words = np.unique(self.words, return_inverse=True)
         _, first, once = np.unique(self.high[used], return_index=True, return_inverse=True)
         if not np.array_equal(self.low[used], self.low[used][first][once]):
-            raise DigestError("two keywords have digests that begin alike")
+            raise DigestError("the digests of two keywords have the same prefix")
         columns = {one.name: getattr(self, one.name) for one in fields(self)}
         columns |= {name: columns[name][used[first]] for name in ("high", "low", "square")}
         columns["words"] = once[words].astype(np.int32)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from index.batches import Floats
 from nearcast.errors import RefusedError
 from nearcast.expressions import CLAUSES_MAX, clauses_of
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from streaming.arrays.blocks import Marks
 from streaming.arrays.validator import Bools, Validator
 
@@ -44,7 +44,7 @@ def read_ranges(
     radius_m = np.asarray(radii.to_numpy(zero_copy_only=False), dtype=np.float64)
     has_bounds: Bools = bounds.is_valid().to_numpy(zero_copy_only=False)
     has_radius = ~np.isnan(radius_m)
-    validator.require(~wanted | (has_radius ^ has_bounds), "either radius_m or bounds must be there")
+    validator.require(~wanted | (has_radius ^ has_bounds), "either radius_m or bounds must be present")
     in_limits = (radius_m > 0.0) & (radius_m <= RANGE_M_MAX)
     validator.require(
         ~(wanted & has_radius) | in_limits, f"radius_m must be above 0, at most {RANGE_M_MAX:g}"
@@ -96,13 +96,13 @@ def marked_keywords(
 def _clauses(expression: str | None) -> tuple[str, tuple[tuple[str, int], ...] | None]:
     """Return the keywords of an expression's clauses with their marks, or the reason of a refusal."""
     if expression is None or len(expression) > _EXPRESSION_LENGTH_MAX:
-        return f"expression must be there, of at most {_EXPRESSION_LENGTH_MAX} characters", None
+        return f"expression must be present, with at most {_EXPRESSION_LENGTH_MAX} characters", None
     try:
         clauses = clauses_of(expression)
     except RefusedError as error:
         return f"expression: {error}", None
     if any(max(len(one.required), len(one.excluded)) > CLAUSE_KEYWORDS_MAX for one in clauses):
-        return f"expression must have at most {CLAUSE_KEYWORDS_MAX} keywords a clause", None
+        return f"expression must have at most {CLAUSE_KEYWORDS_MAX} keywords per clause", None
     return "", tuple(
         (word, 2 * number + is_excluded)
         for number, clause in enumerate(clauses)

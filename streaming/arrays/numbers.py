@@ -48,5 +48,5 @@ class Numbers:
         self._ids.insert(high[new_rows], np.arange(count, count + len(new_rows), dtype=np.int32))
         numbers = self._ids.find(high)
         if not np.array_equal(self._low[numbers], low):
-            raise DigestError("two keywords have digests that begin alike")
+            raise DigestError("the digests of two keywords have the same prefix")
         return numbers, new_rows

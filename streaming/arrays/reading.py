@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from feeds.schemas import BOOLEAN, END, EXPIRE, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
 from index.batches import Floats, Ints, KeywordIds
-from safe_region.frame import Frame
-from safe_region.keywords import normalised_keyword
-from safe_region.scoring import Similarity, text_weight
+from safe_region.earth.frame import Frame
+from safe_region.scoring.formulas import Similarity, text_weight
+from safe_region.scoring.keywords import normalised_keyword
 from streaming.arrays.blocks import FOR_EVER_MS, Marks, Messages, Subscriptions, digests
 from streaming.arrays.booleans import MARKS_MAX, marked_keywords, read_ranges
 from streaming.arrays.validator import Bools, Refusals, Validator

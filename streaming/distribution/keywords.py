@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from index.batches import Floats, Ints
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.distribution.contract import Flags, Sample
 from streaming.distribution.division_kernels import Ranks

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from index.batches import Floats, Ints, KeywordIds
 from safe_region.jit import kernel
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 Flags = npt.NDArray[np.bool_]
 

@@ -8,7 +8,7 @@ from engine.boolean.layout import CIRCLE, RECTANGLE, BooleanSpecs, Ranges
 from engine.polygons import Rings
 from engine.windows import Lasts
 from index.batches import Boxes, Ints, KeywordIds, KeywordLists
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 from streaming.arrays.blocks import Subscriptions
 
 

@@ -119,7 +119,7 @@ class CandidateIndex:
         """Verify that every subscription has its slot."""
         self._slots.check()
         if len(self._slots) > self._end:
-            raise InconsistentIndexError("the candidate index has lost count of its subscriptions")
+            raise InconsistentIndexError("the candidate index has a wrong count of subscriptions")
 
     def memory_bytes(self) -> int:
         """Return the size of all arrays."""

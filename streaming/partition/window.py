@@ -217,7 +217,7 @@ class Window:
         if not np.array_equal(np.lexsort((ids, times)), np.arange(len(self))):
             raise InconsistentIndexError("the messages of the window are not in order")
         if len(self._ids) != len(self) or not self.are_known(ids).all():
-            raise InconsistentIndexError("the window does not know exactly its own messages")
+            raise InconsistentIndexError("the index of the window does not match its messages")
         if self.size.count and (len(self) > self.size.count or (np.diff(self._rank[own]) < 0).any()):
-            raise InconsistentIndexError("the window is too long, or ends in another order")
+            raise InconsistentIndexError("the window is too long, or its messages are out of order")
         self._ids.check()

@@ -28,11 +28,11 @@ from feeds.schemas import BOOLEAN, EXPIRE, FEEDS, KEYS, RETRACT, SUBSCRIBE
 from feeds.storage import Stored, Where, open_resolved
 from nearcast.expressions import clauses_of
 from safe_region import oracle
-from safe_region.frame import Frame
-from safe_region.keywords import normalised_keyword
+from safe_region.earth.frame import Frame
 from safe_region.oracle import OracleClause, OracleObject, OracleRange, OracleSubscription
-from safe_region.oracle_plane import OracleCircle, OracleRectangle
-from safe_region.scoring import score_of
+from safe_region.oracle.plane import OracleCircle, OracleRectangle
+from safe_region.scoring.formulas import score_of
+from safe_region.scoring.keywords import normalised_keyword
 from streaming.partition.window import WindowSize
 from streaming.planning import read_plan
 from streaming.result.lists import lists

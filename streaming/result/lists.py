@@ -44,7 +44,8 @@ def lists(
     base = snapshots.last(number)
     if number < (removed := snapshots.removed()):
         raise ResultError(
-            f"results behind batch {number} are not known any more: changes up to {removed} were removed"
+            f"results after batch {number} are no longer available: changes up to batch {removed} were "
+            "removed"
         )
     is_later = (F.col("batch") > base) & (F.col("batch") <= number)
     complete = spark.read.schema(_WRITTEN_DDL).json(f"{folder}/{BATCHES}").where(is_later)

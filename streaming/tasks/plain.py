@@ -149,7 +149,7 @@ class _Decoder:
         if number not in self._made:
             name, *parts = self._nodes[number]
             if name not in _NODES:
-                raise PlainError(f"{name} is no node")
+                raise PlainError(f"{name} is not a node")
             self._made[number] = getattr(self, f"_{name}")(number, *parts)
         return self._made[number]
 
@@ -188,7 +188,7 @@ class _Decoder:
     def _named(self, _number: int, name: str, items: list[Any]) -> tuple[Any, ...]:
         kind = _class(name)
         if not issubclass(kind, tuple) or len(items) != len(getattr(kind, "_fields", ())):
-            raise PlainError(f"{name} is no tuple of {len(items)}")
+            raise PlainError(f"{name} is not a tuple of {len(items)}")
         return tuple.__new__(kind, self._values(items))
 
     def _member(self, _number: int, name: str, member: str) -> Enum:
@@ -234,10 +234,10 @@ def _class(name: str) -> type:
     """Return a class of this program by its name."""
     module, _, path = name.partition(":")
     if module.partition(".")[0] not in PACKAGES or "." in path:
-        raise PlainError(f"{name} is no class of a partition")
+        raise PlainError(f"{name} is not a class of a partition")
     found = vars(importlib.import_module(module)).get(path)
     if not isinstance(found, type) or found.__module__ != module:
-        raise PlainError(f"{name} is no class of a partition")
+        raise PlainError(f"{name} is not a class of a partition")
     return found
 
 

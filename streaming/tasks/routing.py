@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from feeds.schemas import BOOLEAN, SOURCE, TOP_K
 from feeds.storage import open_resolved
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from streaming.arrays.blocks import Messages
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.arrays.validator import Refusals

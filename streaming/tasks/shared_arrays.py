@@ -136,7 +136,7 @@ class SharedArrays:
                 small = memoryview(bytearray(file.read()))
             return decoded(form, lambda place, count: self._bytes(place, count, small))
         except (FileNotFoundError, PlainError, ValueError, RecursionError) as error:
-            raise LostError(f"{self._folder} has no value that can be read") from error
+            raise LostError(f"{self._folder} has no readable value") from error
 
     def keep(self, value: object, note: Note) -> None:
         """Keep a value in place of any earlier value. Requires the lock."""
@@ -212,12 +212,12 @@ class SharedArrays:
         """Return the bytes of an array: of a file of its own, or among the small arrays."""
         if isinstance(place, str):
             if not _ARRAY.fullmatch(place):
-                raise PlainError(f"{place!r} is no file of an array")
+                raise PlainError(f"{place!r} is not the file of an array")
             found = memoryview(self._map(place))[:count]
         else:
             found = small[place : place + count]
         if len(found) != count:
-            raise PlainError("an array is cut short")
+            raise PlainError("an array is truncated")
         return found
 
     def _file_of(self, data: memoryview) -> str:
@@ -265,16 +265,16 @@ class _Head(NamedTuple):
                 return cls(version, bytes.fromhex(digest), answer_bytes, form_bytes)
         except (ValueError, TypeError, RecursionError):
             pass
-        raise LostError("the head of a value cannot be read")
+        raise LostError("the header of a value cannot be read")
 
 
 def _exactly(file: IO[bytes], count: int) -> bytes:
     """Read exactly `count` bytes; raise `LostError` if there are fewer."""
     if count > os.fstat(file.fileno()).st_size:
-        raise LostError("the head of a value is cut short")
+        raise LostError("the header of a value is truncated")
     found = file.read(count)
     if len(found) != count:
-        raise LostError("the head of a value is cut short")
+        raise LostError("the header of a value is truncated")
     return found
 
 

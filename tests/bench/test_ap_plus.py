@@ -134,7 +134,7 @@ def test_ranges_drive_on_roads_and_objects_lie_beside_them(city, roads):
     assert (workload.expiry_ms[workload.arriving(2)] > 60_000).all()
 
 
-def test_what_is_too_slow_is_measured_at_a_smaller_size(roads):
+def test_a_slow_variant_is_measured_at_a_smaller_size(roads):
     data = datasets.synthetic(2_000)
     parameters = ApPlusParameters(
         subscriptions=40_000, objects=40_000, timestamps=2, singles=0, budget_s=0.05

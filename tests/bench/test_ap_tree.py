@@ -54,7 +54,7 @@ def test_every_experiment_runs(run, experiment):
         assert all(row["clauses"] > row["subscriptions"] for row in rows)
 
 
-def test_what_is_measured_after_insertions_has_settled(city):
+def test_indexes_are_settled_after_insertions(city):
     parameters = ApTreeParameters(
         subscriptions=4_000, objects=100, history=500, theta_kl=0.0001, first_share=0.5
     )
@@ -89,7 +89,7 @@ def test_a_rebuild_is_a_histogram(run):
 
 
 @pytest.mark.skipif(postgres.missing() is not None, reason=str(postgres.missing()))
-def test_postgresql_says_what_the_naive_index_says():
+def test_postgresql_finds_the_matches_of_the_naive_index():
     dice = BoxDice(5)
     peer, naive = postgres.PostgresIndex(), NaiveClauseIndex()
     clauses = [dice.clause(key) for key in range(300)]

@@ -13,7 +13,7 @@ from bench.berlinmod.queries import PUBLISHED_PER_S, Answering, Answers
 from bench.berlinmod.run import measure
 from bench.berlinmod.workload import Events, scene, stationary_ranges
 from engine.contracts import BOOLEAN, CHANGE_DTYPE, handle_of
-from safe_region.oracle_plane import OracleCircle
+from safe_region.oracle.plane import OracleCircle
 
 SMALL = BerlinModParameters(
     vehicles=3, events=1_500, ranges=300, distance_m=400.0, region_m=400.0, poi_m=200.0
@@ -28,12 +28,12 @@ def happens():
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_answers_are_those_of_plain_python_whatever_the_batch(happens, query):
-    asked = SMALL.changed(query=query)
-    stand = stationary_ranges(happens.corners, asked)
+def test_results_are_those_of_plain_python_for_every_batch_size(happens, query):
+    requests = SMALL.changed(query=query)
+    stand = stationary_ranges(happens.corners, requests)
     counts = set()
     for batch in (1, 7, 1_500):
-        done = measure(happens, stand, asked.changed(batch=batch), EVERYBODY)
+        done = measure(happens, stand, requests.changed(batch=batch), EVERYBODY)
         assert done.events == SMALL.events
         assert len(done.answers.events) == done.answer_count > 0
         assert mismatches(query, happens.events, stand, done.answers, EVERYBODY) == 0
@@ -41,7 +41,7 @@ def test_answers_are_those_of_plain_python_whatever_the_batch(happens, query):
     assert len(counts) == 1
 
 
-def test_the_audit_notices_what_is_missing_and_what_is_too_much(happens):
+def test_the_audit_notices_missing_and_excess_results(happens):
     stand = stationary_ranges(happens.corners, SMALL)
     found = measure(happens, stand, SMALL, EVERYBODY).answers
     less = Answers(found.events[1:], found.ranges[1:])
@@ -91,11 +91,11 @@ def test_entries_and_first_passages_by_the_definitions(steps, batch, query, chan
         changes["object_id"] = [row + 1 for row, _ in pairs]
         changes["handle"] = [handle_of(BOOLEAN, number) for _, number in pairs]
         found.append(answering.answers(changes))
-    answers = Answers.joined(found)
+    results = Answers.joined(found)
     stream = [(vehicle, x, 0.0) for (vehicle, _), x in zip(steps, x_m.tolist(), strict=True)]
     for number in range(2):
         circle = OracleCircle(10.0, (20.0 * number, 0.0))
-        mine = answers.events[answers.ranges == number]
+        mine = results.events[results.ranges == number]
         assert sorted(mine.tolist()) == expected(query, stream, circle)
 
 

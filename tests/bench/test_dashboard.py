@@ -78,11 +78,11 @@ nearcast_y_bucket{{le="+Inf"}} {high}
 
 
 def values(query):
-    told = [
+    samples = [
         parsed(TEXT.format(a=1, b=10, low=0, high=0), 0.0),
         parsed(TEXT.format(a=5, b=4, low=10, high=20), 2.0),
     ]
-    return {tuple(sorted(labels)): value for labels, value in evaluated(query, told, 1).items()}
+    return {tuple(sorted(labels)): value for labels, value in evaluated(query, samples, 1).items()}
 
 
 def test_queries_are_evaluated_as_prometheus_does():

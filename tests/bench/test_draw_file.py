@@ -26,7 +26,7 @@ def test_a_seed_draws_the_same_files(tmp_path):
     assert texts[0][1] != texts[2][1]
 
 
-def test_sides_are_as_asked_and_coordinates_are_not_rounded(tmp_path):
+def test_sides_are_as_requested_and_coordinates_are_not_rounded(tmp_path):
     subscriptions, objects = draw(tmp_path, "--side-max", "0.01")
     rows = [line.split("\t") for line in subscriptions.read_text().splitlines()]
     assert len(rows) == 300
@@ -37,7 +37,7 @@ def test_sides_are_as_asked_and_coordinates_are_not_rounded(tmp_path):
     assert any(len(row[1].split(".")[1]) > 9 for row in rows), "as many digits as there are"
 
 
-def test_what_is_drawn_is_matched_by_the_peers_as_by_the_definition(tmp_path):
+def test_a_drawn_file_is_matched_by_the_peers_as_by_the_definition(tmp_path):
     paths = draw(tmp_path)
     found = {}
     for name in ("naive", "inverted-grid", "dict", "numba-dict", "strtree"):

@@ -50,7 +50,7 @@ class Toy(Benchmark[ToyParameters]):
     called: ClassVar = []
 
     def why_not(self, variant):
-        return "it is not there" if variant == "absent" else None
+        return "it does not exist" if variant == "absent" else None
 
     def trial(self, variant, parameters):
         assert parameters.size
@@ -108,7 +108,7 @@ def test_a_sweep_takes_values_and_others_follow():
     assert planned(swept, settings={"size": ["7", "9"]}) == [("fast", 7, 7), ("fast", 9, 9)]
 
 
-def test_shares_are_of_what_is_set():
+def test_shares_apply_to_set_values():
     swept = Experiment("one", "", "", ("fast",), sweep=Shares(("size",), (0.25, 1.0)))
     assert planned(swept) == [("fast", 20, 1), ("fast", 80, 1)]
     assert planned(swept, settings={"size": ["40"]}) == [("fast", 10, 1), ("fast", 40, 1)]
@@ -130,7 +130,7 @@ def test_a_step_may_name_its_variants():
     assert found == [("slow", 81, 1), ("fast", 80, 1)]
 
 
-def test_what_is_set_wins_over_what_is_reduced():
+def test_set_values_override_reduced_ones():
     one = Experiment("one", "", "", ("fast",), {"speed": 9}, reduced={"size": 3})
     assert planned(one, reduced={"size": 5, "speed": 2}) == [("fast", 80, 9)]
     assert planned(one, reduced={"size": 5, "speed": 2}, is_reduced=True) == [("fast", 3, 2)]
@@ -154,10 +154,10 @@ def test_the_first_trial_compiles_and_sizes_are_halved_until_they_are_affordable
     assert Toy.called == [trials, trials, ("measure", "fast", 20), trials, ("measure", "fast", 20)]
 
 
-def test_what_is_too_slow_is_tried_smaller_and_what_is_not_there_is_skipped(toy):
+def test_a_slow_experiment_is_tried_smaller_and_one_without_data_is_skipped(toy):
     found = toy(Experiment("one", "", "", ("slow", "absent")))
     assert [(row["variant"], row.get("size")) for row in found.rows] == [("slow", 20), ("absent", None)]
-    assert found.rows[1]["skipped"] == "it is not there"
+    assert found.rows[1]["skipped"] == "it does not exist"
     assert (found.lists, found.mismatches, found.failures) == (1, 0, [])
 
 
@@ -225,13 +225,13 @@ def test_the_list_and_a_description():
     assert [line.split()[0] for line in listed.output.splitlines()] == [
         one.name for one in catalogue.experiments()
     ]
-    told = CliRunner().invoke(app, ["bench", "list", "lamps/table-3"]).output
+    sent = CliRunner().invoke(app, ["bench", "list", "lamps/table-3"]).output
     for text in (
         "variants: naive, lamps-without-asr",
         "k_max=10, 1..100: k is",
         "update_ms_median (ms a",
     ):
-        assert text in told
+        assert text in sent
 
 
 # -- what the documentation says ------------------------------------------------------------------

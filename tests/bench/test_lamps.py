@@ -45,7 +45,7 @@ POLYGONS = SMALL.changed(subscriptions=60, audited=60)
         ("lamps", SMALL),
     ],
 )
-def test_every_variant_shows_what_the_oracle_says(data, name, parameters):
+def test_every_variant_shows_the_results_of_the_oracle(data, name, parameters):
     lamps = Lamps(VARIANTS[name], data, walking(parameters.ticks), parameters)
     lamps.build(quiet)
     lamps.run(quiet, 60.0)
@@ -114,7 +114,7 @@ def test_the_audit_notices_a_wrong_list(data):
     assert lamps.audit.mismatches > 20
 
 
-def test_journeys_begin_where_devices_are_and_turn_by_right_angles():
+def test_journeys_start_at_devices_and_turn_by_right_angles():
     chance = np.random.default_rng(3)
     start = chance.uniform(-10.0, 10.0, (2, 50))
     trajectories = Trajectories(walking(9), start[0], start[1], chance)

@@ -12,7 +12,7 @@ from bench.match.run import VARIANTS, MatchBenchmark
 from bench.match.workload import prepare
 from index.batches import Matches
 from index.naive import NaiveSubscriptionIndex
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 SMALL = MatchParameters(subscriptions=400, objects=600, arrivals=60, moved=100, audited=60)
 
@@ -36,7 +36,7 @@ def measure(name, workload, audit, count=400):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_finds_what_the_definition_says(workload, name):
+def test_every_variant_finds_the_matches_of_the_definition(workload, name):
     audit = MatchAudit(workload, SMALL.audited)
     assert sum(map(len, audit.expected)) > 100
     row = measure(name, workload, audit)
@@ -46,7 +46,7 @@ def test_every_variant_finds_what_the_definition_says(workload, name):
     assert row["bytes_per_subscription"] > 0
 
 
-def test_the_audit_notices_what_is_missing_and_what_is_too_much(workload):
+def test_the_audit_notices_missing_and_excess_matches(workload):
     index = NaiveSubscriptionIndex()
     index.insert(workload.reaches, workload.interests)
     found = index.match(workload.arrivals)

@@ -32,7 +32,7 @@ def test_edges_and_order(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_every_index_says_what_the_definition_says(tmp_path, name):
+def test_every_index_finds_the_matches_of_the_definition(tmp_path, name):
     chance = random.Random(3)
     words = [f"w{i}" for i in range(12)]
     subscriptions, objects = {}, {}
@@ -67,19 +67,19 @@ def test_every_index_says_what_the_definition_says(tmp_path, name):
         ("x\t0\t0\t1\t1\ttea\n", OBJECTS, "subs.tsv, line 1: id is 'x', must be a whole number"),
         ("1\t0\tnan\t1\t1\ttea\n", OBJECTS, "subs.tsv, line 1: y1 is 'nan', must be a finite number"),
         (SUBSCRIPTIONS + "1\t1\t0\t0\t1\ttea\n", OBJECTS, "subs.tsv, line 3: the rectangle is (1.0, "),
-        (SUBSCRIPTIONS + "7\t1\t0\t1\t1\ttea\n", OBJECTS, "must be another than that of line 1"),
+        (SUBSCRIPTIONS + "7\t1\t0\t1\t1\ttea\n", OBJECTS, "must be different from that of line 1"),
         ("1\t0\t0\t1\t1\ttea,,milk\n", OBJECTS, "subs.tsv, line 1: keywords is 'tea,,milk'"),
         (SUBSCRIPTIONS, "9\t0\t0\n", "objects.tsv, line 1: the number of fields is 3, must be 4"),
         (SUBSCRIPTIONS, "9\t0\tsouth\ttea\n", "objects.tsv, line 1: y is 'south'"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path, subscriptions, objects, error):
+def test_wrong_files_are_named(tmp_path, subscriptions, objects, error):
     result = match(tmp_path, subscriptions, objects, "--index", "naive")
     assert result.exit_code == 1
     assert error in result.output
 
 
-def test_an_index_that_nobody_knows(tmp_path):
+def test_an_unknown_index(tmp_path):
     result = match(tmp_path, SUBSCRIPTIONS, OBJECTS, "--index", "b-tree")
     assert result.exit_code == 1
     assert "--index is 'b-tree', must be one of naive, " in result.output

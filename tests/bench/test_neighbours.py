@@ -94,7 +94,7 @@ def parsed(message, data):
     return found
 
 
-def test_messages_written_by_hand_are_what_they_are_called(monkeypatch):
+def test_messages_written_by_hand_are_of_their_types(monkeypatch):
     monkeypatch.setattr(messages, "PUBLISHER_BYTES", 1_000)
     monkeypatch.setattr(messages, "DEVICE_BYTES", 1_000)
     report = parsed(messages.AttachRequest, messages.report_of_one_id(7)).report
@@ -123,7 +123,7 @@ def test_messages_written_by_hand_are_what_they_are_called(monkeypatch):
     assert [one.request.SerializeToString() for one in entries] == requests
 
 
-def test_large_messages_are_what_servers_took_before_they_bounded_messages_by_their_method():
+def test_large_messages_are_within_the_bound_of_older_servers():
     for make, most in (
         (lambda: messages.report_of_one_id(1), 2**20),
         (messages.search_of_clauses, 2**20),
@@ -133,7 +133,7 @@ def test_large_messages_are_what_servers_took_before_they_bounded_messages_by_th
         assert most - 300 < len(make()) <= most
 
 
-def test_polygons_have_the_corners_they_say():
+def test_polygons_have_their_number_of_corners():
     assert len(messages.comb(512)) == len(set(messages.comb(512))) == 512
     assert len(messages.comb(63)) == 63
     assert len(messages.fan().boolean.polygon.holes) == 168
@@ -142,7 +142,7 @@ def test_polygons_have_the_corners_they_say():
 # -- figures -------------------------------------------------------------------------------------
 
 
-def test_a_summary_is_of_what_was_due_within_the_span():
+def test_a_summary_has_the_messages_due_within_the_span():
     latencies = [(0.1 * i, 0.001 * i) for i in range(100)]
     found = summary(latencies, 1.0, 5.0)
     assert found == (40, 30.0, 49.0, 49.0)

@@ -28,7 +28,7 @@ def test_the_experiment(run_experiments):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_what_is_not_on_disk_is_noticed(monkeypatch, tmp_path, name):
+def test_a_missing_commit_is_noticed(monkeypatch, tmp_path, name):
     monkeypatch.setattr(publish, "_ids_on_disk", lambda _store: np.arange(1, 2_001))
     parameters = SMALL.changed(folder=tmp_path)
     (row,) = PublishBenchmark([parameters], quiet).measure(name, parameters)

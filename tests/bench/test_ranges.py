@@ -40,7 +40,7 @@ def rows(city, workload):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_shows_what_the_oracle_says(rows, name):
+def test_every_variant_shows_the_results_of_the_oracle(rows, name):
     row = rows[name]
     assert row["mismatches"] == 0
     assert row["lists_audited"] == LISTS.get(name, 160)
@@ -55,7 +55,7 @@ def test_more_slack_means_fewer_reports(rows):
     assert rows["set-constant"]["pushes_per_device_hour"] > 0
 
 
-def test_the_audit_notices_what_devices_were_not_told(workload):
+def test_the_audit_notices_missing_notifications(workload):
     run = RangesRun("anchored-1", VARIANTS["anchored-1"], workload, SMALL)
     run.devices.learn = lambda _published: None
     move = run.devices.move

@@ -26,7 +26,7 @@ def test_the_experiment(run_experiments):
         assert row["attached"] == row["subscriptions"]
 
 
-def test_the_audit_notices_what_is_missing(monkeypatch, tmp_path):
+def test_the_audit_notices_missing_objects(monkeypatch, tmp_path):
     """Between the two processes some rows are taken away."""
     in_process = recovery.in_process
 

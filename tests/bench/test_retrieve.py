@@ -34,7 +34,7 @@ def measure(name, workload, parameters):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_finds_what_the_oracle_says(workload, name):
+def test_every_variant_finds_the_results_of_the_oracle(workload, name):
     rows = measure(name, workload, SMALL.changed(extras=(0, 5)))
     assert [row["extra"] for row in rows] == [0, 5]
     for row in rows:
@@ -64,7 +64,7 @@ def test_the_audit_notices_a_wrong_list(city, monkeypatch):
     assert row["mismatches"] > 5
 
 
-def test_a_small_budget_means_fewer_objects_and_answers(city):
+def test_a_small_budget_means_fewer_objects_and_results(city):
     parameters = RetrieveParameters(objects=12_000, searches=40, audited=20, extras=(1,), budget_s=1e-6)
     (row,) = measure("naive", Retrieve(city, parameters), parameters)
     assert row["objects"] < 12_000

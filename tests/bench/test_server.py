@@ -47,7 +47,7 @@ def test_the_experiments(run_experiments):
     assert gc.get_freeze_count() == 0
 
 
-def test_a_soak_says_whether_memory_is_flat(run_experiments):
+def test_a_soak_reports_whether_memory_is_flat(run_experiments):
     settings = ["devices=12", "soak_s=3", *SMALL]
     (row,) = run_experiments("server/soak", settings=settings)["server/soak"]
     assert row["reconnects"] > 0
@@ -84,7 +84,7 @@ def test_messages_are_looked_into_without_decoding_them():
         assert message.endswith(_PONG) is bool(names)
 
 
-def test_only_what_was_published_is_timed(city):
+def test_only_published_objects_are_timed(city):
     workload = Workload(city, 10, 5, 10, 1)
     (pushed,) = workload.pushed(1).objects
     entry = {"object": {"id": 1, "payload": pushed.payload}}

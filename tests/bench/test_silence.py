@@ -57,7 +57,7 @@ def rows(workload, sizes):
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name not in WITH_WINDOWS])
-def test_every_variant_shows_what_the_oracle_says(rows, name):
+def test_every_variant_shows_the_results_of_the_oracle(rows, name):
     row = rows[name]
     assert row["mismatches"] == 0
     assert row["lists_audited"] == (0 if name == "periodic-30" else 160)
@@ -81,7 +81,7 @@ def test_the_figures_agree_with_each_other(rows):
     assert rows["anchored-5"]["pushes_per_device_hour"] > 0
 
 
-def test_the_audit_notices_what_devices_were_not_told(workload):
+def test_the_audit_notices_missing_notifications(workload):
     for name in ("anchored-5", "set-constant"):
         run = SilenceRun(VARIANTS[name], workload, SMALL)
         everywhere = workload.objects
@@ -122,7 +122,7 @@ def test_every_variant_is_compared():
     assert set(lifetimes.variants) == set(VARIANTS) - set(WITH_WINDOWS)
 
 
-def test_objects_come_and_go_as_often_as_asked(workload):
+def test_objects_arrive_and_expire_at_the_requested_rates(workload):
     assert np.diff(workload.arrived).sum() == 30
     assert set(np.diff(workload.arrived)) == {1, 2}
     gone = workload.expiry_ms[workload.expiry_ms < FOREVER]
@@ -131,7 +131,7 @@ def test_objects_come_and_go_as_often_as_asked(workload):
     assert (workload.expiry_ms > 1000 * born).all()
 
 
-def test_nothing_moves_nothing_is_said(city, sizes):
+def test_without_movement_there_are_no_reports(city, sizes):
     still = SMALL.changed(arrivals_per_s=0.0, expiries_per_s=0.0)
     workload = prepare(city, np.zeros((1, 2, 2)), still)
     for name in ("asr", "lsr", "set-constant", "anchored-0", "periodic-5"):
@@ -147,7 +147,7 @@ def test_a_slow_variant_takes_the_first_devices_only(workload, sizes):
     assert row["mismatches"] == 0
 
 
-def test_sets_are_compared_by_what_they_hold():
+def test_sets_are_compared_by_their_objects():
     starts = np.array([0, 3, 5, 6])
     before = np.array([NOBODY, 4, 9, 1, 2, NOBODY])
     after = np.array([4, 7, 9, 1, 3, NOBODY])

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from safe_region.earth import Bounds
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfTable
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Bounds
+from safe_region.scoring.idf import IdfTable
 from server.errors import StoreError
 from server.model import LiveObject
 from server.store import SqliteStore

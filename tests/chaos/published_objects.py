@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from nearcast import GeoObject, Spec
 from safe_region import oracle
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.replay.audit import expected_list
 
 

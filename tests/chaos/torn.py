@@ -23,10 +23,10 @@ def tear(log: Path, chance: random.Random) -> str:
     end, last = _end_of_commits(data)
     if not last:
         return ""
-    begun = data[end:]
+    started = data[end:]
     how = chance.choice(("cut short", "half a frame", "torn frame", "garbage"))
     if how == "cut short":
-        torn = begun[: chance.randrange(len(begun) + 1)]
+        torn = started[: chance.randrange(len(started) + 1)]
     elif how == "half a frame":
         torn = last[: chance.randrange(1, len(last))]
     elif how == "torn frame":  # marked as a commit, its second half never written

@@ -9,7 +9,7 @@ from typing import Self
 
 import nearcast
 from nearcast import RegionMode, UnavailableError
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from tests.chaos.audit import audit_lists, audit_objects, audit_searches, audit_subscriptions, settle
 from tests.chaos.crowd import Crowd, Group
 from tests.chaos.load import Load

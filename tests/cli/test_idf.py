@@ -34,7 +34,7 @@ def test_a_table_is_built_from_lines(documents, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{}", '{"format": "nearcast-idf", "version": 9}'])
-def test_what_is_no_table_is_said_in_a_line(tmp_path, text):
+def test_a_wrong_table_is_reported_in_a_line(tmp_path, text):
     path = tmp_path / "bad.json"
     path.write_text(text)
     result = run("load", path)
@@ -52,17 +52,17 @@ def test_a_server_that_is_not_there_is_named(documents, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
-        (b"tea cake\ncaf\xe9 tea\n", "documents.txt, line 2 is no text in UTF-8: byte 4 is 0xe9"),
+        (b"tea cake\ncaf\xe9 tea\n", "documents.txt, line 2 is not UTF-8 text: byte 4 is 0xe9"),
         (b'tea\n["\\ud800"]\n', "documents.txt, line 2: '\\ud800' has a lone surrogate, must be text"),
     ],
 )
-def test_documents_that_are_no_text_make_no_table(tmp_path, content, said):
+def test_documents_that_are_no_text_make_no_table(tmp_path, content, message):
     (tmp_path / "documents.txt").write_bytes(content)
     result = run("build", tmp_path / "documents.txt", "-o", tmp_path / "weights.json")
     assert result.exit_code == 1
-    assert said in result.output
+    assert message in result.output
     assert not (tmp_path / "weights.json").exists()
 
 
@@ -85,7 +85,7 @@ def test_a_table_with_a_lone_surrogate_is_refused_in_a_line(tmp_path):
 def test_a_folder_that_is_no_simulation_is_named(tmp_path):
     result = run("build", tmp_path, "-o", tmp_path / "weights.json")
     assert result.exit_code == 1
-    assert f"{tmp_path} is no simulation: there is no table {tmp_path / 'objects'}" in result.output
+    assert f"{tmp_path} is not a simulation: it has no table {tmp_path / 'objects'}" in result.output
     (tmp_path / "objects").mkdir()
     (tmp_path / "objects" / "part.parquet").write_text("none")
     result = run("build", tmp_path, "-o", tmp_path / "weights.json")

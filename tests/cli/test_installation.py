@@ -113,7 +113,7 @@ def test_they_run(sdk):
 @pytest.mark.parametrize(
     ("name", "extra"), [("serve", "server"), ("top", "server"), ("simulate", "simulator")]
 )
-def test_the_others_say_how_they_are_installed(sdk, name, extra):
+def test_other_commands_show_how_to_install_them(sdk, name, extra):
     done = run(sdk, name)
     assert done.returncode == 2
     assert done.stderr.endswith(
@@ -157,7 +157,7 @@ def test_with_the_servers_packages_its_commands_run(server, tmp_path):
     assert done.stderr.startswith("Error: the server cannot be reached: UNAVAILABLE")
 
 
-def test_what_tells_an_extra_comes_with_it_and_not_with_a_smaller_one():
+def test_the_module_of_an_extra_comes_with_it_and_not_with_a_smaller_one():
     extras = PYPROJECT["project"]["optional-dependencies"]
     server = needed(PYPROJECT["project"]["dependencies"]) | needed(extras["server"])
     simulator = server | needed(extras["simulator"])
@@ -194,7 +194,7 @@ def commands(command=app, path=()):
 
 
 @pytest.mark.processes
-def test_what_belongs_together_is_a_group():
+def test_related_commands_form_a_group():
     assert set(app.commands["stream"].commands) == {
         "run",
         "lists",

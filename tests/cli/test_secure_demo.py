@@ -7,7 +7,7 @@ from server.settings import load_settings
 from tests.support.servers import serving
 
 
-async def test_who_has_what_a_demo_makes_is_let_in_and_nobody_else(tmp_path):
+async def test_only_clients_with_the_credentials_of_a_demo_are_accepted(tmp_path):
     credentials = secured(tmp_path / "credentials")
     given = dict(flag.removeprefix("--").split("=", 1) for flag in credentials.flags)
     settings = {name.replace("-", "_"): value for name, value in given.items()}

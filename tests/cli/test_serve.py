@@ -53,7 +53,7 @@ class Process:
 
     def signal(self, number) -> int:
         self.send(number)
-        _, self.said = self._process.communicate(timeout=30)
+        _, self.output = self._process.communicate(timeout=30)
         return self._process.returncode
 
 
@@ -105,7 +105,7 @@ async def test_a_hangup_does_not_stop_it():
     async with nearcast.connect(process.target) as client:
         await client.status()
     assert process.signal(signal.SIGTERM) == 0
-    assert "certificates and keys are read again when they change" in process.said
+    assert "reloads certificates and keys when they change" in process.output
 
 
 def test_threads_of_grpc_do_not_interrupt_the_loop_that_they_work_for(tmp_path):
@@ -166,14 +166,14 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said", "status"),
+    ("arguments", "message", "status"),
     [
         (["replay", "tests"], "world.json is missing", 1),
         (["simulate", "--out=runs/none", "--devices=0"], "devices is 0, must be within 1..1000000", 2),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(arguments, said, status):
-    assert said in refused(*arguments, status=status)
+def test_wrong_settings_are_a_line_each(arguments, message, status):
+    assert message in refused(*arguments, status=status)
 
 
 def test_a_store_of_another_area_and_one_in_use(tmp_path):

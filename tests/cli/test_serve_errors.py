@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from cli.app import app
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from server.settings import ServerSettings
 from simulator.world import World, write_world
 from tests.cli.test_serve import AREA, Process, refused
@@ -20,8 +20,8 @@ NO_CREATE = {"NEARCAST_CREATE": "false"}
 
 def line(*arguments, environment=None, status=2) -> str:
     """The one line that is said by a process."""
-    (said,) = refused("serve", *arguments, environment=environment, status=status).splitlines()
-    return said
+    (message,) = refused("serve", *arguments, environment=environment, status=status).splitlines()
+    return message
 
 
 def wrong(*arguments, environment=None) -> str:
@@ -29,12 +29,12 @@ def wrong(*arguments, environment=None) -> str:
     variables = {"GRPC_VERBOSITY": "NONE", **(environment or {})}
     done = CliRunner().invoke(app, ["serve", *arguments], env=variables)
     assert (done.exit_code, done.stdout) == (2, "")
-    (said,) = done.stderr.splitlines()
-    return said
+    (message,) = done.stderr.splitlines()
+    return message
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             [],
@@ -92,22 +92,26 @@ def wrong(*arguments, environment=None) -> str:
         ),
     ],
 )
-def test_a_wrong_flag(arguments, said):
+def test_a_wrong_flag(arguments, message):
     found = wrong(*arguments)
-    assert found.startswith(said)
+    assert found.startswith(message)
     assert "geheim" not in found
 
 
 @pytest.mark.processes
 def test_several_wrong_settings_are_a_line_each():
-    said = refused("serve", "--port=x", "--keepalive-ms=1", status=2).splitlines()
-    assert [one.removeprefix("Error: ").split()[0] for one in said] == ["--port", "the", "--keepalive-ms"]
+    message = refused("serve", "--port=x", "--keepalive-ms=1", status=2).splitlines()
+    assert [one.removeprefix("Error: ").split()[0] for one in message] == [
+        "--port",
+        "the",
+        "--keepalive-ms",
+    ]
 
 
 @pytest.mark.processes
 def test_a_wrong_variable():
-    said = line(AREA, environment={"NEARCAST_PORT": "abc"})
-    assert said == "Error: NEARCAST_PORT is 'abc', must be a whole number, 0 to 65535"
+    message = line(AREA, environment={"NEARCAST_PORT": "abc"})
+    assert message == "Error: NEARCAST_PORT is 'abc', must be a whole number, 0 to 65535"
 
 
 @pytest.mark.parametrize(
@@ -123,11 +127,11 @@ def test_a_wrong_variable():
     ],
 )
 @pytest.mark.parametrize("flag", ["--source", "--sink"])
-def test_what_may_be_a_password_is_not_shown(flag, address):
-    said = wrong(AREA, f"{flag}={address}")
-    assert said.startswith(f"Error: {flag}")
-    assert " redis://" in said or "NEARCAST_REDIS_PASSWORD" in said, "it is said what is allowed"
-    assert "geheim" not in said
+def test_a_possible_password_is_not_shown(flag, address):
+    message = wrong(AREA, f"{flag}={address}")
+    assert message.startswith(f"Error: {flag}")
+    assert " redis://" in message or "NEARCAST_REDIS_PASSWORD" in message, "the error has the limit"
+    assert "geheim" not in message
 
 
 def test_an_error_of_the_settings_themselves_shows_no_value():
@@ -141,45 +145,45 @@ def test_an_error_of_the_settings_themselves_shows_no_value():
 def test_a_variable_that_is_no_setting_is_named(tmp_path):
     names = ("NEARCAST_JWKZ", "NEARCAST_SERVICE_HOST", "NEARCAST_PORT_7433_TCP", "NEARCAST_REDIS_USER")
     store = f"--store={tmp_path}"  # which is a folder
-    said = refused("serve", AREA, store, environment=dict.fromkeys(names, "geheim")).splitlines()
-    assert len(said) == 2
-    assert said[0].endswith(
-        "the variable NEARCAST_JWKZ is no setting, and does nothing: did you mean NEARCAST_JWKS?"
+    message = refused("serve", AREA, store, environment=dict.fromkeys(names, "geheim")).splitlines()
+    assert len(message) == 2
+    assert message[0].endswith(
+        "the variable NEARCAST_JWKZ is not a setting and has no effect: did you mean NEARCAST_JWKS?"
     )
 
 
 def test_secrets_are_not_shown():
-    said = wrong(AREA, environment={"NEARCAST_TOKENS": "geheim"})
-    assert said == 'Error: NEARCAST_TOKENS must be a JSON list of texts, such as ["one", "two"]'
-    said = wrong(AREA, environment={"NEARCAST_TOKENS": '{"geheim": 1}'})
-    assert said.startswith("Error: NEARCAST_TOKENS must be ")
-    assert "geheim" not in said
+    message = wrong(AREA, environment={"NEARCAST_TOKENS": "geheim"})
+    assert message == 'Error: NEARCAST_TOKENS must be a JSON list of texts, such as ["one", "two"]'
+    message = wrong(AREA, environment={"NEARCAST_TOKENS": '{"geheim": 1}'})
+    assert message.startswith("Error: NEARCAST_TOKENS must be ")
+    assert "geheim" not in message
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (b'stroe = "x.db"\n', "{config}: 'stroe' is no setting: did you mean 'store'?"),
         (b"metrics-port = 1\n", "{config}: 'metrics-port' is no setting: did you mean 'metrics_port'?"),
-        (b"zzzz = 1\n", "{config}: 'zzzz' is no setting"),
+        (b"zzzz = 1\n", "{config}: 'zzzz' is not a setting"),
         (b"port = 70000\n", "port in {config} is 70000, must be a whole number, 0 to 65535"),
         (
             b'tokens = "geheim"\n',
             "tokens in {config} must be texts: in a variable a JSON list of them, in the",
         ),
-        (b"area = [1, 2\n", "{config} is no TOML: unclosed array (at the end, line 1)"),
+        (b"area = [1, 2\n", "{config} is not TOML: unclosed array (at the end, line 1)"),
         (
             b"port = 1\nport 2\n",
-            "{config} is no TOML: expected '=' after a key in a key/value pair (at line 2",
+            "{config} is not TOML: expected '=' after a key in a key/value pair (at line 2",
         ),
-        (b'store = "\xff"\n', "{config} is no text in UTF-8 (at line 1)"),
+        (b'store = "\xff"\n', "{config} is not UTF-8 text (at line 1)"),
     ],
 )
-def test_a_wrong_file(tmp_path, text, said):
+def test_a_wrong_file(tmp_path, text, message):
     config = tmp_path / "city.toml"
     config.write_bytes(text)
     found = wrong(AREA, f"--config={config}")
-    assert found.startswith(f"Error: {said.format(config=config)}")
+    assert found.startswith(f"Error: {message.format(config=config)}")
     assert "geheim" not in found
 
 
@@ -187,12 +191,10 @@ def test_a_wrong_file(tmp_path, text, said):
 
 
 @pytest.mark.processes
-def test_a_store_that_does_not_exist_is_made_only_if_that_is_said(tmp_path):
+def test_a_missing_store_is_created_only_on_request(tmp_path):
     store = tmp_path / "folder" / "x.db"
-    said = line(AREA, "--port=0", f"--store={store}", environment=NO_CREATE, status=1)
-    assert said == (
-        f"Error: --store is '{store}', must exist: there is no such file; --create makes a new store"
-    )
+    message = line(AREA, "--port=0", f"--store={store}", environment=NO_CREATE, status=1)
+    assert message == (f"Error: --store is '{store}', must exist; --create makes a new store")
     assert not list(tmp_path.iterdir())
     process = Process(AREA, "--port=0", f"--store={store}", "--create", environment=NO_CREATE)
     assert process.signal(signal.SIGTERM) == 0
@@ -203,8 +205,8 @@ def test_a_store_that_does_not_exist_is_made_only_if_that_is_said(tmp_path):
 @pytest.mark.processes
 def test_the_usual_store_has_to_be_made_too(tmp_path):
     environment = {**NO_CREATE, "NEARCAST_STORE": str(tmp_path / "nearcast.db")}
-    said = line(AREA, "--port=0", environment=environment, status=1)
-    assert said.startswith(f"Error: NEARCAST_STORE is '{tmp_path}/nearcast.db', must exist: ")
+    message = line(AREA, "--port=0", environment=environment, status=1)
+    assert message.startswith(f"Error: NEARCAST_STORE is '{tmp_path}/nearcast.db', must exist: ")
 
 
 @pytest.mark.processes
@@ -215,8 +217,8 @@ def test_in_memory_nothing_has_to_be_made():
 
 @pytest.mark.processes
 def test_a_folder_is_no_store(tmp_path):
-    said = line(AREA, "--port=0", f"--store={tmp_path}", status=1)
-    assert said == f"Error: --store is '{tmp_path}', must be a file: that is a folder"
+    message = line(AREA, "--port=0", f"--store={tmp_path}", status=1)
+    assert message == f"Error: --store is '{tmp_path}', must be a file, not a folder"
 
 
 # -- the address ---------------------------------------------------------------------------------------
@@ -226,8 +228,8 @@ def test_a_folder_is_no_store(tmp_path):
 def test_a_port_in_use_leaves_no_store_behind(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = line(AREA, f"--port={port}", f"--store={tmp_path / 's.db'}", status=1)
-    assert said == (
+        message = line(AREA, f"--port={port}", f"--store={tmp_path / 's.db'}", status=1)
+    assert message == (
         f"Error: --port is {port}, must be free on host 127.0.0.1: another program listens on it"
     )
     assert not list(tmp_path.iterdir())
@@ -247,26 +249,28 @@ def test_a_port_in_use_leaves_a_store_that_was_there(tmp_path):
 @pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
 def test_an_address_of_another_machine(tmp_path, host):
     """Of a network that is for documentation."""
-    said = line(
+    message = line(
         AREA, "--port=0", f"--host={host}", "--insecure", f"--store={tmp_path / 's.db'}", status=1
     )
-    assert said.startswith(f"Error: --host is '{host}', must be an address or a name of this machine: ")
+    assert message.startswith(
+        f"Error: --host is '{host}', must be an address or a name of this machine: "
+    )
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.processes
 def test_a_metrics_address_of_another_machine(tmp_path):
     flags = ("--metrics-port=0", "--metrics-host=192.0.2.1", f"--store={tmp_path / 's.db'}")
-    said = line(AREA, "--port=0", *flags, status=1)
-    assert said.startswith("Error: --metrics-host is '192.0.2.1', must be an address of this machine ")
+    message = line(AREA, "--port=0", *flags, status=1)
+    assert message.startswith("Error: --metrics-host is '192.0.2.1', must be an address of this machine ")
 
 
 @pytest.mark.processes
 def test_a_folder_that_is_no_simulation(tmp_path):
-    said = line(f"--area={tmp_path}", "--port=0", status=1)
-    assert (
-        said
-        == f"Error: {tmp_path / 'world.json'} is missing: not a simulation, or one that was not completed"
+    message = line(f"--area={tmp_path}", "--port=0", status=1)
+    assert message == (
+        f"Error: {tmp_path / 'world.json'} is missing: the folder is not a simulation, or an incomplete "
+        "one"
     )
 
 
@@ -276,13 +280,13 @@ def test_the_area_may_be_a_simulations(tmp_path):
     write_world(World("town", area, 1, 10, 1000, 0, 600, {}, None, []), tmp_path)
     process = Process(f"--area={tmp_path}", "--port=0", "--store=:memory:")
     assert process.signal(signal.SIGTERM) == 0
-    assert "about 35.5000 N, 14.5000 E" in process.said
+    assert "about 35.5000 N, 14.5000 E" in process.output
 
 
 @pytest.mark.processes
-def test_the_area_is_said_in_words():
+def test_the_size_of_the_area_is_logged():
     """So that somebody who has swapped longitudes and latitudes sees it."""
     process = Process("--area=14.18,35.80,14.58,36.09", "--port=0", "--store=:memory:")
     assert process.signal(signal.SIGTERM) == 0
     size, place = "36.01 km from west to east, 32.25 km from south to north", "35.9450 N, 14.3800 E"
-    assert f"service area: {size}, about {place}" in process.said
+    assert f"service area: {size}, about {place}" in process.output

@@ -50,7 +50,7 @@ def test_bad_files_are_set_aside_and_the_server_serves(tmp_path: Path) -> None:
     assert status.counters["source_refused"] == 0
     assert status.gauges["bridge_failing.SOURCE"] == 0
     assert process.signal(signal.SIGTERM) == 0
-    lines = process.said.splitlines()
+    lines = process.output.splitlines()
     assert len([line for line in lines if " is set aside as " in line]) == bad
     assert not [line for line in lines if line.startswith(FORGED) or PRIVATE in line]
     assert len(list(source.glob("*.refused"))) == bad

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from cli.app import app
 from cli.server_address import PORT, ServerAddress
 from nearcast import address
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
 from tests.support.identity import Authority, keys_in, token
 
@@ -103,7 +103,7 @@ def test_help_names_the_port_that_is_taken():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("http://localhost:7433", "must be HOST[:PORT] without http://, such as localhost:7433"),
         ("grpcs://a/b", "must be HOST[:PORT] without grpcs://, such as a:"),
@@ -119,10 +119,10 @@ def test_help_names_the_port_that_is_taken():
         ("::1::2", "must be HOST[:PORT]"),
     ],
 )
-def test_what_is_no_address(text, said):
+def test_invalid_addresses(text, message):
     with pytest.raises(click.BadParameter) as found:
         ServerAddress().convert(text, None, None)
-    assert said in found.value.message
+    assert message in found.value.message
 
 
 @pytest.mark.parametrize("path", ASKING, ids=" ".join)
@@ -178,11 +178,11 @@ def test_a_token_may_be_read_from_standard_input(files, secured):
         assert done.returncode == status, done.stderr
 
 
-def test_a_server_without_its_option_is_told_how_it_is_given():
+def test_a_server_without_its_option_is_an_error_with_the_option():
     for arguments in (("status", "localhost"), ("inspect", "device", "d", "localhost:7433")):
-        status, _, said = invoke(*arguments)
+        status, _, message = invoke(*arguments)
         assert status == 2
-        assert said.endswith(f"({arguments[-1]}); a server is --server HOST[:PORT]\n")
+        assert message.endswith(f"({arguments[-1]}); give a server as --server HOST[:PORT]\n")
 
 
 @pytest.mark.processes
@@ -219,26 +219,26 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
     assert run("status", server, root, "--token", text, NEARCAST_TOKEN_FILE=str(files / "wrong"))[0] == 0
     file = f"--token-file={files / 'token'}"
     assert run("status", server, root, file, NEARCAST_TOKEN=other)[0] == 0
-    status, _, said = run("status", server, root, file, "--token", text)
-    assert (status, "--token and --token-file exclude each other" in said) == (2, True)
+    status, _, message = run("status", server, root, file, "--token", text)
+    assert (status, "--token and --token-file are mutually exclusive" in message) == (2, True)
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
-        ((), "Socket closed; does the server ask for TLS? Give --tls, or --tls-root FILE"),
+        ((), "Socket closed; does the server require TLS? Give --tls, or --tls-root FILE"),
         (
             ("--tls-root={files}/others.pem",),
-            "its certificate is not from one of these roots; --tls-root has",
+            "its certificate is not from one of these roots; set others",
         ),
-        (("--tls",), "its certificate is not from one of these roots; --tls-root has others"),
+        (("--tls",), "its certificate is not from one of these roots; set others with --tls-root"),
     ],
 )
 @pytest.mark.parametrize(
     "command", ["status", "top --once", "inspect device d", "idf load {files}/idf.json"]
 )
-def test_what_may_be_wrong_with_tls_is_said_in_a_line(files, secured, command, flags, said):
+def test_tls_errors_have_a_hint(files, secured, command, flags, message):
     (files / "idf.json").write_text('{"format": "nearcast-idf", "version": 1, "weights": {}}')
     arguments = [one.format(files=files) for one in (*command.split(), *flags)]
     status, out, error = invoke(*arguments, f"--server=localhost:{secured}")
@@ -246,7 +246,7 @@ def test_what_may_be_wrong_with_tls_is_said_in_a_line(files, secured, command, f
     (line,) = error.splitlines()
     assert line.startswith("Error: the server cannot be reached: UNAVAILABLE: ")
     assert "tls=" not in line, "the hint is of options"
-    assert said in line
+    assert message in line
 
 
 @pytest.mark.processes
@@ -254,25 +254,25 @@ def test_a_name_that_is_not_in_the_certificate(files, secured):
     root = f"--tls-root={files / 'roots.pem'}"
     flags = (f"--server=localhost:{secured}", root, "--tls-server-name=example.org")
     (line,) = run("status", *flags)[2].splitlines()
-    assert line.endswith("its certificate has another name: --tls-server-name says which")
+    assert line.endswith("its certificate has another name: set it with --tls-server-name")
 
 
 @pytest.mark.processes
-def test_the_library_beneath_says_nothing_of_its_own(files, secured):
+def test_grpc_prints_nothing_itself(files, secured):
     """A process writes the line and no more: what gRPC's core logs is seen in none of the tests above."""
     flags = (f"--server=localhost:{secured}", f"--tls-root={files / 'others.pem'}")
     (line,) = run("status", *flags)[2].splitlines()
-    assert "its certificate is not from one of these roots; --tls-root has" in line
+    assert "its certificate is not from one of these roots; set others" in line
 
 
 @pytest.mark.processes
 def test_a_server_that_speaks_no_tls(plain):
     (line,) = run("status", f"--server={plain.target}", "--tls")[2].splitlines()
-    assert line.endswith("does the server speak TLS? If not, leave out --tls and --tls-root")
+    assert line.endswith("does the server use TLS? If not, leave out --tls and --tls-root")
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"a-host\n", "has no certificate in PEM"),
         (b"", "has no certificate in PEM"),
@@ -280,14 +280,14 @@ def test_a_server_that_speaks_no_tls(plain):
         (b"-----BEGIN CERTIFICATE-----\n\xff\n-----END CERTIFICATE-----\n", "cannot be decoded"),
     ],
 )
-def test_a_file_that_has_no_certificates_is_named_in_a_line(tmp_path, content, said):
+def test_a_file_that_has_no_certificates_is_named_in_a_line(tmp_path, content, message):
     path = tmp_path / "roots.pem"
     path.write_bytes(content)
     status, _, error = invoke("status", f"--tls-root={path}")
     assert status == 1
     (line,) = error.splitlines()
     assert line.startswith(f"Error: --tls-root: {path} has ")
-    assert line.endswith(said)
+    assert line.endswith(message)
 
 
 def test_a_file_that_has_no_token(tmp_path):
@@ -320,7 +320,7 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ("subscription", "d", "1", "--object=99999999999999999999"),
@@ -330,12 +330,12 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
         (("object", "99999999999999999999"), "99999999999999999999 is not in the range"),
         (
             ("subscription", "d", "near"),
-            "'near' is not a number; `nearcast inspect device DEVICE_ID` shows the numbers",
+            "'near' is not a number; `nearcast inspect device DEVICE_ID` shows numbers",
         ),
         (("object", "bar-7"), "'bar-7' is not a number; the key of an object is given as --key KEY"),
         (("subscription", "d", "1", "--object=bar-7"), "is given as --key KEY"),
     ],
 )
-def test_a_number_that_no_id_can_be(arguments, said):
+def test_a_number_that_no_id_can_be(arguments, message):
     status, _, error = invoke("inspect", *arguments)
-    assert (status, said in error) == (2, True)
+    assert (status, message in error) == (2, True)

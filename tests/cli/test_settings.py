@@ -105,7 +105,7 @@ def needed(name):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_a_flag_a_variable_and_a_file_say_the_same(name, monkeypatch, tmp_path):
+def test_flag_variable_and_file_mean_the_same(name, monkeypatch, tmp_path):
     default = None if name == "area" else getattr(load_settings({"area": AREA}), name)
     by_flag = getattr(parsed(*arguments(name), *needed(name)), name)
     assert by_flag != default
@@ -117,7 +117,7 @@ def test_a_flag_a_variable_and_a_file_say_the_same(name, monkeypatch, tmp_path):
     assert getattr(parsed(*needed(name)), name) == by_flag
 
 
-def test_a_flag_puts_out_what_a_variable_switches_on(monkeypatch):
+def test_a_flag_switches_off_a_variable(monkeypatch):
     monkeypatch.setenv("NEARCAST_VIRTUAL_TIME", "true")
     assert parsed(f"--area={AREA}").virtual_time
     assert not parsed(f"--area={AREA}", "--no-virtual-time").virtual_time
@@ -147,7 +147,7 @@ def default_text(name):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_the_help_tells_default_and_variable(name):
+def test_the_help_has_default_and_variable(name):
     label = "" if name == "area" else "default: "
     assert f"  [{label}{default_text(name)}; " in shown(name)
     note = ", a JSON list" if name in LISTS else ""
@@ -155,7 +155,7 @@ def test_the_help_tells_default_and_variable(name):
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_the_help_tells_the_bounds_that_hold_and_the_unit(name):
+def test_the_help_has_bounds_and_unit(name):
     least, most = bound(name, "ge"), bound(name, "le")
     text = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
     units = {
@@ -176,7 +176,7 @@ def test_the_help_tells_the_bounds_that_hold_and_the_unit(name):
                 load_settings({"area": AREA, name: str(value)})
 
 
-def test_the_help_tells_what_is_chosen_from():
+def test_the_help_has_the_choices():
     for kind in KINDS.values():
         assert shown(kind.setting).startswith(f"Index of {kind.name}: {kind.what}")
         assert "; others: `nearcast indexes`.  [default: " in shown(kind.setting)
@@ -190,7 +190,7 @@ def test_the_help_has_every_setting():
     assert flags == ["--config", *(flag(name) for name in FIELDS), "--help"]
 
 
-def test_the_documentation_is_what_the_declaration_gives():
+def test_the_documentation_is_generated_from_the_declaration():
     assert PAGE.read_text() == settings_reference.page(), "run make configuration and commit"
 
 
@@ -205,7 +205,7 @@ def test_the_documentation_has_every_setting():
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_the_documentation_tells_the_truth(name):
+def test_the_documentation_is_true(name):
     variable, key, default, _, meaning = documented()[flag(name)]
     assert variable.startswith(f"`NEARCAST_{name.upper()}`")
     assert key == f"`{name}`"

@@ -21,7 +21,7 @@ def status(*arguments):
     )
 
 
-async def test_what_a_server_has_counted(tmp_path):
+async def test_counters_of_a_server(tmp_path):
     process = Process(AREA, "--port=0", f"--store={tmp_path / 's.db'}")
     try:
         async with nearcast.connect(process.target) as client:

@@ -69,16 +69,16 @@ async def test_damage_is_named_and_found_by_the_server_too(tmp_path):
     assert process.signal(signal.SIGTERM) == 0
     data = store.read_bytes()
     store.write_bytes(data.replace(b'["sushi"]', b'["sashi"]', 1))
-    said = run("check", store, status=1)
-    assert "is not what was written" in said
-    assert said.endswith(f"{store}: 1 problems\n")
-    assert "is not what was written" in refused("serve", AREA, "--port=0", f"--store={store}")
+    message = run("check", store, status=1)
+    assert "does not match its checksum" in message
+    assert message.endswith(f"{store}: 1 problems\n")
+    assert "does not match its checksum" in refused("serve", AREA, "--port=0", f"--store={store}")
     assert "is damaged" in refused("store", "backup", str(store), str(tmp_path / "copy.db"))
 
 
 @pytest.mark.parametrize("command", ["info", "check", "compact"])
-def test_what_is_not_there(tmp_path, command):
-    assert "is not there" in refused("store", command, str(tmp_path / "s.db"))
+def test_a_missing_store(tmp_path, command):
+    assert "does not exist" in refused("store", command, str(tmp_path / "s.db"))
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
@@ -86,10 +86,8 @@ async def test_folders_are_not_made(tmp_path, command):
     store = tmp_path / "s.db"
     assert Process(AREA, "--port=0", f"--store={store}").signal(signal.SIGTERM) == 0
     target = tmp_path / "none" / "x.db"
-    said = refused("store", command, str(store), str(target))
-    assert said == (
-        f"Error: {target} cannot be written: there is no folder {target.parent}, make it first\n"
-    )
+    message = refused("store", command, str(store), str(target))
+    assert message == (f"Error: {target} cannot be written: the folder {target.parent} does not exist\n")
     assert not target.parent.exists()
 
 
@@ -134,7 +132,7 @@ async def test_names_outlive_a_kill_a_backup_and_a_restore(tmp_path):
         assert process.signal(signal.SIGTERM) == 0
 
 
-async def test_a_killed_server_whose_files_have_vanished_is_refused_unless_that_is_accepted(tmp_path):
+async def test_a_killed_server_without_its_files_is_refused_unless_that_is_accepted(tmp_path):
     store, log = tmp_path / "s.db", tmp_path / "s.db-wal"
     process = Process(AREA, "--port=0", f"--store={store}")
     ids = await filled(process)
@@ -148,12 +146,12 @@ async def test_a_killed_server_whose_files_have_vanished_is_refused_unless_that_
         assert log.read_bytes() == frames
     store.write_bytes(whole)
     log.write_bytes(frames[:-100])
-    said = refused(*serve)
-    assert "the last 1 acknowledged commits are missing" in said
-    assert "--accept-loss" in said
+    message = refused(*serve)
+    assert "the last 1 acknowledged commits are missing" in message
+    assert "--accept-loss" in message
     process = Process(*serve[1:], "--accept-loss")
     async with nearcast.connect(process.target) as client:
         assert await client.publisher().publish([GeoObject({"tea"}, 14.5, 35.5, 3600.0)]) > ids[-1:]
     assert process.signal(signal.SIGTERM) == 0
-    assert "the loss is accepted" in process.said
+    assert "the loss is accepted" in process.output
     assert run("check", store) == f"{store}: 0 problems\n"

@@ -68,7 +68,7 @@ def test_a_name_that_no_server_takes(tmp_path, name):
 
 
 @pytest.mark.processes
-def test_what_serve_says_of_what_it_cannot_use(tmp_path):
+def test_errors_of_serve_for_unusable_files(tmp_path):
     keys = keys_in(tmp_path)
     keys.write_text("nothing", encoding="utf-8")
     chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
@@ -77,15 +77,15 @@ def test_what_serve_says_of_what_it_cannot_use(tmp_path):
     store = tmp_path / "store.db"
     begin = ("serve", AREA, "--port=0", f"--store={store}")
     tls = (f"--tls-certificate={chain}", f"--tls-key={key}")
-    for flags, said in (
-        ((f"--jwks={keys}",), "keys.json is no JSON Web Key Set"),
-        (tls, "key.pem is the key of another certificate than"),
+    for flags, message in (
+        ((f"--jwks={keys}",), "keys.json is not a JSON Web Key Set"),
+        (tls, "key.pem does not belong to the certificate"),
     ):
-        assert said in refused(*begin, *flags)
-    for flags, said in (
+        assert message in refused(*begin, *flags)
+    for flags, message in (
         (("--host=0.0.0.0",), "must be of this machine without TLS and tokens"),
         (("--tenant=acme",), "--tenant needs --jwks"),
         ((f"--tls-client-roots={chain}",), "--tls-client-roots needs --tls-certificate and --tls-key"),
     ):
-        assert said in refused(*begin, *flags, status=2)
+        assert message in refused(*begin, *flags, status=2)
     assert not store.exists()

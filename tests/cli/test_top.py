@@ -26,9 +26,9 @@ from nearcast import (
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
 
 
-def run(*arguments, said=None):
+def run(*arguments, stdin=None):
     return subprocess.run(
-        [*COMMAND, *arguments], input=said, capture_output=True, text=True, check=False, cwd=ROOT
+        [*COMMAND, *arguments], input=stdin, capture_output=True, text=True, check=False, cwd=ROOT
     )
 
 
@@ -66,11 +66,11 @@ def test_rates_and_latencies_are_of_the_last_interval():
     assert history.rates()["reports"] == 100.0
     assert history.rates()["rejected"] == 10.0
     assert shown(history, "reports")[0] == "100.0"
-    assert shown(history, "report to answer")[:2] == ["2.05", "2.05"], "of what has come since"
+    assert shown(history, "report to response")[:2] == ["2.05", "2.05"], "of what has come since"
     assert shown(history, "IN_SYNC")[0] == "7"
 
 
-def test_after_a_restart_rates_begin_anew():
+def test_rates_start_again_after_a_restart():
     history = History()
     history.add(Sample(10.0, status(100)))
     history.add(Sample(11.0, status(5)))
@@ -110,7 +110,7 @@ def test_no_server(command):
 
 
 @pytest.mark.processes
-async def test_what_inspect_prints(process):
+async def test_output_of_inspect(process):
     async with nearcast.connect(process.target) as client:
         ids = await client.publisher().publish(
             [
@@ -129,12 +129,12 @@ async def test_what_inspect_prints(process):
         other = run(*name, f"--object={ids[1]}", where, "--json").stdout
         item = run("inspect", "object", "--key=shop-1", where).stdout
         unknown = run("inspect", "device", "nobody", where)
-    assert device.startswith("device e: IN_SYNC, attached, and up to date with what it is sent\n")
+    assert device.startswith("device e: IN_SYNC, attached and up to date\n")
     assert "of silence\n" in device
     assert f"subscription {subscription.id}: top-k, evaluated\n" in device
-    assert "asks for the 10 best of those with any of: a\n" in device
+    assert "the 10 best objects with any of the keywords: a\n" in device
     assert "alpha 0.5, similarity jaccard, distance scale the diagonal of the service area\n" in device
-    assert 'asks for all that match: (a AND NOT b) OR "live music"\n' in device
+    assert 'all objects that match: (a AND NOT b) OR "live music"\n' in device
     assert "range: 900.0 m, moves with the device\n" in device
     assert f"object {ids[0]}: HELD, the device holds it" in held
     assert "anchor lon 14.500000, lat 35.500000" in held
@@ -161,30 +161,30 @@ async def test_what_inspect_prints(process):
         ("inspect object 99999999999999999999", "is not in the range"),
     ],
 )
-def test_what_inspect_cannot_be_asked(arguments, text):
+def test_wrong_arguments_of_inspect(arguments, text):
     done = run(*arguments.split())
     assert done.returncode == 2
     assert text in done.stderr
 
 
 @pytest.mark.processes
-async def test_forget_asks_deletes_and_says_what_is_left(process):
+async def test_forget_confirms_deletes_and_lists_the_remains(process):
     where = f"--server={process.target}"
     async with nearcast.connect(process.target) as client:
         async with nearcast.connect(process.target) as phone:
             device = await phone.attach("car-7", lon=14.5, lat=35.5)
             subscription = await device.subscribe(TopK({"a"}))
-            no = run("forget", "device", "car-7", where, said="n\n")
+            no = run("forget", "device", "car-7", where, stdin="n\n")
             assert no.returncode == 1
-            assert f"Delete all that {process.target} keeps of device car-7?" in no.stdout
+            assert f"Delete all data of device car-7 on {process.target}?" in no.stdout
             assert subscription.error is None
             yes = run("forget", "device", "car-7", "--yes", where)
         assert yes.returncode == 0
         first, *others = yes.stdout.splitlines()
-        assert first == "device car-7: 1 subscription, its session and its positions are deleted"
-        assert "Backups made before this still have it" in others[0]
+        assert first == "device car-7: 1 subscription, its session and its positions were deleted"
+        assert "Earlier backups still contain the data" in others[0]
         assert isinstance(subscription.error, RefusedError)
         with pytest.raises(RefusedError):
             await client.inspect("car-7")
         again = run("forget", "device", "car-7", "--yes", where).stdout
-        assert again.startswith("device car-7: it had no subscriptions, or was not known;")
+        assert again.startswith("device car-7: it had no subscriptions, or was unknown;")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 from feeds.schemas import FEEDS
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from streaming.partition.window import WindowSize
 from streaming.result.audit import Definition, read_feed
 from tests.cluster.feed import AREA

@@ -18,7 +18,7 @@ MASTER = 0
 """The host of Spark's master, which no fault strikes: it is one of Spark's, not of the job's."""
 DRIVERS = (1, 2)
 """Hosts on which drivers run, in turn."""
-TAKEN_OVER = "another driver was started on this checkpoint"
+TAKEN_OVER = "another driver has claimed this checkpoint"
 
 Fault = Callable[["Strike"], None]
 

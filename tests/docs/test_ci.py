@@ -41,7 +41,7 @@ def test_the_oldest_of_all_is_chosen(tmp_path):
 
 
 @pytest.mark.processes
-def test_without_one_that_will_do_it_says_so(tmp_path):
+def test_without_a_suitable_python_it_fails_with_a_message(tmp_path):
     put(tmp_path / "python3", "exit 1")
     done = oldest(tmp_path)
     assert (done.stdout, done.returncode) == ("", 1)
@@ -49,7 +49,7 @@ def test_without_one_that_will_do_it_says_so(tmp_path):
 
 
 @pytest.mark.processes
-def test_what_is_chosen_here_is_supported_and_no_environment():
+def test_the_chosen_python_is_supported_and_no_environment():
     done = oldest()
     assert done.returncode == 0, done.stderr
     program = "import sys; print(*sys.version_info[:2], sys.prefix == sys.base_prefix)"

@@ -27,7 +27,7 @@ def test_every_figure_is_there(drawn):
 
 
 @pytest.mark.parametrize("name", sorted(file.name for file in FOLDER.glob("*.svg")))
-def test_a_figure_is_what_the_code_draws(drawn, name):
+def test_figures_are_drawn_by_the_code(drawn, name):
     found, kept = (drawn / name).read_text(), (FOLDER / name).read_text()
     assert NUMBER.sub("#", found) == NUMBER.sub("#", kept)
     numbers = [float(one) for one in NUMBER.findall(found)]

@@ -36,16 +36,16 @@ def test_the_image_has_every_package_and_nothing_else():
     assert copied == packages | {"pyproject.toml", "constraints.txt", "README.md", "LICENSE"}
 
 
-def test_the_image_begins_commands_that_exist_as_nobody():
+def test_the_image_starts_existing_commands_as_an_unprivileged_user():
     for command in ("compile", "serve", "status"):
         assert re.search(rf"nearcast[\", ]+{command}", DOCKERFILE)
         assert command in app.commands
     user = DOCKERFILE.index("USER 10001")
-    assert user < DOCKERFILE.index("RUN nearcast compile"), "whose cache it is"
+    assert user < DOCKERFILE.index("RUN nearcast compile"), "the owner of the cache"
 
 
 @pytest.mark.processes
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not there")
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd does not exist")
 def test_the_unit_is_understood():
     done = subprocess.run(
         ["systemd-analyze", "verify", str(UNIT)],  # noqa: S607

@@ -65,7 +65,7 @@ TOLD_ELSEWHERE = {
 """What goes into a message of an operation; the proto files tell."""
 
 
-def test_every_field_of_an_operation_is_told():
+def test_every_field_of_an_operation_is_documented():
     words = set(re.findall(r"\w+", PAGE))
     for service in SERVICES:
         for method in service.methods:
@@ -83,16 +83,16 @@ def test_every_example_is_a_message(index):
     assert parsed(name, text).IsInitialized()
 
 
-def test_every_gauge_and_counter_is_told():
-    told = set(re.findall(r"`([a-z_]+(?:\.[A-Z_]+)?)`", PAGE))
+def test_every_gauge_and_counter_is_documented():
+    documented = set(re.findall(r"`([a-z_]+(?:\.[A-Z_]+)?)`", PAGE))
     for name in Counters().named():
-        assert name in told or name.startswith("rejected."), name
+        assert name in documented or name.startswith("rejected."), name
 
 
-def includes(said, shown):
+def includes(response, shown):
     """Whether a message says at least what the page shows."""
     for one, value in shown.ListFields():
-        found = getattr(said, one.name)
+        found = getattr(response, one.name)
         if one.type == FieldDescriptor.TYPE_MESSAGE and one.message_type.GetOptions().map_entry:
             assert {key: found[key] for key in value} == dict(value), one.name
         elif one.is_repeated and one.type == FieldDescriptor.TYPE_MESSAGE:
@@ -100,13 +100,13 @@ def includes(said, shown):
             for said_item, shown_item in zip(found, value, strict=True):
                 includes(said_item, shown_item)
         elif one.type == FieldDescriptor.TYPE_MESSAGE:
-            assert said.HasField(one.name), one.name
+            assert response.HasField(one.name), one.name
             includes(found, value)
         else:
             assert found == value, one.name
 
 
-async def test_the_conversation_is_what_a_server_says():
+async def test_the_conversation_is_that_of_a_server():
     async with (
         serving(settings(virtual_time=True)) as server,
         grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
@@ -125,7 +125,7 @@ async def test_the_conversation_is_what_a_server_says():
             "Status": control.Status,
             "Inspect": control.Inspect,
         }
-        answers = {}
+        responses = {}
         count = 0
         for who, name, text in BLOCKS:
             message = parsed(name, text)
@@ -133,16 +133,16 @@ async def test_the_conversation_is_what_a_server_says():
             if who == "client" and operation in streams:
                 await streams[operation].write(message)
             elif who == "client" and operation == "SetIdf":
-                answers[operation] = await control.SetIdf([message])
+                responses[operation] = await control.SetIdf([message])
             elif who == "client":
-                answers[operation] = await calls[operation](message)
+                responses[operation] = await calls[operation](message)
             elif who == "server":
                 count += 1
                 includes(
-                    await streams[operation].read() if operation in streams else answers[operation],
+                    await streams[operation].read() if operation in streams else responses[operation],
                     message,
                 )
-        told = set(re.findall(r"`([a-z_]+(?:\.[A-Z_]+)?)`", PAGE))
-        assert set(answers["Status"].gauges) <= told
+        documented = set(re.findall(r"`([a-z_]+(?:\.[A-Z_]+)?)`", PAGE))
+        assert set(responses["Status"].gauges) <= documented
         assert count == sum(who == "server" for who, _, _ in BLOCKS) >= 15
         streams["Attach"].cancel()

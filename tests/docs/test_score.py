@@ -10,8 +10,8 @@ import pytest
 
 import nearcast
 from nearcast import GeoObject, TopK
-from safe_region.distortion import distortion
-from safe_region.frame import Area, Frame
+from safe_region.earth.distortion import distortion
+from safe_region.earth.frame import Area, Frame
 from server.settings import load_settings
 from tests.support.geodesics import step_from
 from tests.support.servers import serving
@@ -86,5 +86,5 @@ async def test_a_large_area_is_warned_of_when_a_server_starts(tmp_path, caplog):
         async with serving(settings):
             ours = [one for one in caplog.records if one.name != "server.store.sqlite_version"]
             warnings = [one.getMessage() for one in ours if one.levelname == "WARNING"]
-        (shown,) = re.findall(r"```\n(ranking and ranges use .*?)\n```", OPERATIONS, re.DOTALL)
+        (shown,) = re.findall(r"```\n(the distances of rankings .*?)\n```", OPERATIONS, re.DOTALL)
         assert warnings == ([shown.replace("\n", " ")] if name == "Italy" else [])

@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 ADDRESS = "localhost:7433"
 
 
-async def test_the_programs_print_what_the_page_shows(tmp_path):
+async def test_the_programs_print_the_output_of_the_page(tmp_path):
     shop, courier = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     (shown,) = re.findall(r"```\n(step .*?)```", PAGE, re.DOTALL)
     (area,) = re.findall(r"nearcast serve --area (\S+)", PAGE)

@@ -16,7 +16,7 @@ from engine.stationary.matcher import StationarySpecs
 from engine.top_k.layout import BY_COST
 from engine.top_k.matcher import TopKSpecs
 from index.batches import ObjectBatch
-from safe_region.oracle_plane import (
+from safe_region.oracle.plane import (
     Area,
     OracleCircle,
     OracleExtent,
@@ -25,7 +25,7 @@ from safe_region.oracle_plane import (
     Ring,
     is_within,
 )
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 from tests.index.boxes import Box, BoxDice, area_batch, boxes_of
 from tests.index.brute import Interest, Object, ids, interest_batch, keyword_lists
 
@@ -38,19 +38,19 @@ class Kind(Protocol):
     def draw(self, dice: AreaDice) -> Any:
         """Draw what a subscription asks for."""
 
-    def specs(self, asked: Sequence[Any]) -> Any:
+    def specs(self, query: Sequence[Any]) -> Any:
         """Return what subscriptions ask for, as their matcher takes it."""
 
-    def keywords(self, asked: Any) -> frozenset[int]:
+    def keywords(self, query: Any) -> frozenset[int]:
         """Return all keywords of a subscription."""
 
-    def needs_exact_position(self, asked: Any) -> bool:
+    def needs_exact_position(self, query: Any) -> bool:
         """Whether positions of the device must not have a margin."""
 
-    def result(self, asked: Any, x_m: float, y_m: float, objects: Iterable[Object]) -> list[int]:
+    def result(self, query: Any, x_m: float, y_m: float, objects: Iterable[Object]) -> list[int]:
         """Return what should be found at a place, best first, from the definition."""
 
-    def grown(self, asked: Any, bound_id: int, margin_m: float) -> Any:
+    def grown(self, query: Any, bound_id: int, margin_m: float) -> Any:
         """Return what a device must hold all of, if it is more than what should be found.
 
         `bound_id` is what the engine says of it, the margin that of its position.
@@ -71,26 +71,26 @@ class TopK:
         extra = dice.random.choice((BY_COST, BY_COST, 0, 1, 5))
         return TopKAsk(dice.interest(), dice.random.randint(1, 4), region, extra)
 
-    def specs(self, asked):
+    def specs(self, query):
         return TopKSpecs(
-            interest_batch([one.interest for one in asked]),
-            ids(one.k for one in asked),
-            ids(int(one.region) for one in asked),
-            ids(one.extra for one in asked),
+            interest_batch([one.interest for one in query]),
+            ids(one.k for one in query),
+            ids(int(one.region) for one in query),
+            ids(one.extra for one in query),
         )
 
-    def keywords(self, asked):
-        return asked.interest.keywords
+    def keywords(self, query):
+        return query.interest.keywords
 
-    def needs_exact_position(self, asked):
-        return asked.region is RegionMode.ELLIPSE
+    def needs_exact_position(self, query):
+        return query.region is RegionMode.ELLIPSE
 
-    def result(self, asked, x_m, y_m, objects):
-        lengths = [(asked.interest.length(x_m, y_m, one), one.object_id) for one in objects]
-        return [number for _, number in sorted(one for one in lengths if one[0] is not None)[: asked.k]]
+    def result(self, query, x_m, y_m, objects):
+        lengths = [(query.interest.length(x_m, y_m, one), one.object_id) for one in objects]
+        return [number for _, number in sorted(one for one in lengths if one[0] is not None)[: query.k]]
 
-    def grown(self, asked, bound_id, margin_m):  # noqa: ARG002
-        return asked
+    def grown(self, query, bound_id, margin_m):  # noqa: ARG002
+        return query
 
 
 @dataclass(frozen=True)
@@ -136,62 +136,62 @@ class Boolean:
         center = None if kind == "moving" else (dice.coordinate(), dice.coordinate())
         return BooleanAsk(tuple(clauses), center=center, radius_m=radius_m, region=region)
 
-    def specs(self, asked):
-        clauses = [clause for one in asked for clause in one.clauses]
-        centers = np.array([self._center(one) for one in asked], dtype=np.float64).reshape(-1, 2)
+    def specs(self, query):
+        clauses = [clause for one in query for clause in one.clauses]
+        centers = np.array([self._center(one) for one in query], dtype=np.float64).reshape(-1, 2)
         ranges = Ranges(
-            np.array([_shape(one) for one in asked], dtype=np.int8),
-            np.array([_is_moving(one) for one in asked], dtype=np.bool_),
+            np.array([_shape(one) for one in query], dtype=np.int8),
+            np.array([_is_moving(one) for one in query], dtype=np.bool_),
             centers[:, 0],
             centers[:, 1],
-            np.array([one.radius_m for one in asked], dtype=np.float64),
-            boxes_of([_box(one) or _about_origin(one.extent or (0.0, 0.0)) for one in asked]),
-            rings_of([one.polygon for one in asked]),
+            np.array([one.radius_m for one in query], dtype=np.float64),
+            boxes_of([_box(one) or _about_origin(one.extent or (0.0, 0.0)) for one in query]),
+            rings_of([one.polygon for one in query]),
         )
         return BooleanSpecs(
-            np.cumsum([0, *(len(one.clauses) for one in asked)], dtype=np.int64),
+            np.cumsum([0, *(len(one.clauses) for one in query)], dtype=np.int64),
             keyword_lists([required for required, _ in clauses]),
             keyword_lists([excluded for _, excluded in clauses]),
             ranges,
-            np.array([one.region for one in asked], dtype=np.int8),
+            np.array([one.region for one in query], dtype=np.int8),
         )
 
-    def keywords(self, asked):
-        return frozenset().union(*(words for clause in asked.clauses for words in clause))
+    def keywords(self, query):
+        return frozenset().union(*(words for clause in query.clauses for words in clause))
 
-    def needs_exact_position(self, asked):
-        return asked.region is RegionMode.NEAREST
+    def needs_exact_position(self, query):
+        return query.region is RegionMode.NEAREST
 
-    def _center(self, asked, x_m=0.0, y_m=0.0):
-        box = _box(asked)
+    def _center(self, query, x_m=0.0, y_m=0.0):
+        box = _box(query)
         if box is not None:
             return (box.x1_m + box.x2_m) / 2.0, (box.y1_m + box.y2_m) / 2.0
-        return asked.center or (x_m, y_m)
+        return query.center or (x_m, y_m)
 
-    def result(self, asked, x_m, y_m, objects):
-        x_m, y_m = self._center(asked, x_m, y_m)
-        if asked.polygon:
-            wanted = OraclePolygon(asked.polygon)
-        elif asked.box is not None:
-            wanted = _rectangle(asked.box)
-        elif asked.extent is not None:
-            wanted = OracleExtent(*asked.extent, (x_m, y_m))
+    def result(self, query, x_m, y_m, objects):
+        x_m, y_m = self._center(query, x_m, y_m)
+        if query.polygon:
+            wanted = OraclePolygon(query.polygon)
+        elif query.box is not None:
+            wanted = _rectangle(query.box)
+        elif query.extent is not None:
+            wanted = OracleExtent(*query.extent, (x_m, y_m))
         else:
-            wanted = OracleCircle(asked.radius_m, (x_m, y_m))
+            wanted = OracleCircle(query.radius_m, (x_m, y_m))
         found = [
             (math.sqrt((x_m - one.x_m) ** 2 + (y_m - one.y_m) ** 2), one.object_id)
             for one in objects
-            if asked.is_asked_for(one) and is_within(wanted, (one.x_m, one.y_m), one.area)
+            if query.is_asked_for(one) and is_within(wanted, (one.x_m, one.y_m), one.area)
         ]
         return [number for _, number in sorted(found)[:MATCHES_MAX]]
 
-    def grown(self, asked, bound_id, margin_m):
+    def grown(self, query, bound_id, margin_m):
         """Of too many, those nearest in the circle grown by the margin are held: areas may be others."""
-        if not (bound_id and _is_moving(asked)):
-            return asked
-        if asked.extent is None:
-            return replace(asked, radius_m=asked.radius_m + margin_m)
-        return replace(asked, extent=tuple(side_m + 2.0 * margin_m for side_m in asked.extent))
+        if not (bound_id and _is_moving(query)):
+            return query
+        if query.extent is None:
+            return replace(query, radius_m=query.radius_m + margin_m)
+        return replace(query, extent=tuple(side_m + 2.0 * margin_m for side_m in query.extent))
 
 
 class AreaDice(BoxDice):
@@ -267,14 +267,14 @@ def rings_of(rows: Sequence[tuple[Ring, ...]]) -> Rings:
     )
 
 
-def _shape(asked):
-    if asked.polygon:
+def _shape(query):
+    if query.polygon:
         return POLYGON
-    return CIRCLE if asked.box is None and asked.extent is None else RECTANGLE
+    return CIRCLE if query.box is None and query.extent is None else RECTANGLE
 
 
-def _is_moving(asked):
-    return not asked.polygon and asked.box is None and asked.center is None
+def _is_moving(query):
+    return not query.polygon and query.box is None and query.center is None
 
 
 def _about_origin(extent):
@@ -287,8 +287,8 @@ def _about(ring):
     return Box(min(xs), min(ys), max(xs), max(ys))
 
 
-def _box(asked):
-    return _about(asked.polygon[0]) if asked.polygon else asked.box
+def _box(query):
+    return _about(query.polygon[0]) if query.polygon else query.box
 
 
 def _rectangle(box):
@@ -301,12 +301,12 @@ class Stationary(TopK):
     def draw(self, dice):
         return TopKAsk(dice.interest(), dice.random.randint(1, 4), RegionMode.STATIONARY, 0)
 
-    def specs(self, asked):
+    def specs(self, query):
         return StationarySpecs(
-            interest_batch([one.interest for one in asked]), ids(one.k for one in asked)
+            interest_batch([one.interest for one in query]), ids(one.k for one in query)
         )
 
-    def needs_exact_position(self, asked):  # noqa: ARG002
+    def needs_exact_position(self, query):  # noqa: ARG002
         return True
 
 

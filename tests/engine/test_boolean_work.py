@@ -15,7 +15,7 @@ from engine.contracts import BOOLEAN, handle_of
 from engine.polygons import Polygons
 from index.batches import KeywordLists, ObjectBatch
 from safe_region.jit import kernel
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 from tests.engine.kinds import KINDS, BooleanAsk
 from tests.index.brute import ids
 from tests.support.amounts import examples
@@ -48,10 +48,10 @@ class City:
 
     def subscribe(self, *clauses, radius_m=EVERYTHING_M, moving=False, region=RegionMode.ANCHORED):
         center = None if moving else (0.0, 0.0)
-        asked = BooleanAsk(clauses, center=center, radius_m=radius_m, region=region)
+        query = BooleanAsk(clauses, center=center, radius_m=radius_m, region=region)
         handle = handle_of(BOOLEAN, self.next_number)
         self.next_number += 1
-        self.matcher.subscribe(ids([handle]), KINDS[BOOLEAN].specs([asked]))
+        self.matcher.subscribe(ids([handle]), KINDS[BOOLEAN].specs([query]))
         return handle
 
     def evaluate(self, handle, x_m=0.0):
@@ -85,7 +85,7 @@ class City:
 # -- too many matches ----------------------------------------------------------------------------
 
 
-def test_what_comes_to_too_many_is_told_once_a_second():
+def test_too_many_matches_are_updated_once_a_second():
     city = City()
     city.publish(500)
     handles = [city.subscribe(require(HOT)) for _ in range(8)]
@@ -112,7 +112,7 @@ def test_what_comes_to_too_many_is_told_once_a_second():
     city.engine.check()
 
 
-def test_what_goes_leaves_at_once_and_is_replaced_later():
+def test_a_removed_object_leaves_at_once_and_is_replaced_later():
     city = City()
     city.publish(500)
     handle = city.subscribe(require(HOT))
@@ -129,7 +129,7 @@ def test_what_goes_leaves_at_once_and_is_replaced_later():
     assert city.held(handle) == sorted(city.nearest(20))
 
 
-def test_what_is_farther_than_what_is_held_is_no_work():
+def test_an_object_farther_than_the_held_ones_costs_no_work():
     city = City()
     city.publish(500, near_m=10.0)
     handle = city.subscribe(require(HOT))
@@ -155,7 +155,7 @@ def test_it_ends_when_it_is_settled():
     city.engine.check()
 
 
-def test_who_is_evaluated_meanwhile_is_not_settled():
+def test_a_subscription_evaluated_meanwhile_is_not_settled():
     city = City()
     city.publish(500)
     handle = city.subscribe(require(HOT))
@@ -225,7 +225,7 @@ def test_a_small_range_in_a_crowd_is_little_work():
 # -- clauses -------------------------------------------------------------------------------------
 
 
-def test_clauses_that_require_the_same_share_what_they_look_at():
+def test_clauses_with_equal_requirements_share_a_search():
     city = City(matches_max=10_000)
     city.publish(1_000, (HOT, COLD))
     clauses = [require(HOT, excluded=(COLD, 100 + i)) for i in range(64)]
@@ -239,7 +239,7 @@ def test_clauses_that_require_the_same_share_what_they_look_at():
     assert len(city.search(*clauses)[0]) == 1_000
 
 
-def test_what_another_clause_finds_is_not_looked_for_again():
+def test_an_object_found_by_another_clause_is_not_searched_again():
     city = City(matches_max=10_000)
     city.publish(500, (HOT, COLD, 5))
     clauses = [require(HOT, COLD, 5), require(HOT, 5), require(HOT, excluded=(5,)), require(HOT, COLD)]
@@ -269,7 +269,7 @@ def _packed(lists, dtype):
 
 
 @pytest.mark.parametrize("seed", range(examples(20)))
-def test_an_expression_of_many_clauses_is_what_its_clauses_are(seed):
+def test_an_expression_of_many_clauses_is_their_union(seed):
     chance = random.Random(seed)
     most = chance.choice((4, 20, 200, 5_000))
     count = chance.choice((1, 2, 63, 64))

@@ -36,13 +36,13 @@ def _in_order(changes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]
 
 @given(_CHANGES)
 @settings(max_examples=200, deadline=None)
-def test_changes_are_grouped_and_what_leaves_comes_first(changes: list[tuple[int, int, int]]) -> None:
+def test_changes_are_grouped_and_removals_come_first(changes: list[tuple[int, int, int]]) -> None:
     assert _told(grouped(_rows(changes))) == _in_order(changes)
 
 
 @given(_CHANGES)
 @settings(max_examples=200, deadline=None)
-def test_what_enters_and_leaves_is_left_out(changes: list[tuple[int, int, int]]) -> None:
+def test_an_object_that_enters_and_leaves_is_omitted(changes: list[tuple[int, int, int]]) -> None:
     pairs = Counter(one[:2] for one in changes)
     kept = [one for one in changes if pairs[one[:2]] == 1]
     assert _told(grouped(_rows(changes), undo=True)) == _in_order(kept)
@@ -50,7 +50,7 @@ def test_what_enters_and_leaves_is_left_out(changes: list[tuple[int, int, int]])
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=40))
 @settings(max_examples=200, deadline=None)
-def test_only_what_is_different_at_the_end_is_kept(pairs: list[tuple[int, int]]) -> None:
+def test_only_the_difference_at_the_end_is_kept(pairs: list[tuple[int, int]]) -> None:
     handles = np.array([one for one, _ in pairs], dtype=np.int64)
     object_ids = np.array([one for _, one in pairs], dtype=np.int64)
     order = order_of(object_ids, order_of(handles, np.arange(len(pairs))))

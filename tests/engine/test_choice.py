@@ -11,9 +11,9 @@ from engine import CostModel, Engine, EngineOptions, Positions
 from engine.contracts import TOP_K
 from engine.top_k.matcher import TopKSpecs
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
-from safe_region.anchored import AnchoredRegion
-from safe_region.frame import Point
-from safe_region.region import Buffered, RegionMode
+from safe_region.earth.frame import Point
+from safe_region.regions.anchored import AnchoredRegion
+from safe_region.regions.region import Buffered, RegionMode
 
 FOREVER = 2**62
 
@@ -128,7 +128,7 @@ def test_dear_reports_make_buffers_large_and_dear_objects_small():
     assert held[0] > held[1] > held[2]
 
 
-def test_who_stands_still_holds_little():
+def test_a_device_at_rest_holds_few_objects():
     """Nothing is saved by a large region, and every arrival would be sent."""
     held = []
     for speed in (0.0, 20.0):

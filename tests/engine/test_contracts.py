@@ -78,12 +78,12 @@ class World:
         matchers = {kind: MATCHERS[kind] for kind in kinds}
         self.kinds = kinds
         self.engine, self.ahead = Engine(options, matchers), Engine(options, matchers)
-        self.asked = {}  # by handle
+        self.queries = {}  # by handle
         self.held = {}  # by handle, of those that are awake: shares by object id
         self.alive = {}  # objects by id
         self.expiry_ms = {}
         self.next_object = self.next_number = 1
-        self.told = 0
+        self.change_count = 0
         self.seen_skips = self.seen_too_many = 0
 
     def both(self, method, *arguments):
@@ -96,17 +96,17 @@ class World:
 
     def subscribe(self, count):
         for kind in self.kinds:
-            asked = [KINDS[kind].draw(self.dice) for _ in range(count)]
+            query = [KINDS[kind].draw(self.dice) for _ in range(count)]
             new = [handle_of(kind, self.next_number + i) for i in range(count)]
             self.next_number += count
             for engine in (self.engine, self.ahead):
-                engine.matchers[kind].subscribe(ids(new), KINDS[kind].specs(asked))
-            self.asked.update(zip(new, asked, strict=True))
+                engine.matchers[kind].subscribe(ids(new), KINDS[kind].specs(query))
+            self.queries.update(zip(new, query, strict=True))
 
     def unsubscribe(self, handles):
         assert self.both("unsubscribe", ids(handles)) is None
         for handle in handles:
-            del self.asked[handle]
+            del self.queries[handle]
             self.held.pop(handle, None)
 
     def park(self, handles):
@@ -118,7 +118,7 @@ class World:
         def known(values):
             return floats(self.chance.choice(values) for _ in handles)
 
-        exact = [KINDS[kind_of(one)].needs_exact_position(self.asked[one]) for one in handles]
+        exact = [KINDS[kind_of(one)].needs_exact_position(self.queries[one]) for one in handles]
         return Positions(
             ids(handles),
             floats(self.dice.coordinate() for _ in handles),
@@ -156,14 +156,14 @@ class World:
         ):
             assert self.search(handle, *place) == self.result(handle, *place)
             kind = KINDS[kind_of(handle)]
-            held = kind.grown(self.asked[handle], bound_id, margin_m)
+            held = kind.grown(self.queries[handle], bound_id, margin_m)
             assert set(kind.result(held, *place, self.alive.values())) <= set(self.held[handle])
 
     def result(self, handle, x_m, y_m):
-        return KINDS[kind_of(handle)].result(self.asked[handle], x_m, y_m, self.alive.values())
+        return KINDS[kind_of(handle)].result(self.queries[handle], x_m, y_m, self.alive.values())
 
     def search(self, handle, x_m, y_m):
-        specs = KINDS[kind_of(handle)].specs([self.asked[handle]])
+        specs = KINDS[kind_of(handle)].specs([self.queries[handle]])
         ranking = self.engine.matcher_of(handle).search(specs, floats([x_m]), floats([y_m]))
         assert ranking.offsets.tolist() == [0, len(ranking.ids)]
         return ranking.ids.tolist()
@@ -185,9 +185,9 @@ class World:
         batch, rings = placed_batch(objects)
         published = self.both("publish", batch, expiry_ms, rings)
         self.note(published.changes)
-        begun = published.pending.tolist()
-        assert len(begun) == len(set(begun))
-        assert set(begun) == self.waiting() - waiting
+        started = published.pending.tolist()
+        assert len(started) == len(set(started))
+        assert set(started) == self.waiting() - waiting
         assert waiting <= self.waiting() <= set(self.held)
         rebound = published.rebound.tolist()
         changed = {handle for handle, bound in self.bounds(self.held).items() if bound != before[handle]}
@@ -202,9 +202,9 @@ class World:
         self.note(changes)
         for number in numbers:
             del self.alive[number], self.expiry_ms[number]
-        told = set(changes["handle"].tolist())
-        assert {handle: bound for handle, bound in before.items() if handle not in told} == {
-            handle: bound for handle, bound in self.bounds(self.held).items() if handle not in told
+        sent = set(changes["handle"].tolist())
+        assert {handle: bound for handle, bound in before.items() if handle not in sent} == {
+            handle: bound for handle, bound in self.bounds(self.held).items() if handle not in sent
         }
 
     def settle(self, everything):
@@ -236,16 +236,16 @@ class World:
                 row = self.engine.matchers[BOOLEAN].subscriptions.rows[
                     self.engine.matchers[BOOLEAN].subscriptions.slots(ids([handle]))[0]
                 ]
-                asked = KINDS[BOOLEAN].grown(self.asked[handle], 1, float(row["margin_m"]))
-                expected = KINDS[BOOLEAN].result(asked, x_m, y_m, self.alive.values())
+                query = KINDS[BOOLEAN].grown(self.queries[handle], 1, float(row["margin_m"]))
+                expected = KINDS[BOOLEAN].result(query, x_m, y_m, self.alive.values())
                 held = set(self.held[handle])
                 assert held == set(expected[: len(held)])
 
     def advance(self, passed_ms):
         before = self.bounds(self.held)
         now_ms = self.engine.now_ms + passed_ms
-        said = [], []
-        engines = zip((self.engine, self.ahead), said, strict=True)
+        message = [], []
+        engines = zip((self.engine, self.ahead), message, strict=True)
         settle_ms = self.engine.next_settle_ms()
         found = []
         for engine, changes in engines:
@@ -257,14 +257,14 @@ class World:
             else:
                 found.append(engine.advance(now_ms, on_changes=changes.append).tolist())
         assert found[0] == found[1]
-        assert_same(*(np.concatenate(changes) for changes in said))
+        assert_same(*(np.concatenate(changes) for changes in message))
         due = found[0]
         assert sorted(due) == sorted(one for one, end in self.expiry_ms.items() if end <= now_ms)
         for number in due:
             del self.alive[number], self.expiry_ms[number]
             for held in self.held.values():
                 held.pop(number, None)
-        for changes in said[0]:
+        for changes in message[0]:
             self.note(changes)
         assert self.bounds(self.held) == before
 
@@ -283,7 +283,7 @@ class World:
                 assert number in self.alive
                 assert number not in held
                 held[number] = r_m
-        self.told += len(changes)
+        self.change_count += len(changes)
 
     def bounds(self, handles):
         handles = sorted(handles)
@@ -293,13 +293,13 @@ class World:
         return dict(zip(handles, rows, strict=True))
 
     def waiting(self):
-        handles = sorted(self.asked)
+        handles = sorted(self.queries)
         pending = self.both("are_pending", ids(handles)).tolist()
         return {handle for handle, one in zip(handles, pending, strict=True) if one}
 
     def compare(self):
         """Require that the engines hold what their changes have said."""
-        handles = sorted(self.asked)
+        handles = sorted(self.queries)
         awake = self.both("are_awake", ids(handles)).tolist()
         assert {handle for handle, one in zip(handles, awake, strict=True) if one} == set(self.held)
         for handle in handles:
@@ -322,14 +322,14 @@ class World:
 
 STEPS = {
     "subscribe": (2, lambda world: world.subscribe(world.chance.choice((0, 1, 4)))),
-    "evaluate": (6, lambda world: world.evaluate(world.some(world.asked))),
+    "evaluate": (6, lambda world: world.evaluate(world.some(world.queries))),
     "publish": (5, lambda world: world.publish(world.chance.choice((0, 1, 1, 6, 20)))),
     "remove": (2, lambda world: world.remove(world.some(world.alive))),
     "advance": (2, lambda world: world.advance(world.chance.choice((0, 1, 3, 20)))),
-    "park": (1, lambda world: world.park(world.some(world.asked, 4))),
-    "unsubscribe": (1, lambda world: world.unsubscribe(world.some(world.asked, 3))),
+    "park": (1, lambda world: world.park(world.some(world.queries, 4))),
+    "unsubscribe": (1, lambda world: world.unsubscribe(world.some(world.queries, 3))),
     "settle": (1, lambda world: world.settle(world.chance.random() < 0.5)),
-    "retrieve in vain": (2, lambda world: world.retrieve_in_vain(world.some(world.asked))),
+    "retrieve in vain": (2, lambda world: world.retrieve_in_vain(world.some(world.queries))),
 }
 
 
@@ -360,14 +360,14 @@ def test_any_mix_of_operations(kinds, options, seed):
         if step % 5 == 0:
             world.check()
     world.check()
-    assert world.told > 40, "a run in which hardly anything is told proves nothing"
+    assert world.change_count > 40, "a run with few changes proves nothing"
 
 
 def test_time_passes_with_nothing_to_do_while_nothing_is_due(kinds, options):
     world = World(kinds, options, 3)
     world.subscribe(6)
     world.publish(20)
-    world.evaluate(world.asked)
+    world.evaluate(world.queries)
     for passed_ms in [1, 1, 2, 1, 1, 10, 1, 1, 15, 1]:
         world.advance(passed_ms)
         world.compare()
@@ -379,7 +379,7 @@ def test_empty_batches_do_nothing(kinds, options):
     world = World(kinds, options, 1)
     world.subscribe(0)
     world.subscribe(3)
-    world.evaluate(world.asked)
+    world.evaluate(world.queries)
     for happening in (
         world.evaluate,
         world.park,
@@ -404,7 +404,7 @@ def test_parking_twice_or_before_the_first_evaluation_is_nothing(kinds, options)
     world = World(kinds, options, 2)
     world.publish(20)
     world.subscribe(6)
-    handles = sorted(world.asked)
+    handles = sorted(world.queries)
     world.park(handles)
     world.evaluate(handles)
     for _ in range(2):
@@ -415,12 +415,12 @@ def test_parking_twice_or_before_the_first_evaluation_is_nothing(kinds, options)
     world.check()
 
 
-def test_who_has_unsubscribed_is_told_nothing_whatever_happens(kinds, options):
+def test_an_unsubscribed_device_gets_no_changes(kinds, options):
     """Awake, parked and waiting for a position; then all that could concern them happens."""
     world = World(kinds, options, 3)
     world.publish(30)
     world.subscribe(20)
-    handles = sorted(world.asked)
+    handles = sorted(world.queries)
     world.evaluate(handles)
     world.publish(20)
     world.park(handles[::7])
@@ -435,22 +435,22 @@ def test_who_has_unsubscribed_is_told_nothing_whatever_happens(kinds, options):
     world.check()
 
 
-def test_keywords_are_those_that_were_asked_for(kinds, options):
+def test_keywords_are_those_of_the_request(kinds, options):
     world = World(kinds, options, 4)
     world.subscribe(12)
     for kind in kinds:
-        handles = [handle for handle in world.asked if kind_of(handle) == kind][::-1]
+        handles = [handle for handle in world.queries if kind_of(handle) == kind][::-1]
         lists = world.engine.matchers[kind].keyword_lists(ids(handles))
-        expected = [sorted(KINDS[kind].keywords(world.asked[handle])) for handle in handles]
+        expected = [sorted(KINDS[kind].keywords(world.queries[handle])) for handle in handles]
         assert [lists.row(i).tolist() for i in range(len(lists))] == expected
 
 
-def test_what_is_due_is_there_until_it_has_been_named(kinds, options):
+def test_a_due_subscription_stays_until_it_was_named(kinds, options):
     """Whoever is told what is due may still look at it, and at who holds it."""
     world = World(kinds, options, 5)
     world.publish(30)
     world.subscribe(4)
-    world.evaluate(world.asked)
+    world.evaluate(world.queries)
     last_ms = max(world.expiry_ms.values())
     held, seen = {handle: set(one) for handle, one in world.held.items()}, []
     assert any(held.values())
@@ -476,10 +476,10 @@ def test_growth_and_shrinkage(kinds, options):
     sizes = []
     for _ in range(3):
         world.subscribe(400)
-        world.evaluate(world.asked)
+        world.evaluate(world.queries)
         sizes.append(world.engine.memory_bytes())
         world.publish(5)
-        handles = sorted(world.asked)
+        handles = sorted(world.queries)
         world.unsubscribe(world.chance.sample(handles, len(handles) - 10))
         world.compare()
     world.check()
@@ -488,7 +488,7 @@ def test_growth_and_shrinkage(kinds, options):
 
 @pytest.mark.parametrize("number", [0, 1, 2**48 - 1])
 @pytest.mark.parametrize("kind", MATCHERS)
-def test_a_handle_says_its_kind(kind, number):
+def test_a_handle_has_its_kind(kind, number):
     handle = handle_of(kind, number)
     assert kind_of(handle) == kind
     assert kinds_of(ids([handle])).tolist() == [kind]
@@ -501,8 +501,8 @@ def test_the_largest_handle_is_one_like_others(kind, options):
     world.next_number = 2**48 - 2
     world.publish(20)
     world.subscribe(2)
-    world.evaluate(world.asked)
+    world.evaluate(world.queries)
     world.publish(20)
-    world.evaluate(world.asked)
+    world.evaluate(world.queries)
     world.compare()
     world.check()

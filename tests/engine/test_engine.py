@@ -12,7 +12,7 @@ from engine.contracts import TOP_K
 from engine.top_k.matcher import TopKSpecs
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 SUSHI = 0
 FOREVER = 2**62
@@ -66,14 +66,14 @@ class Line:
         return self.engine.are_pending(ids(handle)).tolist() == [True]
 
 
-def told(changes):
+def sent(changes):
     return [(row["handle"], row["object_id"], bool(row["is_drop"])) for row in changes]
 
 
 def test_a_buffer_is_the_best_and_the_reach_the_next():
     line = Line()
     line.publish(5, 1, 4, 2, 3, 6)
-    assert told(line.subscribe(7, 0)) == [(7, 2, False), (7, 4, False), (7, 5, False), (7, 3, False)]
+    assert sent(line.subscribe(7, 0)) == [(7, 2, False), (7, 4, False), (7, 5, False), (7, 3, False)]
     assert line.reach(7) == (5.0, 1)
     line.engine.check()
 
@@ -82,8 +82,8 @@ def test_a_report_sends_only_the_difference():
     line = Line()
     line.publish(1, 2, 3, 4, 5, 6)
     line.subscribe(7, 0)
-    assert sorted(told(line.evaluate(7, 3.9))) == [(7, 1, True), (7, 5, False)]
-    assert told(line.evaluate(7, 3.9)) == []
+    assert sorted(sent(line.evaluate(7, 3.9))) == [(7, 1, True), (7, 5, False)]
+    assert sent(line.evaluate(7, 3.9)) == []
 
 
 def test_fewer_than_fit_leave_the_reach_infinite():
@@ -91,10 +91,10 @@ def test_fewer_than_fit_leave_the_reach_infinite():
     line.publish(1, 2, 3)
     line.subscribe(7, 0)
     assert line.reach(7) == (math.inf, 0)
-    assert told(line.publish(1000).changes) == [(7, 4, False)]
+    assert sent(line.publish(1000).changes) == [(7, 4, False)]
 
 
-def test_what_has_left_since_the_last_anchor_is_looked_past():
+def test_objects_removed_since_the_last_anchor_are_skipped():
     """Where as many as are looked for used to be there are fewer now: of one device, not of the other."""
     line = Line()
     line.publish(*range(1, 11), *range(1001, 1011), *range(2000, 2010))
@@ -113,17 +113,17 @@ def test_nothing_is_looked_for_beyond_where_enough_was_seen(monkeypatch):
     line = Line()
     line.publish(*range(1, 1001))
     line.subscribe(7, 0)
-    asked = []
+    query = []
     best = line.engine.objects.index.best
 
     def note(interests, x_m, y_m, count, bound_m, first_id):
-        asked.extend(bound_m.tolist())
+        query.extend(bound_m.tolist())
         return best(interests, x_m, y_m, count, bound_m, first_id)
 
     monkeypatch.setattr(line.engine.objects.index, "best", note)
     line.evaluate(7, 3.0)
-    assert asked == [pytest.approx(5.0 + 3.0, rel=1e-5)]
-    assert asked[0] >= 8.0
+    assert query == [pytest.approx(5.0 + 3.0, rel=1e-5)]
+    assert query[0] >= 8.0
     assert line.held(7) == [1, 2, 3, 4]
     assert line.reach(7) == (2.0, 5)
 
@@ -138,22 +138,22 @@ def test_arrivals_that_overflow_lower_the_reach():
     assert second.rebound.tolist() == [7]
     assert line.held(7) == [1, 6, 7, 8]
     assert line.reach(7) == (14.0, 9)
-    assert all(is_drop for _, _, is_drop in told(second.changes))
+    assert all(is_drop for _, _, is_drop in sent(second.changes))
     line.engine.check()
 
 
-def test_a_lowered_reach_is_told_even_if_nothing_else_changes():
+def test_a_lowered_reach_is_sent_even_if_nothing_else_changes():
     """Many at once beyond what is held: nothing enters, nothing leaves, but the reach is another."""
     line = Line(extra=0, k=4)
     line.publish(1, 2, 3, 4, 9)
     line.subscribe(7, 0)
     published = line.publish(5, 6, 7, 8, 8.5)
-    assert told(published.changes) == []
+    assert sent(published.changes) == []
     assert published.rebound.tolist() == [7]
     assert line.reach(7) == (5.0, 6)
 
 
-def test_expiry_is_not_told_and_retraction_is():
+def test_expiry_is_not_sent_and_retraction_is():
     line = Line()
     line.publish(1, expiry_ms=100)
     line.publish(2, 3)
@@ -162,13 +162,13 @@ def test_expiry_is_not_told_and_retraction_is():
     assert line.engine.advance(99).tolist() == []
     assert line.engine.advance(100).tolist() == [1]
     assert line.held(7) == [2, 3]
-    assert told(line.engine.remove(ids(3))) == [(7, 3, True), (8, 3, True)]
+    assert sent(line.engine.remove(ids(3))) == [(7, 3, True), (8, 3, True)]
     with pytest.raises(ValueError, match="now_ms is 99, must be at least 100"):
         line.engine.advance(99)
     line.engine.check()
 
 
-def test_what_was_retracted_early_does_not_expire():
+def test_an_object_retracted_early_does_not_expire():
     line = Line()
     line.publish(1, 2, expiry_ms=100)
     line.engine.remove(ids(1))
@@ -182,7 +182,7 @@ def test_parked_subscriptions_hold_nothing_and_their_room_is_used_again():
     end = line.matcher.buffers.end
     line.engine.park(ids(7))
     assert line.engine.are_awake(ids(7)).tolist() == [False]
-    assert told(line.publish(0.5).changes) == []
+    assert sent(line.publish(0.5).changes) == []
     line.subscribe(8, 3)
     assert line.matcher.buffers.end == end
     line.engine.unsubscribe(ids(7))
@@ -205,13 +205,13 @@ class TestEllipse:
 
     def test_a_new_object_waits(self, line):
         published = line.publish(1.5)
-        assert told(published.changes) == []
+        assert sent(published.changes) == []
         assert published.pending.tolist() == [7]
         assert line.is_pending(7)
         assert line.pending(7) == {4}
         assert line.held(7) == [1, 2]
 
-    def test_whoever_waits_already_is_not_named_again(self, line):
+    def test_a_pending_subscription_is_not_named_again(self, line):
         assert line.publish(1.5, 1.6).pending.tolist() == [7]
         assert line.publish(1.7).pending.tolist() == []
         assert line.pending(7) == {4, 5, 6}
@@ -224,28 +224,28 @@ class TestEllipse:
     def test_one_that_enters_needs_no_search(self, line):
         line.publish(1.5)
         line.engine.objects.index.best = None  # would be called
-        assert sorted(told(line.evaluate(7, 0.5))) == [(7, 2, True), (7, 4, False)]
+        assert sorted(sent(line.evaluate(7, 0.5))) == [(7, 2, True), (7, 4, False)]
         assert line.reach(7) == (1.5, 2)
         assert not line.is_pending(7)
 
     def test_one_that_does_not_enter_needs_one(self, line):
         line.publish(4)
-        assert told(line.evaluate(7, 0)) == []
+        assert sent(line.evaluate(7, 0)) == []
         assert line.reach(7) == (4.0, 4)
 
-    def test_a_device_that_has_left_is_evaluated_anew(self, line):
+    def test_a_removed_device_is_evaluated_again(self, line):
         line.publish(4)
         line.evaluate(7, 18)
         assert line.held(7) == [3, 4]
         line.engine.check()
 
-    def test_what_is_gone_meanwhile_does_not_enter(self, line):
+    def test_an_object_removed_meanwhile_does_not_enter(self, line):
         line.publish(1.5)
         line.engine.remove(ids(4))
-        assert told(line.evaluate(7, 0)) == []
+        assert sent(line.evaluate(7, 0)) == []
         line.engine.check()
 
-    def test_who_is_parked_waits_no_more_and_the_room_of_pairs_is_used_again(self, line):
+    def test_a_parked_subscription_is_not_pending_and_its_pairs_are_free(self, line):
         pending = line.matcher.tables.pending
         line.subscribe(8, 0)
         for _ in range(3):

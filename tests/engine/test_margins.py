@@ -12,8 +12,8 @@ from engine import Engine, EngineOptions, Positions
 from engine.contracts import TOP_K
 from engine.top_k.matcher import TopKSpecs
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
-from safe_region.region import RegionMode
-from safe_region.scoring import REACH_SLACK
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import REACH_SLACK
 from tests.engine.test_engine import FOREVER, SUSHI, floats, ids
 
 K = 2
@@ -66,7 +66,7 @@ def positions(*rows):
     return Positions(ids(*handles), floats(*places), np.zeros(len(rows)), margin_m=floats(*margins))
 
 
-def test_rows_of_one_batch_get_what_each_needs():
+def test_each_row_of_a_batch_gets_its_number_of_objects():
     row = Row()
     row.subscribe(1, 2, 3)
     row.evaluate((1, 50.3, 0.0), (2, 50.3, 4.0), (3, 100.3, 1000.0))
@@ -108,7 +108,7 @@ def test_without_extra_a_margin_is_covered_too():
     assert row.allows(1, 3.0)
 
 
-def test_who_holds_everything_needs_no_more():
+def test_a_device_that_holds_all_objects_needs_no_more():
     row = Row(count=4)
     row.subscribe(1)
     row.evaluate((1, 2.0, 5000.0))

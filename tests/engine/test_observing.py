@@ -13,7 +13,7 @@ from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.published.sq_tree import SqTree
 from index.published.sq_tree.layout import NODE_END, ROOT
 from index.square import Square
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 pytestmark = pytest.mark.published
 SQUARE = Square(0.0, 0.0, 1_000.0)
@@ -88,7 +88,7 @@ def test_a_tree_planted_after_objects_is_that_which_has_matched_them(engine, kin
         assert (nodes(tree)[field] == nodes(seen)[field]).all(), field
 
 
-def test_what_comes_after_the_last_subscription_is_seen_too(engine):
+def test_objects_after_the_last_subscription_are_counted_too(engine):
     chance = np.random.default_rng(6)
     tables = subscribed(engine, chance, TOP_K)
     assert tables.indexes.alike.seen_count == 0

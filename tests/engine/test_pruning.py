@@ -10,7 +10,7 @@ from engine.contracts import TOP_K, handle_of
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
 from engine.windows import Lasts
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 
 WEIGHT_M = 100.0
 HANDLE = handle_of(TOP_K, 1)
@@ -57,21 +57,21 @@ class One:
         return sorted(self.engine.held(HANDLE)[0].tolist())
 
 
-def test_what_one_beats_and_outlives_is_not_told():
+def test_a_dominated_object_is_not_sent():
     one = One()
     assert one.publish(ALIKE, 3.0, 100) == [1]
     assert one.publish(UNLIKE, 9.0, 100) == []
     assert one.held() == [1]
 
 
-def test_what_lives_longer_is_told():
+def test_an_object_that_lives_longer_is_sent():
     one = One()
     one.publish(ALIKE, 3.0, 100)
     assert one.publish(UNLIKE, 9.0, 101) == [2]
 
 
 @pytest.mark.parametrize("x_m", [-72.0, 78.0])
-def test_what_may_be_nearer_somewhere_is_told(x_m):
+def test_an_object_that_is_nearer_somewhere_is_sent(x_m):
     """It is 75 metres off in text, so more than that in space is needed."""
     one = One()
     one.publish(ALIKE, 3.0, 100)
@@ -88,7 +88,7 @@ def test_as_many_as_k_have_to_beat_it():
     assert one.publish(UNLIKE, 6.0, 90) == []
 
 
-def test_in_a_window_what_is_newer_is_told():
+def test_in_a_window_a_newer_object_is_sent():
     one = One(window=(0, 10))
     one.publish(ALIKE, 3.0, 100)
     assert one.publish(UNLIKE, 9.0, 100) == [2], "it counts when the first does not any more"
@@ -97,7 +97,7 @@ def test_in_a_window_what_is_newer_is_told():
     assert one.held() == [1, 3], "the last one is newer than the second"
 
 
-def test_it_comes_back_when_what_beats_it_is_taken_away():
+def test_a_dominated_object_returns_when_its_dominator_is_retracted():
     one = One()
     one.publish(ALIKE, 3.0, 100)
     one.publish(UNLIKE, 9.0, 100)
@@ -109,14 +109,14 @@ def test_it_comes_back_when_what_beats_it_is_taken_away():
     assert one.remove(4) == ([2, 3], [4])
 
 
-def test_nothing_comes_back_when_what_beats_it_expires():
+def test_a_dominated_object_does_not_return_when_its_dominator_expires():
     one = One()
     one.publish(ALIKE, 3.0, 100)
     one.publish(UNLIKE, 9.0, 100)
-    told = []
-    one.engine.advance(100, on_changes=told.append)
+    sent = []
+    one.engine.advance(100, on_changes=sent.append)
     one.engine.check()
-    assert sum(map(len, told)) == 0
+    assert sum(map(len, sent)) == 0
     assert one.held() == []
 
 
@@ -130,7 +130,7 @@ def test_more_come_back_than_there_was_room_for():
     assert added == one.held() == list(range(2, 202))
 
 
-def test_without_pruning_all_is_told():
+def test_without_pruning_all_objects_are_sent():
     one = One(prunes=False)
     one.publish(ALIKE, 3.0, 100)
     assert one.publish(UNLIKE, 9.0, 100) == [2]

@@ -21,7 +21,7 @@ from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.contracts import InconsistentIndexError
 from index.iqf_plus import IqfPlusObjectIndex
 from safe_region import oracle
-from safe_region.scoring import Similarity, text_weight
+from safe_region.scoring.formulas import Similarity, text_weight
 from tests.support.amounts import examples
 
 SIDE = 8
@@ -52,10 +52,10 @@ class Stationary:
         self.next_id = 1
         self.next_number = 0
         self.objects: dict[int, oracle.OracleObject] = {}
-        self.asked: dict[int, oracle.OracleSubscription] = {}
+        self.queries: dict[int, oracle.OracleSubscription] = {}
         self.places: dict[int, tuple[float, float]] = {}
         self.awake: set[int] = set()
-        self.told: dict[int, set[int]] = {}
+        self.received: dict[int, set[int]] = {}
         self.changes = 0
 
     def place(self) -> tuple[float, float]:
@@ -68,11 +68,11 @@ class Stationary:
 
     def note(self, changes) -> None:
         for change in changes:
-            held = self.told[int(change["handle"])]
+            held = self.received[int(change["handle"])]
             if change["is_drop"]:
                 held.remove(int(change["object_id"]))
             else:
-                assert int(change["object_id"]) not in held, "nothing is told twice"
+                assert int(change["object_id"]) not in held, "no change is sent twice"
                 held.add(int(change["object_id"]))
             self.changes += 1
 
@@ -92,7 +92,7 @@ class Stationary:
                 distance_scale_m=self.chance.choice((None, 1.0, 5.0, 300.0)),
             )
             scales.append(one.distance_scale_m or MAXDIST_M)
-            self.asked[handle] = one
+            self.queries[handle] = one
             handles.append(handle)
             keywords.append(words)
             weights.append(text_weight(one.alpha, scales[-1]))
@@ -112,7 +112,7 @@ class Stationary:
     def evaluate(self, handles: list[int]) -> None:
         for handle in handles:
             self.places[handle] = self.place()
-            self.told.setdefault(handle, set())
+            self.received.setdefault(handle, set())
         x_m, y_m = np.array([self.places[one] for one in handles]).reshape(-1, 2).T
         ids = np.array(handles, dtype=np.int64)
         self.awake |= set(handles)
@@ -153,27 +153,27 @@ class Stationary:
             del self.objects[one]
         for some in changes:
             self.note(some)
-        for handle, held in self.told.items():
-            window = self.asked[handle].window
+        for handle, held in self.received.items():
+            window = self.queries[handle].window
             young = {
                 one
                 for one in held
                 if one in self.objects and oracle.does_count(window, self.objects[one], self.now_ms)
             }
-            self.told[handle] = young if window.duration_ms else held & self.objects.keys()
+            self.received[handle] = young if window.duration_ms else held & self.objects.keys()
 
     def park(self, count: int) -> None:
         some = self.chance.sample(sorted(self.awake), min(count, len(self.awake)))
         self.matcher.park(np.array(some, dtype=np.int64))
         self.awake -= set(some)
         for handle in some:
-            self.told[handle] = set()
+            self.received[handle] = set()
 
     def unsubscribe(self) -> None:
-        if self.asked:
-            handle = self.chance.choice(sorted(self.asked))
+        if self.queries:
+            handle = self.chance.choice(sorted(self.queries))
             self.matcher.unsubscribe(np.array([handle], dtype=np.int64))
-            for known in (self.asked, self.places, self.told):
+            for known in (self.queries, self.places, self.received):
                 known.pop(handle, None)
             self.awake.discard(handle)
 
@@ -181,10 +181,10 @@ class Stationary:
 
     def compare(self) -> None:
         for handle in self.awake:
-            asked = self.asked[handle]
-            window = oracle.OracleWindow(asked.window.duration_ms, asked.window.count, self.next_id - 1)
+            query = self.queries[handle]
+            window = oracle.OracleWindow(query.window.duration_ms, query.window.count, self.next_id - 1)
             best = oracle.top_k(
-                asked._replace(window=window),
+                query._replace(window=window),
                 *self.places[handle],
                 MAXDIST_M,
                 self.objects.values(),
@@ -193,7 +193,7 @@ class Stationary:
             expected = {one.object_id for one in best}
             ids, shares = self.matcher.held(handle)
             assert set(ids.tolist()) == expected
-            assert self.told[handle] == expected, "what was told makes up the result"
+            assert self.received[handle] == expected, "the changes sent add up to the result"
             x_m, y_m = self.places[handle]
             for object_id, share in zip(ids.tolist(), shares.tolist(), strict=True):
                 item = self.objects[object_id]
@@ -209,7 +209,9 @@ STEPS = {
     "subscribe": (1, lambda world: world.subscribe(world.chance.choice((1, 4)))),
     "evaluate": (
         2,
-        lambda world: world.evaluate(world.chance.sample(sorted(world.asked), min(3, len(world.asked)))),
+        lambda world: world.evaluate(
+            world.chance.sample(sorted(world.queries), min(3, len(world.queries)))
+        ),
     ),
     "park": (1, lambda world: world.park(2)),
     "unsubscribe": (0.3, lambda world: world.unsubscribe()),
@@ -229,7 +231,7 @@ def test_any_mix_of_operations(policy, indexes, seed):
         world.compare()
         if step % 6 == 0:
             world.engine.check()
-    assert world.changes > 100, "a run in which hardly anything is told proves nothing"
+    assert world.changes > 100, "a run with few changes proves nothing"
     assert world.matcher.refills > 0
 
 
@@ -267,7 +269,7 @@ def test_without_a_tendency_it_is_equation_12():
         assert steps_below(np.array([float(held)]), np.array([k]), 1.0) == pytest.approx(papers)
 
 
-def test_who_is_reached_more_often_than_the_window_says_holds_less():
+def test_a_subscription_reached_more_often_than_estimated_holds_less():
     """Its buffer is refilled by what comes: the same theta lasts longer."""
     history = History()
     slots = np.array([0, 1], dtype=np.int32)
@@ -284,7 +286,7 @@ def test_who_is_reached_more_often_than_the_window_says_holds_less():
     assert history.factors(slots[:1]).tolist() == [1.0]
 
 
-def test_what_comes_and_goes_lately_is_counted():
+def test_recent_arrivals_and_removals_are_counted():
     history = History()
     assert history.ratio == pytest.approx(1.0)
     nobody = np.empty(0, dtype=np.int32)
@@ -297,7 +299,7 @@ def test_what_comes_and_goes_lately_is_counted():
     assert history.ratio == pytest.approx(0.5)
 
 
-def test_what_costs_more_to_look_for_is_held_more_of():
+def test_a_subscription_with_costlier_searches_holds_more():
     counts = cheapest_counts(np.full(4, 20), np.array([10.0, 1_000.0, 10_000.0, 1e6]))
     assert sorted(counts.tolist()) == counts.tolist()
     assert counts[0] < counts[-1]
@@ -363,7 +365,7 @@ def turns(size, k):
 
 
 @pytest.mark.parametrize("notify", [False, True])
-def test_what_expires_before_what_is_better_needs_no_retrieval(notify):
+def test_an_object_that_expires_before_a_better_one_needs_no_retrieval(notify):
     engine = Engine(EngineOptions(), {STATIONARY: StationaryMatcher})
     matcher = engine.matchers[STATIONARY]
     handle = np.array([handle_of(STATIONARY, 1)])

@@ -45,7 +45,7 @@ def error_of(query_of, spark):
 
 @pytest.mark.parametrize(
     ("task", "expected"),
-    [(fail, "LookupError: the street is not in the map"), (die, "a worker process of Python was killed")],
+    [(fail, "LookupError: the street is not in the map"), (die, "a Python worker process was killed")],
 )
 def test_the_error_of_a_task_is_named(spark, task, expected):
     with pytest.raises((PySparkException, Py4JJavaError)) as caught:

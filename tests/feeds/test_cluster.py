@@ -24,12 +24,12 @@ def test_which_masters_are_here(master, expected):
     assert is_local(master) is expected
 
 
-def test_a_master_that_does_not_answer_is_named():
+def test_an_unreachable_master_is_named():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         port = taken.getsockname()[1]
         with pytest.raises(
-            ClusterError, match=rf"no Spark master answers at spark://127\.0\.0\.1:{port}"
+            ClusterError, match=rf"no Spark master responds at spark://127\.0\.0\.1:{port}"
         ):
             require_master(f"spark://127.0.0.1:{port}")
         taken.listen()
@@ -38,7 +38,7 @@ def test_a_master_that_does_not_answer_is_named():
 
 
 def test_an_address_that_is_none_is_named():
-    with pytest.raises(ClusterError, match="no Spark master answers at spark://h:x"):
+    with pytest.raises(ClusterError, match="no Spark master responds at spark://h:x"):
         require_master("spark://h:x")
 
 

@@ -34,25 +34,27 @@ def test_nothing_is_wrong_with_a_host_like_this_one(probe):
     assert errors(probe) == []
 
 
-def test_what_is_wrong_is_named(probe, tmp_path):
+def test_problems_of_a_host_are_named(probe, tmp_path):
     versions = {**library_versions(), "numpy": "0.1", "no-such-package": "1.0"}
     found = errors(replace(probe, versions=versions))
     assert len(found) == 2
     assert any("numpy is version" in line and "must be 0.1, as at the driver" in line for line in found)
     assert "the package no-such-package is missing, must be version 1.0" in found
-    assert errors(replace(probe, program="another")) == ["nearcast is another version than the driver's"]
+    assert errors(replace(probe, program="another")) == [
+        "the version of nearcast differs from that at the driver"
+    ]
     (line,) = errors(replace(probe, memory_bytes=1 << 60))
     assert "MiB free, must have" in line
     (line,) = errors(replace(probe, memory=str(tmp_path / "nowhere")))
     assert "nowhere: No such file or directory" in line
-    assert errors(replace(probe, folders=("/nowhere",))) == ["/nowhere is not there"]
+    assert errors(replace(probe, folders=("/nowhere",))) == ["/nowhere does not exist"]
     (uri,) = probe.marks
     for marks in ({uri: "another text"}, {f"{uri}2": "text"}):
         (line,) = errors(replace(probe, marks=marks))
         assert line.endswith("/shared is not the driver's folder, or cannot be read")
 
 
-def test_a_host_without_the_program_says_so(probe, monkeypatch):
+def test_a_host_without_the_program_is_an_error(probe, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "feeds.hosts.program", None)
     (line,) = errors(probe)
     assert line.startswith("nearcast cannot be imported (")

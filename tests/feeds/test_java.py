@@ -90,7 +90,7 @@ def test_the_wheel_is_the_last_resort(tmp_path):
 
 
 @pytest.mark.usefixtures("no_wheel")
-def test_without_any_java_the_error_says_what_to_install(tmp_path):
+def test_without_java_the_error_has_the_installation(tmp_path):
     _runtime(tmp_path / "old", 11)
     with pytest.raises(java.JavaNotFoundError, match=r"version 11.*pip install '\.\[java\]'"):
         java.find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": ""}, tmp_path / "cache")

@@ -31,7 +31,7 @@ def test_an_address_is_read_and_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("redis://127.0.0.1/messages", "must be like redis://host:port/database/feed"),
         ("redis:///0/messages", "must be like"),
@@ -42,13 +42,13 @@ def test_an_address_is_read_and_written() -> None:
         ("redis://me:secret@host/0/messages", "NEARCAST_REDIS_PASSWORD"),
     ],
 )
-def test_an_address_that_is_none_is_refused(text: str, said: str) -> None:
-    with pytest.raises(AddressError, match=said.replace("?", r"\?")) as found:
+def test_an_address_that_is_none_is_refused(text: str, message: str) -> None:
+    with pytest.raises(AddressError, match=message.replace("?", r"\?")) as found:
         RedisAddress.parse(text)
     assert "secret" not in str(found.value)
 
 
-def test_what_cannot_be_read_of_an_entry_is_a_row_of_nothing() -> None:
+def test_an_unreadable_entry_is_an_empty_row() -> None:
     row = {"action": "retract", "object_id": 7, "time_ms": 5}
     lines = [json.dumps(row).encode(), b"{", b"[1]", b'{"object_id": "seven"}', b'{"payload": 5}']
     found = rows_of({JSON: b"\n".join(lines)}, MESSAGES).to_pylist()

@@ -20,8 +20,8 @@ from nearcast.v1 import (
     publisher_service_pb2,
     subscriptions_pb2,
 )
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfError, IdfTable
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.idf import IdfError, IdfTable
 from server import command as c
 from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor
@@ -144,11 +144,11 @@ class Server:
         coordinator = self.coordinator
         accepted = Accepted()
         if not isinstance(command, c.DurableCommand):
-            answer = Answer() if isinstance(command, c.Inspect) else None
-            self.acceptor.accept(command, answer, accepted)
+            response = Answer() if isinstance(command, c.Inspect) else None
+            self.acceptor.accept(command, response, accepted)
             self.acceptor.finish(accepted)
-            if answer is not None:
-                inspect_message(*answer.taken())
+            if response is not None:
+                inspect_message(*response.taken())
             return
         (decision,) = self.planner.plan_batch([command])
         if isinstance(decision, RefusalError):

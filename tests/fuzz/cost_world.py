@@ -155,13 +155,13 @@ class World:
     def _carry_out(self, command: c.Command) -> None:
         coordinator = self.coordinator
         if not isinstance(command, c.DurableCommand):
-            answer = Answer() if isinstance(command, c.Search) else None
+            reply = Answer() if isinstance(command, c.Search) else None
             accepted = Accepted()
-            self._acceptor.accept(command, answer, accepted)
+            self._acceptor.accept(command, reply, accepted)
             self._acceptor.finish(accepted)
             self.operation_count += 1
-            if answer is not None:
-                ranked, now_ms = answer.taken()
+            if reply is not None:
+                ranked, now_ms = reply.taken()
                 place = command.lon, command.lat
                 response = converters.search_message(command.spec, ranked, FRAME, place, now_ms)
                 response.SerializeToString()

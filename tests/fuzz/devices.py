@@ -12,7 +12,7 @@ from nearcast.protocol.clock import Clock
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.location import Location
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from safe_region.earth import Circle
+from safe_region.earth.shapes import Circle
 from tests.fuzz.target import Target
 
 SIZE = struct.Struct("<H")

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from feeds.bounds import UnreadableError
 from feeds.redis.entries import ARROW, JSON, packed, read_rows
 from feeds.schemas import MESSAGES
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.bridge.chunk import ROWS_MAX
 from server.bridge.folder import FolderSourceFeed
 from server.bridge.parquet_file import chunks

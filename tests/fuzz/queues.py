@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from unittest.mock import patch
 
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server.counters import Counters
 from server.model import Place, TopK

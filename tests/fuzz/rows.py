@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from feeds.redis.entries import ARROW, JSON, packed, rows_of
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfTable
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.idf import IdfTable
 from server.bridge.rows import RowValidator
 from server.core.coordinator import Coordinator
 from server.core.matching_service import MatchingService

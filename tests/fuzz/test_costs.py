@@ -65,12 +65,20 @@ def test_whatever_there_is_is_a_message_of_its_kind(data):
     assert len(found) <= cost_world.KINDS[kind].bytes_max + 1
 
 
+@pytest.fixture
+def idle(monkeypatch):
+    """A machine that takes as long as an idle one."""
+    monkeypatch.setattr(costs, "_slowness", lambda: 1.0)
+
+
+@pytest.mark.usefixtures("idle")
 def test_a_message_that_takes_too_long_is_found(meter, monkeypatch):
     monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(8) or messages.hello())
     with pytest.raises(AssertionError, match=r"kind 0, 1 bytes: .* ms of 5\.0"):
         meter.check(messages.HELLO, b"x")
 
 
+@pytest.mark.usefixtures("idle")
 def test_a_run_that_takes_too_long_once_is_not_found(meter, monkeypatch):
     spent = iter([8, 8, 8, 0])
     monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(next(spent)) or messages.hello())
@@ -79,7 +87,7 @@ def test_a_run_that_takes_too_long_once_is_not_found(meter, monkeypatch):
 
 
 @pytest.mark.processes
-def test_what_seems_to_take_too_long_is_measured_again_elsewhere(monkeypatch):
+def test_a_slow_input_is_measured_again_in_another_process(monkeypatch):
     """In this process everything takes long, as if it was followed."""
     run, judge = costs.make(), costs.Judge(cost_ms_max=0.0)
     monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(8) or messages.hello())
@@ -91,7 +99,13 @@ def test_what_seems_to_take_too_long_is_measured_again_elsewhere(monkeypatch):
     judge.close()
 
 
-def test_a_message_may_cost_more_for_what_it_is_charged_for(meter):
+def test_a_slow_machine_raises_the_cost_limit(meter, monkeypatch):
+    monkeypatch.setattr(costs, "_slowness", lambda: 8.0)
+    monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(8) or messages.hello())
+    meter.check(messages.HELLO, b"x")
+
+
+def test_the_cost_limit_of_a_message_grows_with_its_charge(meter):
     for count, allowed_ms in ((1, 5.0), (101, 15.0), (1_000, 50.0)):
         data = messages.publication(count).SerializeToString()
         assert meter.cost_ms(messages.PUBLISH, data)[1] == pytest.approx(allowed_ms)
@@ -114,11 +128,11 @@ def test_the_same_message_finds_the_same_world_again(meter):
 
 
 @pytest.mark.parametrize("seed", messages.seeds(), ids=bytes.hex)
-def test_what_is_as_it_should_be_costs_little(meter, seed):
+def test_valid_inputs_cost_little(meter, seed):
     meter.check(*costs.sent(seed))
 
 
-def test_what_grows_costs_little(meter):
+def test_growing_inputs_cost_little(meter):
     chance = random.Random(1)
     for number in range(200):
         kind = len(cost_world.KINDS) + number % len(cost_world.KINDS)
@@ -126,5 +140,5 @@ def test_what_grows_costs_little(meter):
 
 
 @pytest.mark.parametrize("name", COSTLY)
-def test_what_has_held_up_others_does_so_no_more(meter, name):
+def test_inputs_that_blocked_others_do_so_no_more(meter, name):
     meter.check(*costs.sent(COSTLY[name]))

@@ -15,7 +15,7 @@ from feeds.redis.address import AddressError, RedisAddress
 from nearcast.errors import RefusedError
 from nearcast.expressions import clauses_of, text_of
 from nearcast.grammar import TEXT_LENGTH_MAX
-from safe_region.idf import IdfError, IdfTable
+from safe_region.scoring.idf import IdfError, IdfTable
 from server.errors import Reason, RefusalError
 from server.identity.certificates import read_chain, read_private_key
 from server.identity.issuer import Issuer
@@ -204,7 +204,7 @@ IDF = Target(
     "idf",
     _idf,
     lambda: [IdfTable({"a": 2.0, "茶": 0.5}, 3.0).as_json().encode(), b'{"format":"nearcast-idf"}', b"["],
-    ("safe_region.idf", "safe_region.keywords"),
+    ("safe_region.scoring.idf", "safe_region.scoring.keywords"),
     200_000,
 )
 KEYS = Target("keys", _keys, _key_seeds, ("server.identity",), 100_000)

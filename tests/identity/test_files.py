@@ -15,13 +15,13 @@ from tests.support.identity import ISSUER, Authority
 PUBLIC = ISSUER.public_key()
 BAD_KEY_SETS = {
     "absent": (None, "cannot be read"),
-    "no JSON": ("nothing", "is no JSON Web Key Set"),
-    "binary": (b"\xff\xfe\x00", "is no JSON Web Key Set"),
-    "a list": ([PUBLIC], "is no JSON Web Key Set"),
-    "a number": (7, "is no JSON Web Key Set"),
+    "no JSON": ("nothing", "is not a JSON Web Key Set"),
+    "binary": (b"\xff\xfe\x00", "is not a JSON Web Key Set"),
+    "a list": ([PUBLIC], "is not a JSON Web Key Set"),
+    "a number": (7, "is not a JSON Web Key Set"),
     "empty": ({"keys": []}, "has no keys"),
     "keys by name": ({"keys": {"one": PUBLIC}}, "has no keys"),
-    "no object": ({"keys": [7]}, "keys[0] is no JSON object"),
+    "no object": ({"keys": [7]}, "keys[0] is not a JSON object"),
     "no id": ({"keys": [PUBLIC | {"kid": ""}]}, "keys[0].kid is absent"),
     "one id twice": (
         {"keys": [PUBLIC, Issuer().public_key() | {"kid": PUBLIC["kid"]}]},
@@ -29,18 +29,18 @@ BAD_KEY_SETS = {
     ),
     "a shared secret": ({"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "s"}]}, "is a shared secret"),
     "a private key": ({"keys": [PUBLIC | {"d": "c2VjcmV0"}]}, "is a private key"),
-    "no key": ({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "", "kid": "s"}]}, "cannot be read"),
-    "an unknown kind": ({"keys": [{"kty": "ABC", "kid": "s"}]}, "cannot be read"),
+    "no key": ({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "", "kid": "s"}]}, "is not a valid key"),
+    "an unknown kind": ({"keys": [{"kty": "ABC", "kid": "s"}]}, "is not a valid key"),
     "a short RSA key": (
         {"keys": [{"kty": "RSA", "n": "sXch" * 43, "e": "AQAB", "kid": "s", "alg": "RS256"}]},
-        "must have 2048",
+        "must have at least 2048",
     ),
 }
 
 
 @pytest.mark.parametrize("name", BAD_KEY_SETS)
 def test_a_key_set_that_cannot_be_used_is_named(tmp_path, name):
-    content, said = BAD_KEY_SETS[name]
+    content, message = BAD_KEY_SETS[name]
     path = tmp_path / "keys.json"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -48,7 +48,7 @@ def test_a_key_set_that_cannot_be_used_is_named(tmp_path, name):
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     with pytest.raises(FileError, match=r"keys\.json") as failed:
         read_keys(path)
-    assert said in str(failed.value)
+    assert message in str(failed.value)
     assert "c2VjcmV0" not in str(failed.value)
 
 
@@ -76,17 +76,17 @@ def test_a_key_that_cannot_be_used_is_passed_over_and_the_others_are_used(tmp_pa
     path.write_text(json.dumps({"keys": [entry, PUBLIC]}))
     assert list(read_keys(path)) == [PUBLIC["kid"]]
     (record,) = caplog.records
-    said = record.getMessage()
-    assert said.startswith(f"a key is passed over: {path}: keys[0]")
-    assert "c2VjcmV0" not in said
-    assert len(said.splitlines()) == 1
-    assert len(said) < 400
+    message = record.getMessage()
+    assert message.startswith(f"a key is skipped: {path}: keys[0]")
+    assert "c2VjcmV0" not in message
+    assert len(message.splitlines()) == 1
+    assert len(message) < 400
     path.write_text(json.dumps({"keys": [entry]}))
-    with pytest.raises(FileError, match=r"has no key that can be used: .*keys\[0\]"):
+    with pytest.raises(FileError, match=r"has no usable key: .*keys\[0\]"):
         read_keys(path)
 
 
-def test_a_reload_that_fails_in_a_way_that_nobody_expects_keeps_the_old(tmp_path, caplog):
+def test_an_unexpected_failure_of_a_reload_keeps_the_old_contents(tmp_path, caplog):
     path = tmp_path / "keys.json"
     path.write_text("1")
     now_s = [1e9]
@@ -94,7 +94,7 @@ def test_a_reload_that_fails_in_a_way_that_nobody_expects_keeps_the_old(tmp_path
     path.write_text("")
     now_s[0] += LOOK_S
     assert watched.look() == 1
-    assert f"what was read before stays in force: {path}: ZeroDivisionError" in caplog.text
+    assert f"reload failed, the previous contents stay in force: {path}: ZeroDivisionError" in caplog.text
     path.write_text("1 ")
     now_s[0] += LOOK_S
     assert watched.look() == 0
@@ -146,12 +146,12 @@ def broken(files, name):  # noqa: C901 - one branch a case
 
 
 BROKEN = {
-    "another key": "is the key of another certificate",
-    "over": "clock says",
-    "not yet": "clock says",
+    "another key": "does not belong to the certificate",
+    "over": "clock of this machine shows",
+    "not yet": "clock of this machine shows",
     "a broken chain": "has no certificate in PEM",
     "an empty chain": "has no certificate in PEM",
-    "a broken key": "is no private key in PEM",
+    "a broken key": "is not a private key in PEM",
     "files exchanged": "has no certificate in PEM",
     "no roots": "has no certificate in PEM",
     "absent": "cannot be read",

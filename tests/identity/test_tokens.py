@@ -57,13 +57,13 @@ def unsigned(claims, header):
 def refused(verifier, text):
     with pytest.raises(RefusalError) as failed:
         verifier.principal(text)
-    said = f"{failed.value} {failed.value.value}"
-    assert text not in said
-    assert not any(part and part in said for part in text.split("."))
+    message = f"{failed.value} {failed.value.value}"
+    assert text not in message
+    assert not any(part and part in message for part in text.split("."))
     return failed.value
 
 
-def test_whose_a_token_is(verifier, clock):
+def test_the_principal_of_a_token(verifier, clock):
     found = verifier.principal(token("shop-7", "publisher", "operator", tenant="acme"))
     assert (found.id, found.tenant) == ("shop-7", "acme")
     assert found.roles == {Role.PUBLISHER, Role.OPERATOR}
@@ -140,21 +140,21 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(verifier, name):
+def test_refused_tokens(verifier, name):
     make, field = REFUSED[name]
     error = refused(verifier, make())
     assert (error.reason, error.field) == (Reason.UNAUTHENTICATED, field)
 
 
 @pytest.mark.parametrize("claim", ["exp", "sub", "aud"])
-def test_what_must_be_there(verifier, claim):
+def test_required_claims(verifier, claim):
     claims = {"sub": "d", "aud": "nearcast", "roles": ["device"], "exp": int(time.time()) + 60}
     del claims[claim]
     text = jwt.encode(claims, KEY, "EdDSA", {"kid": ISSUER.public_key()["kid"]})
     assert refused(verifier, text).field == f"token.{claim}"
 
 
-def test_a_token_ends_also_for_who_was_let_in_before(verifier, clock):
+def test_a_token_expires_after_it_was_verified_too(verifier, clock):
     text = token("d", "device", ttl_s=60)
     verifier.principal(text)
     clock.now_s += 60 + 29
@@ -164,7 +164,7 @@ def test_a_token_ends_also_for_who_was_let_in_before(verifier, clock):
     assert refused(verifier, token("e", "device", ttl_s=-60)).reason is Reason.TOKEN_EXPIRED
 
 
-def test_who_signs_must_be_the_issuer_if_there_is_one(tmp_path):
+def test_the_signer_must_be_the_issuer_if_there_is_one(tmp_path):
     path = keys_in(tmp_path)
     files = WatchedFiles([path], lambda: read_keys(path))
     verifier = TokenVerifier(files, TokenPolicy("nearcast", "https://id.example"), QUOTAS)
@@ -191,7 +191,7 @@ def test_a_key_set_that_breaks_leaves_the_one_before_in_force(verifier, tmp_path
     (tmp_path / "keys.json").write_text(text, encoding="utf-8")
     looks.now_s += LOOK_S
     assert verifier.principal(token("d", "device")).id == "d"
-    assert "stays in force" in caplog.text
+    assert "stay in force" in caplog.text
     (tmp_path / "keys.json").unlink()
     looks.now_s += LOOK_S
     assert verifier.principal(token("e", "device")).id == "e"

@@ -26,7 +26,7 @@ class Movers:
         self.clauses: dict[int, Clause] = {}
         self.objects: dict[int, tuple[AreaObject, int]] = {}
         self.now_ms = 0
-        self.told = 0
+        self.change_count = 0
         """How many changes and matches were told."""
         index.pass_time(0)
 
@@ -111,7 +111,7 @@ class Movers:
 
     def _expect(self, found: list[list[int]], expected: list[list[int]]) -> None:
         assert found == expected
-        self.told += sum(map(len, found))
+        self.change_count += sum(map(len, found))
 
 
 class MoverDice(BoxDice):

@@ -109,7 +109,7 @@ def test_a_square_reaches_the_index_and_the_parts_of_a_pair():
 
 @pytest.mark.parametrize("path", ["os:system", "index.entry:import_module", "index.tables.slots:np"])
 def test_an_entry_calls_nothing_but_a_class_of_this_package(path):
-    with pytest.raises(TypeError, match=f"{path} is no class of index"):
+    with pytest.raises(TypeError, match=f"{path} is not a class of index"):
         Entry(path, takes_square=False, options=(("name", "antigravity"),))()
     assert "antigravity" not in sys.modules
 
@@ -149,7 +149,7 @@ def test_defaults_are_there_and_of_the_product():
             assert not kind.indexes[kind.default].source
 
 
-def test_every_entry_says_what_it_is_and_those_of_papers_which():
+def test_every_entry_has_a_description_and_those_of_papers_a_reference():
     for kind in KINDS.values():
         for name, entry in kind.indexes.items():
             assert entry.what, name
@@ -165,7 +165,7 @@ def test_weights_are_of_those_that_take_them_else_of_the_default():
         assert weighted_index(name) is subscriptions.indexes[taken]
 
 
-def test_a_wrong_name_is_answered_with_where_names_are_listed_and_a_close_one():
+def test_a_wrong_name_is_an_error_with_the_list_and_a_close_name():
     kind = KINDS["object_index"]
     assert kind.limit("iqf-pluss") == (
         "one that `nearcast indexes` lists for objects; did you mean 'iqf-plus'?"

@@ -180,7 +180,7 @@ def test_edges_belong_to_a_box(index):
     assert matched(index, objects) == [[1]] * 6 + [[]] * 3
 
 
-def test_boxes_that_float32_cannot_tell_apart(index):
+def test_boxes_that_are_equal_in_float32(index):
     """Far from the origin: rounding to float32 would move edges by metres."""
     x_m = 16_777_217.0
     there = {key: Clause(key, Box(x_m + key, 0.0, x_m + key, 1.0), frozenset({1})) for key in range(50)}
@@ -189,7 +189,7 @@ def test_boxes_that_float32_cannot_tell_apart(index):
     assert matched(index, objects) == [[key] for key in range(50)]
 
 
-def test_words_that_nobody_has_asked_for(index):
+def test_unused_keywords(index):
     objects = [point(1, 0.0, 0.0, {5, 1_000_000}), point(2, 0.0, 0.0, {7})]
     assert matched(index, objects) == [[], []]
     insert(index, [Clause(1, Box(-1.0, -1.0, 1.0, 1.0), frozenset({1_000_000}))])
@@ -225,7 +225,7 @@ def test_nothing_there(index):
     index.check()
 
 
-def test_what_is_refused_changes_nothing(index):
+def test_a_refused_batch_changes_nothing(index):
     dice = BoxDice(2)
     there = {key: dice.clause(key) for key in range(10)}
     insert(index, list(there.values()))
@@ -262,7 +262,7 @@ def test_candidates_are_counted(index):
     assert index.candidate_count >= before + 5
 
 
-def test_memory_is_told(index):
+def test_memory_is_reported(index):
     before = index.memory_bytes()
     insert(index, [Clause(key, Box(0.0, 0.0, 1.0, 1.0), frozenset({key})) for key in range(5_000)])
     assert index.memory_bytes() >= before + 5_000 * 16

@@ -24,7 +24,7 @@ def filled(dtype, shape):
 @pytest.mark.parametrize("dtype", [np.bool_, np.int32, np.float64, RECORD])
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (0, 3), (5, 3), (1_000,)])
 @pytest.mark.parametrize("step", [1, 4])
-def test_what_was_there_stays_and_what_is_new_is_zero(dtype, shape, step):
+def test_growth_keeps_old_rows_and_zeroes_new_ones(dtype, shape, step):
     before = filled(dtype, shape)
     after = longer(before, shape[0] + 2, step)
     assert after.dtype == before.dtype
@@ -95,7 +95,7 @@ def test_without_address_space_they_move(monkeypatch):
 
 
 @pytest.mark.usefixtures("reserved")
-def test_room_that_nobody_refers_to_is_given_back():
+def test_unreferenced_memory_is_freed():
     array = longer(filled(np.int64, (10_000,)), 10_001)
     room = weakref.ref(array.base.base)
     array = longer(array, len(array) + 1)

@@ -45,7 +45,7 @@ def test_any_mix_of_operations(seed, spread):
             table.check()
 
 
-def test_what_is_refused_changes_nothing():
+def test_a_refused_batch_changes_nothing():
     table = IdMap()
     table.insert(ids(range(10)), numbers(range(10)))
     for refused in ([20, 5], [20, 20]):

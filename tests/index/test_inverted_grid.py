@@ -129,7 +129,7 @@ def test_one_by_one_is_as_at_once(seed):
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
-def test_what_shrinks_is_put_together_again(seed):
+def test_shrunk_nodes_are_merged(seed):
     chance = np.random.default_rng([4, seed])
     clauses = draw_clauses(chance, 2_000)
     index, naive = both(clauses)
@@ -197,7 +197,7 @@ def test_coordinates_beyond_the_frame():
     assert rows_of(index.match(objects), 4) == rows_of(naive.match(objects), 4) == [[1], [], [2], []]
 
 
-def test_check_finds_what_is_wrong():
+def test_check_finds_damage():
     chance = np.random.default_rng(8)
     clauses = draw_clauses(chance, 400)
     for field, value in (("x", 5), ("signature", 1 << 61), ("slot", 3)):

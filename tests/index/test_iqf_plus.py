@@ -35,8 +35,8 @@ def same_answers(index, other, dice, count=60):
     y_m = np.array([dice.random.gauss(0, 6_000) for _ in range(count)])
     wanted = np.array([dice.random.choice((1, 9, 40)) for _ in range(count)], dtype=np.int64)
     bound_m = np.array([dice.random.choice((INFINITE, 3_000.0)) for _ in range(count)])
-    asked = (interest_batch(interests), x_m, y_m, wanted, bound_m)
-    found, right = index.best(*asked), other.best(*asked)
+    queries = (interest_batch(interests), x_m, y_m, wanted, bound_m)
+    found, right = index.best(*queries), other.best(*queries)
     assert found.offsets.tolist() == right.offsets.tolist()
     assert found.ids.tolist() == right.ids.tolist()
     assert found.length_m.tolist() == right.length_m.tolist()
@@ -60,7 +60,7 @@ def same_objects(index, other, dice, count=60):
 
 @pytest.mark.parametrize("most", [5, 12])
 @pytest.mark.parametrize("away_m", [0.0, 1e6 + 0.123, 2.0**41, 1e20])
-def test_what_lies_in_a_box(most, away_m):
+def test_objects_in_a_box(most, away_m):
     """Far out float32 is off by metres; farther out entries are not where their objects are at all."""
     dice = Dice(5)
     index, other = IqfPlusObjectIndex(), NaiveObjectIndex()

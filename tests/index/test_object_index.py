@@ -16,7 +16,7 @@ from index.published.iq_tree import IqTreeObjectIndex
 from index.published.iqf import IqfObjectIndex
 from index.published.ir_tree import IrTreeObjectIndex
 from index.tables.buckets.question_kernels import COUNTED_MAX, Question, fill_least, least_share
-from safe_region.scoring import text_distance
+from safe_region.scoring.formulas import text_distance
 from tests.index.brute import (
     SIMILARITIES,
     TFIDF,
@@ -72,7 +72,7 @@ def ask(index, location_requests):
 
 
 def expected(objects, location_requests):
-    answers = []
+    results = []
     for interest, x_m, y_m, count, bound, first_id in (Sought(*one) for one in location_requests):
         lengths = [
             (interest.length(x_m, y_m, one), one.object_id)
@@ -80,8 +80,8 @@ def expected(objects, location_requests):
             if one.object_id >= first_id
         ]
         found = sorted(pair for pair in lengths if pair[0] is not None and pair[0] <= bound)
-        answers.append(found[:count])
-    return answers
+        results.append(found[:count])
+    return results
 
 
 def location_requests(dice, count):
@@ -116,13 +116,15 @@ def test_any_mix_of_operations(index, seed):
             index.remove(ids(some))
             for key in some:
                 del there[key]
-            asked = [(one[0], one[1], one[2], 1_000, float("inf")) for one in location_requests(dice, 5)]
-            for row in ask(index, asked):
+            queries = [
+                (one[0], one[1], one[2], 1_000, float("inf")) for one in location_requests(dice, 5)
+            ]
+            for row in ask(index, queries):
                 assert not {key for _, key in row} & set(some)
         else:
-            asked = location_requests(dice, dice.random.choice((0, 1, 6)))
-            found = ask(index, asked)
-            assert found == expected(there, asked)
+            queries = location_requests(dice, dice.random.choice((0, 1, 6)))
+            found = ask(index, queries)
+            assert found == expected(there, queries)
             ranked += sum(map(len, found))
         assert len(index) == len(there)
         if step % 7 == 0:
@@ -134,7 +136,7 @@ def test_nothing_there(index):
     assert ask(index, location_requests(Dice(1), 4)) == [[], [], [], []]
 
 
-def test_what_is_refused_changes_nothing(index):
+def test_a_refused_batch_changes_nothing(index):
     dice = Dice(2)
     there = {key: dice.object(key) for key in range(10)}
     index.insert(object_batch(list(there.values())))
@@ -147,8 +149,8 @@ def test_what_is_refused_changes_nothing(index):
     with pytest.raises(KeyError, match="id 1"):
         index.remove(ids([1, 1]))
     index.check()
-    asked = location_requests(dice, 20)
-    assert ask(index, asked) == expected(there, asked)
+    queries = location_requests(dice, 20)
+    assert ask(index, queries) == expected(there, queries)
 
 
 def test_growth_and_shrinkage(index):
@@ -161,8 +163,8 @@ def test_growth_and_shrinkage(index):
     for key in gone:
         del there[key]
     index.check()
-    asked = location_requests(dice, 30)
-    assert ask(index, asked) == expected(there, asked)
+    queries = location_requests(dice, 30)
+    assert ask(index, queries) == expected(there, queries)
 
 
 def spread(dice, kind):
@@ -194,11 +196,11 @@ def test_any_places(index, kind):
         index.remove(ids(gone))
         for key in gone:
             del there[key]
-        asked = [
+        queries = [
             (dice.interest(), *spread(dice, kind), dice.random.choice((1, 5, 300)), bound)
             for bound in (float("inf"), float("inf"), 30.0, 1e4)
         ]
-        assert ask(index, asked) == expected(there, asked)
+        assert ask(index, queries) == expected(there, queries)
         index.check()
 
 
@@ -217,7 +219,7 @@ def test_few_and_many_keywords(index, most):
     }
     index.insert(object_batch(list(there.values())))
     index.check()
-    asked = []
+    queries = []
     for similarity in (*SIMILARITIES, TFIDF):
         for weight_m in (0.0, 3.0, 50.0, 1e5):
             words = dice.random.choice(list(there.values())).keywords
@@ -225,23 +227,23 @@ def test_few_and_many_keywords(index, most):
                 words = frozenset({*words, 0, 1})
             for keywords in (words, frozenset(sorted(words)[:4]), frozenset({0, 1, 7_000})):
                 interest = Interest(weight_m, similarity, keywords)
-                asked.append((interest, dice.random.random() * 50, 20.0, 11, float("inf")))
-                asked.append((interest, 500.0, -80.0, 200, 600.0))
-    assert ask(index, asked) == expected(there, asked)
+                queries.append((interest, dice.random.random() * 50, 20.0, 11, float("inf")))
+                queries.append((interest, 500.0, -80.0, 200, 600.0))
+    assert ask(index, queries) == expected(there, queries)
 
 
 def test_a_length_equal_to_the_bound_is_included(index):
     dice = Dice(8)
     there = {key: dice.object(key) for key in range(200)}
     index.insert(object_batch(list(there.values())))
-    asked = [(*one[:3], 50, float("inf")) for one in location_requests(dice, 20)]
-    for question, answer in zip(asked, expected(there, asked), strict=True):
-        if answer:
-            bounded = [(*question[:4], answer[len(answer) // 2][0])]
+    queries = [(*one[:3], 50, float("inf")) for one in location_requests(dice, 20)]
+    for question, result in zip(queries, expected(there, queries), strict=True):
+        if result:
+            bounded = [(*question[:4], result[len(result) // 2][0])]
             assert ask(index, bounded) == expected(there, bounded)
 
 
-def test_what_is_frequent_changes(index):
+def test_frequent_keywords_change(index):
     """Keywords rise and fall while objects come and go, and the place they are at moves."""
     dice = Dice(9)
     there = {}
@@ -258,7 +260,7 @@ def test_what_is_frequent_changes(index):
             for key in half:
                 del there[key]
             index.check()
-            asked = [
+            queries = [
                 (
                     Interest(weight_m, 1, frozenset({phase, 11, 105})),
                     phase * 1_000.0,
@@ -268,7 +270,7 @@ def test_what_is_frequent_changes(index):
                 )
                 for weight_m in (1.0, 500.0)
             ]
-            assert ask(index, asked) == expected(there, asked)
+            assert ask(index, queries) == expected(there, queries)
 
 
 def test_memory_does_not_grow_by_coming_and_going(index):
@@ -460,7 +462,7 @@ def test_check_notices_a_miscounted_keyword():
     index = IqTreeObjectIndex()
     many_there(index)
     index._occurrences.values[int((index._occurrences.keys >= 0).argmax())] += 1
-    with pytest.raises(InconsistentIndexError, match="miscounted"):
+    with pytest.raises(InconsistentIndexError, match="wrong count of clauses"):
         index.check()
 
 

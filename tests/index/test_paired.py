@@ -66,7 +66,7 @@ def test_strips_have_each_point_that_differs_once_and_nothing_else():
     assert {(1, 0), (0, 1), (1, 1), (2, 2), (4, 0), (0, 4)} <= kinds
 
 
-def test_a_new_clause_asks_for_its_box():
+def test_a_new_clause_searches_its_box():
     assert strips_of(NOWHERE, (1.0, 2.0, 3.0, 4.0)) == ([(1.0, 2.0, 3.0, 4.0)], [])
 
 
@@ -79,7 +79,7 @@ def test_boxes_are_larger_by_the_reach_of_areas():
     assert any(has(one, -5.0, 0.5) for one in left), "it may meet the old box alone"
 
 
-def test_what_both_boxes_have_is_not_looked_at():
+def test_objects_in_both_boxes_are_not_visited():
     index = PairedIndex(NaiveClauseIndex(), NaiveObjectIndex())
     world = Movers(index)
     places = [(x_m / 4, y_m / 4) for x_m in range(40) for y_m in range(40)]
@@ -91,9 +91,9 @@ def test_what_both_boxes_have_is_not_looked_at():
         [FOR_EVER] * len(places),
     )
     world.insert([Clause(1, Box(0.1, 0.1, 8.1, 8.1), frozenset({1}))])
-    before, told = index.candidate_count, world.told
+    before, sent = index.candidate_count, world.change_count
     world.move({1: Box(0.6, 0.1, 8.6, 8.1)})
-    assert index.candidate_count - before == world.told - told == 2 * 2 * 32
+    assert index.candidate_count - before == world.change_count - sent == 2 * 2 * 32
     before = index.candidate_count
     world.move({1: Box(0.6, 0.1, 8.6, 8.1)})
     assert index.candidate_count == before

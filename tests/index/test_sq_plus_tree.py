@@ -21,7 +21,7 @@ from index.sq_plus_tree.layout import (
     NOTHING,
     SIZE_MAX,
 )
-from safe_region.scoring import SET_SIMILARITIES, text_distance
+from safe_region.scoring.formulas import SET_SIMILARITIES, text_distance
 from tests.index.brute import (
     TFIDF,
     Anchored,

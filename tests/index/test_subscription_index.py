@@ -163,7 +163,7 @@ def test_an_infinite_reach_matches_whatever_shares_a_keyword(index):
     ]
 
 
-def test_what_is_refused_changes_nothing(index):
+def test_a_refused_batch_changes_nothing(index):
     dice = Dice(3)
     there = {key: dice.anchored(key) for key in range(10)}
     insert(index, list(there.values()))

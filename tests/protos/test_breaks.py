@@ -224,7 +224,7 @@ def protos(folder, text) -> FileDescriptorSet:
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_what_breaks_the_wire_is_found(name, tmp_path):
+def test_breaking_changes_are_found(name, tmp_path):
     old, new, expected = BREAKS[name]
     assert RELEASED.count(old) == 1
     now = protos(tmp_path / "now", RELEASED.replace(old, new))
@@ -232,7 +232,7 @@ def test_what_breaks_the_wire_is_found(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ADDITIONS)
-def test_what_is_new_passes(name, tmp_path):
+def test_additions_pass(name, tmp_path):
     old, new = ADDITIONS[name]
     assert old in RELEASED
     now = protos(tmp_path / "now", RELEASED.replace(old, new, 1))
@@ -307,7 +307,7 @@ def test_a_release_that_is_not_there_fails(repository):
 
 
 @pytest.mark.processes
-def test_a_commit_is_read_without_what_came_after_the_oldest_python(repository, monkeypatch):
+def test_a_commit_is_read_without_later_syntax(repository, monkeypatch):
     """3.11.0 to 3.11.3 know no filters of archives."""
 
     def extractall(_files, _path=".", _members=None, *, numeric_owner=False) -> None:  # noqa: ARG001

@@ -12,22 +12,22 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from safe_region import scoring, scoring_kernels
 from safe_region.jit import kernel
 from safe_region.jit.cache import kernel_sources
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring import formulas, kernels
+from safe_region.scoring.keywords import normalised_keyword
 
 
 def test_compiled_scoring_is_plain_scoring_to_the_bit():
-    for similarity in scoring.Similarity:
+    for similarity in formulas.Similarity:
         for left in range(1, 17):
             for right in range(1, 65):
                 for common in range(1, min(left, right) + 1):
                     arguments = (int(similarity), common, left, right)
-                    assert scoring_kernels.text_distance(*arguments) == scoring.text_distance(*arguments)
+                    assert kernels.text_distance(*arguments) == formulas.text_distance(*arguments)
     random = np.random.default_rng(1)
     for dx, dy, r in random.normal(0.0, 1e5, (2_000, 3)):
-        assert scoring_kernels.length(dx, dy, abs(r)) == scoring.length(dx, dy, abs(r))
+        assert kernels.length(dx, dy, abs(r)) == formulas.length(dx, dy, abs(r))
 
 
 def test_common_count():
@@ -35,12 +35,12 @@ def test_common_count():
     for _ in range(300):
         left = np.unique(random.integers(0, 12, random.integers(0, 8))).astype(np.int32)
         right = np.unique(random.integers(0, 12, random.integers(0, 8))).astype(np.int32)
-        assert scoring_kernels.common_count(left, right) == len(set(left) & set(right))
+        assert kernels.common_count(left, right) == len(set(left) & set(right))
 
 
 def test_the_cache_is_keyed_on_every_kernel():
     names = {path.name for path in kernel_sources()}
-    assert {"scoring.py", "scoring_kernels.py", "selection_kernels.py", "kernels.py"} <= names
+    assert {"formulas.py", "selection_kernels.py", "kernels.py"} <= names
     assert {"compiling.py", "decorators.py", "dispatchers.py"} <= names
 
 
@@ -65,12 +65,13 @@ def test_the_cache_is_keyed_on_every_file_that_kernels_have_constants_from():
                 continue
             found.add(name)
             assert Path(home.__file__).resolve() in sources, f"{path.name} has {name} from elsewhere"
-    assert {"REACH_SLACK", "scoring", "NO_HOLDING"} <= found
+    assert {"REACH_SLACK", "formulas", "NO_HOLDING"} <= found
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    "module", ["nearcast", "safe_region.oracle", "safe_region.anchored", "safe_region.shapes"]
+    "module",
+    ["nearcast", "safe_region.oracle", "safe_region.regions.anchored", "safe_region.geometry.shapes"],
 )
 def test_devices_need_neither_arrays_nor_kernels(module):
     heavy = {"numpy", "numba", "shapely", "click"}
@@ -95,7 +96,7 @@ def test_keywords_have_one_normal_form(given, normal):
     assert normalised_keyword(normal) == normal
 
 
-def test_a_kernel_whose_cache_cannot_be_written_is_compiled_all_the_same():
+def test_a_kernel_with_an_unwritable_cache_is_compiled_all_the_same():
     def twice(number):
         return 2 * number
 

@@ -8,7 +8,7 @@ from nearcast.protocol.clock import Clock
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.location import Location
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.transport.converters import frame_message
 
 FRAME = frame_message(Frame.of(Area(14.0, 35.0, 15.0, 36.0)))

@@ -9,8 +9,8 @@ import pytest
 import nearcast
 from nearcast import Boolean, Bounds, Circle, GeoObject, Polygon, RefusedError, SubscriptionState, TopK
 from safe_region import oracle
-from safe_region.frame import Area, Frame
-from safe_region.oracle_plane import OraclePolygon, OracleRectangle, is_within
+from safe_region.earth.frame import Area, Frame
+from safe_region.oracle.plane import OraclePolygon, OracleRectangle, is_within
 from server.main import Server
 from server.settings import load_settings
 from simulator.replay.audit import oracle_range
@@ -197,7 +197,7 @@ async def test_the_same_area_is_a_retry_and_another_one_a_replacement(start):
         ),
     ],
 )
-async def test_what_is_no_place_is_refused_before_it_is_sent(start, new, field):
+async def test_an_invalid_place_is_refused_before_it_is_sent(start, new, field):
     server = await start()
     async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
         with pytest.raises(RefusedError) as refused:

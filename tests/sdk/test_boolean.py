@@ -109,7 +109,7 @@ async def test_a_walk_is_exact_and_mostly_silent(client):
         assert 0 < device.counters.reports < 20
 
 
-async def test_a_rectangle_that_moves_is_exact_whoever_holds_it(client):
+async def test_a_moving_rectangle_is_exact_for_every_client(client):
     """Wide and low, also for a private device, also where the server asks."""
     chance = random.Random(3)
     objects = await published(client, 300, chance)
@@ -154,13 +154,13 @@ async def test_a_rectangle_that_moves_is_exact_whoever_holds_it(client):
         (Boolean({"tea"}, BOX, moving=True), "moving", "false: rectangle.bounds is fixed"),
     ],
 )
-async def test_a_rectangle_says_what_is_wrong_with_it(client, spec, field, limit):
+async def test_a_wrong_rectangle_is_an_error_with_the_field(client, spec, field, limit):
     async with await client.attach("walker", lon=LON, lat=LAT) as device:
         with pytest.raises(RefusedError, match=f"spec.boolean.{field} is .*{limit}"):
             await device.subscribe(spec)
 
 
-async def test_a_device_that_holds_its_result_only_is_asked(client):
+async def test_a_device_that_holds_its_result_only_gets_location_requests(client):
     """The mode NEAREST: silent until something would enter or leave; asked about what is new."""
     chance = random.Random(1)
     objects = await published(client, 300, chance)
@@ -213,7 +213,7 @@ async def test_a_private_device_is_exact_too(client):
         assert states == {SubscriptionState.EXACT}
 
 
-async def test_too_many_begins_and_ends(client):
+async def test_too_many_matches_start_and_end(client):
     chance = random.Random(3)
     objects = await published(client, 40, chance, reach_deg=0.001)
     spec = Boolean({"tea"}, Circle(400.0), moving=True)
@@ -353,7 +353,7 @@ WRONG = [
 ]
 
 
-async def test_what_is_wrong_is_named(client):
+async def test_wrong_specs_are_named(client):
     async with await client.attach("d", lon=LON, lat=LAT) as device:
         for spec, field in WRONG:
             with pytest.raises(RefusedError) as refused:

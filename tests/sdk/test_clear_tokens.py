@@ -43,12 +43,12 @@ ELSEWHERE = (
 
 
 @pytest.mark.parametrize("target", LOCAL)
-def test_what_is_of_this_machine(target: str) -> None:
+def test_addresses_of_this_machine(target: str) -> None:
     assert is_loopback(target)
 
 
 @pytest.mark.parametrize("target", ELSEWHERE)
-async def test_what_may_be_another_machine_is_sent_no_token_in_the_clear(target: str) -> None:
+async def test_a_possible_other_machine_is_sent_no_token_in_the_clear(target: str) -> None:
     assert not is_loopback(target)
     for token in ("secret", lambda: "secret"):
         with pytest.raises(nearcast.RefusedError, match="tls is None, must be a Tls") as found:
@@ -58,7 +58,7 @@ async def test_what_may_be_another_machine_is_sent_no_token_in_the_clear(target:
         assert "secret" not in str(found.value)
 
 
-async def test_it_is_if_the_caller_says_so() -> None:
+async def test_insecure_sends_it_in_the_clear() -> None:
     for more in ({"insecure": True}, {"tls": nearcast.Tls()}):
         async with nearcast.connect("192.0.2.1:9", token="secret", **more):  # noqa: S106
             pass

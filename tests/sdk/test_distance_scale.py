@@ -9,8 +9,8 @@ import pytest
 import nearcast
 from nearcast import Boolean, Bounds, Circle, GeoObject, Last, RefusedError, RegionMode, TopK
 from safe_region import oracle
-from safe_region.frame import Area, Frame
-from safe_region.ground import ground_distance_m
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.ground import ground_distance_m
 from server import model
 from server.core.specs.top_k import TopKKind
 from server.settings import load_settings
@@ -80,7 +80,7 @@ async def test_results_and_scores_by_any_scale_and_after_a_restart(place):
         (model.TopK(("a",), 2, 0.5, distance_scale_m=0.1 + 7), [["a"], 2, 0.5, 1, 1, [0, 0], 0.1 + 7]),
     ],
 )
-def test_what_the_store_keeps(spec, written):
+def test_the_stored_scale(spec, written):
     assert json.loads(TopKKind.encoded(spec)) == written
 
 

@@ -61,10 +61,12 @@ async def test_publishers_without_keys_do_not_notice_restarts(place, client):
     await load.more()
     await load.end()
     assert load.unknown == []
-    assert alive(place) == load.published, "each once, under the id that was told"
+    assert alive(place) == load.published, "each once, under the returned id"
 
 
-async def test_what_was_not_admitted_is_known_even_if_answers_do_not_come(place, client, monkeypatch):
+async def test_requests_that_were_not_admitted_are_known_even_without_responses(
+    place, client, monkeypatch
+):
     """The disk takes longer than the server waits: only what it had begun is of unknown outcome."""
     monkeypatch.setattr("server.main._DRAIN_S", 0.2)
     monkeypatch.setattr("server.main._GRACE_S", 0.2)

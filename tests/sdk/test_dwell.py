@@ -117,19 +117,19 @@ async def test_results_are_those_that_have_dwelt(virtual, seed):
         assert shown > 100, "nothing that is shown, nothing that is shown to be right"
 
 
-async def test_entering_is_told_on_time_and_leaving_at_once(virtual):
+async def test_entering_is_reported_on_time_and_leaving_at_once(virtual):
     async with await virtual.attach("d", lon=LON, lat=LAT) as device:
         subscription = await device.subscribe(TEA)
         (object_id,) = await virtual.publisher().publish([GeoObject({"tea"}, LON, LAT, 3600.0)])
         await sync(virtual, 2_000)
         assert ids(subscription) == []
         changes = aiter(subscription.changes())
-        told = asyncio.create_task(anext(changes))
+        sent = asyncio.create_task(anext(changes))
         await sync(virtual, 5_999)
-        assert not told.done()
+        assert not sent.done()
         assert device.geofence().until_ms == 6_000
         await sync(virtual, 6_000)
-        change = await told
+        change = await sent
         assert (change.kind, change.object.id) == (ChangeKind.ENTERED, object_id)
         assert change.reason is ChangeReason.DWELLED
         await device.move(LON + 0.1, LAT)
@@ -143,7 +143,7 @@ async def test_entering_is_told_on_time_and_leaving_at_once(virtual):
         assert [match.object.id for match in found] == [object_id]
 
 
-async def test_in_real_time_nobody_has_to_look(client):
+async def test_in_real_time_a_timer_reports_it(client):
     async with await client.attach("d", lon=LON, lat=LAT) as device:
         subscription = await device.subscribe(replace(TEA, dwell_s=0.2))
         await client.publisher().publish([GeoObject({"tea"}, LON, LAT, 3600.0)])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nearcast import Reason, RefusedError
 from nearcast.expressions import clauses_of, text_of
 from nearcast.model import Clause
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 from tests.support.amounts import examples
 
 WORDS = ["coffee", "live music", "and", 'say "a"', "back\\slash"]
@@ -75,7 +75,7 @@ class Writer:
 
 @given(trees, st.randoms(use_true_random=False))
 @settings(max_examples=examples(500), deadline=None)
-def test_clauses_mean_what_the_text_means(tree, rng):
+def test_clauses_have_the_meaning_of_the_text(tree, rng):
     text = Writer(rng).text(tree)
     found = [keywords for keywords in SUBSETS if holds(tree, keywords)]
     if not found or frozenset() in found:
@@ -172,7 +172,7 @@ PLAIN = 'expected plain quotes (") and parentheses'
         ("a AND (b OR )", 13, OPERAND),
         ("a)", 2, OPERATOR),
         ("a (b)", 3, OPERATOR),
-        ("green tea", 7, f"{OPERATOR}; put AND between keywords, or quotes around one that has blanks"),
+        ("green tea", 7, f"{OPERATOR}; put AND between keywords, or quotes around a keyword with blanks"),
         ('"green" tea', 9, f"{OPERATOR}; put AND"),
         ('green"tea"', 6, f"{OPERATOR}; put AND"),
         ("tea and milk", 5, f"{OPERATOR}; operators are in upper case"),
@@ -181,8 +181,8 @@ PLAIN = 'expected plain quotes (") and parentheses'
         ("(tea NOT milk)", 6, "expected AND, OR or ); write AND NOT"),
         ("a AND (b OR (c)", 16, "expected AND, OR or ) for the ( at character 7"),
         ("(", 2, OPERAND),
-        ('a AND "b', 7, "expected another quote that closes this one"),
-        ('a AND "b\\"', 7, "expected another quote that closes this one"),
+        ('a AND "b', 7, "expected a closing quote"),
+        ('a AND "b\\"', 7, "expected a closing quote"),
         ('a AND "b\\n"', 9, "expected a quote or a backslash after the backslash"),
         ('a AND ""', 7, "expected a keyword in the quotes"),
         ('a AND " \t"', 7, "expected a keyword in the quotes"),
@@ -197,11 +197,11 @@ PLAIN = 'expected plain quotes (") and parentheses'
         ("a OR NOT (b AND (c OR NOT d))", 6, ALONE),
         ("NOT (a AND NOT b)", 1, ALONE),
         ("a OR NOT a", 6, ALONE),
-        (f"{'(' * 51}a{')' * 51}", 51, "expected at most 50 parentheses in each other"),
+        (f"{'(' * 51}a{')' * 51}", 51, "expected at most 50 nested parentheses"),
         (f"{'a OR ' * 100}b c", 503, OPERATOR),
     ],
 )
-def test_an_error_tells_the_position(text, position, expected):
+def test_an_error_has_the_position(text, position, expected):
     with pytest.raises(RefusedError) as refused:
         clauses_of(text)
     assert refused.value.reason is Reason.INVALID_FIELD
@@ -250,7 +250,7 @@ def product(count, of=2, name=""):
         (None, "a text, keywords or clauses"),
     ],
 )
-def test_what_is_refused_as_a_whole(expression, limit):
+def test_expressions_refused_as_a_whole(expression, limit):
     with pytest.raises(RefusedError) as refused:
         clauses_of(expression)
     assert refused.value.field == "spec.boolean.expression"
@@ -296,7 +296,7 @@ WORST = {
     "one AND": (filled(lambda i: f"{i:x}"), None),
     "NOT NOT": ("NOT " * 1022 + "a", None),
     "NOT NOT NOT": ("NOT " * 1023 + "a", "NOT"),
-    "only (": ("(" * 4096, "50 parentheses"),
+    "only (": ("(" * 4096, "50 nested parentheses"),
     "only )": (")" * 4096, "keyword"),
     "wrong at the end": (filled(lambda _: "a") + " b", OPERATOR),
     "an open quote": ('"' + "a" * 4095, "closes"),
@@ -342,7 +342,7 @@ def test_the_worst_at_the_bounds_comes_to_an_end(name):
         ("(" * 10_000, "at most 4096 characters, not 10000"),
     ],
 )
-def test_what_is_deep_or_long_is_refused_and_no_recursion_ends_it(text, limit):
+def test_deep_or_long_expressions_are_refused_without_a_recursion_error(text, limit):
     limit_before = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 400)
     try:

@@ -72,7 +72,7 @@ async def test_an_operator_deletes_a_device_that_is_attached_elsewhere(place, cl
         assert (await again.subscribe(SUSHI)).id == 1
 
 
-async def test_who_is_not_known_is_no_error_and_who_is_away_is_deleted(place, client):
+async def test_an_unknown_device_is_no_error_and_a_disconnected_one_is_deleted(place, client):
     assert await client.forget_device("nobody") == 0
     async with nearcast.connect(place.target) as phone:
         await (await phone.attach("d", lon=LON, lat=LAT)).subscribe(SUSHI)
@@ -106,7 +106,7 @@ async def test_a_device_that_is_back_before_the_reply_is_deleted_again(place, cl
     assert refused.value.field == "device_id"
 
 
-async def test_who_may_delete_whom(tmp_path):
+async def test_callers_that_may_delete_a_device(tmp_path):
     flags = {"jwks": str(keys_in(tmp_path)), "tenants": ["acme", "other"]}
     place = Place(tmp_path / "store.db", **flags)
     await place.start()
@@ -143,7 +143,7 @@ async def test_who_may_delete_whom(tmp_path):
 
 
 @pytest.mark.processes
-async def test_what_was_acknowledged_is_gone_after_kill_9(tmp_path):
+async def test_an_acknowledged_deletion_survives_kill_9(tmp_path):
     server = ServerProcess(tmp_path / "server")
     await server.start()
     async with nearcast.connect(server.target) as client:
@@ -175,7 +175,7 @@ async def test_what_was_acknowledged_is_gone_after_kill_9(tmp_path):
     server.kill()
 
 
-async def test_a_server_that_is_gone_is_told_so():
+async def test_without_a_server_it_raises():
     async with nearcast.connect("127.0.0.1:1") as client:
         with pytest.raises(UnavailableError):
             await client.forget_device("d")

@@ -9,10 +9,10 @@ import pytest
 
 from nearcast import SubscriptionState, TopK
 from nearcast.geofence import ground_radius_m
-from safe_region.frame import Area, Frame
-from safe_region.ground import ground_distance_m
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.ground import ground_distance_m
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
 from tests.sdk.test_privacy import FRAME, expected, ids, published
 from tests.support.draws import PLANE
 from tests.support.geodesics import step_from

@@ -47,10 +47,10 @@ async def in_force(client, table):
 
 def expected(frame, subscription, table, objects):
     """The result by definition, where the device is."""
-    asked = subscription.spec
+    requests = subscription.spec
     weigh = (table or IdfTable({})).weight
     wanted = oracle.OracleSubscription(
-        frozenset(asked.keywords), asked.k, asked.alpha, "tfidf", weigh, oracle.OracleWindow()
+        frozenset(requests.keywords), requests.k, requests.alpha, "tfidf", weigh, oracle.OracleWindow()
     )
     x_m, y_m = frame.project(LON, LAT)
     found = oracle.top_k(wanted, x_m, y_m, frame.maxdist_m, objects, 0)
@@ -107,7 +107,7 @@ async def test_without_a_table_it_is_the_set_cosine(virtual):
         assert len(scores[0]) == 5
 
 
-async def test_a_table_that_comes_is_told(virtual):
+async def test_a_new_table_is_sent_to_devices(virtual):
     async with await virtual.attach("d", lon=LON, lat=LAT) as device:
         far = GeoObject({"coffee", "tea"}, LON + 0.01, LAT, 3_600.0)
         near = GeoObject({"tea", "cake"}, LON, LAT, 3_600.0)
@@ -147,14 +147,14 @@ async def test_a_table_survives_a_restart(tmp_path):
     await place.stop()
 
 
-async def test_what_is_wrong_is_named(virtual):
+async def test_wrong_tables_are_named(virtual):
     async with await virtual.attach("d", lon=LON, lat=LAT) as device:
         with pytest.raises(RefusedError, match=r"spec\.region is ELLIPSE, must be ANCHORED"):
             await device.subscribe(spec("tea", region=RegionMode.ELLIPSE))
 
 
 @pytest.mark.parametrize(
-    ("weights", "said"),
+    ("weights", "message"),
     [
         ({"tea": float("nan")}, r"weights\['tea'\] is nan"),
         ({"tea": -1.0}, r"weights\['tea'\] is -1.0"),
@@ -165,13 +165,13 @@ async def test_what_is_wrong_is_named(virtual):
         ({"": 1.0}, "weights is of ''"),
     ],
 )
-def test_a_table_that_cannot_be_used(weights, said):
-    with pytest.raises(IdfError, match=said):
+def test_a_table_that_cannot_be_used(weights, message):
+    with pytest.raises(IdfError, match=message):
         IdfTable(weights)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "the table is "),
         ("[]", "the table is of another format"),
@@ -181,10 +181,10 @@ def test_a_table_that_cannot_be_used(weights, said):
         ('{"format": "nearcast-idf", "version": 1, "weights": {}, "unknown": -2}', "unknown is -2"),
     ],
 )
-def test_a_file_that_is_no_table(text, said, tmp_path):
+def test_a_file_that_is_no_table(text, message, tmp_path):
     path = tmp_path / "table.json"
     path.write_text(text)
-    with pytest.raises(IdfError, match=said):
+    with pytest.raises(IdfError, match=message):
         IdfTable.read(path)
 
 

@@ -32,7 +32,7 @@ def session_of(place, device_id="d"):
     return place.server.coordinator.sessions[device_id]
 
 
-async def test_a_silent_device_pings_and_says_nothing_else(leased):
+async def test_a_silent_device_sends_only_pings(leased):
     tap = Tap(leased.target)
     async with nearcast.connect(await tap.start()) as client:
         device = await client.attach("d", lon=14.5, lat=35.5)
@@ -90,7 +90,7 @@ async def test_an_app_that_was_suspended_comes_back_by_itself(leased, is_fleet):
             leased.server.coordinator.check()
 
 
-async def test_what_is_asked_for_in_the_moment_of_expiry_is_not_lost(leased):
+async def test_a_request_at_the_moment_of_expiry_is_not_lost(leased):
     async with nearcast.connect(leased.target) as client, client.fleet() as fleet:
         device = await fleet.attach("d", lon=14.5, lat=35.5)
         dropped = await device.subscribe(TopK({"tea"}))

@@ -70,7 +70,7 @@ MOTIONS = [
 ]
 
 
-async def test_a_wrong_motion_is_refused_and_the_device_goes_on(client, device):
+async def test_a_wrong_motion_is_refused_and_the_device_continues(client, device):
     """What was sent before could not be written once it was decided: the device never spoke again."""
     await client.publisher().publish([replace(OBJECT, lon=14.0 + 0.005 * i) for i in range(200)])
     subscription = await device.subscribe(SUSHI)
@@ -210,7 +210,7 @@ async def test_whatever_is_given_nothing_of_the_inside_is_raised(client, device)
 
 
 WRONG_CALLS = [
-    (lambda c, _: c.publisher().publish(None), "objects", "a GeoObject, or several"),
+    (lambda c, _: c.publisher().publish(None), "objects", "a GeoObject, or an iterable"),
     (lambda c, _: c.publisher().publish([OBJECT, None]), "objects[1]", "a GeoObject"),
     (lambda c, _: c.publisher().publish("ab"), "objects[0]", "a GeoObject"),
     (lambda c, _: c.publisher().publish(replace(OBJECT, ttl_s=None)), "objects[0].ttl_s",
@@ -283,7 +283,7 @@ async def test_spellings_of_one_keyword_count_as_one(client, device):
         ("spec.top_k.k", "1000", "1 to 100", "spec.top_k.k is 1000, must be 1 to 100"),
     ],
 )  # fmt: skip
-def test_what_a_server_says_of_durations_is_told_in_seconds(field, value, limit, shown):
+def test_durations_in_refusals_are_in_seconds(field, value, limit, shown):
     message = f"{field} is {value}, must be {limit}"
     error = RefusedError.from_wire(
         errors_pb2.Error(reason=1, field=field, value=value, limit=limit, message=message)
@@ -342,7 +342,7 @@ async def test_after_close_there_is_one_error_for_everything(place, caplog):
     assert not [one for one in caplog.records if one.levelname in {"ERROR", "CRITICAL"}]
 
 
-async def test_what_is_under_way_when_the_client_closes(place):
+async def test_requests_in_progress_when_the_client_closes(place):
     async with nearcast.connect(place.target) as client:
         await client.status()
         device = await client.attach("d", **HERE)
@@ -405,7 +405,7 @@ def test_the_version():
         _ = nearcast.versoin
 
 
-def test_the_version_of_what_is_not_installed(monkeypatch):
+def test_the_version_of_a_missing_installation(monkeypatch):
     from nearcast import version  # noqa: PLC0415
 
     def absent(_name):
@@ -415,7 +415,7 @@ def test_the_version_of_what_is_not_installed(monkeypatch):
     assert nearcast.__version__ == "unknown"
 
 
-async def test_reordered_is_yielded_where_results_are_scored_or_when_asked(client, device):
+async def test_reordered_is_yielded_for_scored_results_or_on_request(client, device):
     await client.publisher().publish(
         [replace(OBJECT, lon=lon, keywords={"tea"}) for lon in (14.5, 14.51)]
     )
@@ -423,20 +423,22 @@ async def test_reordered_is_yielded_where_results_are_scored_or_when_asked(clien
     subscriptions = await device.subscribe(TopK({"tea"}, k=2)), await device.subscribe(wide)
     seen = {}
 
-    async def listen(number, asked):
-        found = seen[number, asked] = []
-        async for change in subscriptions[number].changes(reordered=asked):
+    async def listen(number, requests):
+        found = seen[number, requests] = []
+        async for change in subscriptions[number].changes(reordered=requests):
             found.append(change.kind.value)  # noqa: PERF401 - it never ends
 
-    tasks = [asyncio.create_task(listen(i, asked)) for i in range(2) for asked in (None, True, False)]
+    tasks = [
+        asyncio.create_task(listen(i, requests)) for i in range(2) for requests in (None, True, False)
+    ]
     await until(lambda: len(seen) == 6 and all(len(one) == 2 for one in seen.values()))
     await device.move(lon=14.51, lat=35.5)
-    told = [(0, None), (0, True), (1, True)]
-    await until(lambda: all(len(seen[one]) == 4 for one in told))
+    sent = [(0, None), (0, True), (1, True)]
+    await until(lambda: all(len(seen[one]) == 4 for one in sent))
     await client.publisher().publish(replace(OBJECT, lon=14.52, keywords={"tea"}))
     await client.sync()
-    await until(lambda: all(seen[1, asked][-1] == "entered" for asked in (None, True, False)))
+    await until(lambda: all(seen[1, requests][-1] == "entered" for requests in (None, True, False)))
     for key, kinds in seen.items():
-        assert kinds.count("reordered") == 2 * (key in told), key
+        assert kinds.count("reordered") == 2 * (key in sent), key
     for task in tasks:
         task.cancel()

@@ -64,7 +64,7 @@ async def test_the_same_again_is_the_very_subscription_and_nothing_is_sent(devic
     assert await device.subscribe(LUNCH) is not lunch, "without a name each is another"
 
 
-async def test_an_app_that_starts_again_finds_what_it_made(client, place, device, offers):
+async def test_a_restarted_app_finds_its_subscriptions(client, place, device, offers):
     await device.subscribe(LUNCH, name="lunch")
     await device.subscribe(CAFE, name="café 茶")
     await device.subscribe(TEA)
@@ -106,7 +106,7 @@ async def test_another_spec_changes_it_in_place(client, device, offers):
     assert again.subscriptions == []
 
 
-async def test_who_listens_is_told_what_a_change_makes_of_the_result(device, offers):
+async def test_a_listener_receives_changes_of_the_result(device, offers):
     lunch = await device.subscribe(LUNCH, name="lunch")
     seen = []
 
@@ -134,7 +134,7 @@ async def test_a_change_that_is_refused_changes_nothing(client, device, offers):
         assert ids_of(lunch) == offers[:2]
     (near,) = await client.publisher().publish([a("sushi", 14.5001)])
     await client.sync()
-    assert ids_of(lunch) == [offers[0], near], "it goes on"
+    assert ids_of(lunch) == [offers[0], near], "it continues"
     with pytest.raises(RefusedError, match=r"spec\.top_k\.k"):
         await device.subscribe(TopK({"sushi"}, k=1_000), name="dinner")
     assert device.subscriptions == [lunch]
@@ -233,7 +233,9 @@ async def test_changed_while_there_is_no_stream(far, proxy, offers):
     assert device.subscriptions == [lunch]
 
 
-async def test_what_a_restored_server_has_forgotten_or_has_otherwise(client, place, tmp_path, offers):
+async def test_subscriptions_that_a_restored_server_lacks_or_has_otherwise(
+    client, place, tmp_path, offers
+):
     """The app lives on; its specs win, and its objects stay the same."""
     from server.store import backup, restore  # noqa: PLC0415
 
@@ -267,7 +269,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize("number", range(len(SPECS)))
-async def test_what_comes_back_equals_what_was_asked_for(client, number):
+async def test_a_recovered_subscription_equals_the_requested_one(client, number):
     spec = SPECS[number]
     async with await attached(client) as device:
         await device.subscribe(spec, name="it")
@@ -285,7 +287,7 @@ async def test_what_comes_back_equals_what_was_asked_for(client, number):
     assert spec not in others
 
 
-async def test_what_comes_back_can_be_read(client):
+async def test_a_recovered_subscription_can_be_read(client):
     async with await attached(client) as device:
         await device.subscribe(SPECS[0], name="it")
     (one,) = (await attached(client)).subscriptions

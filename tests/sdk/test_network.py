@@ -25,7 +25,7 @@ def lists(subscription):
     return [match.object.id for match in subscription.results()]
 
 
-async def test_offline_it_answers_inside_its_region_and_says_when_it_cannot(place, client, proxy, far):
+async def test_offline_it_shows_results_inside_its_region_and_is_stale_outside(place, client, proxy, far):
     await client.publisher().publish(row(100))
     device = await far.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(SPEC)
@@ -45,13 +45,13 @@ async def test_offline_it_answers_inside_its_region_and_says_when_it_cannot(plac
     proxy.is_open = True
     await until(lambda: subscription.state is State.EXACT)
     await until(lambda: news in ids(subscription))
-    assert device.counters.reports == 0, "it was resumed, and had nothing to say"
+    assert device.counters.reports == 0, "it was resumed, and sent nothing"
     assert place.server.coordinator.counters.deltas_resent == 1
     await device.detach()
     assert subscription.state is State.ENDED
 
 
-async def test_expiry_goes_on_offline(virtual_place, virtual):
+async def test_objects_expire_offline(virtual_place, virtual):
     """With too few left inside the reach the list may lack something, and that is said."""
     short = [GeoObject({"sushi"}, 14.5, 35.5, 5.0) for _ in range(2)]
     ids_short = await virtual.publisher().publish(short)
@@ -71,7 +71,7 @@ async def test_expiry_goes_on_offline(virtual_place, virtual):
     assert subscription.state is State.OFFLINE_STALE
 
 
-async def test_a_stalled_connection_holds_nobody_up_and_catches_up(client, proxy, far):
+async def test_a_stalled_connection_delays_no_other_and_catches_up(client, proxy, far):
     await client.publisher().publish(row(100))
     stalled = await (await far.attach("stalled", lon=14.5, lat=35.5)).subscribe(SPEC)
     other = await (await client.attach("other", lon=14.5, lat=35.5)).subscribe(SPEC)
@@ -108,7 +108,7 @@ async def test_another_network(client, proxy, far, is_fleet):
         assert proxy.accepted_count == 2
 
 
-async def test_who_attaches_again_in_a_fleet_hears_nothing_of_its_instance_before(
+async def test_a_device_that_reattaches_in_a_fleet_gets_nothing_of_its_earlier_instance(
     client, proxy, far, caplog
 ):
     """What was on its way to that one is a gap to the new one, for which all would have to be resumed."""
@@ -156,7 +156,7 @@ async def test_the_server_notices_a_dead_connection_too(tmp_path):
     await place.stop()
 
 
-async def test_what_is_slow_arrives_in_order(client, proxy, far):
+async def test_slow_messages_arrive_in_order(client, proxy, far):
     await client.publisher().publish(row(100))
     device = await far.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(SPEC)
@@ -190,7 +190,7 @@ async def test_cut_again_and_again_while_things_happen(place, client, proxy, far
     place.server.coordinator.check()
 
 
-async def test_a_publisher_whose_connection_breaks(client, proxy, far):
+async def test_a_publisher_with_a_broken_connection(client, proxy, far):
     """With a key it is tried again and published once; without one, nobody knows, and that is said."""
     publisher = far.publisher()
     await publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0, key="warm")])
@@ -238,7 +238,7 @@ async def test_a_call_under_way_when_the_network_changes(proxy, far):
         await search
 
 
-async def test_a_clock_that_leaps_ahead_goes_on_from_there():
+async def test_a_clock_continues_after_a_leap():
     clock = Clock()
     clock.adjust(1_000_000, is_virtual=False)
     clock.observe(5_000_000)
@@ -247,7 +247,7 @@ async def test_a_clock_that_leaps_ahead_goes_on_from_there():
     await until(lambda: clock.now_ms() > before_ms)
 
 
-async def test_a_clock_tells_of_leaps_and_of_nothing_less():
+async def test_a_clock_reports_leaps_only():
     clock = Clock()
     clock.adjust(1_000_000, is_virtual=False)
     leaps = []
@@ -261,15 +261,15 @@ async def test_a_clock_tells_of_leaps_and_of_nothing_less():
     assert len(leaps) == 2, "timers were set by the clock that was set back"
 
 
-async def test_a_leap_that_one_list_hears_of_is_passed_on_to_all(virtual_place, virtual):
+async def test_a_leap_in_one_result_applies_to_all(virtual_place, virtual):
     """Time goes on, and only one list of one device is told. All of the client's have lost objects."""
     publisher = virtual.publisher()
     await publisher.publish([GeoObject({"tea"}, 14.1, 35.1, 100.0) for _ in range(10)])
     await publisher.publish([GeoObject({"tea"}, 14.9, 35.9, 9000.0) for _ in range(50)])
-    told = await virtual.attach("told", lon=14.12, lat=35.12)
+    sent = await virtual.attach("told", lon=14.12, lat=35.12)
     other = await virtual.attach("other", lon=14.1, lat=35.1)
-    news = await told.subscribe(SPEC)
-    lists_of_tea = [await one.subscribe(TopK({"tea"}, k=3, alpha=0.9)) for one in (told, other)]
+    news = await sent.subscribe(SPEC)
+    lists_of_tea = [await one.subscribe(TopK({"tea"}, k=3, alpha=0.9)) for one in (sent, other)]
     async with nearcast.connect(virtual_place.target) as elsewhere:
         await elsewhere.advance_clock(200_000)
         (news_id,) = await elsewhere.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 60.0)])
@@ -301,7 +301,7 @@ async def test_the_wall_clock_is_ahead_when_the_server_comes_back(place, client,
         assert [ids(one) for one in subscriptions] == [[], [], []]
 
 
-async def test_a_newcomer_hears_at_once_that_there_is_no_server(place, client):
+async def test_a_new_device_of_a_fleet_fails_at_once_without_a_server(place, client):
     """The others of its fleet wait for the server, and come back when it does."""
     await client.publisher().publish(row(10, start=14.5))
     async with client.fleet() as fleet:

@@ -59,21 +59,21 @@ def test_an_address_has_the_usual_port(target, address):
             "http://localhost:7433",
             (
                 "HOST[:PORT] without http://, such as localhost:7433: it is gRPC, and tls=nearcast.Tls() "
-                "asks for TLS"
+                "for TLS"
             ),
         ),
         ("localhost:x", "HOST[:PORT] with a port from 1 to 65535, and not 'x'"),
         ("a/b", "HOST[:PORT], such as localhost or [::1]:7433"),
     ],
 )
-async def test_what_is_no_address_is_refused_in_words(target, limit):
+async def test_an_invalid_address_is_refused_with_a_reason(target, limit):
     with pytest.raises(RefusedError) as refused:
         async with nearcast.connect(target):
             pass
     assert str(refused.value) == f"target is {target!r}, must be {limit}"
 
 
-async def test_every_call_first_says_that_the_server_cannot_be_reached():
+async def test_every_first_call_raises_if_the_server_cannot_be_reached():
     """Nobody listens. A publisher that starts before the server says the same, in the same class."""
     async with nearcast.connect(f"127.0.0.1:{free_port()}") as client, client.fleet() as fleet:
         publisher = client.publisher()
@@ -110,7 +110,7 @@ async def test_tls_at_one_end_alone_is_given_a_hint(tmp_path, is_encrypted):
     hint = (
         "does the server use TLS? If not, leave out tls="
         if is_encrypted
-        else "does the server ask for TLS? Give tls=nearcast.Tls(...)"
+        else "does the server require TLS? Set tls=nearcast.Tls(...)"
     )
     tls = Tls(authority.pem) if is_encrypted else None
     try:
@@ -161,12 +161,12 @@ async def test_a_token_that_is_none_does_not_travel(place):
     assert "geheim" not in str(failed.value)
 
 
-async def test_an_instance_that_was_replaced_says_so(place, client):
+async def test_a_replaced_instance_raises(place, client):
     old = await client.attach("d", **HERE)
     async with nearcast.connect(place.target) as other:
         await other.attach("d", **HERE, take_over=True)
         refused = await refusal_of(old)
-    assert str(refused) == "another instance of the device took over, and this one has ended"
+    assert str(refused) == "another instance of the device took over; this one is closed"
     assert refused.reason is Reason.SUPERSEDED
 
 
@@ -174,7 +174,7 @@ async def test_an_instance_that_was_replaced_says_so(place, client):
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         (
             TopK({"sushi"}, k=0),
@@ -187,24 +187,24 @@ async def test_an_instance_that_was_replaced_says_so(place, client):
             Boolean("sushi", Circle(100.0)),
             (
                 "spec.boolean.circle.center is None, must be given: Circle(radius_m, center=(lon, lat)); "
-                "or moving=True for one about the device"
+                "or moving=True for a circle around the device"
             ),
         ),
         (
             Boolean("sushi", Rectangle(100.0, 100.0)),
             (
                 "spec.boolean.rectangle.bounds is None, must be Bounds, which are fixed in place; or "
-                "moving=True for a rectangle about the device"
+                "moving=True for a rectangle around the device"
             ),
         ),
     ],
 )
-async def test_a_spec_that_lacks_something_says_what(client, spec, said):
+async def test_an_incomplete_spec_is_an_error_with_the_field(client, spec, message):
     async with await client.attach("d", **HERE) as device:
         for call in (device.subscribe(spec), device.search(spec), client.search(spec, **HERE)):
             with pytest.raises(RefusedError) as refused:
                 await call
-            assert str(refused.value) == said
+            assert str(refused.value) == message
 
 
 async def test_changes_and_states_compare_with_texts_too(client):

@@ -19,7 +19,7 @@ from nearcast import (
     TopK,
 )
 from safe_region import oracle
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from tests.sdk.conftest import Place, until
 from tests.support.tap import Tap
 
@@ -119,22 +119,22 @@ def check_what_was_said(tap, walk):
     kinds = {request.WhichOneof("command") for request in requests}
     assert kinds >= {"hello", "subscribe", "report", "unsubscribe", "ping"}
     assert sum(request.WhichOneof("command") == "hello" for request in requests) == 4
-    told = []
+    sent = []
     for request in requests:
         kind = request.WhichOneof("command")
         if kind in ("hello", "subscribe", "report"):
             message = getattr(request, kind)
             assert message.margin_m == RADIUS_M
-            told.append((message.position.lon, message.position.lat))
+            sent.append((message.position.lon, message.position.lat))
         if kind == "report":
             assert not request.report.HasField("heading_deg")
             assert not request.report.HasField("speed_mps")
     # Not even in bytes that belong to nothing, and in no encoding as a double.
-    said = tap.doubles()
+    output = tap.doubles()
     secret = {number for position in walk.seen for number in position} | {123.456, 7.654321}
-    assert not said & secret
+    assert not output & secret
     # Nearer to any true position than chance has it: no. The nearest of n points in a disc.
-    points = dict.fromkeys(told)
+    points = dict.fromkeys(sent)
     assert len(points) > 20
     near_m = RADIUS_M / math.sqrt(len(points) * len(walk.seen)) / 100.0
     for lon, lat in points:
@@ -166,7 +166,7 @@ def test_blurs_are_uniform_in_the_disc():
         assert abs(mean) < 5.0 * RADIUS_M / 2.0 / math.sqrt(4_000)
 
 
-async def test_who_stays_shows_one_point(virtual_place, virtual):
+async def test_a_device_at_rest_sends_one_point(virtual_place, virtual):
     """Objects expire again and again, so that reports are due; there is nothing to average."""
     publisher = virtual.publisher()
     chance = random.Random(4)
@@ -326,7 +326,7 @@ async def test_private_devices_of_a_fleet_where_the_buffer_does_not_suffice(stin
     assert devices[2].counters.reports < 40
 
 
-async def test_a_search_of_who_is_too_vague_is_refused(stingy):
+async def test_a_search_of_a_device_that_is_too_vague_is_refused(stingy):
     """A list that is not exact is not returned; where the margin is covered, it is exact."""
     chance = random.Random(11)
     objects = await published(stingy, chance, 400)
@@ -362,7 +362,7 @@ async def test_a_search_of_who_is_too_vague_is_refused(stingy):
     assert 2 <= len(refusals) < 20
 
 
-async def test_a_search_with_too_many_matches_of_who_is_private_is_refused(client):
+async def test_a_search_of_a_private_device_with_too_many_matches_is_refused(client):
     """The server sends those nearest to the point that it is shown, which is another one."""
     here = [GeoObject({"sushi"}, 14.5 + 1e-6 * i, 35.5, 3600.0) for i in range(1_001)]
     await client.publisher().publish(here)
@@ -383,7 +383,7 @@ MODES = [
 
 @pytest.mark.parametrize("vague", [{"accuracy_m": 20.0}, {"privacy_radius_m": 200.0}])
 @pytest.mark.parametrize("is_restarted", [False, True])
-async def test_who_is_vague_attaches_whatever_an_earlier_instance_has_subscribed_to(
+async def test_a_vague_device_attaches_with_subscriptions_of_an_earlier_instance(
     tmp_path, vague, is_restarted
 ):
     """What needs an exact position is TOO_VAGUE until there is one; it can be ended without."""
@@ -430,7 +430,7 @@ async def test_who_is_vague_attaches_whatever_an_earlier_instance_has_subscribed
     await place.stop()
 
 
-async def test_who_was_exact_and_comes_back_vague(client, place):
+async def test_an_exact_device_reconnects_as_a_vague_one(client, place):
     """Another client may do that, of the same instance: nothing is evaluated at a place that is vague."""
     await client.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 3600.0) for _ in range(6)])
     device = await client.attach("d", lon=14.5, lat=35.5)

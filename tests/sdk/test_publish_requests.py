@@ -36,7 +36,7 @@ class Stream:
             self.requests.mark_sent()
         return found
 
-    def answer(self, *sequences):
+    def response(self, *sequences):
         for sequence in sequences:
             self.requests.resolve(publisher_service_pb2.PublishResponse(sequence=sequence))
 
@@ -44,25 +44,25 @@ class Stream:
         return [outcome(one) for one in self.answers]
 
 
-def outcome(answer):
-    if not answer.done():
+def outcome(response):
+    if not response.done():
         return "waits"
-    error = answer.exception()
+    error = response.exception()
     if error is None:
-        return answer.result().sequence
+        return response.result().sequence
     if isinstance(error, RefusedError):
         return error.reason.name
     return "unsent" if isinstance(error, UnsentError) else "unknown"
 
 
-async def test_answers_belong_to_requests_in_their_order():
+async def test_responses_belong_to_requests_in_their_order():
     stream = Stream(4)
     assert stream.send(3) == [1, 2, 3]
     stream.answer(1, 2)
     assert stream.outcomes() == [1, 2, "waits", "waits"]
 
 
-async def test_a_request_whose_caller_gave_up_is_not_sent():
+async def test_a_request_of_a_cancelled_caller_is_not_sent():
     stream = Stream(3)
     stream.answers[1].cancel()
     assert stream.send(2) == [1, 2]
@@ -71,7 +71,7 @@ async def test_a_request_whose_caller_gave_up_is_not_sent():
     assert outcome(stream.answers[2]) == 2
 
 
-async def test_go_away_fails_what_the_server_has_not_admitted():
+async def test_go_away_fails_requests_that_the_server_has_not_admitted():
     stream = Stream(6)
     stream.send(4)
     stream.answer(1)
@@ -99,7 +99,7 @@ async def test_a_request_that_is_being_sent_when_go_away_comes(count, expected):
     assert stream.outcomes() == [1, 2 if count == 2 else "DRAINING"]
 
 
-async def test_what_was_admitted_and_not_answered_before_the_end_is_unknown():
+async def test_admitted_requests_without_a_response_at_the_end_are_unknown():
     stream = Stream(3)
     stream.send(3)
     stream.requests.go_away(go_away(2))
@@ -107,7 +107,7 @@ async def test_what_was_admitted_and_not_answered_before_the_end_is_unknown():
     assert stream.outcomes() == ["unknown", "unknown", "DRAINING"]
 
 
-async def test_a_stream_that_breaks_leaves_what_was_sent_unknown():
+async def test_a_broken_stream_leaves_sent_requests_unknown():
     stream = Stream(4)
     stream.send(3)
     stream.answer(1)

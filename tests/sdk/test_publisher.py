@@ -31,12 +31,12 @@ async def test_tasks_that_publish_at_once_share_commits(place, client):
     await until(lambda: place.server.command_loop.waiting_count == 63)
     commits.go_on.set()
     ids = [one for task in publishing for one in await task]
-    assert ids == sorted(ids), "in the order they were asked"
+    assert ids == sorted(ids), "in the order of the requests"
     assert alive(place) == dict(zip([first, *ids], range(300), strict=True))
     assert commits.rows[:2] == [1, 63]
 
 
-async def test_who_gives_up_or_is_refused_disturbs_nobody(place, client, caplog):
+async def test_a_cancelled_or_refused_caller_does_not_disturb_others(place, client, caplog):
     publisher = client.publisher()
     await publisher.publish([numbered(0)])
     commits = HeldCommits(place.server.store)
@@ -100,13 +100,13 @@ async def test_a_connection_that_breaks_with_many_under_way(place, far, proxy):
             await asyncio.sleep(0.01)
             proxy.cut()
     found = dict(zip(range(1, 401, 2), await asyncio.gather(*keyed), strict=True))
-    answers = await asyncio.gather(*keyless, return_exceptions=True)
+    responses = await asyncio.gather(*keyless, return_exceptions=True)
     published = list(alive(place).values())
-    for number, answer in zip(range(2, 401, 2), answers, strict=True):
-        if isinstance(answer, UnavailableError):
+    for number, response in zip(range(2, 401, 2), responses, strict=True):
+        if isinstance(response, UnavailableError):
             assert published.count(number) <= 1
         else:
-            found[number] = answer
+            found[number] = response
     for number, (object_id,) in found.items():
         assert alive(place)[object_id] == number
         assert published.count(number) == 1
@@ -141,8 +141,12 @@ NO_OBJECTS = [
     ((1, None), {}, "ids[1] is None, must be the id of an object, as publish returned it"),
     ((True,), {}, "ids[0] is True, must be the id of an object, as publish returned it"),
     ((2**63,), {}, f"ids[0] is {2**63}, must be the id of an object, as publish returned it"),
-    ((), {"keys": "bakery-1"}, "keys is 'bakery-1', must be several texts; one is given as key="),
-    ((), {"keys": 7}, "keys is 7, must be several texts; one is given as key="),
+    (
+        (),
+        {"keys": "bakery-1"},
+        "keys is 'bakery-1', must be an iterable of texts; a single key is given as key=",
+    ),
+    ((), {"keys": 7}, "keys is 7, must be an iterable of texts; a single key is given as key="),
     ((), {"key": 7}, "keys[0] is 7, must be a text of 1 to 128 printable characters"),
     ((), {"keys": ["a", b"b"]}, "keys[1] is b'b', must be a text of 1 to 128 printable characters"),
     ((), {}, "ids is 0 entries, must be 1 to 1000 entries"),
@@ -150,7 +154,7 @@ NO_OBJECTS = [
 ]
 
 
-async def test_what_names_no_object_is_refused_in_words(client):
+async def test_an_argument_without_an_object_is_refused_with_a_reason(client):
     for ids, named, text in NO_OBJECTS:
         with pytest.raises(RefusedError) as refused:
             await client.publisher().retract(*ids, **named)

@@ -32,7 +32,7 @@ async def test_a_device_outlives_its_server(place, client):
     before = subscription.results()
     await place.stop()
     await until(lambda: subscription.state is SubscriptionState.OFFLINE)
-    assert subscription.results() == before, "what was known goes on being shown"
+    assert subscription.results() == before, "the known result stays visible"
     await device.move(lon=14.8, lat=35.5)
     await place.start()
     await until(lambda: subscription.state is SubscriptionState.EXACT)
@@ -46,7 +46,7 @@ def ids(subscription):
     return [match.object.id for match in subscription.results()]
 
 
-async def test_what_was_asked_for_offline_is_done_on_return(place, client):
+async def test_requests_made_offline_are_sent_after_the_reconnect(place, client):
     await client.publisher().publish(row(10, start=14.5))
     async with client.fleet() as fleet:
         device = await fleet.attach("d", lon=14.5, lat=35.5)
@@ -103,7 +103,7 @@ async def test_a_publisher_with_keys_does_not_notice(place, client):
     assert await again == first
 
 
-async def test_an_end_that_the_disk_refuses_is_told_again(place, client, monkeypatch):
+async def test_an_unsubscribe_that_the_disk_refuses_is_sent_again(place, client, monkeypatch):
     await client.publisher().publish(row(10, start=14.5))
     device = await client.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(SPEC)

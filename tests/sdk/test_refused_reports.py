@@ -23,7 +23,7 @@ def refuse_report(line, number):
     line.receive(rejection=device_service_pb2.Rejection(number=number, command=command, error=error))
 
 
-def test_what_was_in_a_refused_report_is_asked_for_again():
+def test_subscriptions_of_a_refused_report_are_requested_again():
     line = Channel()
     line.welcome({1: spec_message(SUSHI)})
     line.delta(1, 1, snapshot=True, **HERE)
@@ -48,7 +48,7 @@ def test_a_refused_report_leaves_a_change_as_it_is():
     assert (mine.spec, mine.change, mine.state) == (TEA, None, SubscriptionState.EXACT)
 
 
-def test_nothing_is_reported_for_what_needs_an_exact_position_while_there_is_none():
+def test_subscriptions_that_need_an_exact_position_are_not_reported_without_one():
     """Another instance made it, and the fix between hello and welcome was a vague one."""
     line = Channel()
     line.device.connect()

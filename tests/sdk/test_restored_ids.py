@@ -73,7 +73,9 @@ async def test_another_object_under_the_same_id_is_another_object(tmp_path):
             assert left == Change(ChangeKind.LEFT, was, 1, ChangeReason.RESUMED)
             assert (entered.kind, entered.object.payload) == (ChangeKind.ENTERED, b"new")
         await client.sync()
-        assert [shown(one) for one in dwelling] == [[(kept, b"kept")]] * 2, "its time has just begun"
+        assert [shown(one) for one in dwelling] == [[(kept, b"kept")]] * 2, (
+            "its lifetime has just started"
+        )
         await client.advance_clock(999 + 2 * DWELL_MS)
         assert [shown(one) for one in dwelling] == [[(kept, b"kept")]] * 2
         await client.advance_clock(1_000 + 2 * DWELL_MS)

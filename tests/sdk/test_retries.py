@@ -32,7 +32,7 @@ async def test_a_server_that_is_restarted_is_waited_for(place, client):
     await sync
 
 
-async def test_a_search_whose_connection_breaks_is_made_again(client, proxy, far):
+async def test_a_search_is_repeated_after_a_broken_connection(client, proxy, far):
     published = await client.publisher().publish([SUSHI])
     assert ids(await far.search(SPEC, lon=14.5, lat=35.5)) == published
     proxy.stall()
@@ -49,7 +49,7 @@ async def test_the_same_time_set_twice(virtual):
     assert (await virtual.status()).time_ms == 5_000
 
 
-async def test_a_retraction_whose_connection_breaks_is_not_made_again(place, client, far, proxy):
+async def test_a_retraction_is_not_repeated_after_a_broken_connection(place, client, far, proxy):
     """It may have been carried out, as it is here: a second one would be refused."""
     (object_id,) = await client.publisher().publish([SUSHI])
     commits = HeldCommits(place.server.store)

@@ -65,7 +65,7 @@ async def test_a_slow_reader_gets_the_latest(client):
         assert subscription.state is State.EXACT
         waiting = asyncio.create_task(following(states))
         await client.sync()
-        assert not waiting.done(), "it has seen EXACT, and that is what it is"
+        assert not waiting.done(), "it has seen EXACT, which is the current state"
         await device.detach()
         assert await waiting is State.ENDED
 
@@ -118,7 +118,7 @@ async def test_a_frozen_server_is_noticed_while_a_response_is_due(server, is_fle
             assert await reached(states, State.EXACT)
             assert await is_exact(client, subscription, 14.9)
             assert others.state is State.EXACT
-            assert device.counters.reports == 1, "it was not asked again"
+            assert device.counters.reports == 1, "it was not requested again"
             # The same when an app asks for something else: an end, a search.
             server.pause()
             ending = asyncio.create_task(others.unsubscribe())
@@ -146,7 +146,7 @@ async def test_a_server_that_vanishes_is_noticed_at_the_next_sign_of_life(server
             assert await reached(states, State.EXACT)
 
 
-async def test_an_app_that_was_held_up_itself_blames_nobody(monkeypatch):
+async def test_an_app_that_was_blocked_itself_does_not_suspect_the_server(monkeypatch):
     """Its timer fires late, and what has arrived meanwhile is not read yet."""
     monkeypatch.setattr(server_watch, "SILENCE_S", 0.05)
     due, changes = {"d"}, []
@@ -185,7 +185,7 @@ async def test_a_stationary_result_that_is_short_is_stale_until_it_is_refilled(c
 
 
 @pytest.mark.parametrize("window", [None, Last(seconds=2.0)])
-async def test_what_nothing_takes_the_place_of_is_told_too(virtual, window):
+async def test_a_removal_without_a_replacement_is_reported_too(virtual, window):
     """The device cannot know that there is no more; of fewer than k it does, and hears nothing."""
     spec = TopK({"tea"}, k=2, region=RegionMode.STATIONARY, window=window)
     ttls = (3600.0, 3600.0) if window else (2.0, 4.0)

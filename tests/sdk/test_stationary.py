@@ -69,7 +69,7 @@ async def test_the_next_best_comes_when_one_expires(virtual):
         assert ids(subscription) == published[2:5]
 
 
-async def test_nobody_has_to_wait_in_real_time(client):
+async def test_in_real_time_a_timer_sends_replacements(client):
     """The server wakes when something is due, though nothing arrives."""
     async with await client.attach("d", lon=LON, lat=LAT) as device:
         subscription = await device.subscribe(replace(HERE, window=Last(seconds=0.5)))

@@ -20,7 +20,7 @@ from nearcast import (
     TopK,
     UnavailableError,
 )
-from safe_region.ground import ground_distance_m
+from safe_region.earth.ground import ground_distance_m
 from tests.sdk.conftest import until
 
 
@@ -95,7 +95,7 @@ class Listener:
         return found
 
 
-async def test_changes_say_what_and_why(client):
+async def test_changes_have_objects_and_reasons(client):
     publisher = client.publisher()
     (first,) = await publisher.publish([sushi(14.50)])
     device = await client.attach("d", lon=14.50, lat=35.5)
@@ -223,7 +223,7 @@ BAD = [
 ]
 
 
-async def test_what_is_wrong_is_named(client):
+async def test_wrong_arguments_are_named(client):
     device = await client.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(TopK({"sushi"}, similarity=Similarity.DICE))
     for act, field in BAD:

@@ -52,7 +52,7 @@ async def is_superseded(device, subscription, states):
 
 
 @pytest.mark.parametrize("is_fleet", [False, True])
-async def test_one_that_asks_takes_over(place, client, is_fleet):
+async def test_an_instance_with_take_over_takes_over(place, client, is_fleet):
     await client.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 3600.0) for _ in range(5)])
     async with client.fleet() as fleet, nearcast.connect(place.target) as elsewhere:
         attach = fleet.attach if is_fleet else client.attach
@@ -98,7 +98,7 @@ async def test_the_devices_own_token_takes_over_and_a_gateways_does_not(signed):
 
 
 @pytest.mark.parametrize("has_asked", [False, True])
-async def test_who_was_replaced_while_away_does_not_take_it_back(signed, has_asked):
+async def test_an_instance_replaced_while_disconnected_does_not_take_over_again(signed, has_asked):
     """It reconnects by itself, which asks for nothing, whatever it asked for when it began."""
     own = token("g", "gateway") if has_asked else token("d", "device")
     proxy = Proxy(signed.target)
@@ -121,7 +121,7 @@ async def test_who_was_replaced_while_away_does_not_take_it_back(signed, has_ask
     await proxy.stop()
 
 
-async def test_one_that_does_not_ask_waits_and_says_so(place, client, caplog):
+async def test_an_instance_without_take_over_waits_and_logs_it(place, client, caplog):
     caplog.set_level(logging.INFO, "nearcast")
     old = await client.attach("d", **HERE)
     async with nearcast.connect(place.target) as other:
@@ -158,7 +158,7 @@ async def test_two_that_insist_take_turns():
         async with nearcast.connect(target) as client:
             await client.attach("d", **HERE)
             second = await client.attach("d", **HERE, take_over=True)
-            with pytest.raises(RefusedError, match="can itself be replaced in") as refused:
+            with pytest.raises(RefusedError, match="can be replaced in") as refused:
                 await client.attach("d", **HERE, take_over=True, wait_s=0)
             assert 0 < refused.value.retry_after_ms <= 400
             third = await client.attach("d", **HERE, take_over=True)  # it waits until it may

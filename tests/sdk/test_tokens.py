@@ -46,7 +46,7 @@ class Provider:
 
 
 @pytest.mark.parametrize("awaits", [False, True])
-async def test_devices_and_publishers_go_on_with_another_token(tmp_path, awaits):
+async def test_devices_and_publishers_continue_with_another_token(tmp_path, awaits):
     provider = Provider("gateway", "publisher")
     source = provider.later if awaits else provider
     async with a_place(tmp_path) as place, nearcast.connect(place.target, token=source) as client:
@@ -88,7 +88,7 @@ async def test_a_token_that_ends_and_is_no_callable_ends_its_devices(tmp_path):
             await device.subscribe(SUSHI)
 
 
-async def test_a_provider_that_fails_says_so_and_its_text_is_not_repeated(tmp_path):
+async def test_a_failing_provider_raises_and_its_text_is_not_repeated(tmp_path):
     def provider():
         raise ValueError("secret")
 
@@ -103,7 +103,7 @@ async def test_a_provider_that_fails_says_so_and_its_text_is_not_repeated(tmp_pa
             assert "secret" not in str(failed.value)
 
 
-async def test_who_may_not_is_told_and_does_not_try_for_ever(tmp_path):
+async def test_a_forbidden_caller_gets_an_error_and_does_not_retry_for_ever(tmp_path):
     async with a_place(tmp_path) as place:
         async with nearcast.connect(place.target, token=token("shop", "publisher")) as client:
             with pytest.raises(RefusedError) as refused:

@@ -53,7 +53,7 @@ def test_it_is_left_alone(unknown):
     line.device.disconnect()
     line.welcome({3: unknown, mine.id: Spec(top_k=TOP_K)}, resumed=True)
     assert list(line.device.subscriptions.values()) == [mine]
-    assert line.sent[0].hello.version == 2, "what was told of it is acknowledged, or it would come again"
+    assert line.sent[0].hello.version == 2, "its deltas are acknowledged, or they would come again"
     assert line.kinds() == ["hello"]
 
 
@@ -103,7 +103,7 @@ def test_its_end_is_nobodys_concern(unknown):
     assert line.device.subscribe(SUSHI).id == 4, "no number is used twice"
 
 
-def test_a_session_that_has_ended_says_no_hello():
+def test_an_ended_session_sends_no_hello():
     """Nobody would answer for it, and the server would take it for attached."""
     channel = Channel()
     channel.device.connect()

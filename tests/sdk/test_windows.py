@@ -51,7 +51,7 @@ def spec(request):
     return KINDS[request.param]
 
 
-async def test_what_is_too_old_is_out(virtual, spec):
+async def test_objects_that_are_too_old_leave(virtual, spec):
     async with await virtual.attach("d", lon=LON, lat=LAT) as device:
         subscription = await device.subscribe(replace(spec, window=Last(seconds=10)))
         publisher = virtual.publisher()
@@ -110,7 +110,7 @@ async def test_the_last_so_many_published(virtual, spec):
         assert ids(subscription) == many[-3:], "of a batch larger than the window the last"
 
 
-async def test_what_is_replaced_counts_anew(virtual):
+async def test_a_replacement_counts_again(virtual):
     async with await virtual.attach("d", lon=LON, lat=LAT) as device:
         subscription = await device.subscribe(replace(NEAR, window=Last(count=2)))
         publisher = virtual.publisher()
@@ -198,7 +198,7 @@ async def drive(place, seed, ttl_s, window):
     await place.start()
     async with nearcast.connect(place.target) as client:
         await client.advance_clock(1_000)
-        publisher, now_ms, told = client.publisher(), 1_000, []
+        publisher, now_ms, sent = client.publisher(), 1_000, []
         devices = [await client.attach(f"d{i}", lon=LON, lat=LAT) for i in range(6)]
         lists = [
             await device.subscribe(replace(kind, window=window))
@@ -220,15 +220,15 @@ async def drive(place, seed, ttl_s, window):
                 await device.move(places[i], LAT, heading_deg=chance.choice((None, 90.0)))
             await client.sync()
             assert all(one.state is SubscriptionState.EXACT for one in lists)
-            told.append([ids(one) for one in lists])
+            sent.append([ids(one) for one in lists])
         counters = [(device.counters.reports, device.counters.objects) for device in devices]
         await asyncio.gather(*(device.detach() for device in devices))
     await place.stop()
-    return told, counters
+    return sent, counters
 
 
 @pytest.mark.parametrize("seed", range(examples(1)))
-async def test_a_window_of_time_costs_what_lifetimes_cost_that_end_as_it_does(tmp_path, seed):
+async def test_a_window_of_time_costs_as_much_as_lifetimes_that_end_with_it(tmp_path, seed):
     """Same lists, same reports, same objects sent."""
     ran = [
         await drive(Place(tmp_path / f"{name}.db", virtual_time=True), seed, ttl_s, window)

@@ -11,7 +11,7 @@ import pytest
 from engine import Engine
 from engine.top_k.matcher import TopKMatcher
 from engine.top_k.pending import Pending
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.commands.acceptor import Accepted
 from server.core.coordinator import Coordinator
@@ -119,7 +119,7 @@ def retrievals_of(crowd: Crowd, monkeypatch: pytest.MonkeyPatch, meanwhile=lambd
     return sizes
 
 
-async def test_a_crowd_that_reports_at_once_is_answered_in_portions(crowd, monkeypatch):
+async def test_a_crowd_that_reports_at_once_gets_responses_in_batches(crowd, monkeypatch):
     monkeypatch.setattr("server.runtime.batcher._CHUNK", 35)
     sizes = retrievals_of(crowd, monkeypatch)
     for name in DEVICES:
@@ -127,8 +127,8 @@ async def test_a_crowd_that_reports_at_once_is_answered_in_portions(crowd, monke
     await crowd.batcher.run()
     assert sizes == [35, 35, 30]
     assert crowd.taken_count == 3
-    answers = crowd.received()
-    assert [(name, one.report_sequence) for name, one in answers] == [(name, 1) for name in DEVICES]
+    responses = crowd.received()
+    assert [(name, one.report_sequence) for name, one in responses] == [(name, 1) for name in DEVICES]
     crowd.check()
 
 
@@ -141,7 +141,7 @@ async def test_half_of_a_crowd_is_looked_up_first_so_that_the_other_half_can_fol
     crowd.check()
 
 
-async def test_few_are_answered_without_another_thread(crowd, monkeypatch):
+async def test_few_reports_need_no_other_thread(crowd, monkeypatch):
     sizes = retrievals_of(crowd, monkeypatch)
     for name in DEVICES[:5]:
         crowd.report(name, 1)
@@ -151,7 +151,9 @@ async def test_few_are_answered_without_another_thread(crowd, monkeypatch):
     crowd.check()
 
 
-async def test_who_speaks_again_during_the_look_up_is_answered_twice_in_order(crowd, monkeypatch):
+async def test_a_device_that_reports_again_during_the_look_up_gets_two_responses_in_order(
+    crowd, monkeypatch
+):
     """Each answer says to which report, as if there had been no chunks."""
     loop = asyncio.get_running_loop()
     spoken = asyncio.Event()
@@ -171,10 +173,10 @@ async def test_who_speaks_again_during_the_look_up_is_answered_twice_in_order(cr
         crowd.report(name, 1)
     while crowd.queue or not spoken.is_set():
         await crowd.batcher.run()
-    told: dict[str, list[object]] = {name: [] for name in DEVICES}
+    sent: dict[str, list[object]] = {name: [] for name in DEVICES}
     for name, event in crowd.received():
-        told[name].append(event)
-    for name, events in told.items():
+        sent[name].append(event)
+    for name, events in sent.items():
         deltas = [event for event in events if isinstance(event, VersionedDelta)]
         assert [delta.version for delta in deltas] == sorted({delta.version for delta in deltas})
         again = name not in DEVICES[30:50]
@@ -238,7 +240,7 @@ async def test_in_a_flood_reading_comes_first(crowd, monkeypatch):
     crowd.check()
 
 
-def told(crowd: Crowd) -> dict[str, list[object]]:
+def sent(crowd: Crowd) -> dict[str, list[object]]:
     """Return what devices have been told since, each in order."""
     found: dict[str, list[object]] = {}
     for name, event in crowd.received():
@@ -260,7 +262,7 @@ def evaluations_of(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-async def test_whoever_is_parked_after_the_look_up_is_sent_everything(crowd, monkeypatch):
+async def test_a_device_parked_after_the_look_up_is_sent_its_whole_state(crowd, monkeypatch):
     coordinator, parked = crowd.coordinator, DEVICES[::3]
     handles = {one for name in parked for one in coordinator.sessions[name].handles.values()}
     evaluate = coordinator.evaluate
@@ -279,7 +281,7 @@ async def test_whoever_is_parked_after_the_look_up_is_sent_everything(crowd, mon
     crowd.check()
 
 
-async def test_nothing_is_asked_about_positions_while_nothing_waits_for_them(crowd, monkeypatch):
+async def test_without_pending_subscriptions_positions_are_not_evaluated(crowd, monkeypatch):
     for kind, name in (
         (LocationRequests, "answered"),
         (LocationRequests, "ask"),
@@ -289,7 +291,7 @@ async def test_nothing_is_asked_about_positions_while_nothing_waits_for_them(cro
         (TopKMatcher, "are_pending"),
         (Pending, "note"),
     ):
-        monkeypatch.setattr(kind, name, lambda *_: pytest.fail("a mode is asked for that nobody has"))
+        monkeypatch.setattr(kind, name, lambda *_: pytest.fail("an unused mode is queried"))
     crowd.publish(50)
     for name in DEVICES:
         crowd.report(name, 1)
@@ -306,7 +308,7 @@ async def test_devices_that_come_back_together_are_evaluated_together(crowd, mon
         crowd.hello(name, version=1)
     await crowd.batcher.run()
     assert retrievals == evaluations == [50, 50]
-    for name, (welcome, delta) in told(crowd).items():
+    for name, (welcome, delta) in sent(crowd).items():
         assert isinstance(welcome, Welcome)
         assert not welcome.resumed
         assert [one.subscription_id for one in welcome.subscriptions] == [1]
@@ -317,7 +319,7 @@ async def test_devices_that_come_back_together_are_evaluated_together(crowd, mon
     crowd.check()
 
 
-async def test_whoever_is_known_still_is_given_what_it_holds_without_an_evaluation(crowd, monkeypatch):
+async def test_a_known_device_gets_its_objects_without_an_evaluation(crowd, monkeypatch):
     """Another instance of the app comes soon after the one that left: its lists are there."""
     crowd.leave(parked=False)
     evaluations = evaluations_of(crowd, monkeypatch)
@@ -326,7 +328,7 @@ async def test_whoever_is_known_still_is_given_what_it_holds_without_an_evaluati
     while crowd.queue:
         await crowd.batcher.run()
     assert evaluations == []
-    found = told(crowd)
+    found = sent(crowd)
     assert found.keys() == set(DEVICES)
     for welcome, delta in found.values():
         assert not welcome.resumed
@@ -337,7 +339,7 @@ async def test_whoever_is_known_still_is_given_what_it_holds_without_an_evaluati
 
 
 @pytest.mark.parametrize("how", ["parked", "another instance", "resumed"])
-async def test_hello_report_and_ping_at_once_are_one_answer_each_in_order(crowd, monkeypatch, how):
+async def test_hello_report_and_ping_at_once_get_one_response_each_in_order(crowd, monkeypatch, how):
     crowd.leave(parked=how == "parked")
     evaluations = evaluations_of(crowd, monkeypatch)
     for name in DEVICES[:30]:
@@ -347,7 +349,7 @@ async def test_hello_report_and_ping_at_once_are_one_answer_each_in_order(crowd,
     for _ in range(3):
         await crowd.batcher.run()
     assert sum(evaluations) == 30
-    found = told(crowd)
+    found = sent(crowd)
     assert found.keys() == set(DEVICES[:30])
     for name, (welcome, delta, pong) in found.items():
         assert isinstance(welcome, Welcome)
@@ -366,7 +368,7 @@ async def test_hello_report_and_ping_at_once_are_one_answer_each_in_order(crowd,
 
 
 @pytest.mark.parametrize("end", ["detached", "taken over"])
-async def test_a_ping_is_answered_on_its_own_stream_or_not_at_all(crowd, end):
+async def test_a_ping_gets_its_response_on_its_own_stream_or_not_at_all(crowd, end):
     """However soon the device leaves it: another one has not been asked anything."""
     name, before = DEVICES[0], crowd.line
     crowd.queue.put(c.Ping(before, name, 7))

@@ -10,9 +10,9 @@ import pytest
 
 from engine import EngineOptions
 from engine.contracts import CHANGE_DTYPE
-from safe_region import edge_sweep, exact_geometry
-from safe_region.earth import Circle, Polygon
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Circle, Polygon
+from safe_region.geometry import edge_sweep, exact_geometry
 from server import command as c
 from server.clock import Clock
 from server.commands.areas import checked_area
@@ -57,11 +57,11 @@ def attached(coordinator, *specs):
         batch = EvaluationBatch()
         coordinator.subscribe(coordinator.sessions["d"], number, spec, HERE, batch)
         coordinator.evaluate(batch)
-    told(coordinator, line)
+    sent(coordinator, line)
     return line
 
 
-def told(coordinator, line):
+def sent(coordinator, line):
     """Return the deltas that wait for a stream."""
     events = (event for _, event in coordinator.router.take(line, 1_000))
     return [event.delta for event in events if isinstance(event, VersionedDelta)]
@@ -76,7 +76,7 @@ def nearest(coordinator):
 # -- too many matches ----------------------------------------------------------------------------
 
 
-def test_in_real_time_a_device_with_too_many_is_told_once_a_second():
+def test_in_real_time_a_device_with_too_many_is_updated_once_a_second():
     coordinator = coordinator_of(virtual_time=False)
     publish(coordinator, 40)
     coordinator.advance(10_000)
@@ -84,10 +84,10 @@ def test_in_real_time_a_device_with_too_many_is_told_once_a_second():
     for step in range(1, 50):
         publish(coordinator, 2, near_deg=0.001 / step)
         coordinator.advance(10_000 + step)
-    assert told(coordinator, line) == []
+    assert sent(coordinator, line) == []
     assert coordinator.matching.next_due_ms() == 11_000
     coordinator.advance(11_000)
-    (delta,) = told(coordinator, line)
+    (delta,) = sent(coordinator, line)
     assert delta.cause is Cause.REFILLED
     held = sorted(coordinator.matching.engine.held(coordinator.sessions["d"].handles[1])[0].tolist())
     assert held == sorted(nearest(coordinator))
@@ -95,14 +95,14 @@ def test_in_real_time_a_device_with_too_many_is_told_once_a_second():
     coordinator.check()
 
 
-def test_in_virtual_time_it_is_told_when_time_goes_on():
+def test_in_virtual_time_it_is_updated_when_time_advances():
     coordinator = coordinator_of(virtual_time=True)
     publish(coordinator, 40)
     line = attached(coordinator, CIRCLE)
     publish(coordinator, 5, near_deg=0.0001)
-    assert told(coordinator, line) == []
+    assert sent(coordinator, line) == []
     coordinator.advance(1)
-    assert [delta.cause for delta in told(coordinator, line)] == [Cause.REFILLED]
+    assert [delta.cause for delta in sent(coordinator, line)] == [Cause.REFILLED]
 
 
 @pytest.mark.parametrize("virtual_time", [False, True])
@@ -111,10 +111,10 @@ def test_a_barrier_brings_all_up_to_date(virtual_time):
     publish(coordinator, 40)
     line = attached(coordinator, CIRCLE)
     publish(coordinator, 5, near_deg=0.0001)
-    assert told(coordinator, line) == []
+    assert sent(coordinator, line) == []
     (plan,) = Planner(coordinator).plan_batch([c.Sync()])
     plan.apply(EvaluationBatch())
-    (delta,) = told(coordinator, line)
+    (delta,) = sent(coordinator, line)
     assert len(delta.add) == len(delta.drop) == 5
 
 
@@ -126,7 +126,7 @@ def test_of_those_at_the_very_place_of_the_device_most_may_go():
     line = attached(coordinator, CIRCLE)
     coordinator.retract(list(range(1, 16)))
     coordinator.advance(1)
-    (delta,) = [one for one in told(coordinator, line) if one.cause is Cause.REFILLED]
+    (delta,) = [one for one in sent(coordinator, line) if one.cause is Cause.REFILLED]
     assert len(delta.add) == 10, "all that it held is gone"
     held = coordinator.matching.engine.held(coordinator.sessions["d"].handles[1])[0].tolist()
     assert sorted(held) == sorted(nearest(coordinator))
@@ -170,8 +170,8 @@ def no_plain_python(monkeypatch):
         monkeypatch.setattr(module, "orientation", fail)
     for name in ("on_grid", "side_of_ring"):
         monkeypatch.setattr(exact_geometry, name, fail)
-    monkeypatch.setattr("safe_region.shapes.on_grid", fail)
-    monkeypatch.setattr("safe_region.polygon_validity.on_grid", fail)
+    monkeypatch.setattr("safe_region.geometry.shapes.on_grid", fail)
+    monkeypatch.setattr("safe_region.geometry.polygon_validity.on_grid", fail)
 
 
 @pytest.mark.usefixtures("no_plain_python")

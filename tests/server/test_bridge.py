@@ -16,7 +16,7 @@ from feeds.redis.address import BEGIN, Span
 from feeds.redis.entries import ARROW, JSON, packed
 from feeds.redis.streams import Streams
 from feeds.schemas import EXPIRE, KEYS, MESSAGES, PUBLISH, RETRACT
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from server import command as c
 from server import main
 from server.bridge import attempts
@@ -52,9 +52,10 @@ def write(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
     FolderSinkFeed(folder).put(number, number, pa.Table.from_pylist(rows, MESSAGES))
 
 
-def told(folder: Path) -> list[tuple[str, int]]:
+def sent(folder: Path) -> list[tuple[str, int]]:
     """Return what a folder was told, in order."""
-    rows = [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+    whole = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
+    rows = [row for path in whole for row in pq.read_table(path).to_pylist()]
     return [(row["action"], row["object_id"]) for row in rows]
 
 
@@ -79,7 +80,7 @@ async def test_objects_come_from_a_folder_once_and_survive_the_server(
         assert keys(server) == {"source/1", "source/2", "source/5"}
         assert server.coordinator.counters.source_refused == 3
         assert "first: object 3.position must be within" in caplog.text
-        assert "80.0" not in caplog.text, "where somebody is, is nobody's business"
+        assert "80.0" not in caplog.text, "logs have no positions"
         item = server.coordinator.matching.objects[server.coordinator.keys.get("", "source/1")]
         assert (item.keywords, item.payload) == (("ice", "tea"), b"x")
         gone = {"action": RETRACT, "object_id": 2, "time_ms": 2_000}
@@ -93,7 +94,7 @@ async def test_objects_come_from_a_folder_once_and_survive_the_server(
         server.coordinator.check()
 
 
-async def test_the_outlet_tells_everything_in_order(tmp_path: Path) -> None:
+async def test_the_sink_receives_all_changes_in_order(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     async with serving(settings(tmp_path, sink=str(folder))) as server:
         async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
@@ -111,10 +112,10 @@ async def test_the_outlet_tells_everything_in_order(tmp_path: Path) -> None:
             await publisher.retract(third)
             await client.advance_clock(10_000)
             (fourth,) = await publisher.publish([nearcast.GeoObject(["tea"], 12.1, 55.05, ttl_s=50)])
-        await until(lambda: len(told(folder)) == 7)
+        await until(lambda: len(sent(folder)) == 7)
     happened = [(PUBLISH, first), (PUBLISH, second), (RETRACT, first), (PUBLISH, third)]
     happened += [(RETRACT, third), (EXPIRE, second), (PUBLISH, fourth)]
-    assert told(folder) == happened
+    assert sent(folder) == happened
     row = pq.read_table(min(folder.glob("*.parquet"))).to_pylist()[0]
     assert row == {
         "action": PUBLISH,
@@ -128,7 +129,7 @@ async def test_the_outlet_tells_everything_in_order(tmp_path: Path) -> None:
     }
 
 
-async def test_what_was_not_told_is_told_by_the_next_server(tmp_path: Path) -> None:
+async def test_unsent_changes_are_sent_by_the_next_server(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_text("no folder")
     given = settings(tmp_path, sink=str(out))
@@ -143,12 +144,12 @@ async def test_what_was_not_told_is_told_by_the_next_server(tmp_path: Path) -> N
             await publisher.publish(posts)
     out.unlink()
     async with serving(given) as server:
-        await until(lambda: len(told(out)) == 3)
+        await until(lambda: len(sent(out)) == 3)
         await until(lambda: server.store.unsent_count == 0)
-    assert told(out) == [(PUBLISH, one) for one in ids]
+    assert sent(out) == [(PUBLISH, one) for one in ids]
 
 
-async def test_feeds_in_redis_whose_server_dies(tmp_path: Path, redis: RedisServer) -> None:
+async def test_feeds_in_redis_of_a_killed_server(tmp_path: Path, redis: RedisServer) -> None:
     source, target = redis.address("in", 2), redis.address("out")
     streams = Streams(source, MESSAGES, KEYS["messages"])
     given = settings(tmp_path, source=str(source), sink=str(target))
@@ -198,7 +199,7 @@ async def test_entries_that_cannot_be_read_are_passed_over_for_good(
         await until(lambda: keys(server) == {"source/1", "source/2"})
         assert server.coordinator.counters.source_unreadable == len(entries)
         assert server.coordinator.counters.source_refused == 0
-    assert caplog.text.count(" of in:0 is passed over: it ") == len(entries)
+    assert caplog.text.count(" of in:0 is skipped: it ") == len(entries)
     async with serving(given) as server:
         streams.append(pa.Table.from_pylist([message(3)], MESSAGES))
         await until(lambda: "source/3" in keys(server))
@@ -269,12 +270,12 @@ async def test_nothing_of_a_feed_ends_the_server(
         assert server.coordinator.counters.bridge_failing == {Feed.SOURCE: 2, Feed.SINK: 1}
         before = failures.total()
         await until(lambda: failures.total() > before + 2)  # they are tried again and again
-    assert "source, stream a has failed, is tried again in 0.01 s: ZeroDivisionError\n" in caplog.text
+    assert "source, stream a failed, retry in 0.01 s: ZeroDivisionError\n" in caplog.text
 
 
 async def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
     server = Server(settings(tmp_path, source=str(tmp_path / "nowhere")))
-    with pytest.raises(BridgeError, match=r"source is .*nowhere, must be a folder that is there"):
+    with pytest.raises(BridgeError, match=r"source is .*nowhere, must be an existing folder"):
         await server.start()
 
 

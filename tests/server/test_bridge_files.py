@@ -30,7 +30,7 @@ def read(source: FolderSourceFeed, after: str = "") -> list[Chunk]:
 
 
 @pytest.mark.parametrize("make", CHEAP, ids=lambda make: make.__name__)
-def test_a_bad_file_is_set_aside_and_the_feed_goes_on(tmp_path: Path, make: Make) -> None:
+def test_a_bad_file_is_set_aside_and_the_feed_continues(tmp_path: Path, make: Make) -> None:
     write_rows(tmp_path / "a.parquet", [row(1)])
     make(tmp_path / "b.parquet")
     write_rows(tmp_path / "c.parquet", [row(2)])
@@ -77,14 +77,14 @@ def arrow_memory() -> Iterator[Callable[[], pa.MemoryPool]]:
 def test_a_flipped_bit_in_the_end_of_a_file_ends_nothing_but_its_reader(tmp_path: Path) -> None:
     """Each of these has pyarrow 26 call `abort` when the metadata of a column is looked at."""
     (whole, *_), source = FILES.seeds(), FolderSourceFeed(tmp_path)
-    said = []
+    message = []
     for at, bit in ((783, 0), (797, 0), (849, 0), (1086, 6)):
         flipped = bytearray(whole)
         flipped[at] ^= 1 << bit
         (tmp_path / "b.parquet").write_bytes(flipped)
-        said += [one.passed_over for one in read(source)]
-    assert all("b.parquet.refused" in one for one in said)
-    assert any("it has ended the process that reads files" in one for one in said)
+        message += [one.passed_over for one in read(source)]
+    assert all("b.parquet.refused" in one for one in message)
+    assert any("the reader process terminated while it read the file" in one for one in message)
     (tmp_path / "b.parquet").write_bytes(whole)
     (found,) = read(source)
     assert len(found.rows) == 6
@@ -108,7 +108,7 @@ def test_a_name_that_is_no_text_is_set_aside(tmp_path: Path) -> None:
     assert os.path.lexists(name + b".refused")
 
 
-def test_what_was_set_aside_before_is_kept(tmp_path: Path) -> None:
+def test_files_set_aside_before_are_kept(tmp_path: Path) -> None:
     source = FolderSourceFeed(tmp_path)
     for content in (b"1", b"2"):
         (tmp_path / "b.parquet").write_bytes(content)
@@ -118,7 +118,7 @@ def test_what_was_set_aside_before_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["b.parquet", "b\udcff.parquet"])
-def test_what_cannot_be_set_aside_is_passed_over_for_good(
+def test_a_file_that_cannot_be_set_aside_is_skipped_for_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """As in a folder that must not be written to, which does not keep root from it."""
@@ -136,8 +136,8 @@ def test_what_cannot_be_set_aside_is_passed_over_for_good(
             after, rows = one.offset, rows + one.rows
             refused += [one] if one.passed_over else []
     assert [one["object_id"] for one in rows] == [2]
-    ((offset, _, said),) = refused
-    assert "is passed over, not set aside (Read-only file system): it" in said
+    ((offset, _, message),) = refused
+    assert "is skipped and cannot be set aside (Read-only file system): it" in message
     # What can be noted is, so that the next start does not look at it again.
     assert offset == ("" if "\udcff" in name else name)
 
@@ -157,7 +157,7 @@ def test_a_fault_of_the_system_is_none_of_the_file(
     assert [one["object_id"] for one in read(source)[0].rows] == [1]
 
 
-def test_rows_come_in_portions_and_the_last_one_has_the_name(tmp_path: Path) -> None:
+def test_rows_come_in_chunks_and_the_last_one_has_the_name(tmp_path: Path) -> None:
     rows = [row(number, keywords=["a", None], ttl_ms=None) for number in range(5_001)]
     pq.write_table(pa.Table.from_pylist(rows, MESSAGES), tmp_path / "b.parquet", row_group_size=700)
     found = read(FolderSourceFeed(tmp_path), "a")

@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import clock as server_clock
 from server import command as c
 from server.core.coordinator import Coordinator
@@ -80,41 +80,43 @@ def rows_of(command_loop: CommandLoop) -> list[int]:
         return [row[0] for row in reader.execute("SELECT object_id FROM objects ORDER BY object_id")]
 
 
-async def test_an_answer_means_that_it_is_on_disk(command_loop):
+async def test_a_response_means_that_it_is_on_disk(command_loop):
     ids = await command_loop.execute(c.Publish((an_object(), an_object())))
     assert ids_on_disk(command_loop) == ids
 
 
 async def test_the_same_key_twice_at_once_is_published_once(command_loop):
-    asked = [command_loop.execute(c.Publish((an_object("key"),))) for _ in range(10)]
-    answers = await asyncio.gather(*asked)
-    assert answers == [answers[0]] * 10
-    assert ids_on_disk(command_loop) == answers[0]
+    requests = [command_loop.execute(c.Publish((an_object("key"),))) for _ in range(10)]
+    responses = await asyncio.gather(*requests)
+    assert responses == [responses[0]] * 10
+    assert ids_on_disk(command_loop) == responses[0]
 
 
 async def test_replacements_that_meet_in_a_batch_leave_the_last(command_loop):
-    asked = [command_loop.execute(c.Publish((an_object("key", payload=bytes([i])),))) for i in range(10)]
-    answers = await asyncio.gather(*asked)
-    assert len({ids[0] for ids in answers}) == 10
-    assert ids_on_disk(command_loop) == answers[-1]
-    assert list(command_loop.coordinator.matching.objects) == answers[-1]
+    requests = [
+        command_loop.execute(c.Publish((an_object("key", payload=bytes([i])),))) for i in range(10)
+    ]
+    responses = await asyncio.gather(*requests)
+    assert len({ids[0] for ids in responses}) == 10
+    assert ids_on_disk(command_loop) == responses[-1]
+    assert list(command_loop.coordinator.matching.objects) == responses[-1]
     command_loop.coordinator.check()
 
 
 async def test_retracting_twice_at_once_refuses_the_second(command_loop):
     (object_id,) = await command_loop.execute(c.Publish((an_object(),)))
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         command_loop.execute(c.Retract((object_id,))),
         command_loop.execute(c.Retract((object_id,))),
         return_exceptions=True,
     )
-    assert answers[0] is None
-    assert isinstance(answers[1], RefusalError)
-    assert answers[1].reason is Reason.UNKNOWN_OBJECT
-    assert str(object_id) in answers[1].value
+    assert responses[0] is None
+    assert isinstance(responses[1], RefusalError)
+    assert responses[1].reason is Reason.UNKNOWN_OBJECT
+    assert str(object_id) in responses[1].value
 
 
-async def test_a_device_may_say_everything_at_once(command_loop):
+async def test_a_device_may_send_everything_at_once(command_loop):
     """Hello, subscribe and report arrive before the first of them was looked at."""
     ids = await command_loop.execute(c.Publish((an_object(),)))
     line = Outbox()
@@ -185,12 +187,14 @@ async def test_a_wall_clock_that_leaps_changes_nothing(command_loop, clock, stea
 
 
 async def test_more_than_the_queue_holds_waits_for_room(command_loop):
-    answers = await asyncio.gather(*(command_loop.execute(c.Publish((an_object(),))) for _ in range(500)))
-    assert len({ids[0] for ids in answers}) == 500
+    responses = await asyncio.gather(
+        *(command_loop.execute(c.Publish((an_object(),))) for _ in range(500))
+    )
+    assert len({ids[0] for ids in responses}) == 500
     assert len(ids_on_disk(command_loop)) == 500
 
 
-async def test_a_hello_whose_stream_has_ended_attaches_nobody(command_loop):
+async def test_a_hello_of_an_ended_stream_attaches_no_device(command_loop):
     """The stream breaks while the hello waits: nothing would ever detach the device."""
     line, other = Outbox(), Outbox()
     await command_loop.enqueue(c.Hello(line, "device", b"one", 0, HERE))
@@ -256,7 +260,7 @@ async def test_many_that_expire_at_once_are_deleted_a_few_a_commit(command_loop,
     assert steps == [_LATE_MAX, _LATE_MAX, 100]
 
 
-async def test_what_a_full_disk_did_not_delete_is_deleted_later(command_loop, steady_clock):
+async def test_rows_that_a_full_disk_did_not_delete_are_deleted_later(command_loop, steady_clock):
     await command_loop.execute(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(50))))
     steady_clock.now_ms += 1_000
     await command_loop.execute(c.Sync())
@@ -268,7 +272,7 @@ async def test_what_a_full_disk_did_not_delete_is_deleted_later(command_loop, st
     assert rows_of(command_loop) == [after]
 
 
-async def test_a_device_that_floods_is_answered_where_it_is_last(command_loop):
+async def test_a_flooding_device_gets_responses_at_its_last_position(command_loop):
     """Many reports while a commit holds up the queue: one evaluation, which answers all of them."""
     line = Outbox()
     await command_loop.execute(c.Publish((an_object(), an_object())))
@@ -282,8 +286,8 @@ async def test_a_device_that_floods_is_answered_where_it_is_last(command_loop):
     events = [event for _, event in command_loop.coordinator.router.take(line, 100)]
     rejections = [event for event in events if isinstance(event, Rejection)]
     assert [one.number for one in rejections] == [101]
-    answers = [one for one in events if getattr(one, "report_sequence", 0)]
-    assert [one.report_sequence for one in answers] == [100]
+    responses = [one for one in events if getattr(one, "report_sequence", 0)]
+    assert [one.report_sequence for one in responses] == [100]
     assert command_loop.coordinator.counters.reports_superseded == 99
     command_loop.coordinator.check()
 
@@ -311,10 +315,10 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     await syncing
     (news,) = await publishing
     events = [event for _, event in command_loop.coordinator.router.take(line, 100)]
-    told = [(one.subscription_id, one.delta.cause.name, one.delta.snapshot) for one in events]
-    assert told[0] == (1, "PUBLISHED", False)
+    sent = [(one.subscription_id, one.delta.cause.name, one.delta.snapshot) for one in events]
+    assert sent[0] == (1, "PUBLISHED", False)
     # The report has overtaken nothing: it says where subscription 2, which is new, is evaluated first.
-    assert sorted(told[1:]) == [(1, "REPORTED", False), (2, "REPORTED", True)]
+    assert sorted(sent[1:]) == [(1, "REPORTED", False), (2, "REPORTED", True)]
     assert [one.report_sequence for one in events[1:]] == [1, 1]
     # Now the device has nothing else under way.
     disk.has_begun.clear()
@@ -337,9 +341,7 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     command_loop.coordinator.check()
 
 
-async def test_a_server_that_is_killed_begins_no_earlier_than_any_time_it_told(
-    command_loop, steady_clock
-):
+async def test_a_killed_server_starts_no_earlier_than_any_time_that_it_sent(command_loop, steady_clock):
     commits = []
     store, coordinator = command_loop.store, command_loop.coordinator
     commit = store.commit
@@ -450,7 +452,7 @@ async def test_a_search_does_not_wait_for_the_commits_of_others(held):
     assert [one.item.object_id for one in found] == [*held.ids, news]
 
 
-async def test_searches_at_once_are_answered_each_by_its_own(held):
+async def test_concurrent_searches_get_their_own_responses(held):
     await held.hold(c.Publish((an_object(),)))
     specs = [TopK(("sushi",), k, 0.5) for k in (1, 2)] + [TopK(("tofu",), 1, 0.5)]
     found = await asyncio.gather(*(held.loop.execute(c.Search(spec, 14.5, 35.5)) for spec in specs))
@@ -485,7 +487,7 @@ async def test_a_hello_does_not_wait_for_the_commits_of_others(held):
     assert delta.version == snapshot.version + 1
 
 
-async def test_a_device_that_comes_back_while_it_is_being_forgotten_is_told_so(held):
+async def test_a_device_that_reconnects_while_it_is_deleted_is_notified(held):
     """Its subscriptions end on disk already: it must not be welcomed as if it had them."""
     await held.subscribe(1, 2)
     await held.loop.enqueue(c.Detach(held.line, "device"))
@@ -495,7 +497,7 @@ async def test_a_device_that_comes_back_while_it_is_being_forgotten_is_told_so(h
     await held.loop.enqueue(c.Hello(other, "other", b"n", 0, HERE))
     await held.rest()
     assert held.taken(line) == []
-    assert [type(event) for event in held.taken(other)] == [Welcome], "which concerns nobody else"
+    assert [type(event) for event in held.taken(other)] == [Welcome], "other commands are not affected"
     held.disk.go_on.set()
     await forgetting
     await held.loop.execute(c.Sync())
@@ -572,7 +574,7 @@ async def test_between_welcome_and_snapshot_there_is_nothing(held):
 
 
 @pytest.mark.parametrize("is_start", [True, False])
-async def test_nobody_is_told_the_time_from_before_a_leap(tmp_path, is_start):
+async def test_no_device_is_sent_the_time_from_before_a_leap(tmp_path, is_start):
     """A server begins hours after it ended, or its machine slept: objects have expired meanwhile."""
     store, clock = SqliteStore(tmp_path / "leap.db", FRAME), Clock()
     line, disk = Outbox(), HeldCommits(store, also_of_time=True)
@@ -610,13 +612,13 @@ async def test_stopping_does_not_wait_for_all_that_waits(held):
     await held.rest()
     held.disk.go_on.set()
     (object_id,) = await publishing
-    answers = await asyncio.gather(*waiting, return_exceptions=True)
-    assert {one.reason for one in answers} == {Reason.DRAINING}
+    responses = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {one.reason for one in responses} == {Reason.DRAINING}
     assert ids_on_disk(held.loop)[-1] == object_id, "and ids are without gaps"
     held.loop.serve()
 
 
-async def test_a_publication_is_carried_out_in_slices_between_which_others_go_on(held, monkeypatch):
+async def test_a_publication_is_processed_in_slices_between_which_others_continue(held, monkeypatch):
     monkeypatch.setattr("server.runtime.command_loop._SLICE_US", 200.0)
     sizes = []
     publish = held.coordinator.publish

@@ -73,14 +73,14 @@ def test_a_report_takes_the_place_of_the_one_before(queue, counters):
     ],
     ids=lambda one: str(one[3:]),
 )
-def test_reports_that_say_something_else_both_wait(queue, counters, after):
+def test_different_reports_both_wait(queue, counters, after):
     queue.put(report(1))
     queue.put(after)
     assert volatile(queue) == [report(1), after]
     assert counters.reports_superseded == 0
 
 
-def test_what_was_taken_is_gone(queue):
+def test_a_taken_command_is_removed(queue):
     queue.put(report(1))
     queue.take_volatile(1)
     queue.put(report(2))
@@ -92,7 +92,7 @@ def test_what_was_taken_is_gone(queue):
     assert volatile(queue) == [report(5, subscription_ids=(5,))]
 
 
-def test_what_needs_no_disk_waits_in_the_volatile_lane(queue):
+def test_commands_without_disk_wait_in_the_volatile_lane(queue):
     publish, ping, ack = c.Publish(()), c.Ping(LINE, "d", 1), c.Ack(LINE, "d", 1)
     hello, detach = c.Hello(LINE, "e", b"n", 0, HERE), c.Detach(LINE, "e")
     search = c.Search(TopK(("sushi",), 3, 0.5), 14.5, 35.5)
@@ -102,7 +102,7 @@ def test_what_needs_no_disk_waits_in_the_volatile_lane(queue):
     assert waiting(queue) == (aside, [publish])
 
 
-def test_a_search_waits_for_nobody(queue):
+def test_a_search_waits_for_no_command(queue):
     """Not even for what is under way of the device that asks: it is not the device's."""
     queue.put(c.Unsubscribe(LINE, "d", 1))
     search = c.Search(TopK(("sushi",), 3, 0.5), 14.5, 35.5)
@@ -145,7 +145,7 @@ def test_nothing_of_a_device_is_overtaken(queue):
     assert waiting(queue) == ([report(4)], [])
 
 
-def test_a_barrier_is_behind_what_was_there_before(queue):
+def test_a_barrier_is_behind_earlier_commands(queue):
     sync, publish = c.Sync(), c.Publish(())
     for command in (publish, report(1), sync, report(1, "other")):
         queue.put(command)
@@ -154,7 +154,7 @@ def test_a_barrier_is_behind_what_was_there_before(queue):
     assert durable(queue) == [publish, sync], "what came later is of no concern"
 
 
-def test_a_barrier_waits_for_what_others_have_asked_before(queue):
+def test_a_barrier_waits_for_earlier_requests_of_others(queue):
     """And for nothing that came behind it, however long its own caller's queue is."""
     ours, theirs = caller("ours"), caller("theirs")
     before = [c.Publish((), theirs) for _ in range(3)]
@@ -175,7 +175,7 @@ def test_a_barrier_waits_for_what_others_have_asked_before(queue):
     assert sync in durable(queue)
 
 
-def test_a_callers_last_command_waits_for_what_it_asked_before(queue):
+def test_a_callers_last_command_waits_for_its_earlier_ones(queue):
     """Also if that was put back."""
     ours, theirs = caller("ours"), caller("theirs")
     queue.put(c.Publish((), theirs))
@@ -194,7 +194,7 @@ def test_callers_take_turns(queue):
     assert honest in [entry.command.principal for entry in taken]
 
 
-def test_what_one_caller_has_waiting_is_bounded_and_others_have_room():
+def test_the_queue_of_one_caller_is_bounded_and_others_have_capacity():
     queue = CommandQueue(Counters(), count_max=12_000)
     flood, second, honest = caller("flood"), caller("second"), caller("honest")
     while queue.has_room(flood.account):
@@ -253,7 +253,7 @@ class Driver:
 
 
 @given(st.lists(puts, max_size=60))
-def test_a_device_is_heard_in_order_and_only_what_is_volatile_goes_ahead(steps):
+def test_commands_of_a_device_are_in_order_and_only_volatile_ones_overtake(steps):
     driver = Driver()
     for kind, what in [*steps, *3 * (len(steps) + 1) * [("done", 0), ("volatile", 1), ("durable", 1)]]:
         driver.step(kind, what)

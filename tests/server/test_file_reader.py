@@ -44,23 +44,23 @@ def test_one_process_reads_many_files(reader: FileReader, tmp_path: Path) -> Non
     worker = reader.worker
     assert worker is not None
     (tmp_path / "b").write_bytes(b"no Parquet at all")
-    with pytest.raises(UnreadableError, match="it is no Parquet file"):
+    with pytest.raises(UnreadableError, match="it is not a Parquet file"):
         count(reader, tmp_path / "b")
     assert count(reader, tmp_path / "a") == 4_500
     assert reader.worker is worker
 
 
-def test_what_ends_the_process_costs_one_file(
+def test_a_file_that_ends_the_process_costs_one_file(
     reader: FileReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_rows(tmp_path / "b.parquet", [row(1)])
     with monkeypatch.context() as patch:
         patch.setattr(file_reader, "WORKER", _DYING)
-        with pytest.raises(UnreadableError, match="it has ended the process that reads files"):
+        with pytest.raises(UnreadableError, match="the reader process terminated while it read the file"):
             count(reader, tmp_path / "b.parquet")
         source = FolderSourceFeed(tmp_path)
         (found,) = source.next("files", "", 0.0)
-        assert "is set aside as 'b.parquet.refused': it has ended the process" in found.passed_over
+        assert "is set aside as 'b.parquet.refused': the reader process terminated" in found.passed_over
         source.close()
     assert count(reader, tmp_path / "b.parquet.refused") == 1
 
@@ -76,7 +76,7 @@ def test_a_file_that_is_left_in_the_middle_is_no_trouble_to_the_next(
     assert count(reader, tmp_path / "a") == 5_000
 
 
-def test_who_ends_the_source_blames_no_file(tmp_path: Path) -> None:
+def test_closing_the_source_blames_no_file(tmp_path: Path) -> None:
     write_rows(tmp_path / "b.parquet", [row(one) for one in range(5_000)])
     source = FolderSourceFeed(tmp_path)
     found = source.next("files", "", 0.0)
@@ -87,7 +87,7 @@ def test_who_ends_the_source_blames_no_file(tmp_path: Path) -> None:
     assert (tmp_path / "b.parquet").exists()
 
 
-def test_that_no_process_can_be_begun_is_none_of_the_file(
+def test_a_process_that_cannot_be_started_blames_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_rows(tmp_path / "b.parquet", [row(1)])

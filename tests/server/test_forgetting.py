@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from safe_region.earth import Circle
-from safe_region.region import RegionMode
+from safe_region.earth.shapes import Circle
+from safe_region.regions.region import RegionMode
 from server import command as c
 from server.errors import Reason, RefusalError, StoreError
 from server.model import Boolean, Clause, TopK
@@ -88,7 +88,7 @@ async def test_nothing_of_it_is_left_in_memory_or_on_disk(command_loop, is_attac
     assert taken(loop, other)[-1].delta.add, "others go on"
 
 
-async def test_nor_of_a_publisher_whose_objects_are_gone(command_loop):  # noqa: F811
+async def test_nor_of_a_publisher_without_objects(command_loop):  # noqa: F811
     seller = Principal("seller-7f3a", frozenset({Role.PUBLISHER}))
     ids = await command_loop.execute(c.Publish((an_object("key-7f3a", b"payload-7f3a"),), seller))
     assert len(strings_with("7f3a", command_loop.coordinator)) >= 3
@@ -97,7 +97,7 @@ async def test_nor_of_a_publisher_whose_objects_are_gone(command_loop):  # noqa:
     assert strings_with("7f3a", command_loop.coordinator) == []
 
 
-async def test_who_is_not_known_is_no_error(command_loop):  # noqa: F811
+async def test_an_unknown_device_is_no_error(command_loop):  # noqa: F811
     assert await command_loop.execute(c.ForgetDevice("nobody")) == 0
     line = await attached(command_loop, WHO)
     assert await command_loop.execute(c.ForgetDevice(WHO)) == 0
@@ -106,7 +106,7 @@ async def test_who_is_not_known_is_no_error(command_loop):  # noqa: F811
     assert command_loop.coordinator.counters.devices_deleted == 1
 
 
-async def test_who_says_hello_again_is_new(command_loop):  # noqa: F811
+async def test_a_device_with_another_hello_is_new(command_loop):  # noqa: F811
     line = await attached(command_loop, WHO, SUSHI)
     await command_loop.execute(c.ForgetDevice(WHO))
     first = taken(command_loop, line)[0]
@@ -120,7 +120,7 @@ async def test_who_says_hello_again_is_new(command_loop):  # noqa: F811
     assert on_disk(command_loop) == [WHO]
 
 
-async def test_what_is_queued_before_goes_with_it_and_what_comes_behind_is_refused(held):  # noqa: F811
+async def test_earlier_commands_are_processed_first_and_later_ones_are_refused(held):  # noqa: F811
     """The disk is busy with others: all of this waits, and is carried out in its order."""
     loop = held.loop
     publishing = await held.hold(c.Publish((an_object(),)))
@@ -159,7 +159,7 @@ async def test_a_report_behind_it_does_not_take_the_place_of_one_before(held):  
     assert kinds(held.taken())[-2:] == [Detached, Rejection]
 
 
-async def test_while_it_is_being_deleted_it_is_welcomed_by_nobody(held):  # noqa: F811
+async def test_while_it_is_being_deleted_it_gets_no_welcome(held):  # noqa: F811
     loop = held.loop
     await held.subscribe(1, 2)
     await loop.enqueue(c.Detach(held.line, WHO))
@@ -175,7 +175,7 @@ async def test_while_it_is_being_deleted_it_is_welcomed_by_nobody(held):  # noqa
     assert (welcome.subscriptions, welcome.resumed) == ((), False)
 
 
-async def test_what_cannot_be_written_is_not_deleted(command_loop, monkeypatch):  # noqa: F811
+async def test_without_a_commit_it_is_not_deleted(command_loop, monkeypatch):  # noqa: F811
     line = await attached(command_loop, WHO, SUSHI)
     taken(command_loop, line)
     commit = command_loop.store.commit
@@ -192,7 +192,7 @@ async def test_what_cannot_be_written_is_not_deleted(command_loop, monkeypatch):
     monkeypatch.undo()
     await command_loop.enqueue(c.Ping(line, WHO, 1))
     await command_loop.execute(c.Sync())
-    assert kinds(taken(command_loop, line)) == [Pong], "it goes on as before"
+    assert kinds(taken(command_loop, line)) == [Pong], "it continues as before"
     assert on_disk(command_loop) == [WHO]
     assert await command_loop.execute(c.ForgetDevice(WHO)) == 1
 
@@ -207,7 +207,7 @@ async def test_what_cannot_be_written_is_not_deleted(command_loop, monkeypatch):
         (Principal("ops", frozenset({Role.OPERATOR})), "d" * 129, "device_id"),
     ],
 )
-async def test_what_is_not_the_callers_is_refused(command_loop, caller, device_id, field):  # noqa: F811
+async def test_a_device_of_another_caller_is_refused(command_loop, caller, device_id, field):  # noqa: F811
     gate = Principal("gate", frozenset({Role.GATEWAY}), "acme")
     await attached(command_loop, "acme\x1fdevice", SUSHI, principal=gate)
     with pytest.raises(RefusalError) as refused:

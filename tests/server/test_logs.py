@@ -48,7 +48,7 @@ async def process(*flags):
         env={**os.environ, "PYTHONASYNCIODEBUG": "0"},
         limit=1 << 24,
     )
-    said = {}
+    output = {}
 
     async def read():
         async for line in server.stdout:
@@ -56,8 +56,8 @@ async def process(*flags):
             written.append(text)
             for name in ("serving on ", "metrics on "):
                 if text.startswith(name):
-                    said[name] = text.removeprefix(name).strip()
-            if len(said) == 2:
+                    output[name] = text.removeprefix(name).strip()
+            if len(output) == 2:
                 is_ready.set()
 
     is_ready = asyncio.Event()
@@ -65,7 +65,7 @@ async def process(*flags):
     async with asyncio.timeout(60):
         await is_ready.wait()
     try:
-        yield said["serving on "], said["metrics on "], written
+        yield output["serving on "], output["metrics on "], written
     finally:
         server.send_signal(signal.SIGTERM)
         await server.wait()
@@ -110,25 +110,25 @@ def bad_rows(folder):
 
 
 @pytest.mark.processes
-async def test_what_is_sent_gets_into_no_log_and_no_metric(tmp_path):
+async def test_data_of_callers_gets_into_no_log_and_no_metric(tmp_path):
     bad_rows(tmp_path / "source")
     flags = ("--log-format=json", f"--dev-token={TOKEN}", f"--source={tmp_path / 'source'}")
     async with process(*flags, f"--store={tmp_path / 's.db'}") as (address, metrics, written):
         await load(address)
         for _ in range(1_200):
-            if any("rows that are refused" in line for line in written):
+            if any("refused rows" in line for line in written):
                 break
             await asyncio.sleep(0.05)
-        with await asyncio.to_thread(urlopen, metrics) as answer:
-            scraped = answer.read().decode()
+        with await asyncio.to_thread(urlopen, metrics) as response:
+            scraped = response.read().decode()
     lines = "".join(written)
-    assert "rows that are refused" in lines
+    assert "refused rows" in lines
     assert "nearcast_source_refused_total 1.0" in scraped
     for secret in SECRETS:
         assert secret not in lines
         assert secret not in scraped
     entries = [json.loads(line) for line in written if line.startswith("{")]
-    assert len(entries) == len(written) - 2, "every line but those that say where it listens"
+    assert len(entries) == len(written) - 2, "all lines except those with the addresses"
     for one in entries:
         assert set(one) >= {"time", "level", "logger", "message"}
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", one["time"])
@@ -145,7 +145,7 @@ def entry(error, name="asyncio", message="Task exception was never retrieved\nfu
 
 
 @pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
-def test_of_an_error_nobody_expected_there_is_type_and_place(formatter):
+def test_an_unexpected_error_is_logged_with_type_and_place(formatter):
     line = formatter.format(entry(ValueError(f"lon is {LON}")))
     assert "ValueError" in line
     assert "test_logs.py" in line
@@ -156,7 +156,7 @@ def test_of_an_error_nobody_expected_there_is_type_and_place(formatter):
 
 
 @pytest.mark.processes
-def test_what_ends_the_process_is_an_entry_too():
+def test_an_error_that_ends_the_process_is_an_entry_too():
     program = (
         "from server.monitoring.logs import begin_logging\n"
         "begin_logging('INFO', 'json')\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from server.core.lru_cache import LruCache
 
 
-def test_what_was_used_last_is_kept_and_the_rest_is_bounded():
+def test_the_last_used_items_are_kept_and_the_rest_is_bounded():
     recent = LruCache(4)
     for number in range(100):
         recent.put(number, str(number))

@@ -29,8 +29,8 @@ OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 
 def fetched(server):
-    with urlopen(f"http://127.0.0.1:{server.metrics_port}/metrics", timeout=10) as answer:
-        return answer.read().decode()
+    with urlopen(f"http://127.0.0.1:{server.metrics_port}/metrics", timeout=10) as response:
+        return response.read().decode()
 
 
 async def scrape(server):
@@ -76,7 +76,7 @@ def test_the_catalogue_has_every_counter_and_measure():
     assert set(counters.measures.named()) == set(MEASURES)
 
 
-async def test_what_status_tells_prometheus_is_told(server, client):
+async def test_prometheus_gets_the_values_of_status(server, client):
     async for _ in busy(client):
         status = await client.status()
         found = await scrape(server)
@@ -100,7 +100,7 @@ async def test_what_status_tells_prometheus_is_told(server, client):
     assert 0 <= found["nearcast_event_loop_delay_seconds",] < metrics_port.ANSWER_S
 
 
-async def test_what_is_measured_is_what_happened(client):
+async def test_measurements_match_the_events(client):
     async for _ in busy(client):
         before = (await client.status()).distributions
         publisher = client.publisher()
@@ -112,8 +112,10 @@ async def test_what_is_measured_is_what_happened(client):
     assert sum(new["commit_us"].counts) == sum(new["commit_rows"].counts) >= 1
     assert new["commit_rows"].total >= 1
     assert new["publication_us"].total >= new["commit_us"].total / sum(new["commit_us"].counts)
-    assert sum(new["delta_delay_ms"].counts) == 6, "those that stand have two older ones, as near"
-    assert sum(before["report_latency_us"].counts) >= 1, "of one report a stream at a time"
+    assert sum(new["delta_delay_ms"].counts) == 6, (
+        "stationary subscriptions have two older objects, as near"
+    )
+    assert sum(before["report_latency_us"].counts) >= 1, "one report at a time on each stream"
     assert before["evaluation_subscriptions"].total >= 9
 
 
@@ -126,19 +128,19 @@ async def test_the_number_of_series_does_not_depend_on_the_number_of_devices(ser
     assert len(before) < 400
 
 
-async def test_a_stalled_loop_is_told_and_nothing_else(server, monkeypatch):
+async def test_a_stalled_loop_is_reported_and_nothing_else(server, monkeypatch):
     monkeypatch.setattr(metrics_port, "ANSWER_S", 0.05)
     with ThreadPoolExecutor(1) as threads:
-        asked = threads.submit(fetched, server)
-        while not asked.done():
+        requests = threads.submit(fetched, server)
+        while not requests.done():
             time.sleep(0.01)  # noqa: ASYNC251 - it is to stall
-    assert "nearcast_event_loop_delay_seconds 0.05" in asked.result()
-    assert "process_cpu_seconds_total" in asked.result()
-    assert "nearcast_objects" not in asked.result()
+    assert "nearcast_event_loop_delay_seconds 0.05" in requests.result()
+    assert "process_cpu_seconds_total" in requests.result()
+    assert "nearcast_objects" not in requests.result()
     assert "nearcast_objects" in await asyncio.to_thread(fetched, server)
 
 
-async def test_who_keeps_still_is_left(server, monkeypatch):
+async def test_an_idle_connection_is_closed(server, monkeypatch):
     assert 0 < metrics_port.CALLER_S <= 10
     monkeypatch.setattr(metrics_port, "CALLER_S", 0.1)
     with socket.create_connection(("127.0.0.1", server.metrics_port)) as silent:
@@ -148,7 +150,7 @@ async def test_who_keeps_still_is_left(server, monkeypatch):
         assert silent.recv(1) == b""
 
 
-async def test_who_sends_a_byte_now_and_then_keeps_nobody_out_and_is_left(server, monkeypatch):
+async def test_a_slow_connection_keeps_no_other_out_and_is_closed(server, monkeypatch):
     """However slowly: what is bounded is the time that a request takes in all."""
     monkeypatch.setattr(metrics_port, "CALLER_S", 1.0)
     reader, writer = await asyncio.open_connection("127.0.0.1", server.metrics_port)
@@ -201,7 +203,7 @@ REQUESTS = [
 ]
 
 
-async def test_a_request_is_answered_or_refused(server):
+async def test_a_request_gets_a_response_or_a_refusal(server):
     for request_head, status in REQUESTS:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.metrics_port)
         writer.write(request_head)
@@ -241,9 +243,9 @@ async def test_a_server_that_does_not_start_gives_the_port_back(tmp_path):
 
 
 def test_the_documentation_has_every_metric():
-    told = set(re.findall(r"`(nearcast_[a-z_]+)`", OPERATIONS.read_text()))
+    documented = set(re.findall(r"`(nearcast_[a-z_]+)`", OPERATIONS.read_text()))
     for name in COUNTERS:
-        assert f"nearcast_{name}_total" in told
+        assert f"nearcast_{name}_total" in documented
     for name in (*GAUGES, *MEASURES):
         stem, unit = name.rsplit("_", 1) if "_" in name else (name, "")
-        assert (f"nearcast_{stem}_seconds" if unit in {"us", "ms"} else f"nearcast_{name}") in told
+        assert (f"nearcast_{stem}_seconds" if unit in {"us", "ms"} else f"nearcast_{name}") in documented

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.core import object_table
 from server.core.matching_service import MatchingService
 from server.model import LiveObject
@@ -31,7 +31,7 @@ def an_object(object_id, chance, now_ms):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_it_is_a_mapping_of_what_is_alive(seed, monkeypatch):
+def test_it_is_a_mapping_of_live_objects(seed, monkeypatch):
     monkeypatch.setattr(object_table, "_RECENT_MAX", 3)
     chance = random.Random(seed)
     matching = MatchingService(FRAME)
@@ -70,7 +70,7 @@ def test_it_is_a_mapping_of_what_is_alive(seed, monkeypatch):
     assert matching.keyword_count == 0
 
 
-def test_what_was_just_put_is_not_made_again():
+def test_an_object_just_put_is_not_built_again():
     matching = MatchingService(FRAME)
     item = an_object(1, random.Random(1), 0)
     matching.publish([item])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.clock import Clock
 from server.commands.plan import LATER, Plan, slices
@@ -75,7 +75,7 @@ def test_no_key_of_a_publisher_closes_a_batch(planner, key):
     assert together(planner, publish(key), publish("other"), publish("third")) == 3
 
 
-def test_what_a_key_is_called_like_is_not_touched(coordinator, planner):
+def test_equal_names_of_a_device_an_object_and_a_key_are_independent(coordinator, planner):
     """A device, an object and a key of one name have nothing to do with each other."""
     line = attached(coordinator, "1")
     ((object_id,),) = carried_out(coordinator, planner, publish("1"))
@@ -88,7 +88,7 @@ def test_what_a_key_is_called_like_is_not_touched(coordinator, planner):
     assert together(planner, *commands) == 3
 
 
-def test_a_batch_ends_before_what_it_touches_already(coordinator, planner):
+def test_a_batch_ends_before_an_object_that_it_touches_already(coordinator, planner):
     line = attached(coordinator, "d")
     ((object_id,),) = carried_out(coordinator, planner, publish("a"))
     assert together(planner, publish("b"), publish("b", b"other")) == 1
@@ -102,7 +102,7 @@ def test_a_batch_ends_before_what_it_touches_already(coordinator, planner):
     assert together(planner, c.AdvanceClock(1), publish("b")) == 1
 
 
-def test_a_key_is_of_what_was_published_before_in_the_queue(coordinator, planner):
+def test_a_key_belongs_to_an_earlier_publication_in_the_queue(coordinator, planner):
     """Whatever shares a batch: a retraction by key sees what came before it, and nothing behind."""
     retract = c.Retract((), keys=("a",))
     assert together(planner, publish("a"), retract) == 1
@@ -144,7 +144,9 @@ def test_an_object_that_is_named_twice_is_retracted_once(coordinator, planner):
         ((), ("a", "theirs"), "UNKNOWN_OBJECT", "keys[1]"),
     ],
 )
-def test_what_cannot_be_retracted_is_named_and_nothing_is(planner, coordinator, ids, keys, reason, field):
+def test_an_unknown_object_is_named_and_nothing_is_retracted(
+    planner, coordinator, ids, keys, reason, field
+):
     coordinator.limits = replace(coordinator.limits, objects_per_request_max=5)
     shop, other = (Principal(name, frozenset({Role.PUBLISHER})) for name in ("shop", "other"))
     carried_out(coordinator, planner, replace(publish("a"), principal=shop))
@@ -157,7 +159,7 @@ def test_what_cannot_be_retracted_is_named_and_nothing_is(planner, coordinator, 
     assert not coordinator.matching.objects
 
 
-def test_what_is_published_again_is_not_taken_back_in_the_same_batch(coordinator, planner):
+def test_a_republished_object_is_not_retracted_in_the_same_batch(coordinator, planner):
     """It would be answered with an id that is gone."""
     ((object_id,),) = carried_out(coordinator, planner, publish("a"))
     commands = [c.Retract((object_id,)), publish("a")]
@@ -172,9 +174,7 @@ def test_what_is_published_again_is_not_taken_back_in_the_same_batch(coordinator
     coordinator.check()
 
 
-def test_what_needs_no_disk_is_behind_what_its_device_asked_before_and_ahead_of_what_it_asks_next(
-    coordinator, planner
-):
+def test_a_volatile_command_is_behind_earlier_and_ahead_of_later_ones_of_its_device(coordinator, planner):
     line = attached(coordinator, "d")
     subscribe, ping = c.Subscribe(line, "d", 1, SUSHI, HERE), c.Ping(line, "d", 1)
     plan, nothing = planner.plan_batch([subscribe, ping])
@@ -184,7 +184,7 @@ def test_what_needs_no_disk_is_behind_what_its_device_asked_before_and_ahead_of_
     assert together(planner, c.Ping(line, "other", 1), subscribe) == 2
 
 
-def test_what_is_subscribed_to_already_is_not_written_again(coordinator, planner):
+def test_an_existing_subscription_is_not_written_again(coordinator, planner):
     line = attached(coordinator, "d")
     for spec, rows in ((SUSHI, 1), (SUSHI, 0), (TopK(("sushi",), 4, 0.5), 1), (SUSHI, 1)):
         (plan,) = planner.plan_batch([c.Subscribe(line, "d", 1, spec, HERE)])
@@ -203,7 +203,7 @@ def test_two_subscribes_of_one_number_do_not_share_a_batch(coordinator, planner)
     assert together(planner, *commands) == 1
 
 
-def test_a_device_begins_many_subscriptions_in_one_batch(coordinator, planner):
+def test_a_device_starts_many_subscriptions_in_one_batch(coordinator, planner):
     line = attached(coordinator, "d")
     limits = replace(coordinator.limits, subscriptions_per_device_max=5)
     coordinator.limits = limits
@@ -230,7 +230,7 @@ def test_of_one_name_there_is_one_subscription_a_batch(coordinator, planner):
     assert together(planner, replace(one, name="dinner"), again) == 1
 
 
-def test_what_waits_is_overtaken_by_nothing_of_its_device_or_publisher(coordinator, planner):
+def test_a_waiting_command_is_not_overtaken_by_its_device_or_publisher(coordinator, planner):
     line = attached(coordinator, "d")
     end, subscribe = c.Unsubscribe(line, "d", 1), c.Subscribe(line, "d", 2, SUSHI, HERE)
     shop, other = (Principal(name, frozenset({Role.PUBLISHER})) for name in ("shop", "other"))
@@ -242,7 +242,7 @@ def test_what_waits_is_overtaken_by_nothing_of_its_device_or_publisher(coordinat
     assert waits == [False, False, True, True, True, True, True, False, True]
 
 
-def test_a_barrier_does_not_overtake_what_waits(planner):
+def test_a_barrier_does_not_overtake_waiting_commands(planner):
     found = planner.plan_batch([publish("a"), publish("a", b"other"), c.Sync(), publish("b")])
     assert [plan is LATER for plan in found] == [False, True, True, True]
     found = planner.plan_batch([publish("a"), c.Sync(), publish("b")])
@@ -259,7 +259,7 @@ def test_each_publisher_has_keys_of_its_own(coordinator, planner):
     assert again == mine
     (refused,) = planner.plan_batch([c.Retract((), ops, ("a",))])
     assert (refused.reason, refused.field) == (Reason.INVALID_FIELD, "keys[0]")
-    assert "2 publishers have it" in refused.limit
+    assert "2 publishers use it" in refused.limit
     carried_out(coordinator, planner, c.Retract((), shop, ("a",)))
     assert list(coordinator.matching.objects) == [theirs]
     carried_out(coordinator, planner, c.Retract((), ops, ("a",)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from safe_region.earth import Circle
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Circle
 from server import command as c
 from server.commands.costs import Costs, Factor
 from server.core.coordinator import Coordinator
@@ -107,14 +107,14 @@ def test_the_share_that_is_shown_is_of_late(clock):
     assert account.used_us == 1e7
 
 
-def test_who_has_no_limit_is_limited_by_nothing(clock):
+def test_a_caller_without_limits_is_not_limited(clock):
     account = Account(Quota(), clock)
     account.charge(1e12, clock.now_s)
     assert account.take(10**9) == 0.0
     account.require(10**9)
 
 
-def test_what_commands_of_a_batch_took_is_shared_as_it_was_estimated():
+def test_the_time_of_a_batch_is_shared_as_estimated():
     charges, factor = Charges(), Factor()
     entries = []
     for name, cost_us in (("one", 100.0), ("other", 300.0)):
@@ -135,7 +135,7 @@ def test_a_factor_stays_within_reason(estimated_us, took_us):
     assert 0.2 <= factor.value <= 16.0
 
 
-def test_estimates_follow_the_shape_of_what_is_asked():
+def test_estimates_follow_the_shape_of_requests():
     costs = Costs(Coordinator(FRAME))
     one = NewObject(14.5, 35.5, ("sushi",), 60_000, b"", "")
     assert costs.of(c.Publish((one,) * 100)) == pytest.approx(100 * costs.of(c.Publish((one,))))

@@ -78,7 +78,7 @@ async def host(tmp_path):
     await host.stop()
 
 
-async def test_who_was_not_heard_of_for_the_time_is_forgotten_and_nobody_else(host):
+async def test_a_device_not_seen_for_the_time_is_deleted_and_no_other(host):
     await host.leave("gone", await host.subscribe("gone", subscriptions=2))
     line = await host.subscribe("there")
     await host.pass_days(DAYS - 1)
@@ -137,7 +137,7 @@ async def test_after_a_start_there_is_an_hour_to_come_back(host):
     assert events == [Welcome, VersionedDelta]
 
 
-async def test_a_forgotten_device_may_begin_anew(host):
+async def test_a_deleted_device_may_start_again(host):
     await host.leave("d", await host.subscribe("d"))
     await host.pass_days(DAYS + 1)
     assert host.known() == []
@@ -147,7 +147,7 @@ async def test_a_forgotten_device_may_begin_anew(host):
     assert host.on_disk() == ["d"]
 
 
-async def test_without_a_time_nobody_is_forgotten(tmp_path):
+async def test_without_a_time_no_device_is_deleted(tmp_path):
     host = Host(tmp_path / "other.db", Clock())
     await host.start(days=0)
     await host.leave("d", await host.subscribe("d"))

@@ -8,10 +8,10 @@ import pytest
 
 from engine import EngineOptions
 from engine.options import StationaryPolicy
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfTable
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.earth.frame import Area, Frame
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.idf import IdfTable
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import MatchingService
 from server.model import Cause, LiveObject, Place, TopK
@@ -44,10 +44,10 @@ def matching(request):
     matching.evaluate(at(first))
     matching.evaluate(at(matching.handle))
     matching.begin_weights(1, TABLE)
-    told = []
-    while not told:
-        told = matching.reweigh(1)
-    assert [delta.handle for delta in told] == [first]
+    sent = []
+    while not sent:
+        sent = matching.reweigh(1)
+    assert [delta.handle for delta in sent] == [first]
     return matching
 
 
@@ -72,20 +72,20 @@ def cosine(some, others):
     return common / math.sqrt(math.prod(norms))
 
 
-def test_who_reports(matching):
+def test_devices_that_report(matching):
     check_told_anew(matching, matching.evaluate(at(matching.handle)), Cause.REPORTED, 0, 3)
     matching.check()
     assert matching.reweigh(10) == []
     assert not matching.is_reweighing
 
 
-def test_who_is_refilled(matching):
+def test_devices_that_are_refilled(matching):
     spec = matching.spec(matching.handle)
     deltas = matching.retract([0, 1])
     if spec.region is RegionMode.STATIONARY:
         check_told_anew(matching, deltas, Cause.RETRACTED, 2, 3)
     matching.check()
-    told = [delta for _ in range(2) for delta in matching.reweigh(10)]
-    assert bool(told) is (spec.region is not RegionMode.STATIONARY)
-    if told:
-        check_told_anew(matching, told, Cause.REWEIGHED, 2, 3)
+    sent = [delta for _ in range(2) for delta in matching.reweigh(10)]
+    assert bool(sent) is (spec.region is not RegionMode.STATIONARY)
+    if sent:
+        check_told_anew(matching, sent, Cause.REWEIGHED, 2, 3)

@@ -9,8 +9,8 @@ import random
 
 import pytest
 
-from safe_region.earth import Circle, Polygon
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Circle, Polygon
 from server import command as c
 from server.core.coordinator import Coordinator
 from server.distribution import Distribution
@@ -50,7 +50,7 @@ def a_spec(chance):
     return Boolean((Clause(words[:1], ()),), Circle(5_000.0, None), True)
 
 
-def asked(chance, lines):
+def requests(chance, lines):
     """All that is asked at once."""
     for _ in range(12):
         yield c.Publish(tuple(an_object(chance) for _ in range(1_000)))
@@ -104,7 +104,7 @@ async def longest_bits(tmp_path):
     for line in lines:
         await loop.enqueue(c.Hello(line, line.name, b"nonce", 0, a_place(chance)))
     replies = []
-    for command in asked(chance, lines):
+    for command in requests(chance, lines):
         if isinstance(command, c.DeviceCommand):
             await loop.enqueue(command)
         else:
@@ -118,7 +118,7 @@ async def longest_bits(tmp_path):
     return math.log2(found.bounds[used[-1]]), sum(found.counts)
 
 
-async def test_whatever_is_asked_at_once_is_carried_out_in_slices(tmp_path):
+async def test_concurrent_requests_are_processed_in_slices(tmp_path):
     bits, count = await longest_bits(tmp_path)
     assert bits <= SLICE_BITS
     assert count > 100

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from safe_region.earth import Circle
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfTable
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Circle
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor

@@ -104,7 +104,7 @@ async def test_by_default_nothing_is_followed(collector):
     assert not collector.received
 
 
-async def test_without_the_library_that_is_said(monkeypatch):
+async def test_without_the_library_there_is_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     monkeypatch.delitem(sys.modules, "server.monitoring.tracing", raising=False)
     with pytest.raises(TracingError, match=r"traces need opentelemetry.*: pip install '\.\[tracing\]'"):
@@ -149,7 +149,7 @@ def test_few_are_followed_and_not_for_ever(monkeypatch):
     assert len(traces) == 1
 
 
-def test_what_is_refused_or_known_is_followed_no_further():
+def test_refused_and_known_objects_are_not_traced():
     found = []
     traces = ObjectTraces(1.0, found.extend, lambda: 0)
     command = Publish(())

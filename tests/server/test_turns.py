@@ -80,7 +80,7 @@ def test_shares_do_not_drift_apart_where_commands_are_dearer_than_turns(costs, w
 
 @pytest.mark.parametrize("tenants", [("", ""), ("one", "other")])
 @pytest.mark.parametrize("depth", [1, 2])
-def test_who_asks_for_one_thing_at_a_time_has_no_more_than_its_share(tenants, depth):
+def test_a_caller_with_one_request_at_a_time_has_no_more_than_its_share(tenants, depth):
     turns, dear, cheap = Turns(), account("dear"), account("cheap")
     filled(turns, [dear], depth, 20_000.0, tenants[0])
     filled(turns, [cheap], 5_000, 100.0, tenants[1])
@@ -92,7 +92,7 @@ def test_who_asks_for_one_thing_at_a_time_has_no_more_than_its_share(tenants, de
     assert abs(found["dear"] - found["cheap"]) <= 4_000.0 + 20_000.0
 
 
-def test_debts_end_when_nobody_waits():
+def test_debts_end_when_no_caller_waits():
     turns, dear, cheap = Turns(), account("dear"), account("cheap")
     filled(turns, [dear, cheap], 1, 10.0**9)
     assert len(turns.take(2)) == 2
@@ -109,7 +109,7 @@ def test_tenants_have_their_share_however_many_callers_they_have():
     assert abs(found["one"] - 100_000.0) < 10_000.0
 
 
-def test_who_was_alone_has_run_into_no_debt():
+def test_a_caller_without_competitors_has_no_debt():
     turns, alone, late = Turns(), account("alone"), account("late")
     filled(turns, [alone], 10_000, 1_000.0)
     turns.take(9_000)
@@ -117,21 +117,21 @@ def test_who_was_alone_has_run_into_no_debt():
     assert abs(shares(turns.take(100))["alone"] - 50_000.0) <= 2_000.0
 
 
-def test_what_is_dearer_than_many_turns_is_served_all_the_same():
+def test_a_command_dearer_than_many_turns_is_served_all_the_same():
     turns, dear, cheap = Turns(), account("dear"), account("cheap")
     filled(turns, [dear], 3, 10.0**9)
     filled(turns, [cheap], 3, 1.0)
     assert len(turns.take(6)) == 6
 
 
-def test_the_cost_of_what_is_taken_is_bounded():
+def test_the_cost_of_taken_commands_is_bounded():
     turns = Turns()
     filled(turns, [account("a"), account("b")], 100, 300.0)
     assert len(turns.take(1000, 1000.0)) == 4
     assert len(turns.take(3)) == 3
 
 
-def test_who_is_not_ready_is_passed_over_and_keeps_its_place():
+def test_a_caller_that_is_not_ready_is_skipped_and_keeps_its_place():
     turns, busy, other = Turns(), account("busy"), account("other")
     filled(turns, [busy, other], 3, 1.0)
     assert {item.account for item in turns.take(10, is_ready=lambda one: one.account is other)} == {other}

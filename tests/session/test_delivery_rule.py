@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.clock import Clock
 from server.commands.acceptor import Accepted, Acceptor
@@ -129,7 +129,7 @@ class App:
             held.clear()
         added = {entry.item.object_id for entry in delta.add}
         given |= added
-        assert delta.drop.keys() <= given, "it hears of an object that it never held"
+        assert delta.drop.keys() <= given, "a change names an object that the device never held"
         held |= added
         held.difference_update(delta.drop)
 
@@ -470,8 +470,10 @@ class DeliveryRule(RuleBasedStateMachine):
             }
             before, queued = self.versions(), self.coordinator.counters.deltas_queued
             self.carry_out(c.Retract((object_id,)))
-            told = {name for name, version in self.versions().items() if version != before.get(name)}
-            assert told <= {name for name, _ in holders}, "told of an object that it does not hold"
+            sent = {name for name, version in self.versions().items() if version != before.get(name)}
+            assert sent <= {name for name, _ in holders}, (
+                "a change names an object that the device does not hold"
+            )
             assert self.coordinator.counters.deltas_queued - queued <= len(holders)
             self.count_missed(before)
 
@@ -545,7 +547,7 @@ class DeliveryRule(RuleBasedStateMachine):
         for _, event in self.coordinator.router.take(outbox, 1_000):
             app.receive(event)
         outbox.wrote()
-        assert app.outbox is None, "it is told"
+        assert app.outbox is None, "it is notified"
 
     # -- help ------------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ def test_another_instance_waits_until_one_that_has_vanished_is_noticed():
 def test_one_that_took_over_cannot_be_replaced_at_once():
     """Two that both insist: each stays for a while."""
     session = attached(now_ms=0)
-    assert refused(session, NEW, 5_000, may_take_over=True) is None, "the first replaced nobody"
+    assert refused(session, NEW, 5_000, may_take_over=True) is None, "the first replaced no other"
     attached(NEW, 5_000, session)
     error = refused(session, OLD, 8_000, may_take_over=True)
     assert error.retry_after_ms == 7_000
@@ -94,7 +94,7 @@ def test_two_that_both_insist_take_over_less_and_less_often():
     assert refused(session, OLD, now_ms + stays_ms[-1], may_take_over=True).retry_after_ms == 10_000
 
 
-def test_the_one_that_is_replaced_is_told():
+def test_a_replaced_instance_is_notified():
     session = attached()
     outbox = session.outbox
     attached(NEW, 1, session)

@@ -26,7 +26,7 @@ def test_a_lease_ends_after_its_length():
     assert len(leases) == 0
 
 
-def test_what_a_device_says_renews_it():
+def test_messages_of_a_device_renew_it():
     leases = Leases(LEASE_MS)
     session = attached(leases, 1)
     session.last_seen_ms = 60
@@ -41,7 +41,7 @@ def test_without_a_lease_nothing_is_kept():
     assert leases.expired(2**60) == []
 
 
-def test_who_has_left_is_forgotten_and_who_comes_back_has_one_entry():
+def test_a_removed_device_is_forgotten_and_a_reconnected_one_has_one_entry():
     leases = Leases(LEASE_MS)
     session = attached(leases, 1)
     session.detach()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from safe_region.frame import Point
+from safe_region.earth.frame import Point
 from server.counters import Counters, ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
@@ -74,7 +74,7 @@ def test_every_entry_of_the_table_and_every_gap(state, command):
 
 def test_nothing_is_kept_for_a_device_that_is_set_aside():
     session, _ = a_session(State.PARKED)
-    with pytest.raises(ValueError, match="parked cannot take a delta"):
+    with pytest.raises(ValueError, match="parked cannot accept a delta"):
         session.push(1, a_delta())
 
 
@@ -100,7 +100,7 @@ def test_versions_count_up_and_arrive_in_order():
 
 
 @pytest.mark.parametrize("seen", range(5))
-def test_a_resume_gets_exactly_what_it_missed(seen):
+def test_a_resume_gets_exactly_the_missed_deltas(seen):
     session, outbox = a_session(State.IN_SYNC)
     for number in range(2):
         session.push(1, a_delta(number))
@@ -114,7 +114,7 @@ def test_a_resume_gets_exactly_what_it_missed(seen):
     assert [one.version for one in drained(session, again)] == list(range(seen + 1, 5))
 
 
-def test_what_is_acknowledged_cannot_be_resumed_from_before():
+def test_an_acknowledged_version_cannot_be_resumed_from_before():
     session, outbox = a_session(State.IN_SYNC)
     for number in range(4):
         session.push(1, a_delta(number))
@@ -193,7 +193,7 @@ def test_only_the_instance_that_was_attached_last_is_given_differences():
     assert session.attach(Outbox(), NONCE, 3, session.epoch) is True
 
 
-def test_nor_is_a_version_of_another_epoch_whoever_has_it():
+def test_nor_is_a_version_of_another_epoch_of_any_device():
     """A device that is restored from a backup may have had the same version in another life."""
     session, outbox = a_session(State.IN_SYNC)
     session.push(1, a_delta())
@@ -209,7 +209,7 @@ def test_nor_is_a_version_of_another_epoch_whoever_has_it():
     assert session.attach(Outbox(), NONCE, 1, session.epoch) is True
 
 
-def test_what_is_kept_is_bounded_in_bytes_too():
+def test_kept_deltas_are_bounded_in_bytes_too():
     big = a_delta()
     big.add = [Entry(an_object(bytes(1_000)), 0.0)]
     limits = Limits(retained_bytes_max=3 * big.size_bytes, outbox_bytes_max=10 * big.size_bytes)
@@ -247,7 +247,7 @@ def test_a_few_large_deltas_coalesce_as_many_small_ones_do():
     assert session.state is State.IN_SYNC
 
 
-def test_what_waits_in_a_stream_that_a_device_leaves_is_not_sent_on_it():
+def test_deltas_waiting_in_a_stream_that_a_device_leaves_are_not_sent_on_it():
     """A stream of many devices goes on, and the device may come back on it with another version."""
     counters = Counters()
     session, outbox = a_session(State.IN_SYNC, counters)
@@ -309,7 +309,7 @@ def test_when_the_last_snapshot_was_written_is_noted():
     assert counters.hellos == 2
 
 
-def test_answers_are_counted_until_they_are_written():
+def test_responses_are_counted_until_they_are_written():
     session, outbox = a_session(State.IN_SYNC)
     for number in range(3):
         session.enqueue(Pong(number))
@@ -408,15 +408,15 @@ def test_whatever_happens_the_device_ends_with_the_latest(seed):
     assert run.seen_version == run.session.version
 
 
-def test_snapshots_are_made_in_slices_and_what_changes_meanwhile_is_told_at_the_end():
-    session, told = Session("device", replace(LIMITS, slice_bytes_max=1)), []
+def test_snapshots_are_made_in_slices_and_later_changes_follow_at_the_end():
+    session, sent = Session("device", replace(LIMITS, slice_bytes_max=1)), []
     session.handles = {number: number for number in (1, 2, 3)}
     session.attach(Outbox(), NONCE, 0, session.epoch)
     do(session, Command.OVERFLOW)
 
     def tell() -> list[int]:
         found = session.snapshots(lambda handle, _cause: a_delta(handle))
-        told.extend(one.version for one in found)
+        sent.extend(one.version for one in found)
         return [one.subscription_id for one in found]
 
     assert tell() == [1]
@@ -428,12 +428,12 @@ def test_snapshots_are_made_in_slices_and_what_changes_meanwhile_is_told_at_the_
     assert session.state is State.CATCHING_UP
     assert tell() == [3, 1, 4]
     assert session.state is State.IN_SYNC
-    assert told == sorted(set(told))
+    assert sent == sorted(set(sent))
     session.push(3, a_delta())
-    assert session.version == told[-1] + 1
+    assert session.version == sent[-1] + 1
 
 
-def test_nobody_resumes_from_the_middle_of_the_snapshots():
+def test_no_device_resumes_from_the_middle_of_the_snapshots():
     session = Session("device", replace(LIMITS, slice_bytes_max=1))
     session.handles = {1: 1, 2: 2, 3: 3}
     session.attach(Outbox(), NONCE, 0, session.epoch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.city import city_area, generate_city
 from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters

@@ -34,7 +34,7 @@ def folder(simulation, tmp_path):
     return shutil.copytree(simulation.path, tmp_path / "copy")
 
 
-def test_nothing_is_wrong_with_what_is_made(simulation, spark):
+def test_a_simulation_breaks_no_rule(simulation, spark):
     found = check(simulation, spark)
     assert [one for one in found if one.violations] == []
     checked = {one.rule: one.checked for one in found}
@@ -93,19 +93,19 @@ PLANTED = [
             "objects",
             lambda t: put(t, "publish_ms", [9], lambda _: 10**9),
         ),
-        "objects: live, and are taken back after that": (
+        "objects: ttl_ms above 0, and not retracted before publication": (
             "objects",
             lambda t: put(t, "retract_ms", [8], lambda _: -1),
         ),
     },
     {
         POINT_RULES[5]: ("devices", lambda t: put(t, "speed_mps_max", range(23), lambda _: 1.0)),
-        "devices: device_id once": ("devices", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
+        "devices: device_id is unique": ("devices", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
         "devices: each has a position": (
             "trajectories",
             lambda t: t.filter(pc.not_equal(t["device_id"], "device-000003")),
         ),
-        "roads: edge_id once": ("roads", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
+        "roads: edge_id is unique": ("roads", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
         "roads: length and speed above 0": ("roads", lambda t: put(t, "speed_mps", [3], lambda _: 0.0)),
     },
 ]
@@ -129,8 +129,8 @@ def test_rows_that_are_gone_are_missed(folder, spark):
     mark.write_text(json.dumps(json.loads(mark.read_text()) | {"rows": 1}))
     (folder / "stages" / "idf.json").unlink()
     assert broken(folder, spark) == {
-        "objects: as many rows as its stage made": 1,
-        "idf: as many rows as its stage made": 1,
+        "objects: as many rows as its stage wrote": 1,
+        "idf: as many rows as its stage wrote": 1,
     }
 
 
@@ -159,7 +159,7 @@ def test_a_turn_that_is_not_allowed_is_found(folder, simulation, spark):
     assert found[STEP_RULES[2]] >= len(turns)
 
 
-def test_the_command_says_what_is_broken(folder, monkeypatch, spark):
+def test_the_command_prints_broken_rules(folder, monkeypatch, spark):
     from contextlib import nullcontext  # noqa: PLC0415
 
     monkeypatch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))
@@ -224,10 +224,10 @@ def test_steps_of_runs_are_those_of_sorted_rows(spark, rows):
 @settings(deadline=None)
 @given(
     banned=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12),
-    asked=st.lists(st.tuples(st.integers(-1, 10), st.integers(-1, 10)), max_size=12),
+    queries=st.lists(st.tuples(st.integers(-1, 10), st.integers(-1, 10)), max_size=12),
 )
-def test_turns_are_found_as_in_a_set(banned, asked):
+def test_turns_are_found_as_in_a_set(banned, queries):
     columns = np.array(banned, np.int64).reshape(-1, 2)
-    wanted = np.array(asked, np.int64).reshape(-1, 2)
+    wanted = np.array(queries, np.int64).reshape(-1, 2)
     found = Turns(columns[:, 0], columns[:, 1]).are_banned(wanted[:, 0], wanted[:, 1])
-    assert found.tolist() == [one in set(banned) for one in asked]
+    assert found.tolist() == [one in set(banned) for one in queries]

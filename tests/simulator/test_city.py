@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import shapely
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.city import city_area, generate_city
 from simulator.city.places import KEYWORDS_MAX, KEYWORDS_MIN
@@ -60,7 +60,7 @@ def test_a_city_of_the_default_size_looks_like_one():
     assert places.num_rows == 2_500
 
 
-def test_roads_are_as_long_and_fast_as_they_say(city):
+def test_roads_have_their_length_and_speed(city):
     roads = city.roads
     assert roads.schema == schemas.arrow_schema(schemas.ROADS)
     frame = Frame.of(city_area(SMALL))
@@ -117,7 +117,7 @@ def test_everything_lies_in_the_area_with_a_margin(city):
     assert area.lat_min + margin < lats.min() < lats.max() < area.lat_max - margin
 
 
-def test_nobody_drives_on_water(city):
+def test_no_device_drives_on_water(city):
     roads, water = city.roads, city.water
     sea = shapely.union_all([shapely.Polygon(ring).buffer(-2e-5) for ring in water])
     assert sea.area > 0.0

@@ -89,7 +89,7 @@ def never(_folder):
     raise AssertionError("it is made again")
 
 
-def test_a_stage_is_complete_when_its_mark_says_so(root):
+def test_a_stage_is_complete_when_it_has_its_mark(root):
     mark = Stages(root).run("table", {"seed": 1}, lambda folder: write_table(TABLE, folder))
     assert (mark.rows, mark.files) == (5, 1)
     assert Stages(root).run("table", {"seed": 1}, never) == mark == read_mark(root, "table")

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.network.graph import Graph, largest_component
 from simulator.network.hierarchy import Hierarchy
@@ -81,7 +81,7 @@ def path_s(graph, edges, device_class):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_paths_are_as_fast_as_the_oracle_says(seed):
+def test_paths_are_as_fast_as_those_of_the_oracle(seed):
     graph = Graph.of(random_roads(seed), FRAME)
     chance = np.random.default_rng(1000 + seed)
     sources = chance.integers(0, graph.node_count, 40).astype(np.int32)
@@ -168,7 +168,7 @@ def test_largest_component_against_reachability(seed):
     assert (mutual[np.flatnonzero(found)[0]] == found).all()
 
 
-def test_what_is_not_connected_both_ways_is_left_out():
+def test_nodes_not_connected_both_ways_are_omitted():
     points = [(0.0, 0.0), (100.0, 0.0), (200.0, 0.0), (900.0, 0.0)]
     edges = [(0, 1), (1, 0), (1, 2), (3, 2)]
     graph = Graph.of(roads(points, [(*pair, RoadClass.RESIDENTIAL) for pair in edges]), FRAME)

@@ -97,7 +97,7 @@ def test_starts_by_region_are_spread_over_the_area(brinkhoff):
     assert spread_m(by_region) > 1.05 * spread_m(by_network)
 
 
-def test_loads_are_what_cars_are_on_the_roads(brinkhoff, planned):
+def test_loads_are_the_cars_on_the_roads(brinkhoff, planned):
     """The sum of all loads is the time that cars drive within the run, from legs of plain Python."""
     found = counted(brinkhoff, planned, BRINKHOFF)
     expected_ms = {}
@@ -115,7 +115,7 @@ def test_loads_are_what_cars_are_on_the_roads(brinkhoff, planned):
     assert {(slot, edge): busy_ms for slot, edge, busy_ms in rows} == expected_ms
 
 
-def test_who_comes_to_a_loaded_road_is_slower_and_looks_for_another_way(brinkhoff, planned):
+def test_a_device_on_a_loaded_road_is_slower_and_looks_for_another_way(brinkhoff, planned):
     loads = busiest(brinkhoff, planned, BRINKHOFF, times=400.0)
     loaded = brinkhoff.loaded(BRINKHOFF, loads)
     again = plan(loaded, BrinkhoffModel(loaded, BRINKHOFF), NUMBERS, BRINKHOFF)
@@ -144,7 +144,7 @@ def test_who_comes_to_a_loaded_road_is_slower_and_looks_for_another_way(brinkhof
             assert took_s == pytest.approx(expected_s, rel=1e-9, abs=1e-9)
 
 
-def test_load_below_what_roads_take_changes_nothing(brinkhoff, planned):
+def test_load_below_the_capacity_of_roads_changes_nothing(brinkhoff, planned):
     loads = busiest(brinkhoff, planned, BRINKHOFF, times=0.0)
     loaded = brinkhoff.loaded(BRINKHOFF, loads)
     again = plan(loaded, BrinkhoffModel(loaded, BRINKHOFF), NUMBERS, BRINKHOFF)
@@ -152,7 +152,7 @@ def test_load_below_what_roads_take_changes_nothing(brinkhoff, planned):
     assert (again.ends_s == planned.ends_s).all()
 
 
-def test_weather_moves_and_slows_everybody_down(graph):
+def test_weather_moves_and_slows_all_devices(graph):
     parameters = SMALL.changed(weather=3, seconds=3_600)
     conditions = Conditions.of(graph, parameters)
     assert conditions.slot_count == 12

@@ -1,7 +1,7 @@
 import numpy as np
 import shapely
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator.city.network import roads_table
 from simulator.city.street import Street
 from simulator.network.traffic import RoadClass
@@ -51,7 +51,7 @@ def test_motorways_pass_over_minor_streets_but_meet_arterials():
     assert (100, 0) not in {end for source, target, _ in found for end in (source, target)}
 
 
-def test_what_cannot_be_reached_and_left_is_dropped():
+def test_nodes_that_cannot_be_reached_and_left_are_dropped():
     trap = street((500, 0), (900, 0), is_one_way=True)
     island = street((0, 5000), (500, 5000))
     found = table(street((-500, 0), (500, 0)), trap, island)

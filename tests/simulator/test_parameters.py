@@ -44,19 +44,19 @@ def test_a_value_outside_its_limits_is_named(name, value, limit):
         ({"class_speeds_kmh": "50,nan"}, "must be 1 to 8 numbers"),
         ({"load_slot_s": 10.0, "seconds": 200_000}, "must divide 200000 s into at most 10000 slots"),
         ({"load_slot_s": 1.0}, "load_slot_s is 1.0, must be 0 or at least 10.0"),
-        ({"name": " "}, r"name is ' ', must be some text"),
+        ({"name": " "}, r"name is ' ', must not be empty"),
         ({"k_min": 11}, "k_min is 11, must be at most k_max, which is 10"),
         ({"either_share": 0.7, "excluding_share": 0.6}, r"either_share \+ excluding_share is"),
-        ({"window_s": 60.0, "window_count": 5}, r"window_s is 60\.0, must not go with a window_count"),
-        ({"object_source": "texts"}, "object_source is texts, must go with a texts_file"),
+        ({"window_s": 60.0, "window_count": 5}, r"window_s is 60\.0, which excludes a window_count"),
+        ({"object_source": "texts"}, "object_source is texts, which requires a texts_file"),
         ({"object_source": "tweets"}, "object_source is 'tweets': input should be 'places', 'texts' or"),
         ({"rhythm": "weekly"}, "rhythm is 'weekly': input should be 'flat' or 'daily'"),
         (
             {"preset": "lumps"},
             "preset is 'lumps', must be one of lamps, ap-tree, ap-plus, skype, rt-tree",
         ),
-        ({"unit_m": 2.5}, r"unit_m is 2\.5, must go with a map_file"),
-        ({"places_file": Path("a.csv")}, r"places_file is a\.csv, must go with a map_file"),
+        ({"unit_m": 2.5}, r"unit_m is 2\.5, which requires a map_file"),
+        ({"places_file": Path("a.csv")}, r"places_file is a\.csv, which requires a map_file"),
     ],
 )
 def test_values_that_contradict_each_other_are_refused(values, message):
@@ -70,7 +70,7 @@ def test_ticks_include_both_ends():
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_what_is_not_given(name):
+def test_a_preset_sets_parameters_that_are_not_given(name):
     parameters = SimulationParameters(preset=name)
     for key, value in PRESETS[name].items():
         assert getattr(parameters, key) == value
@@ -82,7 +82,7 @@ def test_a_preset_is_what_is_not_given(name):
     assert parameters.as_dict()["preset"] == name
 
 
-def test_what_is_given_moves_the_other_limit_of_a_preset():
+def test_a_given_value_moves_the_other_limit_of_a_preset():
     parameters = SimulationParameters(preset="skype", k_max=7, window_s=60.0, ttl_s_max=100.0)
     assert (parameters.k_min, parameters.k_max) == (7, 7)
     assert (parameters.window_s, parameters.window_count) == (60.0, None)

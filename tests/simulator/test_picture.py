@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from matplotlib.image import imread
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.pictures.map_furniture import emptiest_corner
 from simulator.pictures.picture import (
     PLACES_MAX,

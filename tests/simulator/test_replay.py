@@ -6,7 +6,7 @@ import pytest
 
 from nearcast import RegionMode, TopK
 from nearcast.errors import RefusedError
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from server.main import Server
 from server.settings import load_settings
 from simulator.replay.audit import Audit, UndecidedError
@@ -52,7 +52,7 @@ def some_top_k(replay, wanted):
     )
 
 
-async def test_every_list_is_exact_and_hardly_anybody_speaks(simulation, server):
+async def test_every_result_is_exact_and_few_devices_report(simulation, server):
     seen = []
     replay = replay_of(simulation, server, lambda *report: seen.append(report))
     report = await replay.run()
@@ -84,7 +84,7 @@ async def test_every_list_is_exact_and_hardly_anybody_speaks(simulation, server)
     assert moment.audited == report.audited
 
 
-async def test_the_audit_notices_an_object_that_nobody_was_told_about(simulation, server):
+async def test_the_audit_notices_an_object_that_no_device_received(simulation, server):
     """The replay notes objects that the server does not have: at a device's feet, where one stands."""
     replay = replay_of(simulation, server)
     follow = replay.follow

@@ -42,7 +42,7 @@ async def server(simulation):
         yield server
 
 
-async def test_what_it_prints_and_writes(simulation, server, tmp_path):
+async def test_output_and_files(simulation, server, tmp_path):
     figures, picture = tmp_path / "figures.json", tmp_path / "map.png"
     status, lines = await replay(simulation, server, f"--json={figures}", f"--map={picture}")
     assert status == 0

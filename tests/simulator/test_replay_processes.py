@@ -38,7 +38,7 @@ def served(area):
             process.terminate()
 
 
-def test_shares_are_disjoint_and_together_everybody(simulation):
+def test_shares_are_disjoint_and_complete(simulation):
     whole = Recording(simulation.path)
     parts = [Recording(simulation.path, Share(part, 3)) for part in range(3)]
     for tick, *shares in zip(whole.ticks(), *(one.ticks() for one in parts), strict=True):
@@ -51,7 +51,7 @@ def test_shares_are_disjoint_and_together_everybody(simulation):
 
 
 @pytest.mark.processes
-def test_two_processes_find_what_one_does(simulation):
+def test_two_processes_have_the_results_of_one(simulation):
     """Devices are divided, every list is exact, and the sums are those of the tables."""
     with served(simulation.world.area) as target:
         options = ReplayOptions(target, fleet_count=2, audit_every=10)
@@ -70,7 +70,7 @@ def test_two_processes_find_what_one_does(simulation):
 
 
 @pytest.mark.processes
-def test_a_process_that_fails_is_an_error_that_says_which(simulation, tmp_path):
+def test_a_failing_process_is_an_error_with_its_number(simulation, tmp_path):
     """A subscription that the server refuses, of a device of the other process: nobody is left behind."""
     folder = broken_for_followers(simulation, tmp_path)
     with served(simulation.world.area) as target:

@@ -55,12 +55,12 @@ async def replayed(simulation):
 async def opened(browser, path, scheme="light"):
     """A page, what it asked for, what it said."""
     page = await browser.new_page(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
-    asked, said = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    requests, messages = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     await page.goto(path.as_uri())
-    return page, asked, said
+    return page, requests, messages
 
 
 @needs_browser
@@ -68,9 +68,9 @@ async def test_a_page_of_a_run(simulation, replayed, browser, tmp_path):
     path = tmp_path / "new" / "replay.html"
     write_page(simulation.path, replayed, path)
     assert list(path.parent.iterdir()) == [path]
-    page, asked, said = await opened(browser, path)
-    assert [url for url in asked if not url.startswith("data:")] == [path.as_uri()]
-    assert said == []
+    page, requests, messages = await opened(browser, path)
+    assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
+    assert messages == []
     drawn = await page.locator("svg[data-chart]").all()
     assert {await one.get_attribute("data-chart") for one in drawn} == CHARTS
     for one in drawn:
@@ -112,9 +112,9 @@ async def test_a_page_with_mismatches_and_a_hostile_name(simulation, replayed, b
     replayed.report.add_mismatch(Mismatch("<script>alert(1)</script>", 1, 7, (1, 2), (2,)))
     path = tmp_path / "replay.html"
     write_page(simulation.path, replayed, path)
-    page, asked, said = await opened(browser, path)
-    assert said == []
-    assert len([url for url in asked if not url.startswith("data:")]) == 1
+    page, requests, messages = await opened(browser, path)
+    assert messages == []
+    assert len([url for url in requests if not url.startswith("data:")]) == 1
     assert "lists are wrong" in await page.locator(".verdict").inner_text()
     assert await page.locator("script").count() == 0
     assert "<script>alert(1)</script>" in await page.locator("details table").inner_text()

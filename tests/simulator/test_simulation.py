@@ -43,7 +43,7 @@ def test_tables_have_their_schemas_and_order(simulation):
     assert set(per_tick.field("counts").to_pylist()) == {SMALL.devices}
 
 
-def test_the_world_tells_what_was_simulated(simulation):
+def test_the_world_describes_the_simulation(simulation):
     found = json.loads((simulation.path / "world.json").read_text())
     assert found["version"] == VERSION
     assert found["seconds"] == SMALL.seconds

@@ -159,7 +159,7 @@ def process(folder, parameters, **more):
 SMALL_VALUES = {"seed": 11, "city_width_m": 4_000.0, "places": 300, "objects": 400}
 
 
-def test_a_run_that_is_killed_is_not_complete_and_can_go_on(spark, tmp_path):
+def test_a_killed_run_is_not_complete_and_can_resume(spark, tmp_path):
     values = SMALL_VALUES | {"devices": 200, "seconds": 60}
     with process(tmp_path, values) as running:
         for line in running.stdout:
@@ -203,7 +203,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing_that_looks_complete(tmp
         json.loads((tmp_path / "stages" / f"{name}.json").read_text())
 
 
-def test_what_was_written_where_nobody_else_sees_it_is_no_table(tmp_path):
+def test_rows_written_where_no_other_host_sees_them_are_no_table(tmp_path):
     """As on a cluster whose hosts have folders of one name and not the same."""
     stages = Stages(tmp_path)
 
@@ -212,7 +212,9 @@ def test_what_was_written_where_nobody_else_sees_it_is_no_table(tmp_path):
         pq.write_table(pa.table({"x": [1, 2]}), folder / "part-00000.parquet")
         return 3
 
-    with pytest.raises(StageError, match="3 rows were written and 2 are there: all hosts must see"):
+    with pytest.raises(
+        StageError, match="3 rows were written and 2 are present: all hosts must have access to"
+    ):
         stages.run("things", {}, write)
     assert read_mark(tmp_path, "things") is None
     assert not (tmp_path / "things").exists()

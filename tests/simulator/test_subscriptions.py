@@ -8,8 +8,8 @@ from pyspark.sql import Row
 
 from nearcast import Boolean, Bounds, Circle, Rectangle, RegionMode, Similarity, TopK
 from nearcast.expressions import clauses_of
-from safe_region.frame import Area, Frame
-from safe_region.keywords import normalised_keyword
+from safe_region.earth.frame import Area, Frame
+from safe_region.scoring.keywords import normalised_keyword
 from server.limits import Limits
 from simulator import schemas
 from simulator.parameters import SimulationParameters
@@ -98,7 +98,7 @@ def test_some_top_k_subscriptions_stand_at_a_place(simulation, wanted, top_k):
     assert set(moving) == {RegionMode.ELLIPSE}
 
 
-def test_expressions_ask_for_words_of_some_object(simulation, boolean):
+def test_expressions_have_keywords_of_some_object(simulation, boolean):
     offered = [
         {normalised_keyword(word) for word in words}
         for words in simulation.objects["keywords"].to_pylist()
@@ -114,7 +114,7 @@ def test_expressions_ask_for_words_of_some_object(simulation, boolean):
     assert any(len(clauses_of(row.expression)) > 1 for row in boolean)
 
 
-def test_ranges_are_of_all_shapes_and_of_the_sizes_asked_for(simulation, boolean):
+def test_ranges_are_of_all_shapes_and_of_the_requested_sizes(simulation, boolean):
     area = simulation.world.area
     frame = Frame.of(area)
     low, high = frame.project(area.lon_min, area.lat_min), frame.project(area.lon_max, area.lat_max)
@@ -161,7 +161,7 @@ def test_ranges_in_a_wide_area_are_no_larger_than_a_server_takes(spark, simulati
     assert most_m < max(extents_m) < 2.0 * most_m
 
 
-def test_what_a_top_k_row_asks_for(top_k):
+def test_the_spec_of_a_top_k_row(top_k):
     row = next(row for row in top_k if row.place is None)
     spec = row.spec(RegionMode.ELLIPSE)
     assert isinstance(spec, TopK)

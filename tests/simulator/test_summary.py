@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from matplotlib.image import imread
 
 from cli.app import app
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.simulation import load
 from simulator.summary.figures import MOVING_MPS_MIN, SPEED_BIN_MPS, figures, trips
 
@@ -60,7 +60,7 @@ def walked(simulation, *ways):
     return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
 
 
-def test_a_trip_ends_where_somebody_stands(simulation):
+def test_a_trip_ends_at_a_stop(simulation):
     start, stand = (0, 0), [(tick, 0) for tick in range(11, 80)]
     there = [(tick, 30) for tick in range(1, 11)]
     back = [(tick, 20) for tick in range(80, 90)]

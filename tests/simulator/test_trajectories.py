@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.city import city_area
 from simulator.movement.classes import classes_of
 from simulator.movement.destinations import home_nodes, next_nodes
@@ -54,7 +54,7 @@ def test_positions_lie_on_streets(driven, city):
         assert distance_to_roads_m(city.roads, frame, row["lon"], row["lat"]) < 1e-3
 
 
-def test_nobody_is_faster_than_the_class_of_edge_and_device_allow(driven, graph):
+def test_no_device_is_faster_than_the_class_of_edge_and_device_allow(driven, graph):
     xs, ys = _plane(driven)
     moved_m = np.hypot(np.diff(xs, axis=1), np.diff(ys, axis=1))
     classes = classes_of(NUMBERS, SMALL, SMALL.seed)

@@ -127,13 +127,13 @@ def test_from_a_simulation_to_results_without_a_path(tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    said = run(
+    message = run(
         *("simulate", "--master=local-cluster[2,1,1024]", "--out", f"{view}/city", "--stream"),
         *("--devices=40", "--seconds=20", "--stationary-share=1"),
         *("--city-width-m=4000", "--place-count=300", "--objects=400"),
     )
     found = load(tmp_path / "data" / "city")
-    assert f"{view}/city: {found.row_count('roads')} roads, {40 * 21} positions" in said
+    assert f"{view}/city: {found.row_count('roads')} roads, {40 * 21} positions" in message
     run(
         *("stream", "run", "--master=local[2]", "--once", "--window=10m", "--partitions=2"),
         *("--area", f"{view}/city", "--messages", f"{view}/city/feeds/messages"),
@@ -161,18 +161,18 @@ def test_from_a_simulation_to_results_without_a_path(tmp_path):
         (["serve", "--area", ELSEWHERE], "--area"),
     ],
 )
-def test_what_must_lie_on_this_machine(arguments, option):
+def test_paths_that_must_be_on_this_machine(arguments, option):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
     (line,) = [one for one in result.output.splitlines() if one.startswith("Error: ")]
     assert option in line
     assert f"'{ELSEWHERE}'" in line
-    assert re.search("must be .* on this machine's disk, no URI", line)
+    assert re.search("must be .* on this machine's disk, not a URI", line)
 
 
 @pytest.mark.parametrize(("command", "flag"), [("describe", "--plots"), ("export", "--out")])
-def test_where_files_for_this_machine_go_must_be_said(command, flag):
+def test_folders_for_files_of_this_machine_must_be_given(command, flag):
     result = CliRunner().invoke(app, ["simulate", command, ELSEWHERE])
     assert result.exit_code == 2
-    assert f"{flag}: must be given, a folder on this machine's disk" in result.output
+    assert f"{flag}: must be a folder on this machine's disk" in result.output
     assert ELSEWHERE in result.output

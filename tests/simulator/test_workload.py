@@ -73,7 +73,7 @@ def test_objects_are_at_places_and_speak_of_them(simulation, published):
     assert 0.4 < offers / len(published) < 0.75
 
 
-def test_what_was_written_can_be_read_again(simulation):
+def test_written_tables_can_be_read_again(simulation):
     again = load(simulation.path)
     assert again.objects.equals(simulation.objects)
     assert again.world == simulation.world

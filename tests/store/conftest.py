@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.model import LiveObject
 from server.store import opening
 from server.store.mutations import PutSubscription

@@ -75,20 +75,20 @@ def test_an_area_about_its_point(path, edit):
 
 
 @pytest.mark.parametrize(
-    ("area", "said"),
+    ("area", "message"),
     [
-        ('{"rectangle":[14.05,35.6,14.06,35.8]}', "lies at (14.1, 35.7), outside of its own area"),
-        ('{"polygon":[[14.2,35],[14.3,35],[14.2,36]]}', "lies at (14.1, 35.7), outside of its own area"),
+        ('{"rectangle":[14.05,35.6,14.06,35.8]}', "lies at (14.1, 35.7), outside its own area"),
+        ('{"polygon":[[14.2,35],[14.3,35],[14.2,36]]}', "lies at (14.1, 35.7), outside its own area"),
         ('{"circle":[1,2,3]}', "cannot be read: its area is "),
         ('{"rectangle":[1,2,3]}', "cannot be read: its area is "),
         ("no JSON", "cannot be read: "),
         ("[]", "cannot be read: "),
     ],
 )
-def test_an_area_that_makes_no_sense_is_named(path, edit, area, said):
+def test_an_area_that_makes_no_sense_is_named(path, edit, area, message):
     edit("UPDATE objects SET area = ? WHERE object_id = 2", area)
     (found,) = check(path, quiet)
-    assert found.startswith(f"row 2 of objects {said}")
+    assert found.startswith(f"row 2 of objects {message}")
 
 
 WRONG = {
@@ -116,7 +116,7 @@ WRONG = {
         "UPDATE objects SET keywords = '{}' WHERE object_id = 2",
         "row 2 of objects has keywords",
     ),
-    "no words": ("UPDATE objects SET keywords = '[]' WHERE object_id = 2", "not a list of words"),
+    "no words": ("UPDATE objects SET keywords = '[]' WHERE object_id = 2", "not a list of texts"),
     "no JSON": (
         "UPDATE objects SET keywords = '[' WHERE object_id = 2",
         "row 2 of objects cannot be",
@@ -127,48 +127,48 @@ WRONG = {
     ),
     "kind": ("UPDATE subscriptions SET kind = -1", "row 'd' of subscriptions is of kind -1"),
     "number": ("UPDATE subscriptions SET subscription_id = 0", "has the number 0, below 1"),
-    "heard": ("UPDATE subscriptions SET last_seen_ms = 99", "when device 'd' was last seen"),
+    "heard": ("UPDATE subscriptions SET last_seen_ms = 99", "the last-seen time of device 'd'"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_makes_no_sense_is_named(path, edit, name):
-    statement, said = WRONG[name]
+def test_inconsistent_values_are_named(path, edit, name):
+    statement, message = WRONG[name]
     edit(statement)
     found = check(path, quiet)
     assert found
-    assert said in found[0]
+    assert message in found[0]
 
 
 @pytest.mark.parametrize("spec", ["", "[1", "1,2"])
 def test_a_spec_that_is_no_json_is_named_and_not_served(path, edit, spec):
     """More of it only its kind could judge."""
     edit("UPDATE subscriptions SET spec = ?", spec)
-    assert check(path, quiet) == [f"row 'd' of subscriptions has the spec {spec!r}, which is no JSON"]
+    assert check(path, quiet) == [f"row 'd' of subscriptions has the spec {spec!r}, which is not JSON"]
     store = SqliteStore(path, FRAME)
-    with pytest.raises(StoreError, match="row 'd' of subscriptions has what is no JSON"):
+    with pytest.raises(StoreError, match="row 'd' of subscriptions has a value that is not JSON"):
         list(store.recover().subscriptions)
     store.close()
 
 
 @pytest.mark.usefixtures("edit")
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     [
-        ("UPDATE objects SET payload = 'x' WHERE object_id = 3", "row 3 of objects is not what was"),
-        ("UPDATE subscriptions SET kind = 4", "row 'd' of subscriptions is not what was"),
-        ("UPDATE subscriptions SET spec = '4'", "row 'd' of subscriptions is not what was"),
-        ("UPDATE subscriptions SET last_seen_ms = 1", "when device 'd' was last seen"),
-        ("UPDATE meta SET value = '8' WHERE name = 'time_ms'", "time_ms is not what was written"),
+        ("UPDATE objects SET payload = 'x' WHERE object_id = 3", "row 3 of objects does not match its"),
+        ("UPDATE subscriptions SET kind = 4", "row 'd' of subscriptions does not match its"),
+        ("UPDATE subscriptions SET spec = '4'", "row 'd' of subscriptions does not match its"),
+        ("UPDATE subscriptions SET last_seen_ms = 1", "the last-seen time of device 'd'"),
+        ("UPDATE meta SET value = '8' WHERE name = 'time_ms'", "time_ms does not match its checksum"),
         ("DELETE FROM meta WHERE name = 'time_ms'", "it has no time_ms"),
         ("UPDATE meta SET value = 3 WHERE name = 'objects'", "objects has 4 rows where 3 were written"),
     ],
 )
-def test_what_was_changed_by_others_is_named(path, statement, said):
+def test_changed_rows_are_named(path, statement, message):
     database = sqlite3.connect(path, isolation_level=None)
     database.execute(statement)
     database.close()
-    assert any(said in problem for problem in check(path, quiet))
+    assert any(message in problem for problem in check(path, quiet))
 
 
 @pytest.mark.usefixtures("edit")

@@ -97,7 +97,7 @@ def test_nothing_is_overwritten(path, tmp_path):
     other = tmp_path / "other"
     other.write_text("precious")
     for copy in (backup, restore):
-        with pytest.raises(StoreError, match="is there already"):
+        with pytest.raises(StoreError, match="already exists"):
             copy(path, other, quiet)
     assert other.read_text() == "precious"
 
@@ -106,12 +106,12 @@ def test_nothing_is_overwritten(path, tmp_path):
 def test_a_restore_does_not_take_the_log_of_another_store(path, tmp_path, suffix):
     filled(path, 5).close()
     (tmp_path / f"again.db{suffix}").write_bytes(b"rest")
-    with pytest.raises(StoreError, match=f"again.db{suffix} is there already"):
+    with pytest.raises(StoreError, match=f"again.db{suffix} already exists"):
         restore(path, tmp_path / "again.db", quiet)
     assert not (tmp_path / "again.db").exists()
 
 
-def test_a_restore_waits_for_nobody_who_begins_a_store_there(path, tmp_path):
+def test_a_restore_fails_if_another_process_creates_a_store_there(path, tmp_path):
     filled(path, 5).close()
     store = SqliteStore(tmp_path / "again.db", FRAME)
     (tmp_path / "again.db").rename(tmp_path / "moved.db")
@@ -123,24 +123,24 @@ def test_a_restore_waits_for_nobody_who_begins_a_store_there(path, tmp_path):
     store.close()
 
 
-def test_what_is_damaged_is_neither_backed_up_nor_restored(path, tmp_path):
+def test_a_damaged_store_is_neither_backed_up_nor_restored(path, tmp_path):
     filled(path).close()
     database = sqlite3.connect(path)
     database.execute("UPDATE objects SET lon = lon + 0.001 WHERE object_id = 77")
     database.commit()
     database.close()
     for copy in (backup, restore):
-        with pytest.raises(StoreError, match="row 77 of objects is not what was written"):
+        with pytest.raises(StoreError, match="row 77 of objects does not match its checksum"):
             copy(path, tmp_path / "copy.db", quiet)
     names = {one.name for one in tmp_path.iterdir()} - {"store.db-wal", "store.db-shm", "copy.db.lock"}
     assert names == {"store.db", "store.db.lock", "store.db-mark"}
 
 
-def test_what_is_no_store(path, tmp_path):
+def test_files_that_are_no_store(path, tmp_path):
     for work in (lambda: backup(path, tmp_path / "b.db", quiet), lambda: check(path, quiet)):
-        with pytest.raises(StoreError, match="is not there"):
+        with pytest.raises(StoreError, match="does not exist"):
             work()
-    with pytest.raises(StoreError, match="is not there"):
+    with pytest.raises(StoreError, match="does not exist"):
         facts(path)
     theirs = sqlite3.connect(path)
     theirs.execute("CREATE TABLE theirs (x)")
@@ -163,7 +163,7 @@ def test_a_copy_that_cannot_be_written(path, tmp_path):
 def test_a_folder_is_not_made(path, tmp_path, copy):
     filled(path).close()
     target = tmp_path / "nowhere" / "b.db"
-    with pytest.raises(StoreError, match=r"there is no folder .*nowhere, make it first"):
+    with pytest.raises(StoreError, match=r"the folder .*nowhere does not exist"):
         copy(path, target, quiet)
     assert not target.parent.exists()
 

@@ -102,7 +102,7 @@ def test_a_store_that_a_server_has_open_is_not_compacted(path):
     with pytest.raises(StoreError, match="another server has it open"):
         compact(path)
     store.close()
-    with pytest.raises(StoreError, match="is not there"):
+    with pytest.raises(StoreError, match="does not exist"):
         compact(path.with_name("other.db"))
     other = path.with_name("other.txt")
     other.write_text("no store at all " * 100)
@@ -111,7 +111,7 @@ def test_a_store_that_a_server_has_open_is_not_compacted(path):
     assert other.read_text() == "no store at all " * 100
 
 
-def test_what_a_device_had_before_is_not_left_either(path):
+def test_earlier_data_of_a_device_is_not_left_either(path):
     """Subscriptions that it has ended or changed: their pages are overwritten when that is committed."""
     store = SqliteStore(path, FRAME)
     fill(store, 2, (1, 600))  # the second takes several pages

@@ -66,7 +66,7 @@ def test_a_store_that_others_may_read_is_named(path, caplog):
     path.chmod(0o640)
     with caplog.at_level(logging.WARNING):
         SqliteStore(path, FRAME).close()
-    assert f"is of mode 0640, others may use it, and its log: chmod 600 {path}*" in caplog.text
+    assert f"has mode 0640: other users can access it and its log; run chmod 600 {path}*" in caplog.text
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
@@ -112,7 +112,7 @@ def test_a_part_that_was_exchanged_gets_no_name(path, tmp_path):
             part.rename(tmp_path / "elsewhere")
             part.write_text("theirs")
 
-    with pytest.raises(StoreError, match=r"backup\.db\.part was exchanged meanwhile"):
+    with pytest.raises(StoreError, match=r"backup\.db\.part was replaced by another process"):
         backup(path, tmp_path / "backup.db", exchange)
     assert not (tmp_path / "backup.db").exists()
 
@@ -123,7 +123,7 @@ def test_a_store_that_is_served_is_refused_under_another_name(path, tmp_path, li
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "link.db"
     link(path, other)
-    said = (
+    message = (
         "another server has it open"
         if link is os.symlink
         else r"has 2 names \(hard links\), must have one"
@@ -132,12 +132,12 @@ def test_a_store_that_is_served_is_refused_under_another_name(path, tmp_path, li
     if link is os.link:  # a copy would be one without the log
         works.append(lambda: backup(other, tmp_path / "backup.db", quiet))
     for work in works:
-        with pytest.raises(StoreError, match=said):
+        with pytest.raises(StoreError, match=message):
             work()
     store.commit([PutObject(an_object(1, LATE_MS))], 7)
     store.close()
     if link is os.link:
-        with pytest.raises(StoreError, match=said):
+        with pytest.raises(StoreError, match=message):
             SqliteStore(path, FRAME)
         other.unlink()
         other = path

@@ -86,18 +86,18 @@ def test_commits_behind_a_damaged_one_are_counted(killed, tmp_path):
     damaged = tmp_path / "damaged-wal"
     damaged.write_bytes(whole)
     found = log_frames.examine(str(damaged))
-    assert found.damage == "frame 1 is not what was written"
+    assert found.damage == "frame 1 does not match its checksum"
     assert found.lost_commit_count == COMMITS
     assert found.lost_frame_count == (len(whole) - 32) // (24 + page)
 
 
-def test_what_is_no_log(tmp_path):
+def test_files_that_are_no_log(tmp_path):
     assert log_frames.examine(str(tmp_path / "absent")) == log_frames.NOTHING
     other = tmp_path / "other"
     for content, damage in (
         (b"", ""),
         (b"x" * 32, ""),
-        (b"x" * 33, "its header is not what was written"),
+        (b"x" * 33, "its header does not match its checksum"),
     ):
         other.write_bytes(content)
         assert log_frames.examine(str(other)).damage == damage

@@ -136,7 +136,7 @@ def test_a_flipped_bit_of_any_commit_but_the_last_is_refused_by_the_log_alone(ki
         try:
             found = recovered_ids(killed)
         except StoreError as error:
-            assert re.search(r"its log .* is not what was written: .* would be lost", str(error))  # noqa: PT017
+            assert re.search(r"its log .* does not match its checksum: .* would be lost", str(error))  # noqa: PT017
             assert "--accept-loss" in str(error)  # noqa: PT017
         else:
             pytest.fail(f"served {len(found)} of {COMMITS}")
@@ -146,7 +146,7 @@ def test_a_flipped_bit_of_any_commit_but_the_last_is_refused_by_the_log_alone(ki
 
 def test_a_flipped_bit_of_the_header_of_the_log(killed):
     flip(beside(killed, "-wal"), 17)
-    assert_refused(killed, r"its log .*: its header is not what was written: all of its [\d,]+ bytes")
+    assert_refused(killed, r"its log .*: its header does not match its checksum: all of its [\d,]+ bytes")
 
 
 def test_a_flipped_bit_of_the_last_commit_is_found_by_the_mark(killed):
@@ -186,7 +186,7 @@ def test_another_store_in_its_place_is_found_by_the_mark(killed, tmp_path):
     other.close()
     beside(killed, "-wal").unlink()
     shutil.copy(tmp_path / "other.db", killed)
-    assert_refused(killed, "-mark is of another store: the database is not the one that was served here")
+    assert_refused(killed, "-mark belongs to another store: another database was served here before")
 
 
 @pytest.mark.parametrize("content", [None, b"", bytes(60), b"garbage " * 8])
@@ -194,11 +194,11 @@ def test_a_mark_that_is_lost_loses_nothing(killed, content, caplog):
     mark = beside(killed, "-mark")
     mark.unlink() if content is None else mark.write_bytes(content)
     assert recovered_ids(killed) == list(range(1, COMMITS + 1))
-    assert ("cannot be verified" in caplog.text) is (content == b"garbage " * 8)
+    assert ("the server cannot verify" in caplog.text) is (content == b"garbage " * 8)
     assert marks.read(str(killed)).commit_count == COMMITS
 
 
-def test_what_is_accepted_is_logged_and_neither_ids_nor_time_go_back(killed, caplog):
+def test_an_accepted_loss_is_logged_and_neither_ids_nor_time_go_back(killed, caplog):
     log = beside(killed, "-wal")
     flip(log, commit_ends(log)[3] + 100)
     kept = COMMITS // 2 + 4
@@ -222,10 +222,10 @@ def test_an_accepted_loss_of_all_sets_the_log_aside(killed, caplog):
     assert store.recover().next_object_id == COMMITS + 1
     store.close()
     assert beside(killed, "-wal.lost1").stat().st_size == size
-    assert "is now" in caplog.text
+    assert "was renamed to" in caplog.text
 
 
-def test_a_backup_of_what_is_intact(killed, caplog):
+def test_a_backup_of_the_intact_part(killed, caplog):
     log = beside(killed, "-wal")
     flip(log, commit_ends(log)[3] + 100)
     before = bytes_of(killed)
@@ -381,7 +381,7 @@ def test_exchanged_pages_are_found_at_the_start(large, kind):
     exchange(large, leaves[7], leaves[11])
     store = SqliteStore(large, FRAME)
     found = store.recover()
-    with pytest.raises(StoreError, match=r"row .* is not where it belongs"):
+    with pytest.raises(StoreError, match=r"row .* is out of order"):
         list(found.objects), list(found.subscriptions)
     store.discard()
 
@@ -418,10 +418,10 @@ def test_a_delete_that_deletes_nothing_is_damage_and_changes_nothing(large):
         if not store.database.execute("SELECT 1 FROM objects WHERE object_id = ?", (number,)).fetchone()
     ]
     assert hidden
-    said = r"is damaged: of 2 rows of objects that were to be deleted 1 were found; nothing was written"
-    with pytest.raises(StoreError, match=said):
+    message = r"is damaged: 1 of the 2 rows of objects to delete were found; nothing was written"
+    with pytest.raises(StoreError, match=message):
         store.commit([DeleteObject(1), DeleteObject(hidden[0])], 3)
-    with pytest.raises(StoreError, match="of 1 rows of subscriptions that were to be deleted 0"):
+    with pytest.raises(StoreError, match="0 of the 1 rows of subscriptions to delete"):
         store.commit([DeleteSubscription("d0001", 2)], 3)
     store.commit([DeleteObject(1), DeleteSubscription("d0001", 1)], 3)
     store.discard()
@@ -433,12 +433,14 @@ def test_when_a_device_was_seen_is_verified_at_the_start(large):
     database.commit()
     database.close()
     store = SqliteStore(large, FRAME)
-    with pytest.raises(StoreError, match="when device 'd0100' was last seen is not what was written"):
+    with pytest.raises(
+        StoreError, match="the last-seen time of device 'd0100' does not match its checksum"
+    ):
         list(store.recover().subscriptions)
     store.discard()
 
 
-def test_what_is_to_be_told_is_verified_at_the_start(tmp_path):
+def test_unsent_changes_are_verified_at_the_start(tmp_path):
     store = SqliteStore(tmp_path / "store.db", FRAME, has_sink=True)
     store.commit([PutObject(an_object(number, LATE_MS)) for number in range(1, 9)], 1)
     store.database.execute("DELETE FROM sink WHERE number = 4")  # the totals are right
@@ -470,7 +472,9 @@ def test_a_damaged_row_is_the_only_one_lost(large, caplog):
     database.close()
     damaged = large.read_bytes()
     store = SqliteStore(large, FRAME)
-    with pytest.raises(StoreError, match=r"row 77 of objects is not what was written; .*--accept-loss"):
+    with pytest.raises(
+        StoreError, match=r"row 77 of objects does not match its checksum; .*--accept-loss"
+    ):
         list(store.recover().objects)
     store.discard()
     ids, subscriptions = salvaged(large, caplog)

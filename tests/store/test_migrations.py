@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from server.errors import StoreError
 from server.store import (
     SqliteStore,
@@ -142,7 +142,9 @@ def test_no_migration_is_made_of_damage(path):
     before = path.read_bytes()
     with next_version():
         for _ in range(2):
-            with pytest.raises(StoreError, match="is damaged: row 9 of objects is not what was written"):
+            with pytest.raises(
+                StoreError, match="is damaged: row 9 of objects does not match its checksum"
+            ):
                 SqliteStore(path, FRAME)
             assert path.read_bytes() == before
 
@@ -157,7 +159,7 @@ def test_a_step_that_does_not_lead_to_the_next_version_is_refused(path):
     assert path.read_bytes() == before
 
 
-def test_a_store_whose_disk_is_full_stays_what_it_was(path, monkeypatch):
+def test_a_store_on_a_full_disk_is_unchanged(path, monkeypatch):
     filled(path).close()
     before, kept = path.read_bytes(), held(path)
     connect = sqlite3.connect
@@ -185,7 +187,7 @@ def test_a_backup_of_an_older_store_is_of_its_version(path, tmp_path):
         backup(path, copy, quiet)
         assert facts(copy)["version"] == SCHEMA_VERSION
         with pytest.raises(
-            StoreError, match=f"is of version {SCHEMA_VERSION}, checked are those of {NEXT}"
+            StoreError, match=f"is of version {SCHEMA_VERSION}, this program checks version {NEXT}"
         ):
             check(copy, quiet)
         restore(copy, tmp_path / "again.db", quiet)
@@ -222,7 +224,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_store_of_a_version_that_is_not_read_is_named_and_stays_as_it_was(path, tmp_path, name, work):
     """Its log has commits that are not in the database yet, and the beginning of another one."""
-    statements, said = OTHERS[name]
+    statements, message = OTHERS[name]
     SqliteStore(path, FRAME).close()
     edited(path, *statements)
     theirs = sqlite3.connect(path, isolation_level=None)
@@ -237,7 +239,7 @@ def test_a_store_of_a_version_that_is_not_read_is_named_and_stays_as_it_was(path
     log.write_bytes(log.read_bytes() + log.read_bytes()[32:3_000])
     before = files_of(dead / "store.db")
     assert len(before["-wal"]) > 4_096
-    with pytest.raises(StoreError, match=said):
+    with pytest.raises(StoreError, match=message):
         works(dead / "store.db", tmp_path)[work]()
     assert files_of(dead / "store.db") == before
     assert not (tmp_path / "b.db").exists()

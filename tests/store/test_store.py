@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.errors import StoreError
 from server.store import SqliteStore, check, facts, opening
 from server.store.mutations import DeleteObject, DeleteSubscription, PutObject, SetTime
@@ -49,7 +49,7 @@ def test_opening_a_store_and_reading_it_writes_nothing(path):
     assert path.read_bytes() == before
 
 
-def test_what_is_deleted_stays_away_and_its_id_too(path):
+def test_a_deleted_object_stays_deleted_and_its_id_too(path):
     store = SqliteStore(path, FRAME)
     store.commit([PutObject(an_object(1)), PutObject(an_object(2)), a_subscription("d")], 0)
     store.commit([DeleteObject(2), DeleteSubscription("d", 1)], 0)
@@ -59,7 +59,7 @@ def test_what_is_deleted_stays_away_and_its_id_too(path):
     assert found.next_object_id == 3
 
 
-def test_what_has_expired_does_not_come_back(path):
+def test_an_expired_object_does_not_return(path):
     store = SqliteStore(path, FRAME)
     store.commit([PutObject(an_object(1, expiry_ms=100)), PutObject(an_object(2, expiry_ms=101))], 99)
     store.commit([SetTime(100)], 99)
@@ -182,8 +182,8 @@ def test_a_newer_version(path):
     database.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
     database.close()
     before = path.read_bytes()
-    said = f"is of version {SCHEMA_VERSION + 1}, this program reads up to {SCHEMA_VERSION}"
-    with pytest.raises(StoreError, match=said):
+    message = f"is of version {SCHEMA_VERSION + 1}, this program reads up to {SCHEMA_VERSION}"
+    with pytest.raises(StoreError, match=message):
         SqliteStore(path, FRAME)
     assert path.read_bytes() == before
 

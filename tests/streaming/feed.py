@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feeds.schemas import BOOLEAN, END, FEEDS, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 
 AREA = Area(12.0, 55.0, 12.2, 55.1)
 FRAME = Frame.of(AREA)

@@ -20,7 +20,7 @@ from streaming.partition.partition import Partition
 from streaming.partition.window import Window, WindowSize
 from streaming.result.audit import Definition
 from tests.streaming.feed import FRAME, RandomFeed
-from tests.streaming.test_partition import SQUARE, WEIGHTS, read, require_same, told
+from tests.streaming.test_partition import SQUARE, WEIGHTS, read, received, require_same
 from tests.support.amounts import named, seeds
 
 COUNT, TIME = WindowSize(count=3), WindowSize(duration_ms=1_000)
@@ -74,7 +74,7 @@ class Job:
     def apply(self, messages=(), subscriptions=()):
         """Take a batch; return what became of it."""
         applied = self.partition.apply(*read(list(subscriptions), list(messages)))
-        told(self.lists, applied.changes)
+        received(self.lists, applied.changes)
         self._messages += [] if applied.messages is None else [applied.messages]
         self._subscriptions += [] if applied.subscriptions is None else [applied.subscriptions]
         self.partition.engine.check()
@@ -196,7 +196,7 @@ def split(rows, sizes):
 
 
 @pytest.mark.parametrize("sizes", [[1, 1, 1, 1], [4], [2, 2], [1, 3]])
-def test_what_ends_in_its_own_batch_takes_a_place_in_a_window_of_so_many(sizes):
+def test_an_object_that_expires_in_its_own_batch_takes_a_place_in_a_window_of_a_count(sizes):
     rows = [message(1, 10), message(2, 20, ttl_ms=5), message(3, 30), message(4, 40)]
     job = Job(COUNT)
     job.apply(subscriptions=[subscription(1)])
@@ -206,7 +206,7 @@ def test_what_ends_in_its_own_batch_takes_a_place_in_a_window_of_so_many(sizes):
 
 
 @pytest.mark.parametrize("sizes", [[1, 1, 1, 1, 1], [5], [3, 2], [2, 3]])
-def test_what_is_retracted_in_its_own_batch_takes_a_place_in_a_window_of_so_many(sizes):
+def test_an_object_retracted_in_its_own_batch_takes_a_place_in_a_window_of_a_count(sizes):
     rows = [message(1, 10), message(2, 20), retraction(2, 25), message(3, 30), message(4, 40)]
     job = Job(COUNT)
     job.apply(subscriptions=[subscription(1)])
@@ -217,7 +217,7 @@ def test_what_is_retracted_in_its_own_batch_takes_a_place_in_a_window_of_so_many
 
 @pytest.mark.parametrize("size", [COUNT, TIME])
 @pytest.mark.parametrize("is_restored", [False, True])
-def test_what_was_retracted_does_not_come_back_when_it_is_delivered_again(size, is_restored):
+def test_a_retracted_object_does_not_return_when_it_is_delivered_again(size, is_restored):
     job = Job(size)
     job.apply([message(11, 10), retraction(11, 20)], [subscription(1)])
     if is_restored:
@@ -279,7 +279,7 @@ def test_ties_go_to_the_smaller_id_whatever_came_first(size, order):
     assert job.ids(3) == [20]
 
 
-def test_a_subscription_that_is_replaced_tells_the_scores_of_what_stays():
+def test_a_replaced_subscription_sends_the_scores_of_remaining_objects():
     job = Job(COUNT)
     rows = [message(1, 10, lon=12.15), message(2, 20)]
     job.apply(rows, [subscription(4, alpha=0.9), subscription(5, alpha=0.1)])
@@ -291,7 +291,7 @@ def test_a_subscription_that_is_replaced_tells_the_scores_of_what_stays():
     assert len(applied.changes) == 0  # nothing is different
 
 
-def test_so_does_one_that_becomes_boolean_and_what_comes_and_goes_besides():
+def test_so_does_one_that_becomes_boolean_with_further_changes():
     job = Job(COUNT)
     job.apply([message(1, 10), message(2, 20)], [subscription(4, k=1)])
     assert job.ids(4) == [1]
@@ -377,8 +377,8 @@ class Rows:
             size = self.chance.choice((1, 1, 2, 5, 20, 60))
             batch, messages = messages[:size], messages[size:]
             self.chance.shuffle(batch)
-            begun, subscriptions = subscriptions[:5], subscriptions[5:]
-            yield begun, batch
+            started, subscriptions = subscriptions[:5], subscriptions[5:]
+            yield started, batch
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -388,19 +388,19 @@ def test_results_follow_from_the_rows_however_they_fall_into_batches(part, windo
     rows = Rows(part.start)
     job, definition = Job(size), Definition(FRAME, size, lambda word: WEIGHTS.get(word, 1.0))
     seen, subscribed = [], {}
-    for number, (begun, batch) in enumerate(rows.batches()):
-        job.apply(batch, begun)
+    for number, (started, batch) in enumerate(rows.batches()):
+        job.apply(batch, started)
         seen += batch
-        subscribed |= {row["subscription_id"]: row for row in begun}
+        subscribed |= {row["subscription_id"]: row for row in started}
         expected = results(subscribed, seen, size)
         require_same(job.lists, expected)
-        definition.apply(begun, batch)
+        definition.apply(started, batch)
         require_same(definition.results(subscribed), expected)
         if number % 4 == 3:
             job.restore()
 
 
-def test_an_audit_sees_what_another_division_would_hide():
+def test_an_audit_notices_an_error_that_another_division_would_hide():
     """As a job would be that left out what has ended in its own batch: results are of all rows."""
     rows = [message(1, 10), message(2, 20, ttl_ms=5), message(3, 30), message(4, 40)]
     found = []

@@ -10,7 +10,7 @@ import pytest
 
 from bench.dskype.balance import balance_of
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 from streaming.arrays.blocks import digests
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS, Sample, needs_reaches
@@ -173,7 +173,7 @@ def test_the_rarest_keywords_come_first():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_what_is_kept_divides_alike(mechanism):
+def test_a_stored_distribution_divides_alike(mechanism):
     feed = RandomFeed(5)
     sample = sample_of(
         [feed.subscription(number) for number in range(30)],

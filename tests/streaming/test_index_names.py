@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from streaming.parameters import ParameterError, StreamParameters
 from streaming.partition.window import WindowSize
 
@@ -22,7 +22,7 @@ def test_the_defaults_are_accepted_and_others_of_the_catalogue():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (
             {"clause_index": "rt-tre"},
@@ -34,7 +34,7 @@ def test_the_defaults_are_accepted_and_others_of_the_catalogue():
         ),
     ],
 )
-def test_a_name_that_is_none_is_refused(given, said):
+def test_a_name_that_is_none_is_refused(given, message):
     with pytest.raises(ParameterError) as refused:
         parameters(**given)
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)

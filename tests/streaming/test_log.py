@@ -32,7 +32,7 @@ def _blocks(seed: int, count: int) -> list[Subscriptions]:
     return found
 
 
-def test_who_is_alive_is_who_came_last_and_did_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_latest_subscriptions_without_an_end_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BLOCK_ROWS", 5)
     blocks = _blocks(3, 20)
     last: dict[int, tuple[int, int]] = {}
@@ -56,7 +56,7 @@ def test_who_is_alive_is_who_came_last_and_did_not_end(monkeypatch: pytest.Monke
         assert len(np.unique(part.high)) == len(part.high) == len(np.unique(part.words))
 
 
-def test_a_log_that_was_written_anew_builds_the_same_partition(
+def test_a_rewritten_log_builds_the_same_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_GARBAGE_MIN", 2)
@@ -67,23 +67,23 @@ def test_a_log_that_was_written_anew_builds_the_same_partition(
     batches = 0
     for number in range(12):
         few = {row["subscription_id"] % 40: row for row in feed.subscriptions(6)}
-        begun, messages = read(
+        started, messages = read(
             [{**row, "subscription_id": one} for one, row in few.items()], feed.messages(20)
         )
         rows = [
             Row(kind=kind, block=block.pack())
-            for kind, block in ((SUBSCRIPTIONS, begun), (MESSAGES, messages))
+            for kind, block in ((SUBSCRIPTIONS, started), (MESSAGES, messages))
             if block is not None
         ]
         folder = PLAN.folder(tmp_path / "lost") / "0"
         if number % 3 == 2:
             (folder / "head").unlink()  # it must build the partition anew
-        answers = [
+        results = [
             [from_bytes(row.block).to_pylist() for row in one.test(0, rows) if row.kind == CHANGES]
             for one in (kept, lost)
         ]
-        assert answers[0] == answers[1]
-        batches += bool(answers[0])
+        assert results[0] == results[1]
+        batches += bool(results[0])
     assert batches > 6
     state = lost.peekMapState("subscriptions", 0)
     rows_kept = sum(len(Subscriptions.unpack(bytes(block))) for (block,) in state.values())

@@ -27,14 +27,14 @@ def read(subscriptions, messages):
     batch = pa.RecordBatch.from_pylist(subscriptions, SUBSCRIPTIONS)
     block, refusals = read_subscriptions(batch, FRAME, lambda word: WEIGHTS.get(word, 1.0))
     assert not refusals.reasons
-    begun = Subscriptions.unpack(block.pack()) if len(block) else None
+    started = Subscriptions.unpack(block.pack()) if len(block) else None
     batch = pa.RecordBatch.from_pylist(messages, MESSAGES)
     block, refusals = read_messages(batch, FRAME, lambda word: WEIGHTS.get(word, 1.0))
     assert not refusals.reasons
-    return begun, Messages.unpack(block.pack()) if len(block) else None
+    return started, Messages.unpack(block.pack()) if len(block) else None
 
 
-def told(lists, changes):
+def received(lists, changes):
     """Apply changes to lists, each of which must be news: an object, or another score."""
     rows = zip(changes.subscription_id, changes.object_id, changes.is_left, changes.score, strict=True)
     for owner, one, is_left, score in rows:
@@ -72,7 +72,7 @@ def test_results_are_the_oracles_after_every_batch(part, window):
     lists = {}
     for _ in range(12):
         subscriptions, messages = feed.subscriptions(8), feed.messages(feed.chance.choice((0, 5, 40)))
-        told(lists, partition.apply(*read(subscriptions, messages)).changes)
+        received(lists, partition.apply(*read(subscriptions, messages)).changes)
         expected.apply(subscriptions, messages)
         require_same(lists, expected.results(expected.subscriptions))
         partition.engine.check()
@@ -81,7 +81,7 @@ def test_results_are_the_oracles_after_every_batch(part, window):
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("part", seeds(4), ids=named)
-def test_what_was_kept_or_restored_goes_on_alike(part, window, tmp_path):
+def test_a_stored_or_restored_partition_continues_alike(part, window, tmp_path):
     """One is never interrupted, one lies in files between batches, one is built anew from its log."""
     feed = RandomFeed(part.start, WEIGHTS, booleans=True)
     size = WINDOWS[window]
@@ -120,7 +120,7 @@ def test_boolean_subscriptions_that_are_wrong_are_refused_with_a_reason():
     rows = [
         ({**good, **near}, None),
         ({**good, **box}, None),
-        ({**good, **near, "expression": None}, "expression must be there"),
+        ({**good, **near, "expression": None}, "expression must be present"),
         ({**good, **near, "expression": "NOT tea"}, "expression: "),
         ({**good, **near, "expression": "tea AND ("}, "expression: "),
         ({**good, **near, "radius_m": 0.0}, "radius_m must be above 0"),
@@ -137,7 +137,7 @@ def test_boolean_subscriptions_that_are_wrong_are_refused_with_a_reason():
     batch = pa.RecordBatch.from_pylist([row for row, _ in rows], SUBSCRIPTIONS)
     block, refusals = read_subscriptions(batch, FRAME, lambda _word: 1.0)
     assert len(block) == 2
-    expected = [(number, said) for number, (_, said) in enumerate(rows) if said]
+    expected = [(number, message) for number, (_, message) in enumerate(rows) if message]
     assert refusals.rows.tolist() == [number for number, _ in expected]
-    for reason, (_, said) in zip(refusals.reasons, expected, strict=True):
-        assert reason.startswith(said)
+    for reason, (_, message) in zip(refusals.reasons, expected, strict=True):
+        assert reason.startswith(message)

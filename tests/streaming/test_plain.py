@@ -43,7 +43,7 @@ def again(value: object) -> Any:
         Square,
     ],
 )
-def test_what_is_made_again_is_the_same(value: object) -> None:
+def test_a_rebuilt_value_is_the_same(value: object) -> None:
     found = again(value)
     assert found == value
     assert type(found) is type(value)
@@ -71,7 +71,7 @@ def test_an_array_is_made_again(array: np.ndarray[Any, Any]) -> None:
     assert found.flags.writeable
 
 
-def test_what_is_shared_is_shared_again_and_rings_are_rings() -> None:
+def test_shared_values_stay_shared_and_cycles_stay_cycles() -> None:
     array = np.zeros(3)
     ring: list[Any] = [array, array]
     ring.append(ring)
@@ -111,12 +111,12 @@ def test_a_form_that_is_none_is_refused_and_runs_nothing(form: Any) -> None:
 
 def test_an_entry_of_the_catalogue_in_a_form_runs_nothing_else() -> None:
     entry: Entry[Any] = Entry("os:system", options=(("command", "true"),), takes_square=False)
-    with pytest.raises(TypeError, match="os:system is no class of index"):
+    with pytest.raises(TypeError, match="os:system is not a class of index"):
         again(entry)()
     assert len(again(OBJECT_INDEXES["naive"])()) == 0
 
 
 @pytest.mark.parametrize("value", [object(), print, np.array([None]), lambda: 1, 1j, pytest])
-def test_what_has_no_plain_form_is_refused(value: object) -> None:
+def test_a_value_without_a_plain_form_is_refused(value: object) -> None:
     with pytest.raises(PlainError):
         encoded(value, len)

@@ -49,11 +49,11 @@ class Cluster:
     def apply(self, subscriptions, messages):
         """Return the changes of a batch."""
         self.counts, found = Counter(), []
-        for answer in self.runner.apply(subscriptions, messages):
-            if answer.kind == CHANGES:
-                found += from_bytes(answer.block).to_pylist()
-            if answer.kind == COUNTS:
-                self.counts.update(json.loads(answer.block))
+        for result in self.runner.apply(subscriptions, messages):
+            if result.kind == CHANGES:
+                found += from_bytes(result.block).to_pylist()
+            if result.kind == COUNTS:
+                self.counts.update(json.loads(result.block))
         return found
 
 
@@ -79,7 +79,9 @@ SPLIT = {"count": WindowSize(count=25), "time": WindowSize(duration_ms=3_000)}
     [*((one, 0) for one in MECHANISMS), *((one, 4) for one in HYBRIDS)],
 )
 @pytest.mark.parametrize("part", seeds(1), ids=named)
-def test_every_mechanism_gives_what_the_definition_gives(part, mechanism, first_level, window, tmp_path):
+def test_every_mechanism_gives_the_results_of_the_definition(
+    part, mechanism, first_level, window, tmp_path
+):
     feed = RandomFeed(part.start, WEIGHTS)
     size = WINDOWS[window]
     cluster = Cluster(tmp_path, mechanism, size, 4, first_level)
@@ -111,12 +113,12 @@ def test_so_it_is_however_rows_fall_into_batches(part, mechanism, window, tmp_pa
     size = SPLIT[window]
     cluster = Cluster(tmp_path, mechanism, size, 3)
     lists, seen, subscribed = {}, [], {}
-    for number, (begun, batch) in enumerate(rows.batches()):
+    for number, (started, batch) in enumerate(rows.batches()):
         if number % 7 == 4:
             cluster.forget("*")
-        follow(lists, cluster.apply(*read(begun, batch)))
+        follow(lists, cluster.apply(*read(started, batch)))
         seen += batch
-        subscribed |= {row["subscription_id"]: row for row in begun}
+        subscribed |= {row["subscription_id"]: row for row in started}
         require_same(lists, results(subscribed, seen, size))
 
 

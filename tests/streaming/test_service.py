@@ -33,7 +33,7 @@ def test_it_is_due_when_one_partition_takes_twice_the_mean_for_long():
     assert watch.is_due()
 
 
-def test_one_batch_between_begins_the_count_again():
+def test_one_batch_between_restarts_the_count():
     watch = LoadWatch("prefix")
     for number in range(3 * OVERLOADED_BATCHES):
         watch.note(ALIKE if number % OVERLOADED_BATCHES == 0 else OVERLOADED)
@@ -41,7 +41,7 @@ def test_one_batch_between_begins_the_count_again():
 
 
 @pytest.mark.parametrize("little", [batch(), batch(0, 0, 900), batch(1_000, 8_000)])
-def test_batches_with_little_to_do_say_nothing(little):
+def test_batches_with_little_to_do_do_not_count(little):
     watch = LoadWatch("keyword")
     for _ in range(OVERLOADED_BATCHES):
         watch.note(little)
@@ -75,7 +75,7 @@ def test_it_is_done_once_an_hour_at_most():
     assert watch.is_due()
 
 
-def test_who_asks_waits_for_a_batch_and_no_more():
+def test_a_request_waits_for_one_batch_only():
     watch = LoadWatch("prefix", Clock())
     watch.ask()
     assert not watch.is_due()

@@ -12,7 +12,7 @@ import pytest
 
 from index.tables import growth
 from index.tables.growth import longer, rooms_of
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from streaming.distribution import distribution_of
 from streaming.own_folder import OwnFolderError, own_folder
 from streaming.partition.window import WindowSize
@@ -34,7 +34,7 @@ def _note(version: int) -> Note:
     return Note(version, b"digest", b"answer")
 
 
-def test_what_is_kept_is_taken_with_its_changes(tmp_path: Path) -> None:
+def test_a_stored_value_is_read_with_its_changes(tmp_path: Path) -> None:
     for version in range(5):
         shared = SharedArrays(tmp_path / "one")
         with shared.locked(), rooms_of(shared.room):
@@ -129,7 +129,7 @@ def test_a_folder_that_is_not_ours_is_not_used(tmp_path: Path, monkeypatch: pyte
     assert own_folder(own) == own == own_folder(own)
     assert own.stat().st_mode & 0o777 == 0o700
     (tmp_path / "link").symlink_to(own)
-    with pytest.raises(OwnFolderError, match="link must be a folder, and no link to one"):
+    with pytest.raises(OwnFolderError, match="link must be a folder, not a link"):
         own_folder(tmp_path / "link")
     (tmp_path / "file").touch()
     with pytest.raises(OwnFolderError, match="file must be a folder"):
@@ -139,7 +139,7 @@ def test_a_folder_that_is_not_ours_is_not_used(tmp_path: Path, monkeypatch: pyte
         own_folder(own)
     own.chmod(0o700)
     tmp_path.chmod(0o777)
-    with pytest.raises(OwnFolderError, match="may be written to by all users, must be sticky"):
+    with pytest.raises(OwnFolderError, match="is writable by all users, must be sticky"):
         own_folder(own)
     tmp_path.chmod(0o1777)
     assert own_folder(own) == own
@@ -150,7 +150,7 @@ def test_a_folder_that_is_not_ours_is_not_used(tmp_path: Path, monkeypatch: pyte
         own_folder(own)
 
 
-def test_what_another_user_has_put_there_is_not_read(tmp_path: Path) -> None:
+def test_files_of_another_user_are_not_read(tmp_path: Path) -> None:
     """As in /dev/shm, before a job comes: its folder, with a head that runs something."""
     plan = a_plan()
     there = tmp_path / plan.run / program_digest() / "0"
@@ -165,7 +165,7 @@ def test_what_another_user_has_put_there_is_not_read(tmp_path: Path) -> None:
 def test_the_name_of_a_run_is_a_secret(tmp_path: Path) -> None:
     plan = a_plan()
     assert Plan.from_json(plan.as_json(), tmp_path) == plan
-    assert len(plan.run) > 32, "nobody guesses it"
+    assert len(plan.run) > 32, "the name cannot be guessed"
     assert a_plan().run != plan.run
 
 
@@ -181,7 +181,7 @@ def a_plan() -> Plan:
     )
 
 
-def test_an_array_occupies_what_was_written_to_it(tmp_path: Path) -> None:
+def test_an_array_occupies_its_written_bytes(tmp_path: Path) -> None:
     shared = SharedArrays(tmp_path / "one")
     with shared.locked(), rooms_of(shared.room):
         many = longer(np.zeros(10, dtype=np.int64), 10_000)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import random
 
 from nearcast.model import Boolean, Clause, Last, Spec, TopK
-from safe_region.earth import Bounds, Circle, ObjectArea, Polygon, Range, Rectangle
-from safe_region.frame import Area, Frame
-from safe_region.idf import IdfTable
-from safe_region.region import RegionMode
-from safe_region.scoring import SET_SIMILARITIES, Similarity
-from safe_region.shapes import inner_point
+from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Bounds, Circle, ObjectArea, Polygon, Range, Rectangle
+from safe_region.geometry.shapes import inner_point
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import SET_SIMILARITIES, Similarity
+from safe_region.scoring.idf import IdfTable
 from server.model import NewObject
 
 SIDE = 12

@@ -154,7 +154,7 @@ class Device:
             chance.choice((0.0, 0.0, 0.5, 2.0)),
             take_over=take_over,
         )
-        self.asked: dict[str, Spec] = {}
+        self.requested: dict[str, Spec] = {}
         """What was asked for last under each name."""
         self.held_back = 0
         """Deltas that did not say which of two specs they are of."""
@@ -195,7 +195,7 @@ class Device:
         """Ask for a subscription; with a name, for the one of that name."""
         self.session.subscribe(spec, name)
         if name:
-            self.asked[name] = spec
+            self.requested[name] = spec
 
     def report_all(self) -> None:
         """Report for every subscription, also for those with a report under way."""

@@ -17,8 +17,8 @@ from engine import EngineOptions
 from nearcast.model import Spec
 from nearcast.protocol.specs import spec_from
 from nearcast.v1 import device_service_pb2
-from safe_region.frame import Frame
-from safe_region.idf import IdfTable
+from safe_region.earth.frame import Frame
+from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server.clock import Clock
 from server.commands.validation import checked_report

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from safe_region import oracle, oracle_plane
-from safe_region.earth import Bounds, ObjectArea
-from safe_region.frame import Frame
+from safe_region import oracle
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Bounds, ObjectArea
+from safe_region.oracle import plane as oracle_plane
 from server import command as c
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject
@@ -213,7 +214,7 @@ class Model:
             self.state.latest_id,  # what was published and retracted by its key has left nothing else
             {payload: created_ms for payload, (_, created_ms) in self.state.objects.items()},
         ):
-            assert self.submitted, "what the store holds never was, or what was answered is lost"
+            assert self.submitted, "the store has a state that never existed, or lost an acknowledged one"
             command, before = self.submitted.popleft().command, set(self.state.objects)
             refusal = self.state.apply(command, self._payload_of, self._frame)
             if isinstance(command, c.Publish) and refusal is None:

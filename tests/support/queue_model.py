@@ -68,7 +68,7 @@ class Lane:
         """
         passed = {caller: not is_ready(one[0]) for caller, one in self.waiting.items() if one}
         taken: list[Waiting] = []
-        assert len(items) <= count_max, "more was taken than was asked for"
+        assert len(items) <= count_max, "more was taken than requested"
         for item in items:
             assert sum(one.cost_us for one in taken) < cost_max_us, "the cost was reached before"
             found = [one[0] for one in self.waiting.values() if one and one[0].item is item]
@@ -81,7 +81,7 @@ class Lane:
             passed[first.caller] = bool(waiting) and not is_ready(waiting[0])
         if len(taken) < count_max and sum(one.cost_us for one in taken) < cost_max_us:
             rest = [caller for caller, one in self.waiting.items() if one and not passed[caller]]
-            assert not rest, f"callers {rest} were passed over"
+            assert not rest, f"callers {rest} were skipped"
         return taken
 
 

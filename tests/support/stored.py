@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.model import LiveObject
 from server.store.mutations import PutSubscription, Recovered
 

@@ -36,9 +36,9 @@ from nearcast.errors import Reason, RefusedError
 from nearcast.model import Boolean, Spec, SubscriptionState
 from nearcast.protocol.subscription import Subscription
 from safe_region import oracle
-from safe_region.ground import ground_distance_m
-from safe_region.idf import IdfTable
-from safe_region.scoring import Similarity
+from safe_region.earth.ground import ground_distance_m
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server import model as m
 from server.limits import Limits
@@ -216,7 +216,7 @@ class World:
         name = self.random.choice(("lunch", "dinner")) if is_named else ""
         spec = self.draws.spec(is_anchored=device.is_vague)
         if name and self.random.random() < 0.2:
-            spec = device.asked.get(name, spec)
+            spec = device.requested.get(name, spec)
         before = device.session.registry.named(name)
         self.seen["names asked for again"] += bool(name) and before is not None
         device.subscribe(spec, name)
@@ -224,7 +224,7 @@ class World:
     def unsubscribe(self, device: Device) -> None:
         if device.session.subscriptions:
             number = self.random.choice(sorted(device.session.subscriptions))
-            device.asked.pop(device.session.subscriptions[number].name, None)
+            device.requested.pop(device.session.subscriptions[number].name, None)
             device.session.unsubscribe(device.session.subscriptions[number])
 
     def move(self, device: Device, *, is_far: bool | None = None) -> None:
@@ -439,8 +439,8 @@ class World:
         named = {one.name: one.spec for one in held.values() if one.name}
         assert len(named) == sum(bool(one.name) for one in held.values())
         if not device.has_been_refused:
-            self.seen["names compared"] += len(device.asked)
-            assert named == named | device.asked
+            self.seen["names compared"] += len(device.requested)
+            assert named == named | device.requested
 
     def _compare(
         self, device: Device, subscription: Subscription, objects: list[oracle.OracleObject]

@@ -97,7 +97,7 @@ async def test_a_method_without_a_rule_is_refused(guarded, monkeypatch):
     assert failed.value.code() is grpc.StatusCode.PERMISSION_DENIED
 
 
-async def test_anybody_may_ask_for_health_and_nobody_finds_what_is_not_there(guarded):
+async def test_every_caller_may_check_health_and_unknown_methods_are_not_found(guarded):
     found = await health_pb2_grpc.HealthStub(guarded.channel).Check(health_pb2.HealthCheckRequest())
     assert found.status == health_pb2.HealthCheckResponse.SERVING
     for method in ("/nearcast.v1.ControlService/Nothing", "/nothing/Nothing"):
@@ -116,12 +116,12 @@ async def test_a_generic_client_looks_around_with_a_token(guarded):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-async def test_a_device_that_does_not_begin_with_a_hello(guarded, name):
+async def test_a_device_that_does_not_start_with_a_hello(guarded, name):
     call = guarded.devices.Attach(metadata=SECRET)
     await call.write(COMMANDS[name])
     await call.write(hello())
-    answer = await call.read()
-    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
+    response = await call.read()
+    assert response.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
     await call.done_writing()
     check_details(await end_of(call), "OUT_OF_ORDER", "command")
     assert guarded.queued() == 0
@@ -129,7 +129,7 @@ async def test_a_device_that_does_not_begin_with_a_hello(guarded, name):
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, "detach"])
-async def test_a_fleet_that_does_not_begin_with_a_hello(guarded, name):
+async def test_a_fleet_that_does_not_start_with_a_hello(guarded, name):
     call = guarded.devices.AttachFleet(metadata=SECRET)
     first = FleetRequest.Entry(device_id="other", request=COMMANDS.get(name))
     second = FleetRequest.Entry(device_id="device", request=hello())
@@ -143,7 +143,7 @@ async def test_a_fleet_that_does_not_begin_with_a_hello(guarded, name):
     assert guarded.rejected == {Reason.OUT_OF_ORDER: 1}
 
 
-async def test_who_does_not_half_close_is_not_waited_for_for_ever(guarded, monkeypatch):
+async def test_a_client_that_does_not_half_close_is_not_waited_for_for_ever(guarded, monkeypatch):
     monkeypatch.setattr(device_service, "_HALF_CLOSE_S", 0.2)
     call = guarded.devices.Attach(metadata=SECRET)
     await call.write(COMMANDS["ping"])
@@ -156,7 +156,7 @@ PATIENT = ("Publish", "SetIdf", "ServerReflectionInfo")
 
 
 @pytest.mark.parametrize("half_closes", [False, True])
-async def test_who_says_nothing_is_not_waited_for_for_ever(guarded, monkeypatch, half_closes):
+async def test_a_client_that_sends_nothing_is_not_waited_for_for_ever(guarded, monkeypatch, half_closes):
     monkeypatch.setattr(first_message, "WAIT_S", 0.1)
     names = [(service, method) for service, method in METHODS if method not in PATIENT]
     for service, method in [*names, ("grpc.health.v1.Health", "Check")]:
@@ -171,7 +171,7 @@ async def test_who_says_nothing_is_not_waited_for_for_ever(guarded, monkeypatch,
     assert not guarded.server.listener.devices.senders
 
 
-async def test_strangers_who_ask_for_health_and_say_nothing_give_way_to_who_does(guarded, monkeypatch):
+async def test_silent_health_calls_of_strangers_are_displaced_by_others(guarded, monkeypatch):
     monkeypatch.setattr(first_message, "OPEN_MAX", 4)
     monkeypatch.setattr(first_message, "WAIT_S", 60.0)
     silent = [guarded.channel.stream_stream("/grpc.health.v1.Health/Check")() for _ in range(9)]
@@ -184,19 +184,19 @@ async def test_strangers_who_ask_for_health_and_say_nothing_give_way_to_who_does
         end.cancel()
 
 
-async def test_devices_of_a_fleet_are_told_of_each_others_mistakes_and_it_goes_on(guarded):
+async def test_devices_of_a_fleet_get_their_own_refusals_and_it_continues(guarded):
     call = guarded.devices.AttachFleet(metadata=SECRET)
 
-    async def tell(device_id, request):
+    async def exchange(device_id, request):
         await call.write(FleetRequest(entries=[FleetRequest.Entry(device_id=device_id, request=request)]))
         (entry,) = (await call.read()).entries
         assert entry.device_id == device_id
         return entry.response
 
-    assert (await tell("device", hello())).HasField("welcome")
-    early = (await tell("third", COMMANDS["ping"])).rejection
+    assert (await exchange("device", hello())).HasField("welcome")
+    early = (await exchange("third", COMMANDS["ping"])).rejection
     assert early.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
-    assert (await tell("device", COMMANDS["ping"])).HasField("pong")
+    assert (await exchange("device", COMMANDS["ping"])).HasField("pong")
     call.cancel()
 
 
@@ -204,8 +204,8 @@ async def test_every_device_of_a_fleet_learns_that_its_token_is_not_known(guarde
     target = f"127.0.0.1:{guarded.server.port}"
     async with nearcast.connect(target, token="wrong") as client, client.fleet() as fleet:  # noqa: S106
         names = [f"d{number}" for number in range(600)]  # hellos of several messages
-        asked = [fleet.attach(name, lon=14.5, lat=35.5) for name in names]
-        found = await asyncio.gather(*asked, return_exceptions=True)
+        requests = [fleet.attach(name, lon=14.5, lat=35.5) for name in names]
+        found = await asyncio.gather(*requests, return_exceptions=True)
         with pytest.raises(nearcast.RefusedError):  # and one that comes later
             await fleet.attach("late", lon=14.5, lat=35.5)
     assert {type(one) for one in found} == {nearcast.RefusedError}

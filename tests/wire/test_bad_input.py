@@ -18,7 +18,7 @@ from nearcast.v1 import (
     publisher_service_pb2,
     subscriptions_pb2,
 )
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from tests.support.stored import objects_of, subscriptions_of
 
 ObjectArea = objects_pb2.ObjectArea
@@ -104,7 +104,7 @@ async def test_bad_subscriptions(stubs, server):
     device = await attached(stubs)
     before = state(server)
     for spec, field, value, limit in BAD_SPECS:
-        answer = await tell(device, subscribe=subscribe(1, spec))
+        answer = await exchange(device, subscribe=subscribe(1, spec))
         rejection = answer.rejection
         assert (rejection.number, rejection.command) == (
             1,
@@ -119,7 +119,7 @@ async def test_bad_subscriptions(stubs, server):
         check_details(failed.value, "INVALID_FIELD", field)
         assert state(server) == before
     # The stream goes on.
-    assert (await tell(device, subscribe=subscribe(1, a_spec()))).delta.version == 1
+    assert (await exchange(device, subscribe=subscribe(1, a_spec()))).delta.version == 1
     device.cancel()
 
 
@@ -136,7 +136,7 @@ BAD_WEIGHTS = [
     ([{"weights": {"a": 1.0}}, {"weights": {"tea": -2.0}}], "weights['tea']", "-2.0"),
     ([{"weights": {"tea": 32.5}}], "weights['tea']", "32.5"),
     ([{"weights": {"Tea": 1.0}}], "weights", "of 'Tea'"),
-    ([{"weights": {"tea": 1.0}}] * 2, "weights['tea']", "there again"),
+    ([{"weights": {"tea": 1.0}}] * 2, "weights['tea']", "present twice"),
     ([{"unknown_weight": 0.0}], "unknown", "0.0"),
 ]
 
@@ -181,21 +181,21 @@ async def test_more_different_windows_than_the_server_looks_after(stubs, server)
     for i, device in enumerate(devices):
         for number in range(1, share + 1):
             spec = windowed(a_spec(), count=i * share + number)
-            await tell(device, subscribe=subscribe(number, spec))
+            await exchange(device, subscribe=subscribe(number, spec))
     before = state(server)
     for device, field, limit in (
         (other, "spec.window", f"one of these, or at most {most}"),
         (devices[0], "spec.window", f"one of these, or at most {most}"),
     ):
         spec = windowed(a_spec(), count=most + 1)
-        error = (await tell(device, subscribe=subscribe(9, spec))).rejection.error
+        error = (await exchange(device, subscribe=subscribe(9, spec))).rejection.error
         assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_TOO_MANY, field)
         assert error.limit == limit
     assert state(server) == before
-    assert (await tell(other, subscribe=subscribe(2, windowed(a_spec(), count=3)))).delta.version == 1
-    await tell(devices[0], unsubscribe=device_service_pb2.Unsubscribe(subscription_id=7))
-    answer = await tell(other, subscribe=subscribe(3, windowed(a_spec(), count=most + 1)))
-    assert answer.delta.version == 2
+    assert (await exchange(other, subscribe=subscribe(2, windowed(a_spec(), count=3)))).delta.version == 1
+    await exchange(devices[0], unsubscribe=device_service_pb2.Unsubscribe(subscription_id=7))
+    response = await exchange(other, subscribe=subscribe(3, windowed(a_spec(), count=most + 1)))
+    assert response.delta.version == 2
     for device in (*devices, other):
         device.cancel()
 
@@ -204,15 +204,15 @@ async def test_more_different_windows_than_a_device_may_have(stubs, server):
     share = server.coordinator.limits.device_windows_max
     device = await attached(stubs)
     for number in range(1, share + 1):
-        await tell(device, subscribe=subscribe(number, windowed(a_spec(), count=number)))
+        await exchange(device, subscribe=subscribe(number, windowed(a_spec(), count=number)))
     before = state(server)
     spec = windowed(a_spec(), count=share + 1)
-    error = (await tell(device, subscribe=subscribe(share + 1, spec))).rejection.error
+    error = (await exchange(device, subscribe=subscribe(share + 1, spec))).rejection.error
     assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_TOO_MANY, "spec.window")
     assert error.limit == f"at most {share} of a device"
     assert state(server) == before
     known = windowed(a_spec(k=4), count=share)
-    assert (await tell(device, subscribe=subscribe(share + 1, known))).HasField("delta")
+    assert (await exchange(device, subscribe=subscribe(share + 1, known))).HasField("delta")
     device.cancel()
 
 
@@ -244,7 +244,7 @@ async def test_good_areas(stubs):
 
 async def test_numbers_that_are_unknown_or_none(stubs, server):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, a_spec()))
+    await exchange(device, subscribe=subscribe(1, a_spec()))
     before = state(server)
     cases = [
         ({"unsubscribe": device_service_pb2.Unsubscribe(subscription_id=7)}, "subscription_id", "7"),
@@ -261,9 +261,9 @@ async def test_numbers_that_are_unknown_or_none(stubs, server):
         ),
     ]
     for command, field, value in cases:
-        answer = await tell(device, **command)
-        assert (answer.rejection.error.field, answer.rejection.error.value) == (field, value)
-        assert answer.rejection.error.limit
+        response = await exchange(device, **command)
+        assert (response.rejection.error.field, response.rejection.error.value) == (field, value)
+        assert response.rejection.error.limit
         assert state(server) == before
     device.cancel()
 
@@ -283,13 +283,13 @@ async def test_unknown_objects(stubs, server):
 
 async def test_another_instance_is_refused_and_the_same_takes_over(stubs, server):
     first = await attached(stubs, nonce=b"one")
-    await tell(first, subscribe=subscribe(1, a_spec()))
+    await exchange(first, subscribe=subscribe(1, a_spec()))
     before = state(server)
     other = stubs.devices.Attach()
     await other.write(hello(nonce=b"two"))
-    answer = await other.read()
-    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_DEVICE_IN_USE
-    error = answer.rejection.error
+    response = await other.read()
+    assert response.rejection.error.reason == errors_pb2.ERROR_REASON_DEVICE_IN_USE
+    error = response.rejection.error
     assert (error.field, error.value) == ("hello.device_id", "'device'")
     assert error.retry_after_ms == server.coordinator.limits.dead_connection_ms
     assert b"two".hex() not in error.message
@@ -299,19 +299,21 @@ async def test_another_instance_is_refused_and_the_same_takes_over(stubs, server
     last = await first.read()
     assert last.detached.error.reason == errors_pb2.ERROR_REASON_SUPERSEDED
     assert await first.read() is grpc.aio.EOF
-    assert (await tell(again, ping=device_service_pb2.Ping(number=3))).HasField("delta")  # what it missed
+    assert (await exchange(again, ping=device_service_pb2.Ping(number=3))).HasField(
+        "delta"
+    )  # what it missed
     again.cancel()
 
 
 async def test_commands_before_and_besides_the_hello(stubs):
     early = stubs.devices.Attach()
-    answer = await tell(early, subscribe=subscribe(1, a_spec()))
-    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
+    response = await exchange(early, subscribe=subscribe(1, a_spec()))
+    assert response.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
     early.cancel()
     device = await attached(stubs)
     await device.write(hello())
-    answer = await device.read()
-    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
+    response = await device.read()
+    assert response.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
     device.cancel()
 
 
@@ -377,13 +379,13 @@ def subscribe(number, spec):
 async def attached(stubs, **fields):
     call = stubs.devices.Attach()
     await call.write(hello(**fields))
-    answer = await call.read()
-    assert answer.HasField("welcome")
-    call.epoch = answer.welcome.epoch
+    response = await call.read()
+    assert response.HasField("welcome")
+    call.epoch = response.welcome.epoch
     return call
 
 
-async def tell(call, **command):
+async def exchange(call, **command):
     await call.write(device_service_pb2.AttachRequest(**command))
     return await call.read()
 
@@ -396,7 +398,7 @@ async def test_a_message_beyond_the_limit_is_refused(server, stubs):
     assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-async def test_a_method_that_nobody_has(stubs):
+async def test_an_unknown_method(stubs):
     with pytest.raises(grpc.aio.AioRpcError) as failed:
         await stubs.channel.unary_unary("/nearcast.v1.DeviceService/Nothing")(b"")
     assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED

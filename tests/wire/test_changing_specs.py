@@ -14,7 +14,7 @@ from nearcast.v1 import (
 )
 from server.limits import Limits
 from tests.wire.conftest import served
-from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe, tell
+from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, exchange, hello, subscribe
 from tests.wire.test_locate import lamps_spec, publish
 
 Ping = device_service_pb2.Ping
@@ -35,7 +35,7 @@ async def changed(stubs):
     stubs.sushi = await publish(stubs, *(words("sushi") for _ in range(3)))
     stubs.tofu = await publish(stubs, words("tofu"), words("tofu", "tea"))
     device = await attached(stubs)
-    first = (await tell(device, subscribe=subscribe(1, SUSHI))).delta
+    first = (await exchange(device, subscribe=subscribe(1, SUSHI))).delta
     assert ids_of(first) == stubs.sushi
     await device.write(device_service_pb2.AttachRequest(subscribe=subscribe(1, TOFU)))
     device.change = (await device.read()).delta
@@ -43,36 +43,36 @@ async def changed(stubs):
     device.cancel()
 
 
-async def test_the_answer_is_one_snapshot(stubs, server, changed):
+async def test_the_response_is_one_snapshot(stubs, server, changed):
     delta = changed.change
     assert (delta.version, delta.subscription_id, delta.snapshot) == (2, 1, True)
     assert delta.cause == subscriptions_pb2.CAUSE_SUBSCRIBED
     assert ids_of(delta) == stubs.tofu
     assert not delta.drop
-    assert (await tell(changed, ping=Ping(number=1))).HasField("pong"), "and nothing else"
+    assert (await exchange(changed, ping=Ping(number=1))).HasField("pong"), "and nothing else"
     assert server.coordinator.matching.engine.subscription_count == 1
     server.coordinator.check()
 
 
 async def test_nothing_of_the_old_spec_follows(stubs, changed):
     await publish(stubs, words("sushi"))
-    assert (await tell(changed, ping=Ping(number=1))).HasField("pong")
+    assert (await exchange(changed, ping=Ping(number=1))).HasField("pong")
     (news,) = await publish(stubs, words("tofu", "sushi"))
     delta = (await changed.read()).delta
     assert (delta.version, ids_of(delta), delta.snapshot) == (3, [news], False)
     here = geometry_pb2.Position(lon=14.9, lat=35.9)
     report = device_service_pb2.Report(sequence=1, position=here, subscription_ids=[1])
-    delta = (await tell(changed, report=report)).delta
+    delta = (await exchange(changed, report=report)).delta
     assert (delta.version, ids_of(delta), delta.report_sequence) == (4, [], 1)
 
 
 async def test_the_same_spec_again_is_an_evaluation_and_no_snapshot(changed):
-    delta = (await tell(changed, subscribe=subscribe(1, TOFU))).delta
+    delta = (await exchange(changed, subscribe=subscribe(1, TOFU))).delta
     assert (delta.version, delta.snapshot, ids_of(delta)) == (3, False, [])
 
 
 async def test_there_and_back_again(stubs, server, changed):
-    delta = (await tell(changed, subscribe=subscribe(1, SUSHI))).delta
+    delta = (await exchange(changed, subscribe=subscribe(1, SUSHI))).delta
     assert (delta.version, delta.snapshot, ids_of(delta)) == (3, True, stubs.sushi)
     server.coordinator.check()
 
@@ -82,7 +82,7 @@ async def test_another_scale_is_another_spec(stubs, server, changed):
     shares = []
     for scale_m in (0.0, 5_000.0, 5_000.0, 0.0):
         spec = a_spec(keywords=["tofu"], k=2, distance_scale_m=scale_m)
-        delta = (await tell(changed, subscribe=subscribe(1, spec))).delta
+        delta = (await exchange(changed, subscribe=subscribe(1, spec))).delta
         shares.append({entry.object.id: entry.r_m for entry in delta.add})
         assert delta.snapshot == bool(delta.add)
     unchanged, scaled, again, back = shares
@@ -94,8 +94,8 @@ async def test_another_scale_is_another_spec(stubs, server, changed):
 
 
 async def test_a_change_that_is_refused_changes_nothing(stubs, changed):
-    answer = await tell(changed, subscribe=subscribe(1, a_spec(k=0)))
-    assert answer.rejection.error.field == "spec.top_k.k"
+    response = await exchange(changed, subscribe=subscribe(1, a_spec(k=0)))
+    assert response.rejection.error.field == "spec.top_k.k"
     await publish(stubs, words("sushi"))
     (news,) = await publish(stubs, words("tofu"))
     delta = (await changed.read()).delta
@@ -118,36 +118,36 @@ async def test_a_change_that_was_missed_is_resumed(stubs, changed):
     again.cancel()
 
 
-async def test_another_instance_hears_of_the_new_spec_only(stubs, changed):
+async def test_another_instance_gets_the_new_spec_only(stubs, changed):
     await changed.done_writing()
     assert await changed.read() is grpc.aio.EOF
     await stubs.control.Sync(control_service_pb2.SyncRequest())
     again = await attached(stubs, nonce=b"another instance")
     delta = (await again.read()).delta
     assert (delta.snapshot, ids_of(delta)) == (True, stubs.tofu)
-    assert (await tell(again, ping=Ping(number=1))).HasField("pong")
+    assert (await exchange(again, ping=Ping(number=1))).HasField("pong")
     again.cancel()
 
 
-async def test_a_question_for_the_old_spec_needs_no_answer(stubs, server):
+async def test_a_location_request_for_the_old_spec_needs_no_response(stubs, server):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, lamps_spec(k=1)))
+    await exchange(device, subscribe=subscribe(1, lamps_spec(k=1)))
     ids = await publish(stubs, an_object())
     assert (await device.read()).HasField("locate")
-    delta = (await tell(device, subscribe=subscribe(1, a_spec(k=1)))).delta
+    delta = (await exchange(device, subscribe=subscribe(1, a_spec(k=1)))).delta
     assert (delta.snapshot, ids_of(delta)) == (True, ids)
     await stubs.control.Sync(control_service_pb2.SyncRequest())  # which would wait for the answer
     server.coordinator.check()
     device.cancel()
 
 
-async def test_who_has_as_many_as_allowed_may_change_one():
+async def test_a_device_with_the_maximum_may_change_a_subscription():
     async with served(Limits(subscriptions_per_device_max=1)) as stubs:
         device = await attached(stubs)
-        await tell(device, subscribe=subscribe(1, SUSHI))
-        refused = await tell(device, subscribe=subscribe(2, TOFU))
+        await exchange(device, subscribe=subscribe(1, SUSHI))
+        refused = await exchange(device, subscribe=subscribe(2, TOFU))
         assert refused.rejection.error.reason == errors_pb2.ERROR_REASON_TOO_MANY
-        assert (await tell(device, subscribe=subscribe(1, TOFU))).delta.snapshot
+        assert (await exchange(device, subscribe=subscribe(1, TOFU))).delta.snapshot
         device.cancel()
 
 
@@ -161,8 +161,8 @@ async def test_the_new_spec_is_durable(tmp_path):
             if not is_second:
                 await publish(stubs, words("sushi"))
                 tofu = await publish(stubs, words("tofu"))
-                await tell(device, subscribe=subscribe(1, SUSHI))
-                assert (await tell(device, subscribe=subscribe(1, TOFU))).delta.snapshot
+                await exchange(device, subscribe=subscribe(1, SUSHI))
+                assert (await exchange(device, subscribe=subscribe(1, TOFU))).delta.snapshot
             else:
                 (known,) = welcome.subscriptions
                 assert (known.subscription_id, known.spec.top_k.k) == (1, 2)
@@ -172,13 +172,13 @@ async def test_the_new_spec_is_durable(tmp_path):
             device.cancel()
 
 
-async def test_a_change_says_where_the_device_is(stubs, server):
+async def test_a_change_has_the_position_of_the_device(stubs, server):
     """The subscription is evaluated there, wherever the old one was."""
     device = await attached(stubs)
-    first = (await tell(device, subscribe=subscribe(1, SUSHI))).delta
+    first = (await exchange(device, subscribe=subscribe(1, SUSHI))).delta
     there = geometry_pb2.Position(lon=14.8, lat=35.8)
     request = device_service_pb2.Subscribe(subscription_id=1, spec=TOFU, position=there)
-    delta = (await tell(device, subscribe=request)).delta
+    delta = (await exchange(device, subscribe=request)).delta
     point = server.coordinator.frame.project(there.lon, there.lat)
     assert (delta.anchor.x_m, delta.anchor.y_m) == tuple(point)
     assert first.anchor != delta.anchor

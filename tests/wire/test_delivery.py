@@ -13,7 +13,7 @@ from nearcast.v1 import (
     publisher_service_pb2,
     subscriptions_pb2,
 )
-from tests.wire.test_bad_input import a_spec, an_object, attached, subscribe, tell
+from tests.wire.test_bad_input import a_spec, an_object, attached, exchange, subscribe
 from tests.wire.test_locate import publish
 
 Position = geometry_pb2.Position
@@ -33,8 +33,8 @@ async def left(stubs, device):
     """Half-close a stream, read what is left, wait until the server knows."""
     await device.done_writing()
     rest = []
-    while (answer := await device.read()) is not grpc.aio.EOF:
-        rest.append(answer)
+    while (response := await device.read()) is not grpc.aio.EOF:
+        rest.append(response)
     await stubs.control.Sync(control_service_pb2.SyncRequest())
     return rest
 
@@ -50,9 +50,9 @@ async def counters(stubs):
     return (await stubs.control.Status(control_service_pb2.StatusRequest())).counters
 
 
-async def test_what_was_missed_comes_again_under_the_same_versions(stubs):
+async def test_missed_deltas_are_sent_again_under_the_same_versions(stubs):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, a_spec()))
+    await exchange(device, subscribe=subscribe(1, a_spec()))
     ids = await publish(stubs, an_object())
     first = (await device.read()).delta
     assert [entry.object.id for entry in first.add] == ids
@@ -75,9 +75,9 @@ async def test_what_was_missed_comes_again_under_the_same_versions(stubs):
 
 
 @pytest.mark.parametrize("how", ["ack", "ping", "report"])
-async def test_what_is_acknowledged_is_not_kept(stubs, server, how):
+async def test_acknowledged_deltas_are_not_kept(stubs, server, how):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, a_spec()))
+    await exchange(device, subscribe=subscribe(1, a_spec()))
     for _ in range(3):
         await publish(stubs, an_object())
         await device.read()
@@ -86,50 +86,50 @@ async def test_what_is_acknowledged_is_not_kept(stubs, server, how):
     if how == "ack":
         ack = device_service_pb2.Ack(version=3)
         await device.write(device_service_pb2.AttachRequest(ack=ack))
-        await tell(device, ping=Ping(number=1))
+        await exchange(device, ping=Ping(number=1))
         assert session.kept_count == 1
     elif how == "ping":
-        await tell(device, ping=Ping(number=1, version=3))
+        await exchange(device, ping=Ping(number=1, version=3))
         assert session.kept_count == 1
     else:
-        await tell(device, report=report(1, version=3))
+        await exchange(device, report=report(1, version=3))
         assert session.kept_count == 2, "and the answer"
     device.cancel()
 
 
 async def test_a_report_that_comes_again_or_late_changes_nothing(stubs, server):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, a_spec()))
+    await exchange(device, subscribe=subscribe(1, a_spec()))
     for sequence, lon in ((1, 14.5), (2, 14.6), (3, 14.7)):
-        answer = (await tell(device, report=report(sequence, lon))).delta
-        assert answer.report_sequence == sequence
+        response = (await exchange(device, report=report(sequence, lon))).delta
+        assert response.report_sequence == sequence
     handle = server.coordinator.sessions["device"].handles[1]
     before = told_of(server, handle)
     for sequence in (3, 3, 2, 1):  # a later one would take the place of an earlier one that waits
         request = device_service_pb2.AttachRequest(report=report(sequence, 14.1))
         await device.write(request)
-    pong = await tell(device, ping=Ping(number=1))
-    assert pong.pong.number == 1, "and nothing before it"
+    pong = await exchange(device, ping=Ping(number=1))
+    assert pong.pong.number == 1, "nothing before it"
     assert told_of(server, handle) == before
     assert (await counters(stubs))["reports_repeated"] == 4
-    answer = (await tell(device, report=report(4, 14.1))).delta
-    assert (answer.version, answer.report_sequence) == (5, 4)
+    response = (await exchange(device, report=report(4, 14.1))).delta
+    assert (response.version, response.report_sequence) == (5, 4)
     device.cancel()
 
 
 async def test_reports_are_counted_from_one(stubs):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, a_spec()))
-    error = (await tell(device, report=report(0))).rejection.error
+    await exchange(device, subscribe=subscribe(1, a_spec()))
+    error = (await exchange(device, report=report(0))).rejection.error
     assert (error.field, error.value) == ("report.sequence", "0")
     device.cancel()
 
 
-async def test_ends_and_retractions_say_why_and_who_never_held_it_hears_nothing(stubs):
+async def test_ends_and_retractions_have_reasons_and_other_devices_get_nothing(stubs):
     near = [an_object(position=Position(lon=14.5 + 0.001 * i, lat=35.5)) for i in range(20)]
     ids = await publish(stubs, *near)
     device = await attached(stubs)
-    first = (await tell(device, subscribe=subscribe(1, a_spec(k=1)))).delta
+    first = (await exchange(device, subscribe=subscribe(1, a_spec(k=1)))).delta
     held = {entry.object.id for entry in first.add}
     assert len(held) == 9
     far = next(one for one in ids if one not in held)
@@ -138,19 +138,19 @@ async def test_ends_and_retractions_say_why_and_who_never_held_it_hears_nothing(
     (drop,) = (await device.read()).delta.drop
     assert (drop.object_id, drop.reason) == (min(held), subscriptions_pb2.DROP_REASON_RETRACTED)
     unsubscribe = device_service_pb2.Unsubscribe(subscription_id=1)
-    ended = (await tell(device, unsubscribe=unsubscribe)).unsubscribed
+    ended = (await exchange(device, unsubscribe=unsubscribe)).unsubscribed
     assert (ended.subscription_id, ended.reason) == (1, device_service_pb2.END_REASON_UNSUBSCRIBED)
     device.cancel()
 
 
-async def test_status_tells_what_there_is(stubs):
+async def test_status_has_the_current_quantities(stubs):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, a_spec()))
-    await tell(device, subscribe=subscribe(2, a_spec(k=0)))
+    await exchange(device, subscribe=subscribe(1, a_spec()))
+    await exchange(device, subscribe=subscribe(2, a_spec(k=0)))
     await publish(stubs, an_object())
     await device.read()
     away = await attached(stubs, device_id="away")
-    await tell(away, subscribe=subscribe(1, a_spec()))
+    await exchange(away, subscribe=subscribe(1, a_spec()))
     await stubs.control.Sync(control_service_pb2.SyncRequest())  # what is written is counted behind it
     await left(stubs, away)
     status = await stubs.control.Status(control_service_pb2.StatusRequest())
@@ -190,17 +190,17 @@ async def test_status_tells_what_there_is(stubs):
     device.cancel()
 
 
-async def test_only_reports_that_are_answered_are_timed(stubs, server):
+async def test_only_reports_with_a_response_are_timed(stubs, server):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, a_spec()))
+    await exchange(device, subscribe=subscribe(1, a_spec()))
     outbox = server.coordinator.sessions["device"].outbox
     latency_us = server.coordinator.counters.measures.report_latency_us
     refused = report(1)
     refused.subscription_ids[:] = [7]
-    assert (await tell(device, report=refused)).rejection.error.field == "subscription_ids[0]"
+    assert (await exchange(device, report=refused)).rejection.error.field == "subscription_ids[0]"
     assert outbox.timed_report is None, "it would be taken for answered by the answer to the next"
-    await tell(device, report=report(2))
-    await tell(device, report=report(3))
+    await exchange(device, report=report(2))
+    await exchange(device, report=report(3))
     await device.write(device_service_pb2.AttachRequest(report=report(3)))  # again: not answered
     await stubs.control.Sync(control_service_pb2.SyncRequest())
     assert outbox.timed_report is None

@@ -8,8 +8,8 @@ import pytest
 
 from nearcast.publisher import _OBJECTS_MAX
 from nearcast.v1 import control_service_pb2, device_service_pb2, errors_pb2, subscriptions_pb2
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity
 from server.errors import Reason
 from server.limits import Limits
 from server.model import Cause, DropReason
@@ -41,10 +41,10 @@ def test_every_reason_has_a_code():
     assert set(CODES) == set(Reason) - {Reason.UNSPECIFIED}
 
 
-def test_what_devices_are_told_are_limits_of_the_server():
-    told = set(device_service_pb2.Limits.DESCRIPTOR.fields_by_name)
+def test_devices_receive_limits_of_the_server():
+    sent = set(device_service_pb2.Limits.DESCRIPTOR.fields_by_name)
     kept = {field.name for field in fields(Limits)}
-    assert kept - told == {
+    assert kept - sent == {
         "answer_ms_max",
         "holes_max",
         "clause_keywords_per_device_max",
@@ -75,7 +75,7 @@ def test_what_devices_are_told_are_limits_of_the_server():
         "streams_max",
         "connections_max",
     }
-    assert told <= kept
+    assert sent <= kept
     assert Limits().objects_per_request_max == _OBJECTS_MAX
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nearcast.v1 import device_service_pb2
-from safe_region.frame import Area, Frame, Point
+from safe_region.earth.frame import Area, Frame, Point
 from server import session as s
 from server.limits import Limits
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach
@@ -44,7 +44,7 @@ def test_a_delta_is_whole(writer, event):
         assert found == device_service_pb2.AttachResponse(delta=expected)
 
 
-def test_a_fleets_answer_is_whole(writer):
+def test_a_response_of_a_fleet_is_whole(writer):
     events = [("a" * 128, s.Pong(2**40)), ("ß", next(deltas())), ("b", s.Unsubscribed(7))]
     found = device_service_pb2.AttachFleetResponse.FromString(writer.fleet_response(events))
     assert [entry.device_id for entry in found.entries] == ["a" * 128, "ß", "b"]

@@ -29,7 +29,9 @@ async def test_a_stream_of_a_device_ends_with_its_token(tmp_path):
 
 
 @pytest.mark.parametrize("method", ["Attach", "Publish"])
-async def test_who_does_not_go_when_its_token_ends_is_not_waited_for(tmp_path, monkeypatch, method):
+async def test_a_client_that_stays_when_its_token_expires_is_not_waited_for(
+    tmp_path, monkeypatch, method
+):
     monkeypatch.setattr(expiry, "_HALF_CLOSE_S", 0.2)
     async with a_city(tmp_path, token_skew_s=0.0) as city:
         who = token("device", "device", "publisher", ttl_s=1)
@@ -42,7 +44,7 @@ async def test_who_does_not_go_when_its_token_ends_is_not_waited_for(tmp_path, m
             await call.code()  # it has ended, though nobody has half-closed
 
 
-async def test_a_publish_stream_ends_with_its_token_and_says_what_it_has_admitted(tmp_path):
+async def test_a_publish_stream_ends_with_its_token_and_reports_admitted_requests(tmp_path):
     async with a_city(tmp_path, token_skew_s=0.0) as city:
         who = token("one", "publisher", ttl_s=1)
         call = city.publishers.Publish(metadata=bearer(who))

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.limits import Limits

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
@@ -30,7 +30,7 @@ def no_collector():
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("end", ["reading", "ended", "failed", "gone"])
 async def test_a_stream_that_has_ended_is_freed(end):
-    said = asyncio.Event()
+    finished = asyncio.Event()
 
     async def write(_events):
         if end == "failed":
@@ -38,11 +38,11 @@ async def test_a_stream_that_has_ended_is_freed(end):
 
     sender = StreamSender(Coordinator(FRAME, Limits()), write, single=True)
     gone = weakref.ref(sender)
-    running = asyncio.create_task(sender.carry(said.wait()))
+    running = asyncio.create_task(sender.carry(finished.wait()))
     await asyncio.sleep(0)
     sender.outbox.put(None, "device", Pong(1))
     if end == "reading":
-        said.set()
+        finished.set()
     elif end == "ended":
         sender.end()
     del sender

@@ -76,7 +76,7 @@ def test_when_there_may_be_cycles_it_looks_once(gc_control):
 
 
 @pytest.mark.parametrize("weight", [1, 100])
-def test_what_was_set_aside_is_looked_at_when_it_may_be_much(gc_control, monkeypatch, weight):
+def test_objects_set_aside_are_collected_when_their_weight_is_reached(gc_control, monkeypatch, weight):
     monkeypatch.setattr(module, "_WEIGHT_MAX", 3 * 100)
     ring = dropped_ring()
     gc_control.rest()

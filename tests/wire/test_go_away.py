@@ -63,7 +63,7 @@ async def ended(call):
 # -- publishers ----------------------------------------------------------------------------------
 
 
-async def test_a_publisher_is_told_how_many_requests_were_admitted_and_gets_their_answers(tmp_path):
+async def test_a_publisher_gets_the_number_of_admitted_requests_and_their_responses(tmp_path):
     async with a_server(tmp_path) as (server, stubs), held_commits(server) as commits:
         call = stubs.publishers.Publish()
         await call.write(a_request(1))
@@ -79,9 +79,9 @@ async def test_a_publisher_is_told_how_many_requests_were_admitted_and_gets_thei
         for sequence in range(71, 200):
             await call.write(a_request(sequence))
         commits.go_on.set()
-        answers = [await call.read() for _ in range(64)]
-        assert [answer.sequence for answer in answers] == list(range(1, 65))
-        ids = [object_id for answer in answers for object_id in answer.ids]
+        responses = [await call.read() for _ in range(64)]
+        assert [response.sequence for response in responses] == list(range(1, 65))
+        ids = [object_id for response in responses for object_id in response.ids]
         assert len(ids) == 64
         await call.write(a_request(200))
         await asyncio.sleep(0.05)
@@ -92,7 +92,7 @@ async def test_a_publisher_is_told_how_many_requests_were_admitted_and_gets_thei
     assert await kept(tmp_path) == (ids, [])
 
 
-async def test_an_idle_publisher_is_told(tmp_path):
+async def test_an_idle_publisher_is_notified(tmp_path):
     async with a_server(tmp_path) as (server, stubs):
         call = stubs.publishers.Publish()
         await call.initial_metadata()
@@ -103,7 +103,7 @@ async def test_an_idle_publisher_is_told(tmp_path):
         await stopping
 
 
-async def test_a_publisher_that_has_half_closed_before_gets_its_answers_and_the_end(tmp_path):
+async def test_a_publisher_that_has_half_closed_before_gets_its_responses_and_the_end(tmp_path):
     async with a_server(tmp_path) as (server, stubs), held_commits(server) as commits:
         call = stubs.publishers.Publish()
         await call.write(a_request(1))
@@ -134,7 +134,7 @@ async def test_a_publisher_that_does_not_half_close_does_not_hold_up_the_stop(tm
 # -- devices -------------------------------------------------------------------------------------
 
 
-async def test_go_away_comes_after_what_is_queued_for_a_device(tmp_path):
+async def test_go_away_comes_after_queued_events_of_a_device(tmp_path):
     async with a_server(tmp_path) as (server, stubs):
         call = stubs.devices.Attach()
         await call.write(hello())

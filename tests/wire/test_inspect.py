@@ -11,12 +11,13 @@ import pytest
 import nearcast
 from nearcast import Boolean, Bounds, Circle, GeoObject, Last, RefusedError, RegionMode, Similarity, TopK
 from nearcast.v1 import control_service_pb2, device_service_pb2, geometry_pb2, subscriptions_pb2
-from safe_region import oracle, oracle_plane
-from safe_region.frame import Area, Frame
+from safe_region import oracle
+from safe_region.earth.frame import Area, Frame
+from safe_region.oracle import plane as oracle_plane
 from server.limits import Limits
 from tests.support.servers import serving
 from tests.wire.conftest import settings
-from tests.wire.test_bad_input import a_spec, an_object, attached, subscribe, tell
+from tests.wire.test_bad_input import a_spec, an_object, attached, exchange, subscribe
 from tests.wire.test_delivery import publish
 
 WORDS = ("tea", "sushi", "books", "bread", "music")
@@ -124,13 +125,13 @@ async def check_top_k(client, number, spec, window, objects, verdicts):
     if spec.region is RegionMode.STATIONARY:
         assert held == best
     by_id = {one.object_id: one for one in objects}
-    async for found, said in judged(client, "d", number, by_id):
+    async for found, message in judged(client, "d", number, by_id):
         assert found["held"] == first["held"]
-        item, object_id = by_id[said["object_id"]], said["object_id"]
+        item, object_id = by_id[message["object_id"]], message["object_id"]
         rank, match = ranks.get(object_id, (0, None))
-        assert said["rank"] == rank
+        assert message["rank"] == rank
         if match is not None:
-            assert said["length_m"] == match.length_m
+            assert message["length_m"] == match.length_m
         if not oracle.is_alive(item, first["time_ms"]):
             expected = "GONE"
         elif wanted.keywords.isdisjoint(item.keywords):
@@ -145,7 +146,7 @@ async def check_top_k(client, number, spec, window, objects, verdicts):
             expected = "DOMINATED"
         else:
             expected = "BEYOND_REACH"
-        assert said["verdict"] == f"VERDICT_{expected}"
+        assert message["verdict"] == f"VERDICT_{expected}"
         verdicts.add(expected)
 
 
@@ -196,9 +197,9 @@ async def check_boolean(client, name, number, objects):
     else:
         assert held == set(ranks)
     by_id, seen = {one.object_id: one for one in objects}, set()
-    async for found, said in judged(client, "d", number, by_id):
-        item, object_id = by_id[said["object_id"]], said["object_id"]
-        assert said["rank"] == ranks.get(object_id, (0, None))[0]
+    async for found, message in judged(client, "d", number, by_id):
+        item, object_id = by_id[message["object_id"]], message["object_id"]
+        assert message["rank"] == ranks.get(object_id, (0, None))[0]
         if not oracle.is_alive(item, now_ms):
             expected = "GONE"
         elif not oracle.has_clause(EXPRESSION, item.keywords):
@@ -210,12 +211,12 @@ async def check_boolean(client, name, number, objects):
             assert found["slack"]["too_many"]
         else:
             expected = "OUT_OF_RANGE"
-        assert said["verdict"] == f"VERDICT_{expected}"
+        assert message["verdict"] == f"VERDICT_{expected}"
         seen.add(expected)
     return seen
 
 
-async def test_who_holds_an_object():
+async def test_holders_of_an_object():
     async with city() as (_, client, objects), client.fleet() as fleet:
         for i in range(3):
             device = await fleet.attach(f"d{i}", lon=LON + 0.01 * i, lat=LAT)
@@ -233,15 +234,15 @@ async def test_who_holds_an_object():
             if not oracle.is_alive(one, now_ms):
                 continue
             found = await client.inspect(object_id=one.object_id)
-            told = {(holder["device_id"], holder["subscription_id"]) for holder in found["holders"]}
-            assert told == held.get(one.object_id, set())
-            assert found["holder_count"] == len(told)
+            reported = {(holder["device_id"], holder["subscription_id"]) for holder in found["holders"]}
+            assert reported == held.get(one.object_id, set())
+            assert found["holder_count"] == len(reported)
             assert set(found["object"]["keywords"]) == one.keywords
 
 
-async def test_a_device_and_what_waits_for_it(stubs):
+async def test_a_device_and_its_waiting_deltas(stubs):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, a_spec()))
+    await exchange(device, subscribe=subscribe(1, a_spec()))
     request = control_service_pb2.InspectRequest(device_id="device")
     found = (await stubs.control.Inspect(request)).device
     assert found.state == control_service_pb2.DEVICE_STATE_IN_SYNC
@@ -270,9 +271,9 @@ def an_exact_spec(kind):
 
 
 @pytest.mark.parametrize("kind", ["top-k", "boolean"])
-async def test_an_object_that_waits_for_an_answer(stubs, kind):
+async def test_an_object_that_waits_for_a_position(stubs, kind):
     device = await attached(stubs)
-    await tell(device, subscribe=subscribe(1, an_exact_spec(kind)))
+    await exchange(device, subscribe=subscribe(1, an_exact_spec(kind)))
     (object_id,) = await publish(stubs, an_object())
     subject = control_service_pb2.SubscriptionSubject(
         device_id="device", subscription_id=1, object_id=object_id
@@ -387,7 +388,7 @@ NOT_THERE = [
 ]
 
 
-async def test_what_is_not_there_is_named(server):
+async def test_unknown_items_are_named(server):
     async with nearcast.connect(f"127.0.0.1:{server.port}") as client, client.fleet() as fleet:
         await (await fleet.attach("d", lon=LON, lat=LAT)).subscribe(TopK({"tea"}))
         for arguments, field, reason in NOT_THERE:

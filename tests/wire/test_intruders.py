@@ -39,7 +39,7 @@ OF_ALL = {"Sync", "AdvanceClock", "SetIdf"}
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("tenant", ["", "acme"])
-async def test_every_role_may_do_what_is_its_own_and_nothing_else(city, role, tenant):
+async def test_every_role_may_use_its_own_operations_and_no_others(city, role, tenant):
     metadata = bearer(token("name", role, tenant=tenant))
     for method, roles in MAY.items():
         call = city.channel.stream_stream(method)(metadata=metadata)
@@ -89,7 +89,7 @@ async def test_a_device_speaks_for_itself_alone(city):
         ("grpc.health.v1.Health/Check", (), SMALL.bytes_max),
     ],
 )
-async def test_no_message_is_parsed_beyond_what_its_method_needs(city, method, roles, bytes_max):
+async def test_no_message_is_parsed_beyond_the_bound_of_its_method(city, method, roles, bytes_max):
     metadata = bearer(token("device", *roles)) if roles else ()
     call = city.channel.stream_stream(f"/{method}")(metadata=metadata)
     await call.write(b"\xff" * (bytes_max + 1))
@@ -104,15 +104,15 @@ async def test_a_device_touches_nobodys_subscriptions_on_a_fleet_stream(city):
     before = state(city.server)
     fleet = city.devices.AttachFleet(metadata=bearer(token("thief", "device")))
 
-    async def tell(device_id, request):
+    async def exchange(device_id, request):
         await fleet.write(
             FleetRequest(entries=[FleetRequest.Entry(device_id=device_id, request=request)])
         )
         (entry,) = (await fleet.read()).entries
         return entry.response.rejection.error
 
-    assert not (await tell("thief", hello(device_id="thief"))).reason
-    assert reason_of(await tell("victim", hello(device_id="victim"))) == "PERMISSION_DENIED"
+    assert not (await exchange("thief", hello(device_id="thief"))).reason
+    assert reason_of(await exchange("victim", hello(device_id="victim"))) == "PERMISSION_DENIED"
     unsubscribe = device_service_pb2.Unsubscribe(subscription_id=1)
     report = device_service_pb2.Report(sequence=1, position=HERE, subscription_ids=[1])
     for request in (
@@ -120,7 +120,7 @@ async def test_a_device_touches_nobodys_subscriptions_on_a_fleet_stream(city):
         Request(report=report),
         Request(subscribe=subscribe(1, a_spec(k=9))),
     ):
-        assert reason_of(await tell("victim", request)) == "OUT_OF_ORDER"
+        assert reason_of(await exchange("victim", request)) == "OUT_OF_ORDER"
     assert state(city.server)[1]["victim"] == before[1]["victim"]
     assert state(city.server)[3] == before[3]
 
@@ -134,11 +134,11 @@ async def test_a_gateway_speaks_for_any_device_of_its_tenant(city):
 
 
 @pytest.mark.parametrize("name", ["acme\x1fdevice", "acme\x1f", "\x1fdevice"])
-async def test_nobody_names_a_device_of_another_tenant(city, name):
+async def test_no_caller_names_a_device_of_another_tenant(city, name):
     await attach(city, token("device", "device", tenant="acme"), "device")
-    _, answer = await attach(city, token("gate", "gateway"), name)
-    assert reason_of(answer.rejection.error) == "INVALID_FIELD"
-    assert answer.rejection.error.field == "hello.device_id"
+    _, response = await attach(city, token("gate", "gateway"), name)
+    assert reason_of(response.rejection.error) == "INVALID_FIELD"
+    assert response.rejection.error.field == "hello.device_id"
 
 
 # -- publishers ----------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ async def test_a_publisher_takes_back_and_replaces_its_own_alone(city):
     assert list(city.server.coordinator.matching.objects) == [theirs]
 
 
-async def test_an_operator_takes_back_what_anybody_of_its_tenant_has_published(city):
+async def test_an_operator_retracts_objects_of_all_callers_of_its_tenant(city):
     (here,) = (await publish(city, token("one", "publisher"))).ids
     (there,) = (await publish(city, token("one", "publisher", tenant="acme"))).ids
     operator = bearer(token("ops", "operator"))
@@ -174,7 +174,7 @@ async def test_an_operator_takes_back_what_anybody_of_its_tenant_has_published(c
     assert list(city.server.coordinator.matching.objects) == [there]
 
 
-async def test_what_was_published_without_a_name_is_an_operators(tmp_path):
+async def test_objects_published_without_a_name_belong_to_operators(tmp_path):
     store = tmp_path / "store.db"
     async with served(store=str(store)) as stubs:
         call = stubs.publishers.Publish()
@@ -189,7 +189,7 @@ async def test_what_was_published_without_a_name_is_an_operators(tmp_path):
         await city.publishers.Retract(retract, metadata=bearer(token("ops", "operator")))
 
 
-async def test_who_owns_an_object_is_on_disk(tmp_path):
+async def test_the_owner_of_an_object_is_on_disk(tmp_path):
     flags = {"store": str(tmp_path / "store.db")}
     async with a_city(tmp_path, **flags) as city:
         (mine,) = (await publish(city, token("one", "publisher", tenant="acme"), an_object(key="k"))).ids

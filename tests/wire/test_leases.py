@@ -15,7 +15,7 @@ from server.counters import ParkReason
 from server.session import State
 from tests.support.servers import serving
 from tests.wire.conftest import served, settings
-from tests.wire.test_bad_input import a_spec, an_object, attached, hello, subscribe, tell
+from tests.wire.test_bad_input import a_spec, an_object, attached, exchange, hello, subscribe
 from tests.wire.test_locate import publish
 
 Ping = device_service_pb2.Ping
@@ -36,11 +36,11 @@ async def test_a_silent_device_is_detached_parked_and_comes_back_exact(leased):
     call = leased.devices.Attach()
     await call.write(hello())
     assert (await call.read()).welcome.lease_ms == LEASE_MS
-    await tell(call, subscribe=subscribe(1, a_spec()))
+    await exchange(call, subscribe=subscribe(1, a_spec()))
     await advance(leased, 899)
-    assert (await tell(call, ping=Ping(number=1))).pong.number == 1
+    assert (await exchange(call, ping=Ping(number=1))).pong.number == 1
     await advance(leased, 1_798)
-    assert (await tell(call, ping=Ping(number=2))).pong.number == 2
+    assert (await exchange(call, ping=Ping(number=2))).pong.number == 2
     await advance(leased, 2_698)
     error = (await call.read()).detached.error
     assert error.reason == errors_pb2.ERROR_REASON_LEASE_EXPIRED
@@ -53,9 +53,9 @@ async def test_a_silent_device_is_detached_parked_and_comes_back_exact(leased):
     assert coordinator.counters.parked[ParkReason.LEASE_EXPIRED] == 1
     (object_id,) = await publish(leased, an_object())
     again = await attached(leased, nonce=b"another instance", version=1)
-    answer = await again.read()
-    assert answer.delta.snapshot
-    assert [entry.object.id for entry in answer.delta.add] == [object_id]
+    response = await again.read()
+    assert response.delta.snapshot
+    assert [entry.object.id for entry in response.delta.add] == [object_id]
     coordinator.check()
     again.cancel()
 
@@ -63,9 +63,9 @@ async def test_a_silent_device_is_detached_parked_and_comes_back_exact(leased):
 async def test_a_refused_message_is_a_sign_of_life_too(leased):
     call = await attached(leased)
     await advance(leased, 800)
-    assert (await tell(call, subscribe=subscribe(1, a_spec(k=0)))).HasField("rejection")
+    assert (await exchange(call, subscribe=subscribe(1, a_spec(k=0)))).HasField("rejection")
     await advance(leased, 1_600)
-    assert (await tell(call, ping=Ping(number=1))).HasField("pong")
+    assert (await exchange(call, ping=Ping(number=1))).HasField("pong")
     call.cancel()
 
 
@@ -82,9 +82,9 @@ async def test_the_devices_of_a_fleet_expire_one_by_one(leased):
     async def enqueue(device_id, request):
         entry = device_service_pb2.AttachFleetRequest.Entry(device_id=device_id, request=request)
         await call.write(device_service_pb2.AttachFleetRequest(entries=[entry]))
-        (answer,) = (await call.read()).entries
-        assert answer.device_id == device_id
-        return answer.response
+        (response,) = (await call.read()).entries
+        assert response.device_id == device_id
+        return response.response
 
     for name in ("a", "b", "c"):
         assert (await enqueue(name, hello(device_id=name))).HasField("welcome")
@@ -114,9 +114,9 @@ async def test_the_lease_by_default(flags, lease_ms):
         assert server.coordinator.leases.lease_ms == lease_ms
 
 
-async def test_without_a_lease_nobody_expires():
+async def test_without_a_lease_no_device_expires():
     async with served(virtual_time=True) as stubs:
         call = await attached(stubs)
         await advance(stubs, 2**45)
-        assert (await tell(call, ping=Ping(number=1))).HasField("pong")
+        assert (await exchange(call, ping=Ping(number=1))).HasField("pong")
         call.cancel()

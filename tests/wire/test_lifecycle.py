@@ -24,7 +24,7 @@ from server.store import SqliteStore
 from server.transport.listener import PortError
 from tests.support.servers import HeldCommits, serving
 from tests.wire.conftest import served, settings, stubs_on
-from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe, tell
+from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, exchange, hello, subscribe
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -82,7 +82,7 @@ class SlowToRecover(Server):
         return super()._recover()
 
 
-async def test_while_it_recovers_it_says_so_and_refuses(tmp_path, monkeypatch):
+async def test_a_recovering_server_reports_it_and_refuses(tmp_path, monkeypatch):
     monkeypatch.setattr("server.transport.device_service._RECOVERY_S", 0.1)
     server = SlowToRecover(settings(store=str(tmp_path / "s.db")))
     starting = asyncio.create_task(server.start())
@@ -127,13 +127,13 @@ async def test_streams_of_devices_wait_for_a_server_that_recovers(kind):
             entry = device_service_pb2.AttachFleetRequest.Entry(device_id="device", request=hello())
             fleet = device_service_pb2.AttachFleetRequest(entries=[entry])
             await call.write(hello() if kind == "Attach" else fleet)
-            answer = asyncio.create_task(call.read())
+            reply = asyncio.create_task(call.read())
             status = await stubs.control.Status(Status())
             assert status.state == control_service_pb2.SERVER_STATE_RECOVERING
-            assert not answer.done()
+            assert not reply.done()
             server.go_on.set()
             await starting
-            found = await answer
+            found = await reply
             response = found if kind == "Attach" else found.entries[0].response
             assert response.HasField("welcome")
             status = await stubs.control.Status(Status())
@@ -154,12 +154,12 @@ async def test_the_sdk_waits_for_a_server_that_recovers(monkeypatch):
     try:
         async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
             assert (await client.status()).state is nearcast.ServerState.RECOVERING
-            asked = [
+            requests = [
                 client.attach("d", lon=14.5, lat=35.5),
                 client.publisher().publish([nearcast.GeoObject({"a"}, 14.5, 35.5, 60.0)]),
                 client.search(nearcast.TopK({"a"}), lon=14.5, lat=35.5),
             ]
-            tasks = [asyncio.create_task(one) for one in asked]
+            tasks = [asyncio.create_task(one) for one in requests]
             rejected = server.coordinator.counters.rejected
             async with asyncio.timeout(20):
                 while rejected[Reason.RECOVERING] < 6:  # noqa: ASYNC110 - each has asked, some twice
@@ -192,11 +192,11 @@ async def test_a_port_of_another_server():
             await Server(settings(port=server.port)).start()
 
 
-async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
+async def test_a_draining_server_finishes_responses_and_refuses(tmp_path):
     """A stream that does not end holds the server between draining and stopping, and all can be seen."""
     async with served(store=str(tmp_path / "s.db")) as stubs:
         server, device = stubs.server, await attached(stubs)
-        await tell(device, subscribe=subscribe(1, a_spec()))
+        await exchange(device, subscribe=subscribe(1, a_spec()))
         publish, idle = stubs.publishers.Publish(), stubs.publishers.Publish()
         for call in (publish, idle):
             await call.write(publisher_service_pb2.PublishRequest(sequence=1, objects=[an_object()]))
@@ -208,9 +208,9 @@ async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
                 await asyncio.sleep(0.01)
         stopping = asyncio.create_task(server.stop())
         # Deltas that were on their way come first, then the word to reconnect, then the end.
-        answers = [await device.read() for _ in range(3)]
-        assert [one.WhichOneof("event") for one in answers] == ["delta", "delta", "go_away"]
-        assert answers[-1].go_away.error.reason == errors_pb2.ERROR_REASON_DRAINING
+        responses = [await device.read() for _ in range(3)]
+        assert [one.WhichOneof("event") for one in responses] == ["delta", "delta", "go_away"]
+        assert responses[-1].go_away.error.reason == errors_pb2.ERROR_REASON_DRAINING
         await device.done_writing()
         assert await device.read() is grpc.aio.EOF
         draining = (grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_DRAINING")
@@ -244,7 +244,7 @@ async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch
         device.cancel()
 
 
-async def test_who_is_not_read_is_not_written_for_ever():
+async def test_a_client_that_does_not_read_is_not_written_to_for_ever():
     """It pings and reads nothing: answers are kept up to a bound, then the server stops reading, too."""
     async with served(Limits(answers_max=50, queue_max=10, batch_max=10)) as stubs:
         server, device = stubs.server, stubs.devices.Attach()

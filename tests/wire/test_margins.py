@@ -7,7 +7,16 @@ import math
 from nearcast.v1 import device_service_pb2, errors_pb2, subscriptions_pb2
 from tests.support.servers import serving
 from tests.wire.conftest import settings
-from tests.wire.test_bad_input import HERE, Position, a_spec, an_object, attached, state, subscribe, tell
+from tests.wire.test_bad_input import (
+    HERE,
+    Position,
+    a_spec,
+    an_object,
+    attached,
+    exchange,
+    state,
+    subscribe,
+)
 from tests.wire.test_locate import publish
 
 
@@ -34,64 +43,64 @@ async def test_a_report_with_a_margin_gets_a_buffer_that_covers_it(stubs):
     near = [an_object(position=Position(lon=14.5 + 0.001 * i, lat=35.5)) for i in range(60)]
     await publish(stubs, *near)
     device = await attached(stubs)
-    first = (await tell(device, subscribe=with_margin(0.0))).delta
+    first = (await exchange(device, subscribe=with_margin(0.0))).delta
     assert len(first.add) == 9
-    answer = (await tell(device, report=report(1000.0))).delta
-    held = sorted(entry.object.point.x_m + 0.0 for entry in [*first.add, *answer.add])
-    nearest_m = held[0] - answer.anchor.x_m
-    share_m = answer.add[0].r_m
-    assert nearest_m + share_m + 2.0 * 1000.0 < answer.reach.length_m
-    back = (await tell(device, report=report(0.0, 2))).delta
+    response = (await exchange(device, report=report(1000.0))).delta
+    held = sorted(entry.object.point.x_m + 0.0 for entry in [*first.add, *response.add])
+    nearest_m = held[0] - response.anchor.x_m
+    share_m = response.add[0].r_m
+    assert nearest_m + share_m + 2.0 * 1000.0 < response.reach.length_m
+    back = (await exchange(device, report=report(0.0, 2))).delta
     assert not back.add
-    assert len(back.drop) == len(answer.add)
+    assert len(back.drop) == len(response.add)
     device.cancel()
 
 
 async def test_margins_out_of_their_limits(stubs, server):
     device = await attached(stubs)
-    await tell(device, subscribe=with_margin(0.0))
+    await exchange(device, subscribe=with_margin(0.0))
     before = state(server)
     for margin_m in (-1.0, 5000.5, math.nan, math.inf):
         for command in ({"report": report(margin_m)}, {"subscribe": with_margin(margin_m)}):
-            error = (await tell(device, **command)).rejection.error
+            error = (await exchange(device, **command)).rejection.error
             assert (error.field, error.value) == ("margin_m", str(margin_m))
             assert error.limit == "0 to 5000 metres"
             assert state(server) == before
         other = stubs.devices.Attach()
-        error = (await tell(other, hello=hello(margin_m))).rejection.error
+        error = (await exchange(other, hello=hello(margin_m))).rejection.error
         assert error.field == "hello.margin_m"
         other.cancel()
     device.cancel()
 
 
-async def test_the_limit_is_a_setting_and_told():
+async def test_the_limit_is_a_setting_and_sent_to_devices():
     async with serving(settings(margin_m_max=50.0)) as server:
         assert server.coordinator.limits.margin_m_max == 50.0
 
 
-async def test_who_must_be_found_has_no_margin(stubs, server):
+async def test_a_subscription_with_location_requests_has_no_margin(stubs, server):
     ellipse = subscriptions_pb2.REGION_MODE_ELLIPSE
     device = await attached(stubs)
-    error = (await tell(device, subscribe=with_margin(5.0, region=ellipse))).rejection.error
+    error = (await exchange(device, subscribe=with_margin(5.0, region=ellipse))).rejection.error
     assert error.reason == errors_pb2.ERROR_REASON_INVALID_FIELD
     assert (error.field, error.value) == ("margin_m", "5.0")
     assert "ELLIPSE" in error.limit
-    assert (await tell(device, subscribe=with_margin(0.0, region=ellipse))).HasField("delta")
+    assert (await exchange(device, subscribe=with_margin(0.0, region=ellipse))).HasField("delta")
     before = state(server)
-    assert (await tell(device, report=report(5.0))).rejection.error.field == "margin_m"
+    assert (await exchange(device, report=report(5.0))).rejection.error.field == "margin_m"
     assert state(server) == before
     await device.done_writing()
     await device.read()
     # It may attach all the same: what needs to know where it is has no bound, and holds nothing.
     again = stubs.devices.Attach()
-    welcome = (await tell(again, hello=hello(5.0))).welcome
+    welcome = (await exchange(again, hello=hello(5.0))).welcome
     delta = (await again.read()).delta
     assert delta.snapshot
     assert delta.version == welcome.version
     assert delta.WhichOneof("bound") is None
     assert not delta.add
-    assert (await tell(again, report=report(5.0))).rejection.error.field == "margin_m"
-    delta = (await tell(again, report=report(0.0, 2))).delta
+    assert (await exchange(again, report=report(5.0))).rejection.error.field == "margin_m"
+    delta = (await exchange(again, report=report(0.0, 2))).delta
     assert delta.snapshot
     assert delta.WhichOneof("bound") == "reach"
     server.coordinator.check()

@@ -35,9 +35,9 @@ def _silent(caplog):
     assert [one for one in found if one.name != "server.store.sqlite_version"] == []
 
 
-async def refused(answer):
+async def refused(response):
     with pytest.raises(grpc.aio.AioRpcError) as failed:
-        await answer
+        await response
     assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     check_details(failed.value, "INVALID_FIELD", "request")
 
@@ -56,7 +56,7 @@ async def test_a_call(stubs, method):
         assert await counted(stubs) == number
 
 
-async def test_a_call_that_is_answered_by_a_stream(stubs):
+async def test_a_call_with_a_stream_of_responses(stubs):
     await refused(stubs.channel.unary_stream("/grpc.health.v1.Health/Watch")(GARBAGE).read())
     assert await counted(stubs) == 1
 
@@ -82,20 +82,20 @@ async def test_a_device_that_turns_to_garbage_is_detached(stubs, server):
     assert await counted(stubs) == 1
 
 
-async def test_a_publisher_is_answered_what_it_asked_before(stubs, server):
+async def test_a_publisher_gets_responses_to_earlier_requests(stubs, server):
     call = stubs.channel.stream_stream("/nearcast.v1.PublisherService/Publish")()
     request = publisher_service_pb2.PublishRequest(sequence=7, objects=[an_object()])
     await call.write(request.SerializeToString())
     await call.write(GARBAGE)
-    answer = publisher_service_pb2.PublishResponse.FromString(await call.read())
-    assert (answer.sequence, len(answer.ids)) == (7, 1)
+    response = publisher_service_pb2.PublishResponse.FromString(await call.read())
+    assert (response.sequence, len(response.ids)) == (7, 1)
     after = state(server)
     await refused(call.read())
     assert state(server) == after
     assert await counted(stubs) == 1
 
 
-async def test_who_has_shown_no_token_is_told_no_more():
+async def test_requests_without_a_token_are_not_parsed():
     async with served(tokens=["secret"]) as stubs:
         for method in UNARY[:-1]:  # health is for everybody
             with pytest.raises(grpc.aio.AioRpcError) as failed:
@@ -105,7 +105,7 @@ async def test_who_has_shown_no_token_is_told_no_more():
         assert unparsable == 0, "nothing of it was read"
 
 
-async def test_a_call_of_many_requests_that_is_answered_once(stubs):
+async def test_a_call_of_many_requests_with_one_response(stubs):
     method = "/nearcast.v1.ControlService/SetIdf"
     for number, requests in enumerate(([GARBAGE], [b"", GARBAGE]), 1):
         await refused(stubs.channel.stream_unary(method)(iter(requests)))

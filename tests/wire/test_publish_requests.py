@@ -51,7 +51,7 @@ async def settled():
         await asyncio.sleep(0)
 
 
-async def test_answers_are_sent_in_order_as_they_come(stream):
+async def test_responses_are_sent_in_order_as_they_come(stream):
     for _ in range(3):
         assert await stream.receive()
     stream.done(2)
@@ -117,7 +117,7 @@ async def test_a_request_that_is_being_submitted_when_the_server_drains_is_count
     assert stream.sent == [AdmittedCount(1, DRAINING), 7]
 
 
-async def test_an_answer_makes_room_for_the_next_request(stream):
+async def test_a_response_frees_capacity_for_the_next_request(stream):
     """A request that is alone may have more objects than the limit."""
     assert await stream.receive(OBJECTS_MAX + 1)
     waiting = asyncio.create_task(stream.receive(1))

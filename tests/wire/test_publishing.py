@@ -16,7 +16,7 @@ def a_request(sequence, *objects):
     return publisher_service_pb2.PublishRequest(sequence=sequence, objects=objects or [an_object()])
 
 
-async def test_what_waits_for_one_commit_shares_the_next(stubs, server):
+async def test_requests_waiting_for_one_commit_share_the_next(stubs, server):
     commits = HeldCommits(server.store)
     call = stubs.publishers.Publish()
     await call.write(a_request(0))
@@ -27,10 +27,10 @@ async def test_what_waits_for_one_commit_shares_the_next(stubs, server):
     await asyncio.sleep(0.1)
     assert server.command_loop.waiting_count == 63, "that is all that is read"
     commits.go_on.set()
-    answers = [await call.read() for _ in range(100)]
+    responses = [await call.read() for _ in range(100)]
     assert commits.rows[:2] == [1, 63]
-    assert [answer.sequence for answer in answers] == list(range(100))
-    ids = [object_id for answer in answers for object_id in answer.ids]
+    assert [response.sequence for response in responses] == list(range(100))
+    ids = [object_id for response in responses for object_id in response.ids]
     assert ids == sorted(server.coordinator.matching.objects)
     assert len(ids) == 100
 
@@ -40,10 +40,10 @@ async def test_refusals_come_in_their_turn(stubs, server):
     for sequence in range(60):
         objects = [an_object(ttl_ms=-1 if sequence % 3 == 0 else 60_000)]
         await call.write(a_request(sequence, *objects))
-    answers = [await call.read() for _ in range(60)]
-    assert [answer.sequence for answer in answers] == list(range(60))
-    assert [answer.error.field for answer in answers] == ["objects[0].ttl_ms", "", ""] * 20
-    assert [len(answer.ids) for answer in answers] == [0, 1, 1] * 20
+    responses = [await call.read() for _ in range(60)]
+    assert [response.sequence for response in responses] == list(range(60))
+    assert [response.error.field for response in responses] == ["objects[0].ttl_ms", "", ""] * 20
+    assert [len(response.ids) for response in responses] == [0, 1, 1] * 20
     assert len(server.coordinator.matching.objects) == 40
 
 
@@ -51,10 +51,10 @@ async def test_of_replacements_the_last_stays(stubs, server):
     call = stubs.publishers.Publish()
     for sequence in range(100):
         await call.write(a_request(sequence, an_object(key="bus", payload=bytes([sequence]))))
-    answers = [await call.read() for _ in range(100)]
+    responses = [await call.read() for _ in range(100)]
     (alive,) = server.coordinator.matching.objects.values()
     assert alive.payload == bytes([99])
-    assert list(answers[-1].ids) == list(server.coordinator.matching.objects)
+    assert list(responses[-1].ids) == list(server.coordinator.matching.objects)
 
 
 async def test_no_more_is_read_than_one_request_may_hold(stubs, server):
@@ -72,10 +72,10 @@ async def test_no_more_is_read_than_one_request_may_hold(stubs, server):
     await asyncio.sleep(0.1)
     assert under_way() == 900
     commits.go_on.set()
-    answers = [await call.read() for _ in sizes]
-    assert [answer.sequence for answer in answers] == list(range(len(sizes)))
-    assert [len(answer.ids) for answer in answers] == [300] * 8 + [0, 1000, 1]
-    assert answers[8].error.field == "objects"
+    responses = [await call.read() for _ in sizes]
+    assert [response.sequence for response in responses] == list(range(len(sizes)))
+    assert [len(response.ids) for response in responses] == [300] * 8 + [0, 1000, 1]
+    assert responses[8].error.field == "objects"
 
 
 async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, caplog):
@@ -92,8 +92,8 @@ async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, caplog
     commits.go_on.set()
     other = stubs.publishers.Publish()
     await other.write(a_request(1))
-    answer = await other.read()
-    assert answer.ids[0] in server.coordinator.matching.objects
+    response = await other.read()
+    assert response.ids[0] in server.coordinator.matching.objects
     assert len(server.coordinator.matching.objects) == 42, "what had been read was carried out"
     del call, other
     gc.collect()

@@ -71,7 +71,7 @@ async def abuse(port, who):
                 report=device_service_pb2.Report(position={"lon": OUTSIDE * 100, "lat": LAT})
             ).SerializeToString(),
         ]
-        said = ""
+        output = ""
         for stub in stubs:
             for one in metadata:
                 for message in messages:
@@ -80,11 +80,11 @@ async def abuse(port, who):
                         await call.write(message)
                         await call.done_writing()
                         await call.read()
-                    said += f"{await call.details()} {await call.trailing_metadata()}"
-        return said
+                    output += f"{await call.details()} {await call.trailing_metadata()}"
+        return output
 
 
-async def test_nothing_that_is_somebodys_is_logged_or_told(tmp_path, caplog):
+async def test_no_data_of_callers_is_logged_or_reported(tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     secret = "SECRET-of-development-8c1d"  # noqa: S105
     flags = {"jwks": str(keys_in(tmp_path)), "tokens": [secret], "log_level": "DEBUG"}
@@ -93,10 +93,10 @@ async def test_nothing_that_is_somebodys_is_logged_or_told(tmp_path, caplog):
         target = f"127.0.0.1:{server.port}"
         for one in (who, secret):
             await use(target, one)
-            said = await abuse(server.port, one)
-            assert "authorization" in said
-            assert one not in said
-            assert one[:-4] not in said
+            output = await abuse(server.port, one)
+            assert "authorization" in output
+            assert one not in output
+            assert one[:-4] not in output
     logged = "\n".join(record.getMessage() + str(record.exc_text or "") for record in caplog.records)
     assert "serving on" in logged
     for text in (*PLACES, PAYLOAD, DEVICE, who, *who.split("."), secret):

@@ -86,13 +86,13 @@ async def test_one_tenant_does_not_have_all_windows(tmp_path):
             spec.window.duration_ms = ms
             return spec
 
-        asked = iter(range(1, 100))
+        requests = iter(range(1, 100))
         refusals = []
         for i in range(most // 8 + 1):
             name = f"d{i}"
             stream, _ = await attach(city, token(name, "device", tenant="acme"), name)
             for number in range(1, 9):
-                await stream.write(Request(subscribe=subscribe(number, last(1000 * next(asked)))))
+                await stream.write(Request(subscribe=subscribe(number, last(1000 * next(requests)))))
                 event = await stream.read()
                 refusals += [event.rejection.error.limit] if event.HasField("rejection") else []
         assert refusals == [f"at most {most} of a tenant"] * (8 * (most // 8 + 1) - most)
@@ -107,13 +107,13 @@ async def test_quotas_hold_for_requests_that_share_a_commit(tmp_path):
         call = city.publishers.Publish(metadata=bearer(token("one", "publisher")))
         for _ in range(10):
             await call.write(publisher_service_pb2.PublishRequest(objects=[an_object()]))
-        answers = [await call.read() for _ in range(10)]
-        assert sum(len(one.ids) for one in answers) == 5
+        responses = [await call.read() for _ in range(10)]
+        assert sum(len(one.ids) for one in responses) == 5
         assert len(city.server.coordinator.matching.objects) == 5
         call.cancel()
 
 
-async def test_who_asks_for_too_much_is_told_when_to_try_again(tmp_path):
+async def test_a_caller_over_its_share_gets_a_time_to_retry(tmp_path):
     async with a_city(tmp_path, publisher_rate=0.5, operator_rate=0.2) as city:
         who = token("one", "publisher")
         assert (await publish(city, who, *[an_object()] * 9)).ids  # more than its burst, once
@@ -136,7 +136,7 @@ async def test_who_asks_for_too_much_is_told_when_to_try_again(tmp_path):
         await refused(city.control.Status(ask, metadata=again), "RATE_LIMITED", "operations")
 
 
-async def test_a_publish_request_is_refused_whole_and_the_stream_goes_on(tmp_path):
+async def test_a_publish_request_is_refused_whole_and_the_stream_continues(tmp_path):
     async with a_city(tmp_path, publisher_rate=20.0) as city:
         call = city.publishers.Publish(metadata=bearer(token("one", "publisher")))
         for _ in range(2):
@@ -160,8 +160,8 @@ async def test_a_device_that_floods_is_read_slowly_and_is_not_refused(tmp_path):
         assert (await other.read()).HasField("pong")
         queued = city.server.command_loop.accepted_count
         assert queued < 320, "what is beyond its share waits at its side"
-        answers = [await call.read() for _ in range(330)]
-        assert [one.pong.number for one in answers] == list(range(330))
+        responses = [await call.read() for _ in range(330)]
+        assert [one.pong.number for one in responses] == list(range(330))
         call.cancel()
 
 

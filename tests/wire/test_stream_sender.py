@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.limits import Limits
@@ -22,7 +22,7 @@ class Stream:
     def __init__(self, *, single=False):
         self.written = []
         self.failure = None
-        self.said = asyncio.Event()
+        self.half_closed = asyncio.Event()
         self.is_open = asyncio.Event()
         self.is_open.set()
         frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -32,7 +32,7 @@ class Stream:
         self.running = asyncio.create_task(self.sender.carry(self._read()))
 
     async def _read(self):
-        await self.said.wait()
+        await self.half_closed.wait()
 
     async def _write(self, events):
         await self.is_open.wait()
@@ -64,7 +64,7 @@ async def flushed(stream):
     return stream.written
 
 
-async def test_what_is_put_is_written_in_order(stream):
+async def test_events_are_written_in_order(stream):
     stream.put(1)  # before it runs
     assert await flushed(stream) == [1]
     stream.put(2, 3)
@@ -77,11 +77,11 @@ async def test_what_is_put_is_written_in_order(stream):
     assert await flushed(stream) == [1, 2, 3, 4, 5]
 
 
-async def test_when_the_device_has_no_more_to_say_the_rest_is_dropped(stream):
+async def test_when_the_device_has_half_closed_the_rest_is_dropped(stream):
     stream.is_open.clear()
     stream.put(1)
     await asyncio.sleep(0)
-    stream.said.set()
+    stream.half_closed.set()
     await over(stream)
     stream.is_open.set()
     stream.put(2)
@@ -99,11 +99,11 @@ async def test_a_session_that_is_over_ends_the_stream_of_its_only_device(single)
     if not single:
         await asyncio.sleep(0.1)
         assert not stream.running.done()
-        stream.said.set()
+        stream.half_closed.set()
     await over(stream)
 
 
-async def test_what_fails_to_be_written_ends_the_stream(stream):
+async def test_a_failed_write_ends_the_stream(stream):
     await asyncio.sleep(0)
     stream.failure = ValueError("as if it could not be written")
     stream.put(1)
@@ -135,11 +135,11 @@ async def test_a_silent_stream_has_one_task():
     await flushed(stream)
     await asyncio.sleep(0)
     assert asyncio.all_tasks() - before == {stream.running}
-    stream.said.set()
+    stream.half_closed.set()
     await over(stream)
 
 
-async def test_who_reads_waits_while_too_much_is_not_written(stream):
+async def test_reading_waits_while_too_much_is_not_written(stream):
     stream.is_open.clear()
     stream.put(*range(ANSWERS_MAX))
     async with asyncio.timeout(10.0):
@@ -155,7 +155,7 @@ async def test_who_reads_waits_while_too_much_is_not_written(stream):
     assert stream.written == [0, 1, 2, 7]
 
 
-async def test_nobody_waits_for_a_closed_one(stream):
+async def test_no_caller_waits_for_a_closed_one(stream):
     stream.is_open.clear()
     stream.put(*range(2 * ANSWERS_MAX))
     waiting = [asyncio.create_task(one()) for one in (stream.sender.room, stream.sender.flush)]

@@ -60,7 +60,7 @@ async def test_nothing_crosses_between_tenants(city):
     assert failures[0].details().replace(str(ids["acme"]), str(10**9)) == failures[1].details()
 
 
-async def test_a_device_is_told_its_subscriptions_in_its_own_words(city):
+async def test_a_device_gets_its_subscriptions_with_its_own_keywords(city):
     who = token("device", "device", tenant="acme")
     stream, _ = await attach(city, who)
     await stream.write(Request(subscribe=subscribe(1, a_spec(keywords=["sushi", "tea"]))))
@@ -71,8 +71,8 @@ async def test_a_device_is_told_its_subscriptions_in_its_own_words(city):
     with contextlib.suppress(asyncio.CancelledError):
         await stream.code()
     await city.control.Sync(control_service_pb2.SyncRequest(), metadata=bearer(token("ops", "operator")))
-    _, answer = await attach(city, who)
-    specs = [one.spec for one in answer.welcome.subscriptions]
+    _, response = await attach(city, who)
+    specs = [one.spec for one in response.welcome.subscriptions]
     assert list(specs[0].top_k.keywords) == ["sushi", "tea"]
     assert [list(one.required) for one in specs[1].boolean.clauses] == [["sushi"], ["tea"]]
     assert [list(one.excluded) for one in specs[1].boolean.clauses] == [[], ["lunch"]]

@@ -37,7 +37,7 @@ async def is_let_in(port, tls, who=None):
     return True
 
 
-async def test_nobody_is_served_in_the_clear(tmp_path):
+async def test_no_client_is_served_in_the_clear(tmp_path):
     flags = {"jwks": str(keys_in(tmp_path)), **written(tmp_path)}
     who = token("ops", "operator")
     async with serving(settings(**flags)) as server:
@@ -48,8 +48,8 @@ async def test_nobody_is_served_in_the_clear(tmp_path):
         writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         async with asyncio.timeout(20):
             with contextlib.suppress(ConnectionError):
-                answer = await reader.read()
-                assert b"grpc" not in answer
+                response = await reader.read()
+                assert b"grpc" not in response
         writer.close()
 
 
@@ -85,16 +85,16 @@ async def test_clients_show_a_certificate_where_they_must(tmp_path, monkeypatch)
         assert not await is_let_in(server.port, known), "its root is not known any more"
 
 
-async def test_a_server_does_not_start_with_what_it_cannot_use(tmp_path):
+async def test_a_server_does_not_start_with_unusable_files(tmp_path):
     flags = written(tmp_path)
     (tmp_path / "key.pem").write_bytes(Authority().issue()[1])
     store = tmp_path / "store.db"
-    with pytest.raises(FileError, match="is the key of another certificate"):
+    with pytest.raises(FileError, match="does not belong to the certificate"):
         await Server(settings(**flags, store=str(store))).start()
-    assert not store.exists(), "nothing was begun"
+    assert not store.exists(), "nothing was started"
 
 
-async def test_who_does_not_say_what_it_is_is_not_waited_for(monkeypatch):
+async def test_a_client_without_a_handshake_is_not_waited_for(monkeypatch):
     monkeypatch.setattr("server.transport.listener._HANDSHAKE_MS", 200)
     async with serving(settings()) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)

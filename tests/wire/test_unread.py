@@ -32,7 +32,7 @@ def a_large_search():
     return device_service_pb2.SearchRequest(spec=spec, position=HERE)
 
 
-async def asked(city, who):
+async def requested(city, who):
     """Ask, on a connection with a small window, and read nothing."""
     call = city.narrow.stream_stream(SEARCH)(metadata=bearer(who))
     await call.write(a_large_search().SerializeToString())
@@ -53,21 +53,21 @@ async def full_city(tmp_path, monkeypatch):
             yield city
 
 
-async def test_who_reads_no_answers_is_given_no_more_and_nobody_else_is_concerned(full_city):
+async def test_a_caller_that_reads_no_responses_gets_no_more_and_others_are_not_affected(full_city):
     who = token("evil", "device")
-    first = await asked(full_city, who)
+    first = await requested(full_city, who)
     account = await account_of(full_city, "evil", lambda one: one.unread_bytes > ANSWER_BYTES)
-    waiting = [await asked(full_city, who) for _ in range(8)]
+    waiting = [await requested(full_city, who) for _ in range(8)]
     codes = [await one.code() for one in waiting if await is_refused(one)]
     assert codes
     assert set(codes) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
     assert account.unread_bytes <= answers.CALLER_BYTES_MAX
-    honest = await asked(full_city, token("honest", "device"))
+    honest = await requested(full_city, token("honest", "device"))
     assert len(device_service_pb2.SearchResponse.FromString(await honest.read()).matches) == 20
     for call in (first, *waiting):
         call.cancel()
     await account_of(full_city, "evil", lambda one: one.unread_bytes == 0)
-    again = await asked(full_city, who)
+    again = await requested(full_city, who)
     assert len(device_service_pb2.SearchResponse.FromString(await again.read()).matches) == 20
 
 
@@ -153,7 +153,7 @@ async def answered_within(call, seconds):
     return count
 
 
-async def test_what_is_asked_of_reflection_are_operations(tmp_path):
+async def test_requests_to_reflection_count_as_operations(tmp_path):
     async with a_city(tmp_path, device_rate=0.5) as city:
         call = await reflected(city.channel, bearer(token("d", "device")))
         for _ in range(20):
@@ -162,7 +162,7 @@ async def test_what_is_asked_of_reflection_are_operations(tmp_path):
         assert answers < 6, "five operations are what half an operation a second has saved up"
 
 
-async def test_there_is_no_reflection_unless_it_is_asked_for():
+async def test_there_is_no_reflection_by_default():
     async with served(reflection=False) as stubs:
         call = reflection_pb2_grpc.ServerReflectionStub(stubs.channel).ServerReflectionInfo()
         with pytest.raises(grpc.aio.AioRpcError) as failed:
@@ -171,7 +171,7 @@ async def test_there_is_no_reflection_unless_it_is_asked_for():
         await stubs.control.Status(control_service_pb2.StatusRequest())
 
 
-async def test_operators_see_who_uses_the_server(tmp_path):
+async def test_operators_see_the_callers_that_use_the_server(tmp_path):
     async with a_city(tmp_path) as city:
         objects = [an_object(key=str(i)) for i in range(500)]
         for tenant, name in (("", "shop"), ("acme", "store")):

@@ -60,7 +60,7 @@ def test_every_message_is_walked_as_it_is_parsed(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_what_passes_the_walk_keeps_all_bounds_once_it_is_parsed(name):
+def test_messages_that_pass_the_walk_keep_all_bounds_once_parsed(name):
     verifier, chance = walker(name), random.Random(name)
     counted = 0
     for _ in range(examples(400)):
@@ -106,7 +106,7 @@ ABSURD = [
 
 
 @pytest.mark.parametrize(("name", "data", "field", "limit"), ABSURD)
-def test_what_is_absurd_is_refused_without_being_parsed(name, data, field, limit):
+def test_absurd_messages_are_refused_without_being_parsed(name, data, field, limit):
     with pytest.raises(UnreadableError) as refused:
         walker(name).verify(data)
     assert field in refused.value.field
@@ -123,7 +123,7 @@ def test_what_is_absurd_is_refused_without_being_parsed(name, data, field, limit
         (Attach(hello=device_service_pb2.Hello(device_id="d")), None),
     ],
 )
-def test_which_command_a_message_begins_with(message, address):
+def test_the_first_command_of_a_message(message, address):
     assert address_of(message.SerializeToString()[:64]) == address
 
 
@@ -133,7 +133,7 @@ def test_the_address_of_anything_is_an_address_or_none():
         address_of(bytes(chance.randrange(256) for _ in range(chance.randrange(12))))
 
 
-async def test_a_device_hears_which_command_was_too_large_and_goes_on(stubs):
+async def test_a_device_is_notified_which_command_was_too_large_and_continues(stubs):
     call = await attached(stubs)
     words = [f"word{number}" * 10 for number in range(3_000)]
     clause = subscriptions_pb2.Clause(required=words)
@@ -164,15 +164,15 @@ async def test_a_report_names_each_subscription_once(stubs, ids):
     call.cancel()
 
 
-async def test_a_publisher_hears_which_request_was_too_large_and_goes_on(stubs):
+async def test_a_publisher_is_notified_which_request_was_too_large_and_continues(stubs):
     call = stubs.publishers.Publish()
     big = an_object(payload=bytes(200_000))
     await call.write(Publish(sequence=3, objects=[big]))
-    answer = await call.read()
-    assert (answer.sequence, answer.error.field) == (3, "objects[0].payload")
+    response = await call.read()
+    assert (response.sequence, response.error.field) == (3, "objects[0].payload")
     await call.write(Publish(sequence=4, objects=[an_object()]))
-    answer = await call.read()
-    assert (answer.sequence, len(answer.ids)) == (4, 1)
+    response = await call.read()
+    assert (response.sequence, len(response.ids)) == (4, 1)
     call.cancel()
 
 

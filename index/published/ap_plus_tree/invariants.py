@@ -42,7 +42,7 @@ def check_lists(tree: Tree, lists: Lists, used: Numbers) -> None:
     """
     state = lists.state
     if state[L.USED]:
-        raise InconsistentIndexError("something of the last object is left over")
+        raise InconsistentIndexError("scratch data of the last object remains")
     held = _held(tree, lists)
     root, new = int(tree.meta[ROOT]), int(tree.meta[JOB_NEW])
     nodes = set(_below(tree, root))
@@ -59,7 +59,7 @@ def check_lists(tree: Tree, lists: Lists, used: Numbers) -> None:
     for one in {**found, **expected}:
         if found.get(one) != expected.get(one):
             there, due = found.get(one), expected.get(one)
-            raise InconsistentIndexError(f"list {one} has {there}, and {due} belong there")
+            raise InconsistentIndexError(f"list {one} has {there}, must have {due}")
     _check_strays(lists, held, nodes)
 
 
@@ -96,7 +96,7 @@ def _check_strays(lists: Lists, held: Held, nodes: set[int]) -> None:
     if lists.state[L.WALK_COUNT] == 0 and any(
         slots for one, slots in held.items() if one // L.LISTS not in nodes
     ):
-        raise InconsistentIndexError("an object is in a list of a node that is not there")
+        raise InconsistentIndexError("an object is in a list of a missing node")
 
 
 def _below(tree: Tree, top: int) -> Iterator[int]:
@@ -201,14 +201,14 @@ def _held(tree: Tree, lists: Lists) -> Held:
             if rows["expiry_ms"][slot] <= state[L.NOW_MS]:
                 continue
             if slot in mine:
-                raise InconsistentIndexError(f"object {slot} is twice in list {one}")
+                raise InconsistentIndexError(f"object {slot} occurs twice in list {one}")
             mine[slot] = int(item["begin"])
         held[one] = mine
     if total != state[L.ITEM_TOTAL] or dead != state[L.DEAD_TOTAL]:
-        raise InconsistentIndexError("the lists have lost count of their items")
+        raise InconsistentIndexError("the lists have a wrong count of items")
     is_there = rows["keyword_count"] > 0
     if (copies != rows["copies"])[is_there].any() or (stops != rows["stops"])[is_there].any():
-        raise InconsistentIndexError("an object has lost count of its copies")
+        raise InconsistentIndexError("an object has a wrong count of copies")
     _check_chunks(lists, chunks)
     return held
 
@@ -225,7 +225,7 @@ def _item_places(lists: Lists, one: int, chunks: list[int]) -> Iterator[int]:
         chunk = int(lists.links[chunk]) - 1
         size = L.CHUNK_LENGTH
     if count != 0:
-        raise InconsistentIndexError(f"list {one} has lost count of its items")
+        raise InconsistentIndexError(f"list {one} has a wrong count of items")
 
 
 def _check_item(lists: Lists, item: Row) -> None:
@@ -238,7 +238,7 @@ def _check_item(lists: Lists, item: Row) -> None:
         abs(np.float32(row[name]) - item[name]) <= np.spacing(abs(item[name])) for name in _BOX
     )
     if not is_covered or not is_close or item["signature"] != signature_of(_words(lists, slot)):
-        raise InconsistentIndexError(f"an item is not what its object, {slot}, is")
+        raise InconsistentIndexError(f"an item contradicts its object {slot}")
 
 
 def _check_chunks(lists: Lists, used: list[int]) -> None:
@@ -251,4 +251,4 @@ def _check_chunks(lists: Lists, used: list[int]) -> None:
     if len(free) != lists.state[L.FREE_CHUNK_COUNT] or sorted(used + free) != list(
         range(lists.state[L.CHUNK_END])
     ):
-        raise InconsistentIndexError("chunks are lost, or used twice")
+        raise InconsistentIndexError("chunks are missing or used twice")

@@ -34,7 +34,7 @@ from index.published.ap_tree.node_kernels import (
 from index.published.ap_tree.order_kernels import clause_codes
 from index.tables.signature_kernels import signature_of
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import common_count
+from safe_region.scoring.kernels import common_count
 
 _Box = tuple[float, float, float, float]
 

@@ -33,7 +33,7 @@ def check_tree(tree: Tree, job: Build, used: Numbers, *, is_moving: bool = False
     """
     meta = tree.meta
     if meta[L.STACK_COUNT] or meta[L.DUE_COUNT] or tree.limits[L.POPULATION] != len(used):
-        raise InconsistentIndexError("something of the last change is left over")
+        raise InconsistentIndexError("scratch data of the last change remains")
     _check_order(tree, tree.order, used)
     root, new, old = (int(meta[place]) for place in (L.ROOT, L.JOB_NEW, L.JOB_OLD))
     nodes = list(_below(tree, root))
@@ -58,7 +58,7 @@ def _check_order(tree: Tree, order: Numbers, used: Numbers) -> None:
         raise InconsistentIndexError("the order of keywords has gaps or ties")
     for slot in used.tolist():
         if (order[_words(tree, slot) + 1] == 0).any():
-            raise InconsistentIndexError(f"a keyword of clause {slot} has no place in the order")
+            raise InconsistentIndexError(f"a keyword of clause {slot} is missing in the order")
 
 
 def _words(tree: Tree, slot: int) -> Numbers:
@@ -82,7 +82,7 @@ def _below(tree: Tree, top: int) -> Iterator[int]:
         yield node
         for child in _children(tree, tree.nodes[node]):
             if tree.nodes[child]["parent"] != node:
-                raise InconsistentIndexError(f"node {child} has another parent than {node}")
+                raise InconsistentIndexError(f"node {child} has a parent other than {node}")
             stack.append(child)
 
 
@@ -102,9 +102,9 @@ def _check_nodes(tree: Tree, job: Build, nodes: list[int], *, is_served: bool) -
         elif row["kind"] == L.PENDING and not is_served:
             weight = 0
         else:
-            raise InconsistentIndexError(f"node {node} is neither a leaf nor parted")
+            raise InconsistentIndexError(f"node {node} is neither a leaf nor partitioned")
         if row["weight"] != weight and node not in unweighed:
-            raise InconsistentIndexError(f"node {node} has lost count of its entries")
+            raise InconsistentIndexError(f"node {node} has a wrong count of entries")
 
 
 def _check_parts(tree: Tree, node: int) -> None:
@@ -115,7 +115,7 @@ def _check_parts(tree: Tree, node: int) -> None:
     if row["kind"] == L.KEYWORDS:
         ends = np.stack([parts["low"], parts["high"]], axis=1).ravel()
         if (parts["low"] > parts["high"]).any() or (np.diff(ends)[1::2] <= 0).any():
-            raise InconsistentIndexError(f"the cuts of node {node} overlap or are out of order")
+            raise InconsistentIndexError(f"the partitions of node {node} overlap or are out of order")
         return
     columns, lines = int(row["x_count"]), count // int(row["x_count"])
     for begins, low, high in (
@@ -123,9 +123,9 @@ def _check_parts(tree: Tree, node: int) -> None:
         (parts["high"][:lines], row["y1_m"], row["y2_m"]),
     ):
         if begins[0] != low or (np.diff(begins) <= 0).any() or begins[-1] >= high:
-            raise InconsistentIndexError(f"the cells of node {node} do not fill its region")
+            raise InconsistentIndexError(f"the cells of node {node} do not cover its region")
     if columns * lines != count:
-        raise InconsistentIndexError(f"the cells of node {node} are no grid")
+        raise InconsistentIndexError(f"the cells of node {node} are not a grid")
 
 
 def _places_of(tree: Tree, order: Numbers, top: int, slot: int) -> Iterator[tuple[int, list[int]]]:
@@ -188,9 +188,9 @@ def _entries(tree: Tree, leaf: int, *, is_moving: bool = False) -> list[int]:
         is_covered = (there[:2] <= here[:2]).all() and (there[2:] >= here[2:]).all()
         is_close = (np.abs(here - there) <= np.spacing(np.abs(here).astype(np.float32))).all()
         if not is_covered or not is_close or mine["signature"] != signature_of(_words(tree, slot)):
-            raise InconsistentIndexError(f"entry {entry} is not what its clause is")
+            raise InconsistentIndexError(f"entry {entry} contradicts its clause")
         if mine["generation"] != clause["generation"]:
-            raise InconsistentIndexError(f"entry {entry} is of a clause that has left")
+            raise InconsistentIndexError(f"entry {entry} belongs to a removed clause")
         slots.append(slot)
     return slots
 
@@ -215,13 +215,13 @@ def _check_places(tree: Tree, order: Numbers, root: int, used: Numbers, *, is_mo
     for slot in used.tolist():
         for node, _ in _places_of(tree, order, root, slot):
             if node == L.NOTHING:
-                raise InconsistentIndexError(f"clause {slot} belongs to a part that nobody has")
+                raise InconsistentIndexError(f"clause {slot} belongs to a part without an owner")
             expected.setdefault(node, []).append(slot)
     for node in _below(tree, root):
         if tree.nodes[node]["kind"] == L.LEAF and sorted(
             _entries(tree, node, is_moving=is_moving)
         ) != expected.get(node, []):
-            raise InconsistentIndexError(f"leaf {node} has other clauses than belong to it")
+            raise InconsistentIndexError(f"leaf {node} has wrong clauses")
 
 
 def _chain(tree: Tree, job: Build, chunk: int, place: int = 0) -> set[int]:
@@ -256,7 +256,9 @@ def _collected(tree: Tree, job: Build, old: int, used: Numbers) -> list[int]:
         is_within = any(old in way for way in ways)
         is_marked = tree.clauses[slot]["mark"] == tree.meta[L.JOB_NUMBER]
         if is_marked > is_within or (is_within > is_marked and job.state[L.WALK_COUNT] == 0):
-            raise InconsistentIndexError(f"clause {slot} is rebuilt and should not be, or the reverse")
+            raise InconsistentIndexError(
+                f"clause {slot} is wrongly part of the rebuild, or missing in it"
+            )
         if is_marked:
             found.append(slot)
     return found
@@ -274,11 +276,11 @@ def _check_job(tree: Tree, job: Build, old: int, new: int, used: Numbers) -> Non
         for node, way in _places_of(tree, tree.job_order, new, slot):
             is_left = slot in left and int(state[L.NODE]) in way
             if not is_left and (node == L.NOTHING or slot not in held[node]):
-                raise InconsistentIndexError(f"clause {slot} got lost while it was rebuilt")
+                raise InconsistentIndexError(f"clause {slot} is missing in its rebuild")
             expected.setdefault(node, set()).add(slot)
     for node, slots in held.items():
         if not slots <= expected.get(node, set()):
-            raise InconsistentIndexError(f"node {node} has clauses that do not belong to it")
+            raise InconsistentIndexError(f"node {node} has clauses of other nodes")
 
 
 def _check_room(tree: Tree, nodes: list[int]) -> None:
@@ -289,7 +291,7 @@ def _check_room(tree: Tree, nodes: list[int]) -> None:
         free.append(one)
         one = int(tree.nodes[one]["parent"])
     if sorted(nodes + free) != list(range(tree.meta[L.NODE_END])) or len(free) != tree.meta[L.FREE_COUNT]:
-        raise InconsistentIndexError("nodes are lost, or used twice")
+        raise InconsistentIndexError("nodes are missing or used twice")
     rows = tree.nodes[nodes]
     leaves = rows[(rows["kind"] == L.LEAF) & (rows["room"] != NO_RUN)]
     check_runs(tree.runs, zip(leaves["start"].tolist(), leaves["room"].tolist(), strict=True))
@@ -306,4 +308,4 @@ def _check_room(tree: Tree, nodes: list[int]) -> None:
             raise InconsistentIndexError("parts overlap or leave a gap")
         end = start + count
     if end != tree.meta[L.PART_END]:
-        raise InconsistentIndexError("the array of parts has lost its end")
+        raise InconsistentIndexError("the array of parts has a wrong end")

@@ -13,7 +13,7 @@ from index.published.ap_tree.node_kernels import column_at, find_cut, is_in_regi
 from index.published.ap_tree.order_kernels import write_codes
 from index.tables.signature_kernels import signature_of
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import common_count
+from safe_region.scoring.kernels import common_count
 
 LACKS_STACK = -1
 

@@ -25,7 +25,7 @@ def check_cover(cover: Cover, used: Slots) -> None:
         If an invariant is violated; the message names it.
     """
     if cover.meta[DONE_ROWS] or cover.meta[DONE_STEPS]:
-        raise InconsistentIndexError("subscriptions are waiting to be entered")
+        raise InconsistentIndexError("subscriptions are not yet inserted")
     expected: dict[int, list[int]] = {}
     for slot in used.tolist():
         row = cover.subscriptions[slot]
@@ -59,7 +59,7 @@ def _covering(cover: Cover, cell: int) -> list[tuple[int, int]]:
 def _check_lists(cover: Cover, expected: dict[int, list[int]]) -> None:
     keys = cover.list_keys[cover.list_keys != NO_KEY].tolist()
     if sorted(keys) != sorted(expected) or len(keys) != cover.meta[LIST_COUNT]:
-        raise InconsistentIndexError("lists are not those of the subscriptions")
+        raise InconsistentIndexError("lists do not match the subscriptions")
     runs = []
     for place in np.flatnonzero(cover.list_keys != NO_KEY).tolist():
         row = cover.lists[cover.list_values[place]]

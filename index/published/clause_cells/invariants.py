@@ -44,14 +44,16 @@ def _check_words(cells: Cells, table: SlotTable, used: list[int]) -> None:
     keys = Counter(int(table.rows["word"][slot]) for slot in used)
     there = cells.word_keys[cells.word_keys != NO_KEY].tolist()
     if sorted(there) != sorted(required) or len(there) != cells.meta[workload_kernels.WORD_COUNT]:
-        raise InconsistentIndexError("the words are not those that clauses require")
+        raise InconsistentIndexError("the keywords are not those that clauses require")
     for keyword, count in required.items():
         row = cells.words[workload_kernels.word_of(cells, keyword)]
         if (row["keyword"], row["clause_count"], row["key_count"]) != (keyword, count, keys[keyword]):
-            raise InconsistentIndexError(f"keyword {keyword} has lost count of its clauses")
+            raise InconsistentIndexError(f"keyword {keyword} has a wrong count of clauses")
         has_tree = bool(cells.meta[cell_kernels.KEYWORD_FIRST]) and keys[keyword] > 0
         if (row["root"] != NO_NODE) != has_tree:
-            raise InconsistentIndexError(f"keyword {keyword} has a tree without clauses, or none with")
+            raise InconsistentIndexError(
+                f"keyword {keyword} has a tree without clauses, or clauses without a tree"
+            )
 
 
 def _check_clauses(cells: Cells, table: SlotTable, used: list[int]) -> dict[tuple[int, int], list[int]]:
@@ -61,10 +63,10 @@ def _check_clauses(cells: Cells, table: SlotTable, used: list[int]) -> dict[tupl
         row = table.rows[slot]
         word = int(row["word"])
         if word not in table.keywords(slot).tolist():
-            raise InconsistentIndexError(f"the key of slot {slot} is none of its keywords")
+            raise InconsistentIndexError(f"the key of slot {slot} is not one of its keywords")
         homes = [home_of(cells, slot, step) for step in range(row["home_count"])]
         if not homes or len(set(homes)) != len(homes):
-            raise InconsistentIndexError(f"slot {slot} is entered nowhere, or twice in a cell")
+            raise InconsistentIndexError(f"slot {slot} is in no cell, or twice in a cell")
         reached = _reached(cells, cell_kernels.root_of(cells, word), slot, set(homes))
         if sorted(reached) != sorted(homes):
             raise InconsistentIndexError(f"the cells of slot {slot} do not cover its box, or overlap")
@@ -106,7 +108,9 @@ def _check_lists(cells: Cells, lists: dict[tuple[int, int], list[int]]) -> None:
         start = int(row["start"])
         entries = cells.entries.records[start : start + int(row["count"])]
         if sorted(entries["slot"].tolist()) != sorted(slots):
-            raise InconsistentIndexError(f"the list of keyword {word} at cell {cell} is not its clauses")
+            raise InconsistentIndexError(
+                f"the list of keyword {word} at cell {cell} does not match its clauses"
+            )
         boxes = cells.clauses[entries["slot"]]
         for low, high in (("x1_m", "x2_m"), ("y1_m", "y2_m")):
             if (entries[low] > boxes[low]).any() or (entries[high] < boxes[high]).any():
@@ -116,7 +120,7 @@ def _check_lists(cells: Cells, lists: dict[tuple[int, int], list[int]]) -> None:
     if not cells.meta[cell_kernels.KEYWORD_FIRST]:
         there = int((cells.list_keys != NO_KEY).sum())
         if there != len(lists) or there != cells.meta[cell_kernels.LIST_COUNT]:
-            raise InconsistentIndexError("there are lists without clauses")
+            raise InconsistentIndexError("lists without clauses")
 
 
 def _check_cells(cells: Cells, own: Counter[int], keys: set[int]) -> None:
@@ -139,7 +143,7 @@ def _check_cells(cells: Cells, own: Counter[int], keys: set[int]) -> None:
     if groups != cells.meta[GROUP_FREE_COUNT] or (
         total + _QUARTERS * groups + single != cells.meta[GROUP_END]
     ):
-        raise InconsistentIndexError("the pool of cells has lost count")
+        raise InconsistentIndexError("the pool of cells has a wrong count")
 
 
 def _check_tree(cells: Cells, root: int, own: Counter[int]) -> int:
@@ -156,7 +160,7 @@ def _check_tree(cells: Cells, root: int, own: Counter[int]) -> int:
         first = int(row["first_child"])
         below = 0 if first == NO_NODE else int(cells.cells["count"][first : first + _QUARTERS].sum())
         if row["own_count"] != own[cell] or row["count"] != own[cell] + below:
-            raise InconsistentIndexError(f"cell {cell} has lost count of its entries")
+            raise InconsistentIndexError(f"cell {cell} has a wrong count of entries")
         if first != NO_NODE and below == 0:
             raise InconsistentIndexError(f"cell {cell} has children without entries")
         is_bare = bool(cells.meta[cell_kernels.KEYWORD_FIRST]) and own[cell] == 0
@@ -173,9 +177,9 @@ def _check_quarter(cells: Cells, cell: int, child: int, quarter: int) -> None:
         row["y_min"],
         row["y_max"],
     ) != tuple(above[name] for name in y_side):
-        raise InconsistentIndexError(f"cell {child} is no quarter of cell {cell}")
+        raise InconsistentIndexError(f"cell {child} is not a quarter of cell {cell}")
     if row["parent"] != cell or row["depth"] != above["depth"] + 1:
-        raise InconsistentIndexError(f"cell {child} does not know its parent {cell}")
+        raise InconsistentIndexError(f"cell {child} has a parent other than {cell}")
 
 
 def _check_seen(cells: Cells) -> None:
@@ -187,8 +191,8 @@ def _check_seen(cells: Cells) -> None:
         grids.append(cells.seen[end : end + side * side].reshape(side, side))
         end += side * side
     if int(grids[0][0, 0]) != cells.meta[workload_kernels.SEEN_TOTAL]:
-        raise InconsistentIndexError("the workload has lost count")
+        raise InconsistentIndexError("the workload has a wrong count")
     for coarse, fine in itertools.pairwise(grids):
         side = len(coarse)
         if not np.array_equal(coarse, fine.reshape(side, 2, side, 2).sum(axis=(1, 3))):
-            raise InconsistentIndexError("a grid of the workload is not the sum of the next")
+            raise InconsistentIndexError("a grid of the workload is not the sum of the next finer grid")

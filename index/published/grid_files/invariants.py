@@ -29,18 +29,18 @@ def check_clauses(files: Files, table: SlotTable) -> None:
     for slot in used.tolist():
         word = int(table.rows["word"][slot])
         if files.words[word]["keyword"] not in table.keywords(slot):
-            raise InconsistentIndexError(f"the key of slot {slot} is none of its keywords")
+            raise InconsistentIndexError(f"the key of slot {slot} is not one of its keywords")
         keys[word] += 1
         span = cells_of(files, word, slot)
         for step in range(cell_count(span)):
             number = list_at(files, word, cell_in(files, span, step))
             if number == NO_LIST:
-                raise InconsistentIndexError(f"slot {slot} is not entered in all cells that it meets")
+                raise InconsistentIndexError(f"slot {slot} is missing in cells that it intersects")
             lists.setdefault(number, []).append(slot)
     for keyword in {keyword for slot in used.tolist() for keyword in table.keywords(slot).tolist()}:
         word = word_of(files, keyword)
         if files.words[word]["key_count"] != keys[word]:
-            raise InconsistentIndexError(f"keyword {keyword} has lost count of its clauses")
+            raise InconsistentIndexError(f"keyword {keyword} has a wrong count of clauses")
     _check_entries(files, lists)
     check_lists(files, set(lists))
 
@@ -50,7 +50,7 @@ def _check_entries(files: Files, lists: Expected) -> None:
         row = files.lists[number]
         entries = files.entries.records[row["start"] : row["start"] + row["count"]]
         if sorted(entries["slot"].tolist()) != sorted(slots):
-            raise InconsistentIndexError(f"list {number} has not the entries that it should have")
+            raise InconsistentIndexError(f"list {number} has wrong entries")
         boxes = files.rows[entries["slot"]]
         for low, high in (("x1_m", "x2_m"), ("y1_m", "y2_m")):
             if (entries[low] > boxes[low]).any() or (entries[high] < boxes[high]).any():

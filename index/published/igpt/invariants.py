@@ -33,7 +33,7 @@ def check_tree(tree: Tree, used: Slots) -> None:
         If an invariant is violated; the message names it.
     """
     if tree.meta[L.STACK_SIZE] or tree.meta[L.DONE_STEPS]:
-        raise InconsistentIndexError("subscriptions are waiting to be placed")
+        raise InconsistentIndexError("subscriptions are not yet placed")
     expected: dict[int, list[int]] = {}
     members: list[int] = []
     for leaf in _check_cells(tree, L.ROOT):
@@ -45,7 +45,7 @@ def check_tree(tree: Tree, used: Slots) -> None:
         raise InconsistentIndexError("a subscription is not in exactly one leaf")
     keys = tree.list_keys[tree.list_keys != NO_KEY].tolist()
     if sorted(keys) != sorted(expected) or len(keys) != tree.meta[L.LIST_COUNT]:
-        raise InconsistentIndexError("lists are not those of the subscriptions")
+        raise InconsistentIndexError("lists do not match the subscriptions")
     groups: list[int] = []
     for place in np.flatnonzero(tree.list_keys != NO_KEY).tolist():
         key, head = int(tree.list_keys[place]), int(tree.list_values[place])
@@ -62,9 +62,9 @@ def _check_cells(tree: Tree, cell: int) -> Iterator[int]:
         reaches = [outer_reach(tree.subscriptions[slot]) for slot in _members(tree, cell)]
         top = max(reaches, default=-math.inf)
         if len(reaches) != row["count"]:
-            raise InconsistentIndexError(f"leaf {cell} has lost count of its subscriptions")
+            raise InconsistentIndexError(f"leaf {cell} has a wrong count of subscriptions")
         if top > -math.inf and reaches.count(top) != row["top_count"]:
-            raise InconsistentIndexError(f"leaf {cell} has lost count of its largest reach")
+            raise InconsistentIndexError(f"leaf {cell} has a wrong largest reach")
         if len(reaches) > tree.settings.capacity and row["depth"] < L.DEPTH_MAX:
             raise InconsistentIndexError(f"leaf {cell} is over its capacity")
         yield cell
@@ -107,7 +107,7 @@ def _check_list(tree: Tree, key: int, head: int, slots: list[int]) -> list[int]:
         row = tree.groups[group]
         groups.append(group)
         if row["key"] != key or row["count"] < 1 or row["count"] > 1 << int(row["room"]):
-            raise InconsistentIndexError(f"{name} has a group that is not its own, or none")
+            raise InconsistentIndexError(f"{name} has a missing or foreign group")
         entries = tree.entries[row["start"] : row["start"] + row["count"]]
         found += entries["slot"].tolist()
         if not row["is_apart"]:
@@ -118,9 +118,9 @@ def _check_list(tree: Tree, key: int, head: int, slots: list[int]) -> list[int]:
         group = int(row["next"])
     apart_count = int(tree.groups["is_apart"][groups].sum())
     if sorted(found) != sorted(slots):
-        raise InconsistentIndexError(f"{name} is not of its subscriptions")
+        raise InconsistentIndexError(f"{name} does not match its subscriptions")
     if tree.groups[head]["list_count"] != alpha_count:
-        raise InconsistentIndexError(f"{name} has lost count of its entries")
+        raise InconsistentIndexError(f"{name} has a wrong count of entries")
     if apart_count > 1 or len(groups) - apart_count > tree.settings.group_max:
         raise InconsistentIndexError(f"{name} has too many groups")
     if alpha_count and border != math.inf:
@@ -136,7 +136,7 @@ def _check_group(tree: Tree, group: Row, name: str) -> None:
     entries = tree.entries[group["start"] : group["start"] + group["count"]]
     order = list(zip(entries["kscore"].tolist(), entries["slot"].tolist(), strict=True))
     if order != sorted(order):
-        raise InconsistentIndexError(f"{name} has a group that is not in order")
+        raise InconsistentIndexError(f"{name} has an unordered group")
     for i, entry in enumerate(entries):
         slot = int(entry["slot"])
         row = tree.subscriptions[slot]
@@ -172,7 +172,7 @@ def _check_rows(tree: Tree, groups: list[int]) -> None:
         rows.append(free)
         free = int(tree.groups[free]["next"])
     if sorted(rows) != list(range(tree.meta[L.ROW_END])):
-        raise InconsistentIndexError("rows of groups are lost, or are in use twice")
+        raise InconsistentIndexError("rows of groups are missing or used twice")
 
 
 def _check_spans(tree: Tree, groups: list[int]) -> None:
@@ -185,7 +185,7 @@ def _check_spans(tree: Tree, groups: list[int]) -> None:
     end = 0
     for start, room in sorted(spans):
         if start != end:
-            raise InconsistentIndexError("stretches of entries overlap or leave a gap")
+            raise InconsistentIndexError("runs of entries overlap or leave a gap")
         end = start + (1 << room)
     if end != tree.meta[L.ENTRY_END]:
-        raise InconsistentIndexError("the stretches of entries have lost their end")
+        raise InconsistentIndexError("the runs of entries have a wrong end")

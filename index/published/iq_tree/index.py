@@ -73,7 +73,7 @@ class IqTreeObjectIndex(ObjectTable):
         for node, places in self._trees.check([self._root], self._table):
             for entry in entries[places]:
                 if entry["ordinal"] != 0:
-                    raise InconsistentIndexError(f"slot {entry['slot']} is entered under a wrong ordinal")
+                    raise InconsistentIndexError(f"slot {entry['slot']} has a wrong ordinal")
                 slots.append(int(entry["slot"]))
                 above = node
                 while above != NO_NODE:
@@ -85,11 +85,11 @@ class IqTreeObjectIndex(ObjectTable):
             raise InconsistentIndexError("the entries are not the objects")
         keys, values, meta = self._occurrences
         if len(expected) != (keys != NO_KEY).sum() or len(expected) != meta[kernels.KEY_COUNT]:
-            raise InconsistentIndexError("the inverted file has lost count of its keys")
+            raise InconsistentIndexError("the inverted file has a wrong count of keys")
         for key, count in expected.items():
             if find(keys, values, key) != count:
                 raise InconsistentIndexError(
-                    f"keyword {key & 0xFFFFFFFF} is miscounted at node {key >> 32}"
+                    f"keyword {key & 0xFFFFFFFF} has a wrong count at node {key >> 32}"
                 )
 
     def _objects(self) -> Objects:

@@ -79,7 +79,7 @@ class IqfObjectIndex(ObjectTable):
 
     def __init__(self, frequent_percent: float = 0.5) -> None:
         if not 0.0 <= frequent_percent <= 100.0:  # noqa: PLR2004
-            raise ValueError(f"{frequent_percent} is no percentage")
+            raise ValueError(f"{frequent_percent} is not a percentage")
         self._frequent_percent = frequent_percent
         super().__init__(SlotTable(OBJECT_DTYPE, with_places=True))
         self._trees = BucketTrees()

@@ -38,7 +38,7 @@ def check(files: Files, trees: BucketTrees, table: SlotTable, square: Square) ->
     for root in owners:
         row = trees.arrays.nodes[root]
         if (row["split_x"], row["split_y"], row["half_m"]) != square:
-            raise InconsistentIndexError(f"root {root} has another square")
+            raise InconsistentIndexError(f"root {root} has a wrong square")
     parents = trees.arrays.nodes["parent"]
     for leaf, places in trees.check(owners, table):
         root = leaf
@@ -50,13 +50,13 @@ def check(files: Files, trees: BucketTrees, table: SlotTable, square: Square) ->
     for number in live:
         row = lists[number]
         if (row["root"] == NO_NODE) != (row["size_class"] != NO_RUN):
-            raise InconsistentIndexError(f"list {number} needs a run or a tree, and not both")
+            raise InconsistentIndexError(f"list {number} must have either a run or a tree")
         run = files.runs.records[row["start"] : row["start"] + row["count"]]
         for offset, entry in enumerate(run):
             check_entry(entry, offset, objects)
         count = _check_keyword(row, [run, *found[number]], table)
         if count == 0:
-            raise InconsistentIndexError(f"keyword {row['keyword']} is in no object")
+            raise InconsistentIndexError(f"keyword {row['keyword']} is not a keyword of any object")
         total += count
     if total != int(table.rows["keyword_count"][table.used()].sum()):
         raise InconsistentIndexError("an object is missing under one of its keywords")
@@ -68,10 +68,10 @@ def _check_keyword(row: Any, parts: list[Rows], table: SlotTable) -> int:  # noq
     for part in parts:
         for entry in part:
             if table.keywords(int(entry["slot"]))[entry["ordinal"]] != row["keyword"]:
-                raise InconsistentIndexError(f"an entry of keyword {row['keyword']} belongs elsewhere")
+                raise InconsistentIndexError(f"an entry of keyword {row['keyword']} is in a wrong list")
             slots.append(int(entry["slot"]))
     if len(set(slots)) != len(slots):
-        raise InconsistentIndexError(f"an object is twice under keyword {row['keyword']}")
+        raise InconsistentIndexError(f"an object occurs twice under keyword {row['keyword']}")
     return len(slots)
 
 
@@ -79,7 +79,7 @@ def _check_numbers(files: Files, live: list[int]) -> None:
     """Verify that keywords map to their lists, and that the other rows are free."""
     for number in live:
         if find(files.keys, files.values, int(files.lists[number]["keyword"])) != number:
-            raise InconsistentIndexError(f"keyword {files.lists[number]['keyword']} has lost its list")
+            raise InconsistentIndexError(f"keyword {files.lists[number]['keyword']} has no list")
     free_count, number = 0, int(files.meta[list_kernels.LIST_FREE])
     while number != list_kernels.NO_LIST:
         free_count, number = free_count + 1, int(files.lists[number]["start"])
@@ -88,7 +88,7 @@ def _check_numbers(files: Files, live: list[int]) -> None:
         or len(live) != files.meta[list_kernels.LIST_COUNT]
         or len(live) != (files.keys != NO_KEY).sum()
     ):
-        raise InconsistentIndexError("the inverted file has lost count of its lists")
+        raise InconsistentIndexError("the inverted file has a wrong count of lists")
 
 
 def _check_runs(files: Files, live: list[int]) -> None:

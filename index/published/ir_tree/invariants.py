@@ -29,15 +29,15 @@ def check_tree(tree: Tree, table: SlotTable) -> None:
         if tree.nodes[node]["is_leaf"]:
             slots += below
     if sorted(slots) != table.used().tolist():
-        raise InconsistentIndexError("what is in the leaves is not what there is")
+        raise InconsistentIndexError("the leaves do not match the table")
     if tree.meta[L.PENDING_COUNT] or (tree.keys != NO_KEY).sum() != tree.meta[L.KEY_COUNT]:
-        raise InconsistentIndexError("the files have lost count of their postings")
+        raise InconsistentIndexError("the files have a wrong count of postings")
     free = int(tree.meta[L.FREE_NODE])
     while free != L.NOTHING:
         nodes += 1
         free = int(tree.nodes[free]["parent"])
     if nodes != tree.meta[L.NODE_END]:
-        raise InconsistentIndexError("nodes have been lost")
+        raise InconsistentIndexError("nodes are missing")
     used = sorted(node for node in tree.owners.tolist() if node != L.NOTHING)
     if len(used) != len(set(used)):
         raise InconsistentIndexError("a node has two files")
@@ -47,13 +47,13 @@ def _walk(tree: Tree, node: int, parent: int, table: SlotTable) -> Iterator[tupl
     """Yield nodes, each with the objects below."""
     row = tree.nodes[node]
     if row["parent"] != parent or not 0 <= row["count"] <= L.FANOUT:
-        raise InconsistentIndexError(f"node {node} is not where its parent says")
+        raise InconsistentIndexError(f"node {node} is not among the children of its parent")
     children = tree.children[node, : int(row["count"])].tolist()
     below: list[int] = []
     if row["is_leaf"]:
         for slot in children:
             if table.places[table.rows["keyword_start"][slot]] != node:
-                raise InconsistentIndexError(f"slot {slot} does not know its leaf")
+                raise InconsistentIndexError(f"slot {slot} has a wrong leaf")
         below = children
     for child in children if not row["is_leaf"] else ():
         for found, its in _walk(tree, child, node, table):
@@ -67,10 +67,10 @@ def _check_node(tree: Tree, node: int, below: list[int], table: SlotTable) -> No
     """Verify that the bounds of a node are valid for all objects below."""
     row = tree.nodes[node]
     if row["live"] != len(below):
-        raise InconsistentIndexError(f"node {node} has lost count of its objects")
+        raise InconsistentIndexError(f"node {node} has a wrong count of objects")
     if not below:
         if row["parent"] != L.NOTHING:
-            raise InconsistentIndexError(f"node {node} is there for nothing")
+            raise InconsistentIndexError(f"node {node} is empty")
         return
     file = int(row["file"])
     if file == L.NOTHING or tree.owners[file] != node:
@@ -91,4 +91,6 @@ def _check_object(tree: Tree, node: Row, slot: int, table: SlotTable) -> None:
         if value == NO_VALUE:
             raise InconsistentIndexError(f"keyword {keyword} of slot {slot} is missing above it")
         if count_of(value) > item["keyword_count"] or norm_of_code(code_of(value)) > item["norm2"]:
-            raise InconsistentIndexError(f"keyword {keyword} of slot {slot} promises too much above it")
+            raise InconsistentIndexError(
+                f"keyword {keyword} of slot {slot} has an invalid bound above it"
+            )

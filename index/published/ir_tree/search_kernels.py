@@ -30,8 +30,8 @@ from index.tables.selection_kernels import offer
 from index.tables.within_kernels import BoxQueries as Boxes
 from index.tables.within_kernels import Wanted, is_wanted, keep, wanted_of
 from safe_region.jit import kernel, leaf
-from safe_region.scoring import Similarity
-from safe_region.scoring_kernels import length
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.kernels import length
 
 _TFIDF = int(Similarity.TFIDF)
 _ROUNDING = 1e-12

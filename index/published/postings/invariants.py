@@ -38,7 +38,7 @@ def check_objects(files: Files, table: SlotTable, gone: Slots) -> None:
     """
     used = table.used()
     if sorted(np.flatnonzero(files.is_gone).tolist()) != sorted(gone.tolist()):
-        raise InconsistentIndexError("what is gone is not what is marked so")
+        raise InconsistentIndexError("the marks of removed rows are wrong")
     check_words(files, table, used)
     lists: Expected = {}
     for slot in used.tolist():
@@ -50,7 +50,7 @@ def check_objects(files: Files, table: SlotTable, gone: Slots) -> None:
         extra = Counter(slots)
         extra.subtract(entries["slot"].tolist())
         if any(count and not (count > 0 and files.is_gone[slot]) for slot, count in extra.items()):
-            raise InconsistentIndexError(f"list {number} has not the entries that it should have")
+            raise InconsistentIndexError(f"list {number} has wrong entries")
     filled = {number for number in lists if files.lists[number]["size_class"] != NO_RUN}
     check_lists(files, filled)
     _check_entries(files, sorted(filled))
@@ -67,7 +67,7 @@ def check_words(files: Files, table: SlotTable, used: Slots) -> None:
     for keyword, count in counts.items():
         row = files.words[word_of(files, keyword)]
         if (row["keyword"], row["count"]) != (keyword, count):
-            raise InconsistentIndexError(f"keyword {keyword} has lost count of its rows")
+            raise InconsistentIndexError(f"keyword {keyword} has a wrong count of rows")
 
 
 def check_lists(files: Files, filled: set[int]) -> None:
@@ -75,21 +75,21 @@ def check_lists(files: Files, filled: set[int]) -> None:
     meta, end = files.meta, int(files.meta[layout.LIST_END])
     rows = files.lists[:end]
     if set(np.flatnonzero(rows["size_class"] != NO_RUN).tolist()) != filled:
-        raise InconsistentIndexError("there are lists that nothing is entered in")
+        raise InconsistentIndexError("lists without entries")
     some = rows[sorted(filled)]
     if int(some["count"].sum()) != meta[layout.ENTRY_COUNT] or (some["count"] <= 0).any():
-        raise InconsistentIndexError("the lists have lost count of their entries")
+        raise InconsistentIndexError("the lists have a wrong count of entries")
     starts, classes = some["start"].tolist(), some["size_class"].tolist()
     check_runs(files.entries, zip(starts, classes, strict=True))
     singles = len(_chain(rows["start"], int(meta[layout.LIST_FREE])))
     groups = len(_chain(rows["start"], int(meta[layout.GROUP_FREE])))
     used = int(meta[layout.LIST_COUNT]) + _CHILDREN * len(_parents(files))
     if used + singles + _CHILDREN * groups != end:
-        raise InconsistentIndexError("the pool of lists has lost count")
+        raise InconsistentIndexError("the pool of lists has a wrong count")
     is_hashed = meta[layout.SHAPE] in (layout.GRID_OF_LISTS, layout.TREE_OF_LISTS)
     hashed = int((files.list_keys != NO_KEY).sum())
     if hashed != (meta[layout.LIST_COUNT] if is_hashed else 0):
-        raise InconsistentIndexError("the hash of lists has lost count")
+        raise InconsistentIndexError("the hash of lists has a wrong count")
     _check_directories(files)
 
 
@@ -126,7 +126,7 @@ def _check_directories(files: Files) -> None:
     used = [one for one in used if one != layout.NO_DIRECTORY]
     free = _chain(files.directories, int(files.meta[layout.DIRECTORY_FREE]))
     if sorted(used + free) != list(range(0, int(files.meta[layout.DIRECTORY_END]), size)):
-        raise InconsistentIndexError("the pool of directories has lost count")
+        raise InconsistentIndexError("the pool of directories has a wrong count")
 
 
 def _lists_of(files: Files, table: SlotTable, slot: int) -> list[int]:
@@ -145,7 +145,7 @@ def _lists_of(files: Files, table: SlotTable, slot: int) -> list[int]:
         children = files.lists["first_child"]
         found = [one for root in found for one in _path(children, root, column, line, side)]
     if layout.NO_LIST in found and not files.is_gone[slot]:
-        raise InconsistentIndexError(f"slot {slot} is not entered under each of its keywords")
+        raise InconsistentIndexError(f"slot {slot} is missing under one of its keywords")
     return [number for number in found if number != layout.NO_LIST]
 
 
@@ -177,10 +177,10 @@ def _check_entries(files: Files, filled: list[int]) -> None:
     for name in ("x_m", "y_m"):
         rounded = np.array([lower(one) for one in files.rows[name][slots].tolist()])
         if (entries[name] != rounded[which]).any():
-            raise InconsistentIndexError("an entry is not where its object is")
+            raise InconsistentIndexError("an entry has another position than its object")
     signatures = np.array([signature_in(files, int(slot)) for slot in slots])
     if (entries["signature"] != signatures[which]).any():
-        raise InconsistentIndexError("an entry has not the signature of its object")
+        raise InconsistentIndexError("an entry has another signature than its object")
 
 
 def _check_cells(files: Files, used: Slots) -> None:
@@ -194,4 +194,4 @@ def _check_cells(files: Files, used: Slots) -> None:
         if number == layout.NO_LIST:
             continue
         if files.lists[number]["count"] > files.meta[layout.LONG] and len(path) <= deep:
-            raise InconsistentIndexError(f"cell {path[-1]} should have been parted")
+            raise InconsistentIndexError(f"cell {path[-1]} should have been partitioned")

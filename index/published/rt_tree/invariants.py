@@ -34,7 +34,7 @@ def check_tree(tree: Tree, table: SlotTable) -> None:
     else:
         slots = sorted(_walk(tree, int(tree.meta[L.ROOT]), L.NOTHING, 0, table, expected))
         if slots != used:
-            raise InconsistentIndexError("what is in the leaves is not what there is")
+            raise InconsistentIndexError("the leaves do not match the table")
     _check_nodes(tree)
     _check_tokens(tree, expected)
 
@@ -51,14 +51,14 @@ def _walk(
     row = tree.nodes[node]
     children = tree.children[node, : int(row["count"])].tolist()
     if row["parent"] != parent or len(children) > L.FANOUT or (not children and parent != L.NOTHING):
-        raise InconsistentIndexError(f"node {node} is not where its parent says, or there for nothing")
+        raise InconsistentIndexError(f"node {node} is not among the children of its parent, or empty")
     if row["is_leaf"] != (depth == tree.meta[L.LEAF_DEPTH]):
         raise InconsistentIndexError(f"leaves are not all as deep as node {node}")
     below: list[int] = []
     for child in children:
         if row["is_leaf"]:
             if tree.clauses["leaf"][child] != node:
-                raise InconsistentIndexError(f"slot {child} does not know its leaf")
+                raise InconsistentIndexError(f"slot {child} has a wrong leaf")
             its = [child]
         else:
             its = _walk(tree, child, node, depth + 1, table, expected)
@@ -69,7 +69,7 @@ def _walk(
                 members[child if tree.meta[L.KIND] == L.FILES else slot] += 1
     tokens = sum(len(table.keywords(slot)) for slot in below)
     if row["live"] != len(below) or row["tokens"] != tokens:
-        raise InconsistentIndexError(f"node {node} has lost count of its clauses or tokens")
+        raise InconsistentIndexError(f"node {node} has a wrong count of clauses or tokens")
     _check_box(tree, node, children)
     return below
 
@@ -79,7 +79,7 @@ def _tokens(table: SlotTable, slot: int) -> list[int]:
     start, count = int(table.rows["keyword_start"][slot]), int(table.rows["keyword_count"][slot])
     places = table.places[start : start + count]
     if sorted(places.tolist()) != list(range(count)):
-        raise InconsistentIndexError(f"slot {slot} has lost the order of its tokens")
+        raise InconsistentIndexError(f"slot {slot} has a wrong order of tokens")
     found: list[int] = table.keywords(slot)[places].tolist()
     return found
 
@@ -103,7 +103,7 @@ def _check_box(tree: Tree, node: int, children: list[int]) -> None:
     for x, y, outside in _SIDES:
         for side in (x, y):
             if not outside(row[side], rows[side]).all():
-                raise InconsistentIndexError(f"something below node {node} lies outside its box")
+                raise InconsistentIndexError(f"an entry below node {node} lies outside its box")
             slack = np.spacing(np.abs(rows[side].astype(np.float32)))
             if children and not (np.abs(rows[side] - float(row[side])) <= slack).any():
                 raise InconsistentIndexError(f"the box of node {node} is too large")
@@ -122,36 +122,36 @@ def _check_nodes(tree: Tree) -> None:
         nodes += 1
         free = int(tree.nodes["parent"][free])
     if nodes != tree.meta[L.NODE_END]:
-        raise InconsistentIndexError("nodes have been lost")
+        raise InconsistentIndexError("nodes are missing")
 
 
 def _check_tokens(tree: Tree, expected: dict[tuple[int, int], Counter[int]]) -> None:
     """Verify that nodes have exactly the expected tokens."""
     keys = tree.keys[tree.keys != NO_KEY].tolist()
     if len(keys) != tree.meta[L.KEY_COUNT] or len(keys) != len(expected):
-        raise InconsistentIndexError("nodes know other tokens than there are below")
+        raise InconsistentIndexError("nodes have tokens other than those below them")
     runs: list[tuple[int, int]] = []
     for key in keys:
         members = expected.get((key >> 32, key & 0xFFFFFFFF))
         cell = find_cell(tree.keys, key)
         if members is None or tree.keys[cell] != key:
-            raise InconsistentIndexError(f"node {key >> 32} has a token that nothing below shows")
+            raise InconsistentIndexError(f"node {key >> 32} has a token that no entry below has")
         value = int(tree.values[cell])
         if tree.meta[L.KIND] in (L.TOKENS, L.REPRESENTATIVES):
             if value != sum(members.values()):
-                raise InconsistentIndexError(f"node {key >> 32} has lost count of a token")
+                raise InconsistentIndexError(f"node {key >> 32} has a wrong count of a token")
             continue
         row = tree.lists[value]
         start = int(row["start"])
         found = tree.members.records["slot"][start : start + int(row["count"])].tolist()
         if sorted(found) != sorted(members):
-            raise InconsistentIndexError(f"a list of node {key >> 32} has not those that show its token")
+            raise InconsistentIndexError(f"a list of node {key >> 32} does not match its token")
         runs.append((start, int(row["size_class"])))
     check_runs(tree.members, runs)
     if tree.meta[L.KIND] not in (L.TOKENS, L.REPRESENTATIVES):
         free = list(_free_lists(tree))
         if len(free) + len(runs) != tree.meta[L.LIST_END]:
-            raise InconsistentIndexError("lists have been lost")
+            raise InconsistentIndexError("lists are missing")
 
 
 def _free_lists(tree: Tree) -> Iterator[int]:

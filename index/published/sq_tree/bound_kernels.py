@@ -7,7 +7,7 @@ import math
 from index.batches import Floats
 from index.published.sq_tree.layout import COMMON_MAX, Row
 from safe_region.jit import leaf
-from safe_region.scoring_kernels import text_distance
+from safe_region.scoring.kernels import text_distance
 
 _DICE = 2
 _COSINE = 3

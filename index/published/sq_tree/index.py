@@ -118,7 +118,7 @@ class SqTree:
         """Remove subscriptions."""
         slots = self._table.slots(ids)
         if len(np.unique(slots)) != len(slots):
-            raise KeyError(f"id {ids[0]} is not in the index: it is twice in the batch")
+            raise KeyError(f"id {ids[0]} is not in the index: it is in the batch twice")
         placement_kernels.take_out_all(self._tree(), slots)
         self._postings.give_back(self._table.rows, slots)
         self._table.remove(ids)

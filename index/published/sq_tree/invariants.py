@@ -25,7 +25,7 @@ def check_tree(tree: Tree, used: Slots) -> None:
         If an invariant is violated; the message names it.
     """
     if tree.meta[L.STACK_SIZE]:
-        raise InconsistentIndexError("subscriptions are waiting to be placed")
+        raise InconsistentIndexError("subscriptions are not yet placed")
     kept: Counter[int] = Counter()
     cells = 0
     for node in (L.UNBOUNDED, *_nodes_below(tree, L.ROOT)):
@@ -36,9 +36,9 @@ def check_tree(tree: Tree, used: Slots) -> None:
         cells += _check_cells(tree, node, own, members)
         _check_thresholds(tree, node, own, members)
     if kept != Counter(used.tolist()):
-        raise InconsistentIndexError("a subscription is not kept exactly once")
+        raise InconsistentIndexError("a subscription is not stored exactly once")
     if cells != tree.meta[L.CELL_COUNT] or cells != int((tree.cell_keys != NO_KEY).sum()):
-        raise InconsistentIndexError("the tree has lost count of its cells")
+        raise InconsistentIndexError("the tree has a wrong count of cells")
 
 
 def _nodes_below(tree: Tree, node: int) -> Iterator[int]:
@@ -63,14 +63,14 @@ def _own(tree: Tree, node: int) -> Iterator[int]:
 def _check_counts(tree: Tree, node: int, own: list[int], members: list[int]) -> None:
     row = tree.nodes[node]
     if row["own_count"] != len(own) or row["subtree_count"] != len(members):
-        raise InconsistentIndexError(f"node {node} has lost count of its subscriptions")
+        raise InconsistentIndexError(f"node {node} has a wrong count of subscriptions")
     is_leaf = row["first_child"] == L.NOTHING
     if is_leaf and len(own) > tree.capacity and row["depth"] < L.DEPTH_MAX and node != L.UNBOUNDED:
         raise InconsistentIndexError(f"leaf {node} is over its capacity")
     for slot in own:
         is_unbounded = math.isinf(tree.subscriptions[slot]["reach_m"])
         if is_unbounded != (node == L.UNBOUNDED):
-            raise InconsistentIndexError(f"slot {slot} is kept in node {node}")
+            raise InconsistentIndexError(f"slot {slot} is stored in node {node}")
         if node not in {L.ROOT, L.UNBOUNDED}:
             _check_place(tree, node, slot)
 
@@ -93,7 +93,7 @@ def _check_cells(tree: Tree, node: int, own: list[int], members: list[int]) -> i
     for word, count in below.items():
         cell = find_cell(tree, node, word)
         if cell == L.NOTHING or tree.cells[cell]["subtree_count"] != count:
-            raise InconsistentIndexError(f"node {node} has lost count of keyword {word}")
+            raise InconsistentIndexError(f"node {node} has a wrong count of keyword {word}")
         share += float(tree.cells[cell]["share"])
         posted = []
         previous, posting = L.NOTHING, int(tree.cells[cell]["first"])
@@ -123,4 +123,4 @@ def _check_thresholds(tree: Tree, node: int, own: list[int], members: list[int])
             extra = overhang(row, tree.subscriptions[slot])
             for common in range(1, L.COMMON_MAX + 1):
                 if threshold(tree.subscriptions[slot], common) + extra > thresholds[common]:
-                    raise InconsistentIndexError(f"node {node} may prune slot {slot}")
+                    raise InconsistentIndexError(f"node {node} may wrongly prune slot {slot}")

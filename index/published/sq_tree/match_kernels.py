@@ -9,7 +9,7 @@ from index.published.sq_tree.cell_kernels import find_cell
 from index.published.sq_tree.layout import Slots, Tree
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import common_count, nearest_length, text_distance
+from safe_region.scoring.kernels import common_count, nearest_length, text_distance
 
 
 @leaf

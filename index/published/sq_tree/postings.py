@@ -46,4 +46,4 @@ class Postings:
                 total += count
                 place = int(self.rows["next"][place])
         if total != self._ends[0]:
-            raise InconsistentIndexError("the postings have lost count of their room")
+            raise InconsistentIndexError("the postings have a wrong count of room")

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.selection_kernels import drain
 from safe_region.jit import array_leaf, leaf
-from safe_region.scoring import Similarity
-from safe_region.scoring_kernels import norm_of, text_distance
+from safe_region.scoring.formulas import Similarity
+from safe_region.scoring.kernels import norm_of, text_distance
 
 _TFIDF = int(Similarity.TFIDF)
 

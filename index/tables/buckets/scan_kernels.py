@@ -19,7 +19,7 @@ from index.tables.buckets.layout import Objects
 from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of, share_of
 from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
-from safe_region.scoring_kernels import length
+from safe_region.scoring.kernels import length
 
 _ROUNDING = 1e-12
 """Relative tolerance of tests on squared distances, which are not rounded like lengths."""

@@ -136,7 +136,7 @@ class BucketTrees:
             places += range(block * kernels.BLOCK_CAPACITY, block * kernels.BLOCK_CAPACITY + taken)
             left, taken, block = left - taken, kernels.BLOCK_CAPACITY, int(blocks[block]["next"])
         if block != kernels.NO_BLOCK or left < 0:
-            raise InconsistentIndexError(f"leaf {leaf} has lost count of its blocks")
+            raise InconsistentIndexError(f"leaf {leaf} has a wrong count of blocks")
         cell = nodes[leaf]
         for place in places:
             entry = entries[place]
@@ -155,22 +155,22 @@ class BucketTrees:
         x_side = (x_cut, above["x_max"]) if quadrant % 2 else (above["x_min"], x_cut)
         y_side = (y_cut, above["y_max"]) if quadrant >= 2 else (above["y_min"], y_cut)  # noqa: PLR2004
         if (row["x_min"], row["x_max"]) != x_side or (row["y_min"], row["y_max"]) != y_side:
-            raise InconsistentIndexError(f"node {child} is no quarter of node {node}")
+            raise InconsistentIndexError(f"node {child} is not a quarter of node {node}")
         if row["parent"] != node or row["depth"] != above["depth"] + 1:
-            raise InconsistentIndexError(f"node {child} does not know its parent {node}")
+            raise InconsistentIndexError(f"node {child} has a parent other than {node}")
 
     def _check_summary(self, node: int, places: list[int]) -> None:
         row = self.arrays.nodes[node]
         entries = self.arrays.entries[places]
         if row["count"] != len(places):
-            raise InconsistentIndexError(f"node {node} has lost count of its entries")
+            raise InconsistentIndexError(f"node {node} has a wrong count of entries")
         least = min(entries["keyword_count"].tolist(), default=kernels.KEYWORDS_MANY)
         first = int(row["first_child"])
         if first != NO_NODE:
             least = int(self.arrays.nodes["keyword_min"][first : first + 4].min())
         is_chain = first == NO_NODE and len(places) > kernels.BLOCK_CAPACITY
         if row["keyword_min"] > least or (row["keyword_min"] < least and not is_chain):
-            raise InconsistentIndexError(f"node {node} is wrong about the fewest keywords below it")
+            raise InconsistentIndexError(f"node {node} has a wrong minimum number of keywords")
 
     def _check_pools(self, groups: int, leaves: list[tuple[int, list[int]]]) -> None:
         nodes, blocks, _, meta = self.arrays
@@ -178,13 +178,13 @@ class BucketTrees:
         while free != NO_NODE:
             groups, free = groups + 1, int(nodes[free]["parent"])
         if groups * 4 != meta[GROUP_END]:
-            raise InconsistentIndexError("the pool of nodes has lost count of its groups")
+            raise InconsistentIndexError("the pool of nodes has a wrong count of groups")
         used = sum(-(-len(places) // kernels.BLOCK_CAPACITY) for _, places in leaves)
         free, free_count = int(meta[kernels.BLOCK_FREE]), 0
         while free != kernels.NO_BLOCK:
             free, free_count = int(blocks[free]["next"]), free_count + 1
         if free_count != meta[kernels.BLOCK_FREE_COUNT] or used + free_count != meta[kernels.BLOCK_END]:
-            raise InconsistentIndexError("the pool of blocks has lost count of its blocks")
+            raise InconsistentIndexError("the pool of blocks has a wrong count of blocks")
 
 
 def check_entry(entry: np.void, place: int, objects: Objects) -> None:
@@ -199,9 +199,9 @@ def check_entry(entry: np.void, place: int, objects: Objects) -> None:
     start, count = int(row["keyword_start"]), int(row["keyword_count"])
     ordinal = int(entry["ordinal"])
     if not 0 <= ordinal < count or objects.places[start + ordinal] != place:
-        raise InconsistentIndexError(f"the object of entry {place} does not know where it is")
+        raise InconsistentIndexError(f"the object of entry {place} has a wrong position")
     if (entry["x_m"], entry["y_m"], entry["keyword_count"]) != (row["x_m"], row["y_m"], count):
         raise InconsistentIndexError(f"entry {place} contradicts its object")
     words = objects.pool[start : start + count]
     if entry["signature"] != signature_of(words):
-        raise InconsistentIndexError(f"entry {place} has the signature of other keywords")
+        raise InconsistentIndexError(f"entry {place} has a wrong signature")

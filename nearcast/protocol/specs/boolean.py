@@ -15,10 +15,10 @@ from nearcast.protocol.specs.ranges import range_from, write_range
 from nearcast.protocol.specs.regions import region_message
 from nearcast.protocol.specs.windows import read_window, write_window
 from nearcast.v1 import subscriptions_pb2
-from safe_region.earth import Circle, Rectangle
-from safe_region.frame import Frame
-from safe_region.ranges import FixedRegion, RangeRegion, RectangleRegion
-from safe_region.region import Buffered, RegionMode
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Circle, Rectangle
+from safe_region.regions.ranges import FixedRegion, RangeRegion, RectangleRegion
+from safe_region.regions.region import Buffered, RegionMode
 
 _MS_PER_S = 1000.0
 _DWELL_S_MAX = 24 * 3600

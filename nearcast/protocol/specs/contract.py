@@ -6,8 +6,8 @@ from typing import Any, Protocol, TypeVar
 
 from nearcast.protocol.dwell import DwellTimers
 from nearcast.v1 import subscriptions_pb2
-from safe_region.frame import Frame
-from safe_region.region import Buffered
+from safe_region.earth.frame import Frame
+from safe_region.regions.region import Buffered
 
 _Spec = TypeVar("_Spec")
 

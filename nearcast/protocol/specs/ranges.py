@@ -14,7 +14,7 @@ from nearcast.protocol.shapes import (
     ring_message,
 )
 from nearcast.v1 import subscriptions_pb2
-from safe_region.earth import Bounds, Circle, Polygon, Range, Rectangle
+from safe_region.earth.shapes import Bounds, Circle, Polygon, Range, Rectangle
 
 _FIELD = "spec.boolean"
 
@@ -35,7 +35,8 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
                 circle.center.CopyFrom(pair_message(where.center, f"{_FIELD}.circle.center"))
             elif not message.moving:
                 limit = (
-                    "given: Circle(radius_m, center=(lon, lat)); or moving=True for one about the device"
+                    "given: Circle(radius_m, center=(lon, lat)); or moving=True for a circle around the "
+                    "device"
                 )
                 raise invalid(f"{_FIELD}.circle.center", None, limit)
         case Bounds():
@@ -43,7 +44,7 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
         case Rectangle():
             if not message.moving:
                 limit = (
-                    "Bounds, which are fixed in place; or moving=True for a rectangle about the device"
+                    "Bounds, which are fixed in place; or moving=True for a rectangle around the device"
                 )
                 raise invalid(f"{_FIELD}.rectangle.bounds", None, limit)
             rectangle = message.rectangle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearcast.errors import invalid
 from nearcast.v1 import subscriptions_pb2
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 
 
 def region_message(region: RegionMode) -> str:

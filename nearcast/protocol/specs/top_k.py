@@ -10,10 +10,10 @@ from nearcast.protocol.specs.contract import dropped
 from nearcast.protocol.specs.regions import region_message
 from nearcast.protocol.specs.windows import read_window, write_window
 from nearcast.v1 import subscriptions_pb2
-from safe_region.anchored import AnchoredRegion, StationaryRegion
-from safe_region.frame import Frame
-from safe_region.region import Buffered, RegionMode
-from safe_region.scoring import Similarity, distance_scale, score_of
+from safe_region.earth.frame import Frame
+from safe_region.regions.anchored import AnchoredRegion, StationaryRegion
+from safe_region.regions.region import Buffered, RegionMode
+from safe_region.scoring.formulas import Similarity, distance_scale, score_of
 
 _INT32_MAX = 2**31 - 1
 

@@ -18,9 +18,9 @@ from engine.boolean.layout import BooleanSpecs
 from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import BOOLEAN
 from index.batches import Floats, Ints, Ranking
-from safe_region.earth import Range
-from safe_region.frame import Frame
-from safe_region.region import RegionMode
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Range
+from safe_region.regions.region import RegionMode
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
 from server.core.specs.range_table import RangeTable, plane_ranges
@@ -192,7 +192,7 @@ def _checked_clause(clause: Clause, field: str, limits: Limits) -> Clause:
     if clause.excluded:
         excluded = checked_keywords(clause.excluded, f"{field}.excluded", *bounds)
     both = sorted(set(required) & set(excluded))
-    limit = "no keyword that is required too"
+    limit = "no keyword that is also required"
     require(not both, f"{field}.excluded", repr(both[0]) if both else "", limit)
     return Clause(required, excluded)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 from server.errors import Reason, RefusalError
 
 _SPELLINGS_MAX = 8

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from index.batches import Floats, Ints, Ranking
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from server.limits import Limits
 from server.model import Bound, Spec
 

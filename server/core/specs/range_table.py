@@ -12,8 +12,8 @@ from index.batches import Boxes, Floats
 from index.tables import SlotTable
 from index.tables.growth import longer
 from index.tables.slots import Slots
-from safe_region.earth import Bounds, Circle, Polygon, Range, Rectangle
-from safe_region.frame import Frame, Point
+from safe_region.earth.frame import Frame, Point
+from safe_region.earth.shapes import Bounds, Circle, Polygon, Range, Rectangle
 
 _ROOM_MIN = 16
 _NOWHERE = Point(0.0, 0.0)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from safe_region.earth import Bounds, Circle, Polygon, Position, Range, Rectangle
-from safe_region.frame import Frame
-from safe_region.polygon_checks import polygon_flaw
+from safe_region.earth.frame import Frame
+from safe_region.earth.shapes import Bounds, Circle, Polygon, Position, Range, Rectangle
+from safe_region.geometry.polygon_checks import polygon_flaw
 from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.limits import Limits

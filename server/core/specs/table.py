@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 from server.core.specs.boolean import BooleanKind
 from server.core.specs.top_k import StationaryKind, TopKKind
 from server.model import Boolean, Spec

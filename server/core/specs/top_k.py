@@ -19,9 +19,9 @@ from engine.top_k.matcher import TopKMatcher, TopKSpecs
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking
 from index.tables.growth import longer
-from safe_region.frame import Frame
-from safe_region.region import RegionMode
-from safe_region.scoring import Similarity, distance_scale, text_weight
+from safe_region.earth.frame import Frame
+from safe_region.regions.region import RegionMode
+from safe_region.scoring.formulas import Similarity, distance_scale, text_weight
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
 from server.core.specs.windows import (

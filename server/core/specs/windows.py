@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.windows import Lasts, Windows
-from safe_region.region import RegionMode
+from safe_region.regions.region import RegionMode
 from server.core.specs.checks import require
 from server.limits import Limits
 from server.model import NO_WINDOW, Window

@@ -126,7 +126,7 @@ def test_a_cut_above_is_extended_while_objects_are_carried(is_known):
     index.maintain()
     mark = index._lists.state[CARRY_MARK]
     world.insert([Clause(1_000 + i, everywhere, frozenset({200 + i})) for i in range(5)])
-    assert index._lists.state[CARRY_MARK] > mark, "it was begun anew"
+    assert index._lists.state[CARRY_MARK] > mark, "it was started again"
     world.verify()
     while index.maintain():
         world.verify()
@@ -162,7 +162,7 @@ def test_the_limit_on_copies():
     world.verify()
 
 
-def test_what_expired_is_swept():
+def test_expired_objects_are_swept():
     index = ApPlusTree(leaf_max=5)
     dice, world = MoverDice(3), Movers(index)
     world.insert([dice.clause(key) for key in range(100)])
@@ -218,7 +218,7 @@ def test_objects_of_before_the_first_move_did_not_come_with_moves():
 
 
 @pytest.mark.parametrize("drift_max", [1e-9, np.inf])
-def test_what_rebuilding_took_is_counted(drift_max):
+def test_the_time_of_rebuilds_is_counted(drift_max):
     """That leaves which are full are parted is a part of what comes."""
     index = ApPlusTree(leaf_max=4, drift_max=drift_max, change_share=0.01)
     world = Movers(index)
@@ -236,7 +236,7 @@ def test_what_rebuilding_took_is_counted(drift_max):
     world.verify()
 
 
-def test_an_ap_tree_follows_motion_if_it_is_told_to():
+def test_an_ap_tree_follows_motion_on_request():
     found = []
     for follows_motion in (False, True):
         index = ApTree(leaf_max=10, follows_motion=follows_motion)

@@ -126,7 +126,7 @@ def test_the_dynamic_program_is_optimal_and_the_heuristic_not_better(seed):
 # -- what a node becomes ---------------------------------------------------------------------------
 
 
-def test_nodes_are_parted_by_what_tells_clauses_apart():
+def test_nodes_are_partitioned_by_distinguishing_keywords():
     same_place = [Clause(i, Box(0, 0, 9, 9), frozenset({i % 40, 100 + i % 7})) for i in range(200)]
     by_keywords = ApTree(leaf_max=10)
     insert(by_keywords, same_place)
@@ -139,7 +139,7 @@ def test_nodes_are_parted_by_what_tells_clauses_apart():
         index.check()
 
 
-def test_what_nothing_parts_stays_a_leaf():
+def test_a_node_that_cannot_be_partitioned_stays_a_leaf():
     index = ApTree(leaf_max=10)
     insert(index, [Clause(i, Box(0, 0, 1, 1), frozenset({1, 2, 3})) for i in range(500)])
     assert kind_of_root(index) == LEAF
@@ -161,7 +161,7 @@ def test_priorities():
     assert roots["SPriority"] == SPACE
 
 
-def test_objects_decide_what_is_likely():
+def test_objects_determine_probabilities():
     """All objects lie in one corner, where few clauses are: cells there are worth it."""
     dice = BoxDice(4)
     clauses = [Clause(i, dice.box(), frozenset({i % 3})) for i in range(600)]

@@ -66,7 +66,7 @@ def test_a_clause_is_looked_at_for_its_least_frequent_keyword_only(make):
 
 
 @BOTH
-def test_clauses_of_one_keyword_are_told_apart_by_place(make):
+def test_clauses_of_one_keyword_are_distinguished_by_place(make):
     index = make(SQUARE)
     crowd = scattered(2_000, {1, 2})
     insert(index, crowd)
@@ -94,7 +94,7 @@ def test_a_box_across_a_border_is_in_several_cells(make):
 
 
 @BOTH
-def test_what_is_updated_often_stays_in_large_cells(make):
+def test_frequently_updated_clauses_stay_in_large_cells(make):
     crowd = scattered(300, {1})
     often, seldom = make(SQUARE, 10.0), make(SQUARE, 1e6)
     for index in (often, seldom):
@@ -306,15 +306,15 @@ def spoil_seen_total(cells):
     ("spoil", "message"),
     [
         (spoil_entry_box, "smaller than its clause"),
-        (spoil_entry_slot, "is not its clauses"),
-        (spoil_count, "lost count of its entries"),
-        (spoil_border, "is no quarter|do not cover"),
+        (spoil_entry_slot, "does not match its clauses"),
+        (spoil_count, "wrong count of entries"),
+        (spoil_border, "is not a quarter|do not cover"),
         (spoil_home, "twice in a cell"),
-        (spoil_key, "lost count of its clauses"),
-        (spoil_word, "lost count of its clauses"),
-        (spoil_pool, "lost count"),
+        (spoil_key, "wrong count of clauses"),
+        (spoil_word, "wrong count of clauses"),
+        (spoil_pool, "wrong count"),
         (spoil_seen, "not the sum"),
-        (spoil_seen_total, "the workload has lost count"),
+        (spoil_seen_total, "the workload has a wrong count"),
     ],
 )
 def test_damage_is_found(make, spoil, message):

@@ -13,7 +13,7 @@ from index.naive import NaiveSubscriptionIndex
 from index.published.igpt import Igpt, Ipt
 from index.published.igpt.layout import DEPTH_MAX, LIST_COUNT, NOTHING, ROOT
 from index.square import Square
-from safe_region.scoring import Similarity
+from safe_region.scoring.formulas import Similarity
 from tests.index.brute import (
     Anchored,
     Dice,
@@ -128,7 +128,7 @@ def part(objects, begin, end):
 
 
 @pytest.mark.parametrize("similarity", Similarity)
-def test_what_is_pruned(similarity):
+def test_pruned_entries(similarity):
     workload = Workload(similarity)
     truth = workload.matches(NaiveSubscriptionIndex())
     results = sum(map(len, truth))
@@ -296,7 +296,7 @@ def test_equal_preferences_stay_in_one_group():
     assert matched(index, item) == expected(subscriptions, item) != []
 
 
-def test_those_for_whom_text_does_not_count_are_apart():
+def test_subscriptions_without_text_weight_are_separate():
     index = Igpt(SQUARE)
     subscriptions = [
         Anchored(i, 10.0 * i, 0.0, 0.0, reach_m, 0, Interest(weight_m, 3, frozenset({1, i % 4 + 2})))
@@ -376,7 +376,7 @@ def test_a_new_square_does_not_confuse_objects():
 
 
 @pytest.mark.parametrize("arguments", [{"capacity": 0}, {"groups": 0}])
-def test_what_makes_no_index(arguments):
+def test_invalid_parameters(arguments):
     with pytest.raises(ValueError, match="must be positive"):
         Igpt(SQUARE, **arguments)
 

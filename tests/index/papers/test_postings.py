@@ -134,29 +134,29 @@ class Drifting:
 
 def same_of_all(indexes, ask_one):
     """Have all indexes do the same; return how much they told, the same."""
-    answers = [[rows_of(one) for one in ask_one(index)] for index in indexes]
-    for other in answers[1:]:
-        assert other == answers[0]
-    return sum(len(row) for rows in answers[0] for row in rows)
+    results = [[rows_of(one) for one in ask_one(index)] for index in indexes]
+    for other in results[1:]:
+        assert other == results[0]
+    return sum(len(row) for rows in results[0] for row in rows)
 
 
 @pytest.mark.parametrize("part", seeds(2), ids=lambda part: f"seed {part.start}")
-def test_all_say_what_the_naive_index_says(part):
+def test_all_find_the_matches_of_the_naive_index(part):
     for seed in part:
         world = Drifting(seed)
         indexes = [NaiveMovingIndex(), *(make() for make in PAIRS.values())]
-        told = 0
+        sent = 0
         for now_ms in range(1, 13):
             for index in indexes:
                 index.pass_time(now_ms)
             batch, expiry_ms = world.objects(150, now_ms)
-            told += same_of_all(indexes, lambda one, b=batch, e=expiry_ms: [one.publish(b, e)])
+            sent += same_of_all(indexes, lambda one, b=batch, e=expiry_ms: [one.publish(b, e)])
             new = world.clauses(40)
-            told += same_of_all(indexes, lambda one, new=new: [one.insert(*new)])
+            sent += same_of_all(indexes, lambda one, new=new: [one.insert(*new)])
             moved = world.moved(40)
-            told += same_of_all(indexes, lambda one, moved=moved: one.move(*moved))
+            sent += same_of_all(indexes, lambda one, moved=moved: one.move(*moved))
             gone = world.gone(20)
-            told += same_of_all(indexes, lambda one, gone=gone: [one.retract(gone)])
+            sent += same_of_all(indexes, lambda one, gone=gone: [one.retract(gone)])
             away = np.array(sorted(world.boxes))[::7][:10]
             for index in indexes:
                 index.remove(away)
@@ -164,7 +164,7 @@ def test_all_say_what_the_naive_index_says(part):
                 del world.boxes[key]
         for index in indexes:
             index.check()
-        assert told > 1_000
+        assert sent > 1_000
 
 
 # -- objects that are gone -----------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def test_a_clause_is_in_all_cells_that_its_box_meets(make):
 
 
 @GRIDS
-def test_what_stays_in_a_cell_is_written_anew_there(make):
+def test_an_entry_that_stays_in_a_cell_is_rewritten_there(make):
     index = make(SQUARE, 10)
     crowd = [Clause(i, Box(1.0, 1.0, 1.0, 1.0), frozenset({1})) for i in range(20)]
     insert(index, crowd)
@@ -342,7 +342,7 @@ def test_an_object_is_in_few_cells(make):
     index.check()
 
 
-def test_what_few_have_is_parted_in_the_one_tree_only():
+def test_cells_of_rare_keywords_are_partitioned_in_the_one_tree_only():
     """IQ+ parts cells whatever the keywords; RQ+ has a tree for each."""
     rare = [
         dataclasses.replace(one, keywords=frozenset({1, 100 + i})) for i, one in enumerate(scattered(500))
@@ -368,7 +368,7 @@ def test_the_smallest_cells_are_not_parted(make):
     index.check()
 
 
-def test_a_walk_goes_on_where_that_costs_less():
+def test_a_walk_continues_if_that_costs_less():
     """Whole cells are looked through where they are; of large lists only the part that is needed."""
     whole, half = cell_kernels.SIDE - 1, cell_kernels.SIDE // 2
     everywhere, dot, east = Span(0, 0, whole, whole), Span(9, 9, 9, 9), Span(half, 0, whole, whole)
@@ -426,14 +426,14 @@ def spoil_directories(arrays):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (spoil_slot, "has not the entries"),
-        (spoil_place, "not where its object is"),
-        (spoil_signature, "not the signature"),
-        (spoil_count, "lost count of their entries"),
-        (spoil_word, "lost count of its rows"),
-        (spoil_gone, "marked so"),
-        (spoil_lists, "lost count"),
-        (spoil_directories, "lost count"),
+        (spoil_slot, "has wrong entries"),
+        (spoil_place, "another position than its object"),
+        (spoil_signature, "another signature"),
+        (spoil_count, "wrong count of entries"),
+        (spoil_word, "wrong count of rows"),
+        (spoil_gone, "marks of removed rows"),
+        (spoil_lists, "wrong count"),
+        (spoil_directories, "wrong count"),
     ],
 )
 def test_damage_to_objects_is_found(make, spoil, message):
@@ -449,7 +449,7 @@ def test_a_cell_that_should_have_been_parted_is_found():
     index = IqObjects(SQUARE, 30)
     index.insert(object_batch(scattered(60)))
     files(index).meta[layout.LONG] = 3
-    with pytest.raises(InconsistentIndexError, match="should have been parted"):
+    with pytest.raises(InconsistentIndexError, match="should have been partitioned"):
         index.check()
 
 
@@ -473,13 +473,13 @@ def spoil_cell(arrays):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (spoil_slot, "has not the entries"),
+        (spoil_slot, "has wrong entries"),
         (spoil_box, "smaller than its clause"),
-        (spoil_key, "lost count of its rows"),
-        (spoil_key_count, "lost count of its clauses"),
-        (spoil_cell, "not entered in all cells|has not the entries"),
-        (spoil_count, "lost count of their entries"),
-        (spoil_lists, "lost count"),
+        (spoil_key, "wrong count of rows"),
+        (spoil_key_count, "wrong count of clauses"),
+        (spoil_cell, "missing in cells that it intersects|has wrong entries"),
+        (spoil_count, "wrong count of entries"),
+        (spoil_lists, "wrong count"),
     ],
 )
 def test_damage_to_clauses_is_found(make, spoil, message):

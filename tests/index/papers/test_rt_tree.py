@@ -80,7 +80,7 @@ def test_rt_plus_plus_verifies_no_text():
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_what_lies_behind_an_entry_that_is_apart_is_found(name):
+def test_entries_behind_a_disjoint_entry_are_found(name):
     """Line 3 of Figure 5 as printed returns at the first such entry."""
     corners = [(-40.0, -40.0), (40.0, -40.0), (-40.0, 40.0), (40.0, 40.0)]
     clauses = [

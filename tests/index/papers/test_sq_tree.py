@@ -122,7 +122,7 @@ def test_a_root_of_its_own_follows_its_subscriptions():
     assert len(leaves(index)) > 20
 
 
-def test_what_needs_more_common_keywords_than_expected_stays_above_the_leaves():
+def test_subscriptions_with_more_common_keywords_than_expected_stay_above_the_leaves():
     """pnum > E[i_n]: nobody has published anything yet, so every node keeps what reaches it first."""
     index = SqTree(square=(0.0, 0.0, 100.0), capacity=4)
     insert(index, scattered(200, 100.0))

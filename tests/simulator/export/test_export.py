@@ -93,7 +93,7 @@ def test_geoparquet(written, simulation, name):
     assert geo["columns"]["geometry"]["bbox"] == shapely.total_bounds(shapes).tolist()
 
 
-def test_trajectories_say_when(written, simulation):
+def test_trajectories_have_times(written, simulation):
     table = pq.read_table(written["trajectories", Format.GEOPARQUET][0])
     world = simulation.world
     assert set(table["first_tick"].to_pylist()) == {0}
@@ -107,9 +107,7 @@ def test_nothing_but_the_file_is_left(written):
 
 
 @pytest.mark.parametrize("kind", Format)
-def test_a_file_that_cannot_be_written_leaves_what_was_there(
-    spark, simulation, tmp_path, kind, monkeypatch
-):
+def test_a_file_that_cannot_be_written_keeps_the_old_one(spark, simulation, tmp_path, kind, monkeypatch):
     path = tmp_path / f"roads{kind.ending}"
     path.write_text("before")
 
@@ -134,7 +132,7 @@ def test_a_table_without_rows(spark, simulation, tmp_path, kind):
         assert geoparquet_validator.failed(geoparquet_validator.check(str(path))) == []
 
 
-def test_who_is_there_once_is_a_line(spark, simulation, tmp_path):
+def test_a_device_with_one_position_is_a_line(spark, simulation, tmp_path):
     """GeoJSON knows no line of one place."""
     folder = tmp_path / "once"
     for name in ("trajectories", "devices"):
@@ -158,7 +156,7 @@ def test_geometry_of_sliced_batches():
     assert boxes[0].as_py() == {"xmin": 2.0, "ymin": 0.0, "xmax": 3.0, "ymax": 4.0}
 
 
-def test_the_box_of_nothing_is_not_told():
+def test_an_empty_table_has_no_box():
     assert (
         "bbox" not in geo_metadata("Point", (float("inf"), float("inf"), 0.0, 0.0))["columns"]["geometry"]
     )

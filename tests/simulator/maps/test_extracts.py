@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.maps import MapError, read_map
 from simulator.movement.streets import Streets
 from simulator.movement.trajectories import drive
@@ -114,7 +114,7 @@ def test_a_road_network_can_be_driven_in(name, unit_m, nodes, edges, km):
         assert frame.covers(lon, lat)
 
 
-def test_oldenburg_is_as_wide_as_its_unit_says():
+def test_oldenburg_is_as_wide_as_its_unit_implies():
     path = extract("OL.cedge", "roads")
     terrain = read(path, PARAMETERS.changed(map_file=path, unit_m=2.5))
     frame = Frame.of(terrain.area)

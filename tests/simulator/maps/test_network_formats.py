@@ -101,10 +101,10 @@ def test_a_binary_network_that_is_cut_off(tmp_path, name, cut):
     content = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(content[:-cut])
     records = {"town.node": 25, "town.edge": 40}[name]
-    expected = (
-        f"{tmp_path / name}, record {records}: ends after {len(content) - cut} bytes: it is cut off"
+    assert failure(path, unit_m=3.0) == (
+        f"{tmp_path / name}, record {records}: ends after {len(content) - cut} bytes: the file is "
+        "truncated"
     )
-    assert failure(path, unit_m=3.0) == expected
 
 
 def test_a_record_of_a_binary_network(tmp_path):
@@ -119,7 +119,7 @@ def test_plane_coordinates_without_a_unit_are_named(tmp_path):
     path = grid(x0=10_000.0).write_brinkhoff_binary(tmp_path)
     assert failure(path) == (
         f"{path}, record 1: x is '10000', must be within -180..180 degrees; "
-        "coordinates that are no degrees need --unit-m"
+        "coordinates other than degrees need --unit-m"
     )
 
 
@@ -153,13 +153,13 @@ def test_arcs_without_coordinates(tmp_path):
     other = tmp_path / "town.co"
     other.unlink()
     assert failure(path) == (
-        f"{path} has arcs but no coordinates: these lie in town.co, and there is no file {other}"
+        f"{path} has arcs but no coordinates: they are in town.co, and file {other} does not exist"
     )
 
 
 def test_rome_has_no_coordinates():
     path = extract("rome99.gr", "roads")
-    assert "has arcs but no coordinates: these lie in rome99.co" in failure(path)
+    assert "has arcs but no coordinates: they are in rome99.co" in failure(path)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_rome_has_no_coordinates():
     [
         (
             lambda text: text.rsplit("a ", 1)[0],
-            " has 39 lines a, must have 40 as its line p says: is it cut off?",
+            " has 39 lines a, must have 40 according to its line p: is the file truncated?",
         ),
         (
             lambda text: text.replace("p sp 25 40\n", ""),
@@ -189,27 +189,27 @@ def test_rome_has_no_coordinates():
             lambda text: text.replace("a 1 2 100", "a 1 26 100"),
             ", line 4: target is '26', must be the id of a node",
         ),
-        (lambda _: "c nothing\n", " has no line p: it is no file of the DIMACS challenge"),
+        (lambda _: "c nothing\n", " has no line p: it is not a file of the DIMACS challenge"),
     ],
 )
-def test_what_is_wrong_with_arcs(tmp_path, change, message):
+def test_invalid_arcs(tmp_path, change, message):
     path = grid().write_dimacs(tmp_path)
     path.write_text(change(path.read_text()))
     assert failure(path, unit_m=3.0) == f"{path}{message}"
 
 
-def test_what_is_wrong_with_vertices(tmp_path):
+def test_invalid_vertices(tmp_path):
     path = degree_grid().write_dimacs(tmp_path, per_unit=1e7)
     other = tmp_path / "town.co"
     assert failure(path) == (
         f"{other}, line 2: y is '359000000', must be within -8.9e+07..8.9e+07 millionths of degrees; "
-        "coordinates that are no degrees need --unit-m"
+        "coordinates other than degrees need --unit-m"
     )
 
 
 def test_weights_that_are_no_lengths(tmp_path):
     path = degree_grid().write_dimacs(tmp_path, per_unit=1e6, weights_per_unit=1e9)
-    assert "one of the two has another unit" in failure(path)
+    assert "lengths and coordinates have different units" in failure(path)
 
 
 def test_every_class_of_the_generator_is_open_to_cars():
@@ -219,7 +219,7 @@ def test_every_class_of_the_generator_is_open_to_cars():
     }
 
 
-def test_text_is_told_from_the_binary_form(tmp_path):
+def test_text_is_distinguished_from_the_binary_form(tmp_path):
     path = write(tmp_path / "x.edge", "0 1 2 3 Name\n")
     assert next(brinkhoff.edge_rows(path)).fields == {
         "id": "0",

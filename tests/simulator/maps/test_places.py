@@ -1,6 +1,6 @@
 import pytest
 
-from safe_region.keywords import normalised_keyword
+from safe_region.scoring.keywords import normalised_keyword
 from server.limits import Limits
 from simulator.maps.places import KEYWORD_LENGTH_MAX, KEYWORDS_MAX, keywords, place_text, words
 from simulator.workload.objects import OFFER_WORDS
@@ -60,7 +60,7 @@ def test_words_of_a_text(text, expected):
         ({}, None, ()),
     ],
 )
-def test_what_makes_a_place(tags, category, expected):
+def test_tags_of_a_place(tags, category, expected):
     found = place_text(tags)
     assert (found and found.category) == category
     assert (found.keywords if found else ()) == expected
@@ -77,7 +77,7 @@ def test_too_many_keywords_keep_those_of_the_kind():
     assert "word199" not in found
 
 
-def test_keywords_are_what_the_server_takes():
+def test_keywords_are_valid_for_the_server():
     assert Limits().object_keywords_max == KEYWORDS_MAX + 1
     assert Limits().keyword_length_max == KEYWORD_LENGTH_MAX
     long = "x" * (KEYWORD_LENGTH_MAX + 1)

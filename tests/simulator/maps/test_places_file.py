@@ -2,7 +2,7 @@
 
 import pytest
 
-from safe_region.frame import EARTH_RADIUS_M
+from safe_region.earth.frame import EARTH_RADIUS_M
 from simulator.maps import MapError, read_map
 from simulator.parameters import SimulationParameters
 from tests.simulator.maps.osm_xml import town
@@ -63,7 +63,7 @@ def test_places_take_the_place_of_a_map_s_own(tmp_path):
     assert terrain.places["keywords"].to_pylist()[2] == ["bakery", "bread"]
 
 
-def test_places_that_say_nothing_or_lie_far_away_are_left_out(tmp_path):
+def test_places_without_keywords_or_far_away_are_omitted(tmp_path):
     rows = [
         *ROWS,
         f"4,{LON},{LAT},24,24/7",
@@ -87,7 +87,7 @@ def test_of_too_many_keywords_those_of_the_kind_remain(tmp_path):
     assert "word62x" not in keywords
 
 
-HINT = " degrees; coordinates that are no degrees need --unit-m"
+HINT = " degrees; coordinates other than degrees need --unit-m"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,10 @@ def test_a_line_that_is_wrong(tmp_path, row, message):
             "id,lon,north,name,text",
             "no column for the position of a place: must be one of lat, latitude,",
         ),
-        ("id,lon,lat,title,words", "no column for what a place is: must be one of name, keywords, text;"),
+        (
+            "id,lon,lat,title,words",
+            "no column for the description of a place: must be one of name, keywords, text;",
+        ),
     ],
 )
 def test_a_header_that_lacks_something(tmp_path, header, message):
@@ -127,8 +130,8 @@ def test_a_header_that_lacks_something(tmp_path, header, message):
 def test_a_file_that_has_none(tmp_path):
     path = degree_grid().write_csv(tmp_path)
     places = tmp_path / "none.csv"
-    assert failure(path, places) == f"there is no file {places}"
+    assert failure(path, places) == f"file {places} does not exist"
     places = places_file(tmp_path, ["1,14.5,35.9,7,8"])
-    assert failure(path, places) == f"{places} has no places: no row whose text gives a keyword"
+    assert failure(path, places) == f"{places} has no places: no row has a text with a keyword"
     places = places_file(tmp_path, ["1,0.0,0.0,Null Island,buoy"])
     assert failure(path, places).startswith(f"{places} has no places near the roads of {path}: all 1 are")

@@ -6,7 +6,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.maps import read_map
 from simulator.maps.areas import point_inside
@@ -92,7 +92,7 @@ def test_no_entry_from_several_ways(tmp_path):
         {"restriction:motorcar": "none"},
     ],
 )
-def test_what_does_not_concern_cars(tmp_path, tags):
+def test_restrictions_that_do_not_apply_to_cars(tmp_path, tags):
     file = crossing()
     members = [("way", 501, "from"), ("node", 50, "via"), ("way", 502, "to")]
     file.relation(members, {"type": "restriction", "restriction": "no_right_turn"} | tags)
@@ -120,7 +120,7 @@ def test_except_for_others_and_by_vehicle(tmp_path):
         (501, ("way", 999), 502),
     ],
 )
-def test_restrictions_that_cannot_be_said_are_counted(tmp_path, start, via, end):
+def test_unsupported_restrictions_are_counted(tmp_path, start, via, end):
     file = crossing()
     turn(file, "no_right_turn", start=start, via=via, end=end)
     terrain = read(file, tmp_path)
@@ -147,7 +147,7 @@ def dual(*, joins):
     return file
 
 
-def test_over_a_way_onto_which_nobody_else_can_come(tmp_path):
+def test_over_a_way_without_another_entrance(tmp_path):
     terrain = read(dual(joins=False), tmp_path)
     assert pairs(terrain) == {(66, 64, 65)}
     assert terrain.restrictions_left_out == 0
@@ -203,7 +203,7 @@ def places(terrain):
     return {row["name"]: row for row in terrain.places.to_pylist()}
 
 
-def test_a_place_with_a_hole_lies_in_what_is_left(tmp_path):
+def test_a_place_with_a_hole_lies_in_the_rest(tmp_path):
     file = areas()
     refs = square(file, 200, 0.5, 0.5, 3.0)
     # The outline in two pieces, one backwards.

@@ -68,7 +68,7 @@ def test_a_line_of_cedge(tmp_path, line, message):
     assert failure(other, unit_m=1.0) == f"{other}, line 4: {message}"
 
 
-HINT = " degrees; coordinates that are no degrees need --unit-m"
+HINT = " degrees; coordinates other than degrees need --unit-m"
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_lines_count_as_an_editor_shows_them(tmp_path):
             "id,x,north",
             "no column for its position: must be one of lat, latitude, y; there are id, x, north",
         ),
-        ("id,x,x", "a column is called 'x', must be a name of its own; there are 'id', 'x', 'x'"),
-        ("id,x,", "a column is called '', must be a name of its own; there are 'id', 'x', ''"),
-        ("", "a column is called '', must be a name of its own; there are ''"),
+        ("id,x,x", "the name 'x' of a column must be unique; there are 'id', 'x', 'x'"),
+        ("id,x,", "the name '' of a column must be unique; there are 'id', 'x', ''"),
+        ("", "the name '' of a column must be unique; there are ''"),
     ],
 )
 def test_a_header_of_nodes(tmp_path, header, message):
@@ -155,11 +155,11 @@ def test_a_header_of_edges(tmp_path):
     path = degree_grid().write_csv(tmp_path)
     other = changed(path.with_name("town_edges.csv"), 1, "begin,v")
     assert failure(path) == (
-        f"{other}, line 1: no column for the node where an edge begins: must be one of u, source, from; "
+        f"{other}, line 1: no column for the first node of an edge: must be one of u, source, from; "
         "there are begin, v"
     )
     changed(other, 1, "u,end")
-    assert "no column for the node where it ends: must be one of v, target, to" in failure(path)
+    assert "no column for the last node of an edge: must be one of v, target, to" in failure(path)
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_a_header_of_edges(tmp_path):
 )
 def test_one_half_of_a_network(tmp_path, name, other):
     path = write(tmp_path / name, "0 0 0\n")
-    expected = f"{path} is one half of a road network: there is no file {tmp_path / other}"
+    expected = f"{path} is one half of a road network: file {tmp_path / other} does not exist"
     assert failure(path) == expected
     (tmp_path / other).write_bytes(b"")
     assert failure(path) == f"{tmp_path / other} is empty"
 
 
 def test_a_missing_file(tmp_path):
-    assert failure(tmp_path / "a.cnode") == f"there is no file {tmp_path / 'a.cnode'}"
+    assert failure(tmp_path / "a.cnode") == f"file {tmp_path / 'a.cnode'} does not exist"
     (tmp_path / "a.cnode").mkdir()
     assert failure(tmp_path / "a.cnode") == f"{tmp_path / 'a.cnode'} is not a file"
 
@@ -202,7 +202,7 @@ def test_text_that_is_none(tmp_path):
     assert failure(path, unit_m=1.0) == f"{path}, line 7: not UTF-8 text (invalid start byte)"
 
 
-def test_coordinates_that_are_no_degrees_ask_for_a_unit(tmp_path):
+def test_coordinates_that_are_no_degrees_need_a_unit(tmp_path):
     path = grid().write_plain(tmp_path)
     assert failure(path) == f"{path}, line 3: x is '200.000000', must be within -180..180{HINT}"
 
@@ -210,17 +210,17 @@ def test_coordinates_that_are_no_degrees_ask_for_a_unit(tmp_path):
 def test_a_unit_that_makes_the_network_too_large_or_too_small(tmp_path):
     path = grid().write_plain(tmp_path)
     assert (
-        failure(path, unit_m=1e5) == f"{path} spans 40,000 km at 100000 metres a unit, more than 10,008"
+        failure(path, unit_m=1e5) == f"{path} spans 40,000 km at 100000 metres per unit, more than 10,008"
     )
     street = RoadLists()
     street.node(1, 0.0, 0.0)
     street.node(2, 100.0, 0.0)
     street.edge(1, 2)
     found = failure(street.write_plain(tmp_path, "street"), unit_m=4.0)
-    assert "too few connected roads: in the largest part a car finds 0.8 km" in found
+    assert "too few connected roads: in the largest part the roads for a car have 0.8 km" in found
     assert failure(path, unit_m=0.01) == (
-        f"{path} spans 4 m at 0.01 metres a unit, less than 200; "
-        "if its coordinates are degrees it needs no --unit-m"
+        f"{path} spans 4 m at 0.01 metres per unit, less than 200; "
+        "if its coordinates are degrees, leave out --unit-m"
     )
     assert "degrees of longitude, more than 90" in failure(path, unit_m=25_000.0)
 
@@ -237,7 +237,7 @@ def test_lengths_in_another_unit(tmp_path):
     path = lists.write_csv(tmp_path, columns=["length"])
     found = failure(path)
     assert found.startswith(f"{path.with_name('town_edges.csv')}: its lengths are 0.00")
-    assert found.endswith("must be within 0.5..2: one of the two has another unit")
+    assert found.endswith("must be within 0.5..2: lengths and coordinates have different units")
     path = grid().write_plain(tmp_path, lengths=dict.fromkeys(range(40), 250.0))
     assert "its lengths are 2.5 times the distance of the nodes" in failure(path, unit_m=1.0)
 
@@ -259,7 +259,7 @@ def test_nothing_in_it(tmp_path):
 
 def test_edges_that_lead_one_way_only(tmp_path):
     path = degree_grid(both=False).write_csv(tmp_path)
-    assert failure(path) == f"{path} is in pieces: its roads connect no two nodes in both directions"
+    assert failure(path) == f"{path} is not connected: its roads connect no two nodes in both directions"
 
 
 def test_pieces(tmp_path):
@@ -269,11 +269,14 @@ def test_pieces(tmp_path):
         lists.node(2 * number + 1, LON + (10 * number + 1) * STEP_DEG, LAT)
         lists.edge(2 * number, 2 * number + 1)
     found = failure(lists.write_plain(tmp_path))
-    assert "too few connected roads: in the largest part a car finds 0.18 km, at least 1 km" in found
+    assert (
+        "too few connected roads: in the largest part the roads for a car have 0.18 km, at least 1 km"
+        in found
+    )
     assert "(2 of 40 nodes of roads are in that part)" in found
 
 
-def test_roads_that_are_not_for_everybody(tmp_path):
+def test_roads_with_restricted_access(tmp_path):
     lists = degree_grid()
     lists.edges = [(source, target, {"speed_kmh": 110}) for source, target, _ in lists.edges]
     assert "a bicycle finds 0 km" in failure(lists.write_csv(tmp_path, columns=["speed_kmh"]))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from safe_region.frame import EARTH_RADIUS_M, Frame
+from safe_region.earth.frame import EARTH_RADIUS_M, Frame
 from simulator import schemas
 from simulator.city.vocabulary import CATEGORIES
 from simulator.maps import read_map
@@ -106,7 +106,7 @@ def test_edges_of_csv_files_lead_one_way(tmp_path):
     ("value", "ways"),
     [("no", 2), ("False", 2), ("0", 2), ("yes", 1), ("TRUE", 1), ("1", 1), ("", 1)],
 )
-def test_edges_that_say_whether_they_lead_both_ways(tmp_path, value, ways):
+def test_edges_with_directions(tmp_path, value, ways):
     lists = degree_grid()
     lists.node(50, LON + 1.5 * STEP_DEG, LAT - STEP_DEG)
     lists.edge(1, 50, oneway=value)
@@ -115,7 +115,7 @@ def test_edges_that_say_whether_they_lead_both_ways(tmp_path, value, ways):
     assert ((1, 50) in found) + ((50, 1) in found) == ways
 
 
-def test_edges_that_say_nothing_new_are_left_out(tmp_path):
+def test_redundant_edges_are_omitted(tmp_path):
     lists = grid()
     lists.edge(1, 2)
     lists.edge(2, 1)
@@ -181,7 +181,7 @@ def test_class_and_speed_of_an_edge(tmp_path, values, road_class, speed_mps):
     assert RoadClass(road_class) in SPEEDS_MPS
 
 
-def test_an_edge_with_bends_is_as_long_as_the_file_says(tmp_path):
+def test_an_edge_with_bends_has_the_length_of_the_file(tmp_path):
     lists = degree_grid()
     lists.edges = [(source, target, {"length": 200.0}) for source, target, _ in lists.edges]
     lists.edges[0] = (*lists.edges[0][:2], {"length": 350.5})
@@ -282,7 +282,7 @@ def test_motorways_have_no_places_unless_there_is_nothing_else(tmp_path):
     assert read(path, car_share=1.0, bicycle_share=0.0).places.num_rows == 50
 
 
-def test_a_simulation_says_what_it_was_made_from(tmp_path):
+def test_a_simulation_records_its_source(tmp_path):
     parameters = SimulationParameters(map_file=tmp_path / "a.cnode", unit_m=2.5)
     with_places = parameters.changed(places_file=tmp_path / "pois.csv.gz")
     assert parameters.as_dict()["unit_m"] == 2.5

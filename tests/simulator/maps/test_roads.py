@@ -84,7 +84,7 @@ def test_directions_of_vehicles(tags, forwards, backwards):
         ("", None, None),
     ],
 )
-def test_to_whom_a_way_is_open(tags, forward, backward):
+def test_classes_to_which_a_way_is_open(tags, forward, backward):
     found = lanes(tagged(tags))
     assert (found.forward and found.forward.road_class) == forward
     assert (found.backward and found.backward.road_class) == backward

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.maps import MapError
 from simulator.parameters import SimulationParameters
@@ -46,7 +46,7 @@ def test_everything_is_on_the_map(simulation):
     assert len(set(simulation.subscriptions["device_id"].to_pylist())) == 20
 
 
-def test_a_replacement_says_something_else(simulation):
+def test_a_replacement_has_other_keywords(simulation):
     versions = {}
     for row in simulation.objects.to_pylist():
         versions.setdefault(row["object_key"], []).append(row["keywords"])
@@ -102,7 +102,7 @@ def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
         (round(lon * frame.y_m_per_deg), round(lat * frame.y_m_per_deg)) for lon, lat in published
     } == {(2 * (90 * (i % 5) - 245), 2 * (110 * (i // 5) - 245)) for i in range(20)}
     assert (tmp_path / "one/texts").is_dir()
-    with pytest.raises(MapError, match="there is no file"):
+    with pytest.raises(MapError, match="does not exist"):
         simulate(parameters.changed(texts_file=tmp_path / "none.csv"), tmp_path / "one", spark=spark)
     assert (tmp_path / "one/texts").is_dir(), "nothing has been removed"
 
@@ -113,7 +113,7 @@ def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
     [
         ([], "old_town.cnode, line 3: x is '200.000000', must be within -180..180 degrees", 1),
         (["--unit-m", "-1"], "unit_m is -1.0, must be within", 2),
-        (["--unit-m", "1", "--places", "{folder}/none.csv"], "there is no file", 1),
+        (["--unit-m", "1", "--places", "{folder}/none.csv"], "does not exist", 1),
         (
             ["--unit-m", "1", "--places", "{folder}/bad.csv"],
             "bad.csv, line 2: x is 'a', must be a number",
@@ -121,9 +121,7 @@ def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
         ),
     ],
 )
-def test_the_command_line_says_what_is_wrong_with_a_road_network(
-    tmp_path, command, flags, message, status
-):
+def test_the_command_line_reports_a_wrong_road_network(tmp_path, command, flags, message, status):
     path = grid().write_plain(tmp_path, "old_town")
     (tmp_path / "bad.csv").write_text("x,y,name\na,1,Cafe\n")
     flags = [flag.format(folder=tmp_path) for flag in flags]
@@ -136,10 +134,10 @@ def test_the_command_line_says_what_is_wrong_with_a_road_network(
 
 
 @pytest.mark.parametrize("flag", ["--unit-m=2", "--places=a.csv"])
-def test_a_generated_city_has_no_use_for_what_is_about_maps(tmp_path, flag):
+def test_a_generated_city_refuses_options_of_maps(tmp_path, flag):
     result = CliRunner().invoke(app, ["simulate", "--out", str(tmp_path / "out"), flag])
     assert result.exit_code == 2
-    assert "must go with a map_file" in result.output
+    assert "which requires a map_file" in result.output
     assert not (tmp_path / "out").exists()
 
 
@@ -147,13 +145,13 @@ def test_a_generated_city_has_no_use_for_what_is_about_maps(tmp_path, flag):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("none.osm", None, "there is no file"),
+        ("none.osm", None, "does not exist"),
         ("town.txt", b"", "must end in one of"),
         ("town.osm.pbf", b"not a map", "cannot be read"),
         ("town.osm", OsmFile().text().encode(), "has no roads"),
     ],
 )
-def test_the_command_line_says_what_is_wrong(tmp_path, command, name, content, message):
+def test_the_command_line_reports_errors(tmp_path, command, name, content, message):
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from safe_region.frame import EARTH_RADIUS_M, Area, Frame
+from safe_region.earth.frame import EARTH_RADIUS_M, Area, Frame
 from server.limits import Limits
 from simulator import schemas
 from simulator.maps import MapError, read_map, read_texts
@@ -58,7 +58,7 @@ def test_their_order_is_that_of_the_seed_and_not_of_the_file(tmp_path):
     assert sorted(lons) == sorted(other["lon"].to_pylist()) != lons
 
 
-def test_keywords_are_what_a_server_takes(tmp_path):
+def test_keywords_are_valid_for_a_server(tmp_path):
     limits = Limits()
     long, longest = "x" * (limits.keyword_length_max + 1), "y" * limits.keyword_length_max
     many = " ".join(f"word{number:02d}" for number in range(90))
@@ -81,7 +81,7 @@ def test_positions_in_the_unit_of_the_network(tmp_path):
     assert found.outside == 1
 
 
-HINT = " degrees; coordinates that are no degrees need --unit-m"
+HINT = " degrees; coordinates other than degrees need --unit-m"
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_a_header_that_lacks_something(tmp_path, header, message):
 
 
 def test_a_file_of_which_nothing_remains(tmp_path):
-    assert failure(tmp_path / "none.csv") == f"there is no file {tmp_path / 'none.csv'}"
+    assert failure(tmp_path / "none.csv") == f"file {tmp_path / 'none.csv'} does not exist"
     path = texts_file(tmp_path, ["1,14.5,35.5,A,"])
-    assert failure(path) == f"{path} has no texts: no row whose text gives a keyword"
+    assert failure(path) == f"{path} has no texts: no row has a text with a keyword"
     path = texts_file(tmp_path, ["1,-74.25,40.5,A,a", "2,-73.5,41,B,b"])
     assert failure(path) == (
-        f"{path} has no texts on the map: all 2 lie outside of its area, longitudes 14 to 15, latitudes "
-        "35 to 36; they lie within longitudes -74.25 to -73.5, latitudes 40.5 to 41"
+        f"{path} has no texts on the map: all 2 are outside its area, longitudes 14 to 15, latitudes "
+        "35 to 36; they are within longitudes -74.25 to -73.5, latitudes 40.5 to 41"
     )
 
 
@@ -162,7 +162,7 @@ def test_the_stream_has_each_text_once_before_any_twice(spark, tmp_path):
 
 @pytest.mark.parametrize("command", ["simulate", "demo"])
 @pytest.mark.parametrize("on_map", [False, True])
-def test_the_command_line_says_what_is_wrong_with_texts(tmp_path, command, on_map):
+def test_the_command_line_reports_wrong_texts(tmp_path, command, on_map):
     path = texts_file(tmp_path, [*ROWS, "6,east,35.5,A,B"])
     flags = [f"--map={degree_grid().write_csv(tmp_path)}"] if on_map else []
     out = tmp_path / "out"

@@ -138,7 +138,7 @@ def test_newest_first_is_read_from_the_end():
     assert steps_ms == [10_000, 10_000, 10_000, 10_000, -1]
 
 
-def test_a_gap_begins_another_piece():
+def test_a_gap_starts_another_piece():
     verdicts, pieces, _ = classified([line(0, 3) + line(81, 3)])
     assert verdicts == [KEPT] * 6
     assert pieces == [0, 0, 0, 1, 1, 1]
@@ -170,7 +170,7 @@ def test_a_bad_first_point_is_dropped():
     assert pieces == [-1, 0, 0, 0, 0, 0]
 
 
-def test_whoever_is_elsewhere_for_long_has_two_pieces():
+def test_a_vehicle_elsewhere_for_long_has_two_pieces():
     verdicts, pieces, _ = classified([line(0, 4) + line(40, 4, x=9_000.0)])
     assert verdicts == [KEPT] * 8
     assert pieces == [0] * 4 + [1] * 4
@@ -184,7 +184,7 @@ def test_short_pieces_are_dropped_and_the_others_numbered():
     assert pieces == [-1, -1, 0, 0, 0, -1, 1, 1, 1]
 
 
-def test_what_is_known_already_stays():
+def test_earlier_verdicts_stay():
     verdicts, pieces, _ = classified([line(0, 4)], [0, Verdict.OUTSIDE.value, 0, 0])
     assert verdicts == [KEPT, Verdict.OUTSIDE.value, KEPT, KEPT]
     assert pieces == [0, -1, 0, 0]

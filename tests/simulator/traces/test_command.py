@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from safe_region.frame import Area
+from safe_region.earth.frame import Area
 from simulator.parameters.traces import TraceParameters
 from simulator.simulation import load
 from simulator.traces.columns import VEHICLES_TEXT
@@ -28,11 +28,11 @@ def run(*arguments):
         (["--mode", "bus"], "mode is 'bus', must be one of car, bicycle, pedestrian"),
         (["--period-ms", 99], "period_ms is 99, must be within 100..3600000"),
         (["--gap-s", 0], "gap_s is 0.0, must be within 1"),
-        (["--object-source", "texts"], "object_source is texts, must go with a texts_file"),
-        (["--places", "p.csv"], "places_file is p.csv, must go with a map_file"),
+        (["--object-source", "texts"], "object_source is texts, which requires a texts_file"),
+        (["--places", "p.csv"], "places_file is p.csv, which requires a map_file"),
         (["--area", "1,2,3"], "area is '1,2,3', must be west,south,east,north in degrees"),
         (["--area", "1,2,0,3"], "area longitudes are 1.0..0.0, must be increasing"),
-        (["--area", "1,2,3,4", "--map", "m.csv"], "area is 1,2,3,4, must not go with a map_file"),
+        (["--area", "1,2,3,4", "--map", "m.csv"], "area is 1,2,3,4, which excludes a map_file"),
         (["--from", "soon"], "begin is 'soon', must be a time such as 2008-05-18"),
         (["--from", "2013-07-02", "--to", "2013-07-02"], "begin is 2013-07-02, must be before end"),
     ],
@@ -45,12 +45,12 @@ def test_parameters_outside_of_their_limits(tmp_path, arguments, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_no_file_of_traces_is_said_before_spark_starts(monkeypatch, tmp_path):
+def test_a_wrong_file_is_reported_before_spark_starts(monkeypatch, tmp_path):
     monkeypatch.setattr("simulator.traces.run.simulator_session", lambda *_: pytest.fail("it starts"))
     odd = tmp_path / "points.xls"
     odd.write_text("x")
     for path, message in (
-        (odd, f"{odd} is no file of traces: its name must end in one of "),
+        (odd, f"{odd} is not a file of traces: its name must end in one of "),
         (write_csv(tmp_path / "a.csv", [(1, 2)], header="vehicle,when"), "no column for the time"),
     ):
         found = run(path, "--out", tmp_path / "out")
@@ -61,17 +61,16 @@ def test_what_is_no_file_of_traces_is_said_before_spark_starts(monkeypatch, tmp_
 def test_a_missing_file_and_a_missing_map(tmp_path):
     found = run(tmp_path / "none.csv")
     assert found.exit_code == 1
-    assert f"there is no file {tmp_path / 'none.csv'}" in found.output
+    assert f"file {tmp_path / 'none.csv'} does not exist" in found.output
     found = run(write_csv(tmp_path / "a.csv", []), "--map", tmp_path / "none.osm")
     assert found.exit_code == 1
-    assert f"there is no file {tmp_path / 'none.osm'}" in found.output
+    assert f"file {tmp_path / 'none.osm'} does not exist" in found.output
 
 
 AIS = [(f"ship-{ship}", f"{ship}-1", *point) for point in walk(20) for ship in range(3)]
 """Three ships in turns, each on its way, in columns with names that nobody knows."""
 UNUSED = (
-    "{}: columns that are not used: {}. No column says of which vehicle a point is, so all are of one: "
-    f"{VEHICLES_TEXT}"
+    f"{{}}: unused columns: {{}}. No column has the vehicle, so all points belong to one: {VEHICLES_TEXT}"
 )
 QUICK = ("--objects=20", "--arrivals-per-s=0.01", "--place-count=10")
 
@@ -88,7 +87,7 @@ def shared(monkeypatch, spark):
 
 
 @pytest.mark.usefixtures("shared")
-def test_columns_that_are_not_used_are_named_and_so_is_what_was_dropped(tmp_path):
+def test_unused_columns_and_dropped_points_are_named(tmp_path):
     path = write_parquet(tmp_path / "ais.parquet", ("ship", "traj", "time", "lon", "lat"), AIS)
     found = run(path, "--out", tmp_path / "out", *QUICK)
     assert found.exit_code == 0, found.output
@@ -133,7 +132,7 @@ def test_the_arrivals_of_many_years_are_refused_with_figures(tmp_path):
     assert found.exit_code == 1
     assert (
         f"{path}: traces span 5,208.3 days, in which 0.1 arrivals a second are 45,000,004 objects, must "
-        "be at most 10,000,000: give --arrivals-per-s 0.02 or any other, --align start, or --from and "
+        "be at most 10,000,000: give --arrivals-per-s 0.02 or another rate, --align start, or --from and "
         "--to"
     ) in found.output
     given = run(
@@ -151,7 +150,8 @@ def test_of_points_all_over_the_earth_a_part_can_be_chosen(tmp_path):
     found = run(path, "--out", tmp_path / "out", *QUICK)
     assert found.exit_code == 1
     assert (
-        "degrees of longitude, must span at most 90: --area west,south,east,north chooses" in found.output
+        "degrees of longitude, must span at most 90: select a part with --area west,south,east,north"
+        in found.output
     )
     found = run(path, "--out", tmp_path / "out", *QUICK, "--area=14,35,15,36.5")
     assert found.exit_code == 0, found.output

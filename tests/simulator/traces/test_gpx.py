@@ -20,7 +20,7 @@ def test_tracks_and_segments(tmp_path, version):
     assert (found[1].lon, found[1].lat) == pytest.approx((14.501, 35.9))
 
 
-def test_what_cannot_be_read_is_none(tmp_path):
+def test_unreadable_values_are_none(tmp_path):
     points = [("yesterday", 14.5, 35.9), (BEGIN_S, "east", 35.9), ("", 14.5, 35.9)]
     found = list(track_points(write_gpx(tmp_path / "a.gpx", [[points]]).read_bytes()))
     assert [one.t_ms for one in found] == [None, BEGIN_S * 1000, None]
@@ -50,7 +50,7 @@ def test_a_file_that_is_cut_off(tmp_path, ending):
 
 
 def test_other_xml():
-    with pytest.raises(TraceError, match=r"^a\.gpx is no GPX: its outermost element is 'kml'$"):
+    with pytest.raises(TraceError, match=r"^a\.gpx is not GPX: its root element is 'kml'$"):
         list(gpx_batches("a.gpx", "a", b"<kml></kml>"))
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from safe_region.frame import Frame
+from safe_region.earth.frame import Frame
 from simulator.movement.streets import Streets
 from simulator.movement.trajectories import drive
 from simulator.network.graph import Graph

@@ -62,7 +62,7 @@ def test_trips(spark, tmp_path):
     assert [row["trip"] for row in read(spark, path, by="vehicle")] == [""] * 3
 
 
-def test_what_cannot_be_read_is_null(spark, tmp_path):
+def test_unreadable_values_are_null(spark, tmp_path):
     rows = [
         ("x", 1, 2),
         ("", 1, 2),
@@ -129,7 +129,7 @@ def failure(spark, path, **options):
 
 
 def test_files_that_cannot_be_used(spark, tmp_path):
-    assert failure(spark, tmp_path / "a.csv") == f"there is no file {tmp_path / 'a.csv'}"
+    assert failure(spark, tmp_path / "a.csv") == f"file {tmp_path / 'a.csv'} does not exist"
     (tmp_path / "b.csv").mkdir()
     assert failure(spark, tmp_path / "b.csv").endswith("is not a file")
     assert "its name must end in one of .gpx, " in failure(spark, write(tmp_path / "a.kml", "x"))
@@ -140,7 +140,7 @@ def test_files_that_cannot_be_used(spark, tmp_path):
         f"{tmp_path / 'p.parquet'} cannot be read"
     )
     path = write(tmp_path / "l.csv", b"time,lon,l\xe4t\n")
-    assert failure(spark, path) == f"{path} is no UTF-8 text (invalid continuation byte)"
+    assert failure(spark, path) == f"{path} is not UTF-8 text (invalid continuation byte)"
     path = write_csv(tmp_path / "p.csv", [], "time,lon,latitud")
     assert "no column for the latitude" in failure(spark, path)
     assert "there are lat, lon" in failure(spark, path, columns="lat,lon")

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.checks.check import check
 from simulator.parameters.traces import TraceOptions, TraceParameters
@@ -85,7 +85,7 @@ VERDICTS = {
 }
 
 
-def test_what_becomes_of_points(run):
+def test_verdicts_of_points(run):
     folder, found = run
     assert found.verdicts == VERDICTS
     assert found.points == sum(VERDICTS.values())
@@ -147,9 +147,9 @@ def test_devices_have_no_gaps(spark, run):
         assert ticks == list(range(len(ticks)))
 
 
-def test_times_that_are_asked_for(spark, run):
-    asked = {"begin": "2023-11-14T22:40:00Z", "end": "2023-11-14T22:50:00"}
-    points, _ = stages_of(spark, run[0], 2, **asked)
+def test_requested_times(spark, run):
+    period = {"begin": "2023-11-14T22:40:00Z", "end": "2023-11-14T22:50:00"}
+    points, _ = stages_of(spark, run[0], 2, **period)
     counts = {row["values"]: row["counts"] for row in pc.value_counts(points["verdict"]).to_pylist()}
     # Sixty of the one that drives all the time, and five after the gap.
     assert counts[Verdict.KEPT.value] == 65
@@ -187,7 +187,7 @@ def drives(spark, tmp_path_factory):
     return load(folder / "out"), found.output
 
 
-def test_the_command_says_what_became_of_points(drives):
+def test_the_command_prints_verdicts_of_points(drives):
     simulation, output = drives
     positions = simulation.row_count("trajectories")
     on_roads = positions - simulation.trajectories["edge_id"].null_count
@@ -229,9 +229,9 @@ def test_projected_coordinates_are_named(spark, tmp_path):
     rows = [(1, BEGIN_S + i, 458_000.5 + i, 3_973_000 + i) for i in range(5)]
     path = write_csv(tmp_path / "a.csv", rows)
     assert failure(spark, tmp_path, path) == (
-        f"{path}: of 5 points there is none with a position: longitudes are 458000 to 458004, must be "
-        "within -180..180, latitudes 3.973e+06 to 3.973e+06, must be within -89..89 degrees; other "
-        "coordinates are not known, but for millionths of degrees in columns that end in _e6"
+        f"{path}: of 5 points none has a valid position: longitudes are 458000 to 458004, must be "
+        "within -180..180, latitudes 3.973e+06 to 3.973e+06, must be within -89..89 degrees; the "
+        "only other unit is millionths of degrees, in columns with names that end in _e6"
     )
     assert not (tmp_path / "out").exists()
 
@@ -240,10 +240,10 @@ def test_files_with_nothing_to_keep(spark, tmp_path):
     path = write_csv(tmp_path / "a.csv", [])
     assert failure(spark, tmp_path, path) == f"{path}: no points"
     path = write_csv(tmp_path / "b.csv", [(1, "x", LON, LAT)] * 3)
-    assert failure(spark, tmp_path, path) == f"{path}: of 3 points there is none with a time"
+    assert failure(spark, tmp_path, path) == f"{path}: of 3 points none has a time"
     path = write_csv(tmp_path / "c.csv", [(1, *point) for point in walk(5)])
-    told = failure(spark, tmp_path, path, begin="2024-01-01")
-    assert told == f"{path}: of 5 points there is none of the time asked for"
+    message = failure(spark, tmp_path, path, begin="2024-01-01")
+    assert message == f"{path}: of 5 points none is in the requested time"
     path = write_csv(tmp_path / "d.csv", [(i, *point) for i, point in enumerate(walk(5))])
     assert failure(spark, tmp_path, path) == f"{path}: no points are left: 5 isolated"
 
@@ -258,9 +258,9 @@ def test_files_that_are_cut_off(spark, tmp_path, name):
         write_csv(path, [(1, t, lon + rng.normal() / 1e6, lat) for t, lon, lat in walk(9_000, dx=0.0)])
     content = path.read_bytes()
     write(tmp_path / "cut", content[: len(content) * 2 // 3]).rename(path)
-    told = failure(spark, tmp_path, path)
-    assert name in told
-    assert "cannot be read" in told or "end-of-stream" in told
+    message = failure(spark, tmp_path, path)
+    assert name in message
+    assert "cannot be read" in message or "end-of-stream" in message
 
 
 def test_a_folder_for_the_replay(run):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.traces.matching.road_grid import Roads
 from simulator.traces.matching.routes import Routes, no_routes

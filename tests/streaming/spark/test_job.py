@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from feeds.schemas import FEEDS
-from safe_region.idf import IdfTable
+from safe_region.scoring.idf import IdfTable
 from streaming.arrays.changes import ROWS
 from streaming.job import start
 from streaming.parameters import StreamParameters
@@ -101,7 +101,7 @@ def require_private(memory):
     assert all(json.loads(head.read_bytes().partition(b"\n")[0])[0] == 1 for head in heads)
 
 
-def test_results_are_the_definitions_after_every_batch_of_a_job_that_is_begun_again(tmp_path, spark):
+def test_results_are_the_definitions_after_every_batch_of_a_restarted_job(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=2)
     job.add(2)
     assert [one.number for one in job.run()] == [0, 1]
@@ -138,7 +138,7 @@ def test_a_batch_that_was_not_noted_is_not_there_twice(tmp_path, spark):
         job.require_exact(batch)
 
 
-def test_what_leaves_one_partition_and_enters_another_in_a_batch_is_there(tmp_path, spark):
+def test_a_subscription_that_changes_partitions_in_a_batch_is_present(tmp_path, spark):
     rows = [
         {"partition": 0, "object_id": 1, "entered": [4, 5], "scores": [0.5, 0.25], "left": []},
         {"partition": 0, "object_id": 1, "entered": [], "scores": [], "left": [4, 5]},
@@ -238,7 +238,7 @@ def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
         )
 
 
-def test_a_job_goes_on_as_it_began_or_says_what_is_otherwise(tmp_path, spark):
+def test_a_job_resumes_with_its_settings_or_names_the_difference(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=1)
     job.run()
     with pytest.raises(PlanError, match="partitions is 2, must be 1"):

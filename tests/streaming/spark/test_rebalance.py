@@ -16,7 +16,7 @@ from tests.streaming.spark.test_job import COUNT, TIME, Job
 from tests.support.stream_results import complete, forget_manifest, manifest, plan_of
 
 
-def test_a_job_goes_on_with_other_partitions_and_another_index(tmp_path, spark):
+def test_a_job_resumes_with_other_partitions_and_another_index(tmp_path, spark):
     job = Job(tmp_path, spark, COUNT, partitions=2, booleans=True)
     job.add(2)
     assert rebalance(job.parameters, spark) is None
@@ -24,14 +24,14 @@ def test_a_job_goes_on_with_other_partitions_and_another_index(tmp_path, spark):
     (job.parameters.checkpoint / "spark" / "commits" / "1").unlink()  # killed before it was noted
     (job.parameters.checkpoint / "spark" / "commits" / ".1.crc").unlink(missing_ok=True)
     forget_manifest(job.parameters.out, 1)
-    told = []
+    sent = []
     changed = {"mechanism": "location", "partitions": 3, "clause_index": "ap-tree"}
     parameters = job.parameters = replace(job.parameters, **changed)
-    done = rebalance(parameters, spark, told.append)
-    assert [one.number for one in told] == [1]
+    done = rebalance(parameters, spark, sent.append)
+    assert [one.number for one in sent] == [1]
     assert (done.before, done.after) == (2, 3)
     assert job.run() == []
-    with pytest.raises(PlanError, match="has read nothing since"):
+    with pytest.raises(PlanError, match="has not read any messages since"):
         rebalance(replace(parameters, partitions=4), spark)
 
     job.add(1)
@@ -64,7 +64,7 @@ def test_so_does_one_with_replicas(tmp_path, spark):
         job.require_exact(batch, file)
 
 
-def test_what_a_rebalancing_cannot_change_is_refused(tmp_path, spark):
+def test_a_change_that_a_rebalancing_cannot_make_is_refused(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=2)
     planned(job.parameters, spark)
     for chosen, words in [
@@ -96,7 +96,7 @@ def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, mon
             with pytest.raises(KeyboardInterrupt):
                 rebalance(wanted, spark)
         for parameters in (job.parameters, wanted):
-            with pytest.raises(PlanError, match="start the job with --rebalance again"):
+            with pytest.raises(PlanError, match="start the job again with --rebalance"):
                 start(parameters, spark)
         with pytest.raises(PlanError, match="it was to mechanism hashing, partitions 3, first_level 0"):
             rebalance(replace(wanted, partitions=4), spark)

@@ -25,7 +25,7 @@ def appended(redis, feed, count):
         streams.close()
 
 
-def told(redis, partitions):
+def sent(redis, partitions):
     """Return what the streams of updates have of each batch, and how often a batch is complete."""
     changes, batches = Counter(), Counter()
     for partition in range(partitions):
@@ -39,7 +39,7 @@ def told(redis, partitions):
     return changes, batches
 
 
-def test_a_job_reads_streams_and_tells_its_changes_once(tmp_path, spark, redis):
+def test_a_job_reads_streams_and_sends_its_changes_once(tmp_path, spark, redis):
     job = Job(tmp_path, spark, partitions=2)
     job.parameters = replace(
         job.parameters,
@@ -63,7 +63,7 @@ def test_a_job_reads_streams_and_tells_its_changes_once(tmp_path, spark, redis):
     assert found.mismatches == []
     assert found.lists > 10
     rows = [row for batch in range(3) for row in changes_of(job.parameters.out, batch)]
-    changes, batches = told(redis, 2)
+    changes, batches = sent(redis, 2)
     assert changes == Counter(repr({name: row[name] for name in ROWS.names}) for row in rows)
     assert batches == dict.fromkeys(range(3), 1)
 

@@ -24,12 +24,12 @@ class Served:
     """A job that is served in a thread, until the block ends."""
 
     def __init__(self, job, spark):
-        self.metrics, self.batches, self.divided, self.said = JobMetrics(), [], [], []
+        self.metrics, self.batches, self.divided, self.reported = JobMetrics(), [], [], []
         listener = Listener(
             self.noted,
             lambda _done, _total: None,
             lambda done, _seconds: self.divided.append(done),
-            on_folders=self.said.append,
+            on_folders=self.reported.append,
             on_query=self.metrics.follow,
         )
         self.stop = threading.Event()
@@ -65,10 +65,10 @@ class Served:
             time.sleep(0.05)
 
 
-def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_path, spark):
+def test_a_job_rebalances_on_request_and_reports_it(tmp_path, spark):
     job = Job(tmp_path, spark, mechanism="location", partitions=2)
     checkpoint = Stored(spark, job.parameters.checkpoint)
-    with pytest.raises(PlanError, match="is no checkpoint of a job"):
+    with pytest.raises(PlanError, match="is not the checkpoint of a job"):
         ask_to_rebalance(checkpoint)
     job.add(1)
     with Served(job, spark) as served, served.metrics.served(0, "127.0.0.1") as port:
@@ -79,9 +79,9 @@ def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_
         ask_to_rebalance(checkpoint)  # has to wait for a batch
         job.add(1)
         served.wait_for(lambda: len(served.divided) == 2 and job.has_read_all())
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-            families = list(text_string_to_metric_families(answer.read().decode()))
-    told = {
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as result:
+            families = list(text_string_to_metric_families(result.read().decode()))
+    sent = {
         (sample.name.removeprefix("nearcast_stream_"), *sample.labels.values()): sample.value
         for family in families
         for sample in family.samples
@@ -91,16 +91,16 @@ def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_
     abouts = [manifest(job.parameters.out, number) for number in batches]
     first, last = batches[0], batches[-1]  # the files of the second part may be seen one by one
     for outcome in ("published", "retracted", "started", "ended"):
-        assert told["rows_total", outcome] == sum(about.get(outcome, 0) for about in abouts)
+        assert sent["rows_total", outcome] == sum(about.get(outcome, 0) for about in abouts)
     for kind in ("entered", "left"):
-        assert told["changes_total", kind] == sum(about[kind] for about in abouts)
-    assert told["batch_seconds_count",] == len(batches)
-    assert told["last_batch",] == last
-    assert told["subscriptions",] == abouts[-1]["subscriptions"] > 0
-    assert told["index_bytes",] == abouts[-1]["index_bytes"]
-    assert told["block_bytes_total",] == sum(about["block_bytes"] for about in abouts) > 0
-    assert told["lag_seconds",] > 0
-    assert told["partition_seconds", "0"] <= told["partition_seconds", "1"]
+        assert sent["changes_total", kind] == sum(about[kind] for about in abouts)
+    assert sent["batch_seconds_count",] == len(batches)
+    assert sent["last_batch",] == last
+    assert sent["subscriptions",] == abouts[-1]["subscriptions"] > 0
+    assert sent["index_bytes",] == abouts[-1]["index_bytes"]
+    assert sent["block_bytes_total",] == sum(about["block_bytes"] for about in abouts) > 0
+    assert sent["lag_seconds",] > 0
+    assert sent["partition_seconds", "0"] <= sent["partition_seconds", "1"]
     for file, batch in enumerate((first, last)):
         job.require_exact(batch, file)
 
@@ -117,27 +117,27 @@ def test_a_job_that_waits_notices_that_it_was_taken_over(tmp_path, spark):
     assert complete(job.parameters.out) == [0]
 
 
-def test_a_job_whose_feed_goes_away_says_so_and_goes_on_when_it_is_back(tmp_path, spark):
+def test_a_job_without_its_feed_reports_it_and_resumes_when_it_returns(tmp_path, spark):
     job = Job(tmp_path, spark)
     job.add(4)
     feed, elsewhere = tmp_path / "messages", tmp_path / "elsewhere"
     with Served(job, spark) as served:
         served.wait_for(lambda: served.batches)
         feed.rename(elsewhere)
-        served.wait_for(lambda: served.said)
+        served.wait_for(lambda: served.reported)
         elsewhere.rename(feed)
-        served.wait_for(lambda: len(served.said) == 2)
+        served.wait_for(lambda: len(served.reported) == 2)
         job.add(1)
         served.wait_for(job.has_read_all)
-    gone = f"messages is {feed}, must be a folder that is there: waiting for it"
-    assert served.said == [gone, "all folders are there again"]
+    gone = f"messages is {feed}, must be an existing folder: waiting for it"
+    assert served.reported == [gone, "all folders are available again"]
     assert served.errors == [None]
     for file in range(4):  # what a batch has read depends on when the folder was there
         job.apply(file)
     job.require_exact(served.batches[-1].number, 4)
 
 
-def test_hashing_divides_the_same_whoever_asks(tmp_path, spark):
+def test_hashing_divides_alike_for_all_subscriptions(tmp_path, spark):
     job = Job(tmp_path, spark)
     job.add(1)
     job.run()

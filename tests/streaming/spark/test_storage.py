@@ -43,9 +43,9 @@ def test_all_folders_of_a_job_may_lie_on_another_file_system(mechanism, view, tm
 def test_a_folder_that_is_not_there_is_named(tmp_path, spark):
     job = Job(tmp_path, spark)
     for name in ("messages", "subscriptions"):
-        with pytest.raises(ParameterError, match=rf"{name} is .*nowhere, must be a folder that is there"):
+        with pytest.raises(ParameterError, match=rf"{name} is .*nowhere, must be an existing folder"):
             start(replace(job.parameters, **{name: tmp_path / "nowhere"}), spark)
-    with pytest.raises(ParameterError, match=r"memory is .*nowhere, must be a folder that is there"):
+    with pytest.raises(ParameterError, match=r"memory is .*nowhere, must be an existing folder"):
         start(replace(job.parameters, memory=tmp_path / "nowhere"), spark)
 
 
@@ -89,11 +89,11 @@ def test_a_driver_that_was_taken_over_writes_nothing_that_counts(tmp_path, spark
     second.take()
     second.require()
     assert first.name != second.name
-    with pytest.raises(TakenOverError, match="another driver was started on this checkpoint"):
+    with pytest.raises(TakenOverError, match="another driver has claimed this checkpoint"):
         first.require()
 
 
-def test_a_job_whose_checkpoint_is_taken_over_ends_at_its_next_batch(tmp_path, spark):
+def test_a_job_with_a_claimed_checkpoint_ends_at_its_next_batch(tmp_path, spark):
     job = Job(tmp_path, spark)
     job.add(1)
     query = start(replace(job.parameters, once=False), spark)
@@ -101,9 +101,9 @@ def test_a_job_whose_checkpoint_is_taken_over_ends_at_its_next_batch(tmp_path, s
         query.processAllAvailable()
         Claim(Stored(spark, job.parameters.checkpoint)).take()
         job.add(1)
-        with pytest.raises(Exception, match="another driver was started") as caught:
+        with pytest.raises(Exception, match="another driver has claimed") as caught:
             query.processAllAvailable()
-        assert re.match(r"(\w+\.)*TakenOverError: another driver was started", cause_of(caught.value))
+        assert re.match(r"(\w+\.)*TakenOverError: another driver has claimed", cause_of(caught.value))
     finally:
         query.stop()
     assert complete(job.parameters.out) == [0]
@@ -124,7 +124,7 @@ def test_results_are_the_same_from_a_snapshot(tmp_path, spark):
     job.require_exact(0)
     assert compact(job.parameters.out, spark, removes=True) == (1, len(before), 2)
     assert rows(lists(job.parameters.out, spark)) == before
-    with pytest.raises(ResultError, match="behind batch 0 are not known any more"):
+    with pytest.raises(ResultError, match="after batch 0 are no longer available"):
         lists(job.parameters.out, spark, 0)
     job.definition.apply(*feed_rows(job, 1))
     job.add(1)
@@ -146,7 +146,7 @@ def feed_rows(job, number):
     return subscriptions, messages
 
 
-def test_manifests_say_what_partitions_took(tmp_path, spark):
+def test_manifests_have_the_work_of_partitions(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=3)
     job.add(1)
     job.run()
