@@ -12,7 +12,7 @@ from math import inf, nan
 import pytest
 
 from nearcast.v1 import device_service_pb2, publisher_service_pb2, subscriptions_pb2
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.commands.plan import Plan
 from server.commands.planner import Planner
