@@ -136,7 +136,7 @@ NO_OBJECTS = [
     (
         ("bakery-1",),
         {},
-        f"ids[0] is 'bakery-1', must be {ID}; a key is given as key='bakery-1'",
+        f"ids[0] is 'bakery-1', must be {ID}; a single key is given as key='bakery-1'",
     ),
     ((1, None), {}, "ids[1] is None, must be the id of an object, as publish returned it"),
     ((True,), {}, "ids[0] is True, must be the id of an object, as publish returned it"),
