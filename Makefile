@@ -43,7 +43,7 @@ KERNEL_TESTS ?= tests/index tests/safe_region tests/engine tests/simulator/test_
 	tests/simulator/traces/test_cleaning_kernels.py tests/simulator/traces/test_matching.py
 
 # TIMES multiplies the amounts of random tests (tests/support/amounts.py); JOBS=0 runs without workers, for debuggers.
-PYTEST = NEARCAST_TEST_TIMES=$(TIMES) $(BIN)/python -m pytest -n $(JOBS) $(if $(MARKS),-m "$(MARKS)")
+PYTEST = NEARCAST_TEST_TIMES=$(TIMES) $(BIN)/python $(MEASURE) -m pytest -n $(JOBS) $(if $(MARKS),-m "$(MARKS)")
 
 PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
@@ -160,6 +160,20 @@ test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=6 process
 test-quick: $(STAMP)  ## Run the tests of the product that need neither Spark nor other processes (JOBS=6)
 	$(BIN)/nearcast compile
 	$(PYTEST)
+
+# Lines of kernels count in the second run, which has them as Python.
+coverage: MARKS := not (spark or processes or published)
+coverage: MEASURE := -m coverage run
+coverage: $(STAMP)  ## Measure which lines of the product the quick tests run: runs/coverage, as text and html (JOBS=4)
+	rm -rf runs/coverage
+	mkdir -p runs/coverage
+	$(BIN)/nearcast compile
+	$(PYTEST)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(KERNEL_TESTS)
+	$(BIN)/python -m coverage combine -q
+	$(BIN)/python -m coverage html -q
+	$(BIN)/python -m coverage report > runs/coverage/report.txt
+	@tail -n 1 runs/coverage/report.txt
 
 test-long:  ## Run all tests with ten times the random amounts (TIMES=10)
 	$(MAKE) test TIMES=$(TIMES)

@@ -150,7 +150,7 @@ def distinct_subscriptions(
     drawn = subscriptions(data, count, k_max, similarity, chance)
     while len(repeated := repeated_rows(drawn)):
         again = subscriptions(data, len(repeated), k_max, similarity, chance)
-        drawn = _replaced(drawn, repeated, again)
+        drawn = replaced(drawn, repeated, again)
     return drawn
 
 
@@ -169,7 +169,7 @@ def repeated_rows(drawn: Subscriptions) -> Ints:
     return np.array(found, dtype=np.int64)
 
 
-def _replaced(drawn: Subscriptions, rows: Ints, others: Subscriptions) -> Subscriptions:
+def replaced(drawn: Subscriptions, rows: Ints, others: Subscriptions) -> Subscriptions:
     """Replace some rows by others."""
     source = np.arange(len(drawn.handles))
     source[rows] = len(source) + np.arange(len(rows))

@@ -43,7 +43,7 @@ class _Place(NamedTuple):
     extra: str
 
 
-_COMMANDS = {
+COMMANDS = {
     "serve": _Place("cli.serve", "serve", "server"),
     "compile": _Place("cli.compile", "compile_", "server"),
     "indexes": _Place("cli.indexes", "indexes", "server"),
@@ -69,8 +69,8 @@ class _Commands(click.Group):
     def __init__(self, **given: Any) -> None:  # noqa: ANN401
         super().__init__(**given)
         is_there = {extra: all(map(_is_installed, names)) for extra, names in PACKAGES.items()}
-        self._missing = {name: one.extra for name, one in _COMMANDS.items() if not is_there[one.extra]}
-        for name, one in _COMMANDS.items():
+        self._missing = {name: one.extra for name, one in COMMANDS.items() if not is_there[one.extra]}
+        for name, one in COMMANDS.items():
             if name not in self._missing:
                 self.add_command(getattr(import_module(one.module), one.name), name)
 

@@ -70,6 +70,11 @@ class Device:
         return self._session.frame
 
     @property
+    def is_online(self) -> bool:
+        """Whether the device has a stream to the server. Without one it shows what it holds."""
+        return self._session.is_online
+
+    @property
     def counters(self) -> Counters:
         """Numbers of moves, reports, deltas, received objects, and bytes in each direction."""
         return self._session.counters

@@ -75,7 +75,7 @@ class _Bridge(Protocol):
     async def run(self) -> None: ...
 
 
-class _Feeds(NamedTuple):
+class Feeds(NamedTuple):
     """The feeds of the bridge."""
 
     source: SourceFeed | None = None
@@ -83,7 +83,7 @@ class _Feeds(NamedTuple):
 
 
 class Server:
-    """A running server.
+    """A running server. Its parts are public: store, coordinator, command loop, listener, readings.
 
     Parameters
     ----------
@@ -133,22 +133,22 @@ class Server:
         """
         settings = self.settings
         identity = identity_of(settings)
-        self._monitoring = Monitoring(settings)
+        self.monitoring = Monitoring(settings)
         _warn_of_distortion(self._frame)
-        self.metrics_port = self._monitoring.metrics_port
+        self.metrics_port = self.monitoring.metrics_port
         try:
             await self._start(settings, identity)
         except BaseException:
-            self._monitoring.close()
+            self.monitoring.close()
             raise
 
     async def _start(self, settings: ServerSettings, identity: Identity) -> None:
         _require_place(settings)
-        self._store = SqliteStore(
+        self.store = SqliteStore(
             settings.store, self._frame, has_sink=bool(settings.sink), accept_loss=settings.accept_loss
         )
         try:
-            feeds = _opened_feeds(settings)
+            feeds = opened_feeds(settings)
             options = _engine_options(settings, self._frame, self._limits)
             self.coordinator = Coordinator(
                 self._frame,
@@ -158,38 +158,38 @@ class Server:
                 lease_ms=settings.lease_ms,
                 serves_tenants=bool(settings.tenants),
             )
-            retention = Retention(self._store, settings.subscription_retention_days)
-            self._command_loop = CommandLoop(
+            retention = Retention(self.store, settings.subscription_retention_days)
+            self.command_loop = CommandLoop(
                 self.coordinator,
-                self._store,
+                self.store,
                 retention,
-                traces=self._monitoring.object_traces(),
+                traces=self.monitoring.object_traces(),
                 state=ServerState.RECOVERING,
             )
-            self._readings = self._monitoring.begin(
-                self._command_loop, lambda: identity.authenticator.accounts
+            self.readings = self.monitoring.begin(
+                self.command_loop, lambda: identity.authenticator.accounts
             )
-            self._listener = Listener(
-                self._command_loop,
+            self.listener = Listener(
+                self.command_loop,
                 identity.authenticator,
                 settings.keepalive_ms,
-                self._readings,
+                self.readings,
                 reflects=settings.reflection,
             )
-            self.port = await self._listener.start(settings.host, settings.port, identity.certificates)
+            self.port = await self.listener.start(settings.host, settings.port, identity.certificates)
             try:
                 await asyncio.to_thread(self._warm_up)
                 source_offsets = await asyncio.to_thread(self._recover)
                 bridge = self._bridged(feeds, source_offsets)
             except BaseException:
-                await self._listener.stop(0.0)
+                await self.listener.stop(0.0)
                 raise
-            self._loop_task = asyncio.create_task(self._command_loop.run())
-            self._command_loop.serve()
+            self._loop_task = asyncio.create_task(self.command_loop.run())
+            self.command_loop.serve()
             self._bridge = [asyncio.create_task(one.run()) for one in bridge]
-            await self._listener.serve()
+            await self.listener.serve()
         except BaseException:
-            self._store.discard()
+            self.store.discard()
             raise
         warn_of_sqlite()
         _log.info("service area: %s", _described(self._frame))
@@ -209,7 +209,7 @@ class Server:
 
     def _recover(self) -> Mapping[str, str]:
         """Recover; return the offsets up to which the source was read."""
-        found = self._store.recover()
+        found = self.store.recover()
         self.coordinator.recover(found)
         if self.settings.tenants and self.coordinator.matching.has_count_window:
             raise StoreError(
@@ -218,9 +218,9 @@ class Server:
             )
         return found.source_offsets
 
-    def _bridged(self, feeds: _Feeds, source_offsets: Mapping[str, str]) -> list[_Bridge]:
+    def _bridged(self, feeds: Feeds, source_offsets: Mapping[str, str]) -> list[_Bridge]:
         """Return the source and the sink, if any."""
-        execute = self._command_loop.execute
+        execute = self.command_loop.execute
         found: list[_Bridge] = []
         if feeds.source is not None:
             from server.bridge.source import Source  # noqa: PLC0415
@@ -229,27 +229,32 @@ class Server:
         if feeds.sink is not None:
             from server.bridge.sink import Sink  # noqa: PLC0415
 
-            found.append(Sink(feeds.sink, self._store, execute, self.coordinator.counters))
+            found.append(Sink(feeds.sink, self.store, execute, self.coordinator.counters))
         return found
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the command loop of a started server executes commands."""
+        return not self._loop_task.done()
 
     def spare_the_collector(self) -> None:
         """Take control of this process's cycle collector: for a process that only serves."""
-        self._command_loop.gc_control.take_over()
+        self.command_loop.gc_control.take_over()
 
     async def stop(self) -> None:
         """Drain, finish commands in progress, close the store. Raises an error of the command loop."""
         for task in self._bridge:
             task.cancel()
         await asyncio.gather(*self._bridge, return_exceptions=True)
-        self._command_loop.drain(_PATIENCE_S)
-        await self._listener.drain(_DRAIN_S)
-        await self._listener.stop(_GRACE_S)
-        self._command_loop.stop()
+        self.command_loop.drain(_PATIENCE_S)
+        await self.listener.drain(_DRAIN_S)
+        await self.listener.stop(_GRACE_S)
+        self.command_loop.stop()
         try:
             await self._loop_task
         finally:
-            self._store.close()
-            await asyncio.to_thread(self._monitoring.close)
+            self.store.close()
+            await asyncio.to_thread(self.monitoring.close)
         _log.info("stopped")
 
     async def run_until_signalled(self, on_ready: Callable[[Server], None]) -> None:
@@ -362,7 +367,7 @@ def limits_of(settings: ServerSettings) -> Limits:
     )
 
 
-def _opened_feeds(settings: ServerSettings) -> _Feeds:
+def opened_feeds(settings: ServerSettings) -> Feeds:
     """Return the feeds of the bridge.
 
     Raises
@@ -371,13 +376,13 @@ def _opened_feeds(settings: ServerSettings) -> _Feeds:
         If a feed cannot be used.
     """
     if not settings.source and not settings.sink:
-        return _Feeds()
+        return Feeds()
     try:
         from server.bridge.feeds import open_sink, open_source  # noqa: PLC0415
     except ImportError as error:
         raise BridgeError(f"source and sink need {error.name}: {how_to_install('bridge')}") from error
     try:
-        return _Feeds(
+        return Feeds(
             open_source(settings.source) if settings.source else None,
             open_sink(settings.sink) if settings.sink else None,
         )

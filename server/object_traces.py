@@ -4,8 +4,8 @@ For a share of all publish requests the first object is traced: read, waited for
 matched, delivered to each device. A trace has names, times, ids and numbers: no position, no keyword, no
 payload.
 
-Operations: O(1) per request; O(events) per write while some object is traced. At most `_FOLLOWED_MAX`
-are, each until `_FOLLOWED_NS` have passed or it was delivered `_DELIVERIES_MAX` times.
+Operations: O(1) per request; O(events) per write while some object is traced. At most `FOLLOWED_MAX`
+are, each until `FOLLOWED_NS` have passed or it was delivered `_DELIVERIES_MAX` times.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from server.principal import local_name
 from server.session import Event
 from server.session.events import VersionedDelta
 
-_FOLLOWED_MAX = 256
-_FOLLOWED_NS = 60_000_000_000
+FOLLOWED_MAX = 256
+FOLLOWED_NS = 60_000_000_000
 _DELIVERIES_MAX = 100
 
 
@@ -144,7 +144,7 @@ class ObjectTraces:
         """Stop tracing old objects, and the oldest beyond the maximum."""
         while self._followed:
             object_id, oldest = next(iter(self._followed.items()))
-            is_over = now_ns - oldest.read_ns > _FOLLOWED_NS
-            if not is_over and len(self._followed) < _FOLLOWED_MAX:
+            is_over = now_ns - oldest.read_ns > FOLLOWED_NS
+            if not is_over and len(self._followed) < FOLLOWED_MAX:
                 break
             del self._followed[object_id]

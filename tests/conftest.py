@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.amounts import SEED, TIMES
 from tests.support.redis_server import RedisServer, redis_server
-from tests.support.tiers import Guard, markers, rank
+from tests.support.tiers import Guard, left_out, markers, rank
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
 def view(spark: SparkSession, tmp_path: Path) -> str:
     """The URI of a view of the test's folder: POSIX calls cannot open it."""
     name = f"t{secrets.token_hex(4)}"
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - nothing else leads there
     configuration.set(f"fs.viewfs.mounttable.{name}.link./data", tmp_path.as_uri())
     return f"viewfs://{name}/data"
 
@@ -58,6 +58,12 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
 
 def pytest_report_header() -> str:
     return f"random tests: NEARCAST_TEST_SEED={SEED} NEARCAST_TEST_TIMES={TIMES}"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass over folders of which no test is chosen: their imports take longer than their names."""
+    is_here = collection_path.is_relative_to(_ROOT)
+    return (is_here and left_out(collection_path.relative_to(_ROOT), config.option.markexpr)) or None
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers

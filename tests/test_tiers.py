@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.index import (
     test_within,
 )
 from tests.index.published import is_published, marked
-from tests.support.tiers import FIXTURES, FOLDERS
+from tests.support.tiers import FIXTURES, FOLDERS, left_out
 
 ROOT = Path(__file__).resolve().parents[1]
 SUITES = (test_clause_index, test_moving_index, test_object_index, test_subscription_index, test_within)
@@ -78,6 +78,23 @@ def test_the_quick_ones_are_those_without_a_marker(request):
     (expression,) = re.findall(
         r"^test-quick: MARKS := not \((.*)\)$", (ROOT / "Makefile").read_text(), re.MULTILINE
     )
-    left_out = set(expression.split(" or "))
-    assert left_out == ALL
-    assert left_out <= declared
+    names = set(expression.split(" or "))
+    assert names == ALL
+    assert names <= declared
+    assert all(left_out(PurePath(folder), f"not ({expression})") for folder in FOLDERS)
+
+
+@pytest.mark.parametrize(
+    ("folder", "expression", "is_left_out"),
+    [
+        ("tests/bench", "not published", True),
+        ("tests/bench", "not (spark or processes)", True),
+        ("tests/bench", "not spark", False),
+        ("tests/bench", "published", False),
+        ("tests/bench", "not published or spark", False),
+        ("tests/bench", "", False),
+        ("tests/server", "not (spark or processes or published)", False),
+    ],
+)
+def test_a_folder_is_passed_over_if_no_test_of_it_can_be_chosen(folder, expression, is_left_out):
+    assert left_out(PurePath(folder), expression) is is_left_out

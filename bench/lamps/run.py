@@ -98,7 +98,7 @@ class Lamps:
         self._parameters = parameters
         self._variant = variant
         self._chance = np.random.default_rng([parameters.seed, 7])
-        self._subscriptions = subscriptions(
+        self.subscriptions = subscriptions(
             data,
             parameters.subscriptions,
             parameters.k_max,
@@ -106,7 +106,7 @@ class Lamps:
             self._chance,
             parameters.alpha,
         )
-        start = self._subscriptions
+        start = self.subscriptions
         self._trajectories = Trajectories(offsets_m, start.x_m, start.y_m, self._chance)
         generated = round(parameters.updates * (1.0 - parameters.expired_share)) * parameters.ticks
         every = data.objects(parameters.objects + generated, 1, self._chance)
@@ -138,7 +138,7 @@ class Lamps:
             self.engine.publish(part, np.full(len(part), _FOREVER, dtype=np.int64))
             progress("objects", min(first + _INSERT_CHUNK, count), count)
         objects_s = time.perf_counter() - began
-        all_of_them = self._subscriptions
+        all_of_them = self.subscriptions
         count = len(all_of_them.handles)
         subscribe(self.engine, all_of_them, self._variant.region)
         for first in range(0, count, _INSERT_CHUNK):
@@ -220,7 +220,7 @@ class Lamps:
 
     def _move(self, second: int) -> None:
         x_m, y_m = self._trajectories.at(second)
-        left = self._subscriptions.handles
+        left = self.subscriptions.handles
         if self._variant.has_regions:
             left = self._leaving(left, x_m, y_m)
         where = self._trajectories.positions(left, second)

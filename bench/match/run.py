@@ -56,7 +56,7 @@ class MatchBenchmark(Benchmark[MatchParameters]):
 
     VARIANTS = tuple(VARIANTS)
 
-    def _workload(self, parameters: MatchParameters) -> tuple[MatchWorkload, MatchAudit]:
+    def workload(self, parameters: MatchParameters) -> tuple[MatchWorkload, MatchAudit]:
         """Return the workload of a point, and the true matches of the largest workload of its kind."""
         whole = self.whole(parameters, "subscriptions")
 
@@ -72,7 +72,7 @@ class MatchBenchmark(Benchmark[MatchParameters]):
 
         The cost of a move may grow with the number of subscriptions: an immutable tree is rebuilt.
         """
-        trial = self._workload(parameters)[0].first(min(_TRIAL, parameters.subscriptions))
+        trial = self.workload(parameters)[0].first(min(_TRIAL, parameters.subscriptions))
         costs, index = _built(variant, trial, parameters.moved, silent)
         index.match(object_part(trial.arrivals, 0, 1))
         each_s = 1e-6 * (costs.us_per_insert + 2.0 * costs.us_per_move) / (1.0 - 2.0 * _MATCHING_SHARE)
@@ -86,7 +86,7 @@ class MatchBenchmark(Benchmark[MatchParameters]):
 
     def measure(self, variant: str, parameters: MatchParameters) -> list[Row]:
         """Build a variant, move, match."""
-        workload, audit = self._workload(parameters)
+        workload, audit = self.workload(parameters)
         count, budget_s = len(workload), parameters.budget_s
         costs, index = _built(variant, workload, parameters.moved, self.progress)
         index.match(object_part(workload.live, 0, 1))  # an immutable tree is built here

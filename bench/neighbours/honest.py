@@ -58,7 +58,7 @@ class Paced(ABC):
         self._metadata = metadata(token)
         self._every_s = 1.0 / per_s
         self._begin_s = time.monotonic()
-        self._number = 0
+        self.written_count = 0
         self._pending: dict[int, float] = {}
         """Times at which unanswered messages were due, by number."""
         self._found: list[tuple[float, float]] = []
@@ -100,11 +100,11 @@ class Paced(ABC):
         for message in self.opening():
             await call.write(message)
         while True:
-            due_s = self._due_s(self._number + 1)
+            due_s = self._due_s(self.written_count + 1)
             await asyncio.sleep(max(0.0, due_s - time.monotonic()))
-            self._number += 1
-            self._pending[self._number] = due_s
-            await call.write(self.message(self._number))
+            self.written_count += 1
+            self._pending[self.written_count] = due_s
+            await call.write(self.message(self.written_count))
 
     def _due_s(self, number: int) -> float:
         return self._begin_s + number * self._every_s
@@ -129,7 +129,7 @@ class Paced(ABC):
         """
         now_s = time.monotonic()
         last = int((now_s - self._begin_s) / self._every_s)
-        unsent = [self._due_s(number) for number in range(self._number + 1, last + 1)]
+        unsent = [self._due_s(number) for number in range(self.written_count + 1, last + 1)]
         waiting = [(due_s, now_s - due_s) for due_s in [*self._pending.values(), *unsent]]
         return {
             "latencies": sorted(self._found + waiting),

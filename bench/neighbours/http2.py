@@ -80,7 +80,7 @@ class RawConnection:
         *,
         reads: bool,
     ) -> None:
-        self._reader, self._writer = reader, writer
+        self._reader, self.writer = reader, writer
         self._reads = reads
         self._stream = -1
         self._credit = _WINDOW
@@ -139,10 +139,10 @@ class RawConnection:
             found += frame(_RESET, 0, self._stream, _CANCEL)
         else:
             self._open.add(self._stream)
-        self._writer.write(found)
+        self.writer.write(found)
         self.sent += 1
         if self.sent % 50 == 0:
-            await self._writer.drain()
+            await self.writer.drain()
             await asyncio.sleep(0)
 
     async def _room(self, size: int, waiting_max: int) -> None:
@@ -167,13 +167,13 @@ class RawConnection:
         if kind in (_SETTINGS, _PING) and not flags & _ACK:
             if kind == _SETTINGS:
                 self._note_settings(payload)
-            self._writer.write(frame(kind, _ACK, 0, payload if kind == _PING else b""))
+            self.writer.write(frame(kind, _ACK, 0, payload if kind == _PING else b""))
         elif kind == _WINDOW_UPDATE and stream == 0:
             self._credit += int.from_bytes(payload, "big") & _STREAM_MASK
         elif kind == _RESET or (kind in (_HEADERS, _DATA) and flags & _END_STREAM):
             self._open.discard(stream)
         if kind == _DATA and payload and self._reads:
-            self._writer.write(frame(_WINDOW_UPDATE, 0, 0, struct.pack(">I", len(payload))))
+            self.writer.write(frame(_WINDOW_UPDATE, 0, 0, struct.pack(">I", len(payload))))
 
     def _note_settings(self, payload: bytes) -> None:
         for place in range(0, len(payload), 6):
@@ -184,4 +184,4 @@ class RawConnection:
     def close(self) -> None:
         """Close the connection."""
         self._reading.cancel()
-        self._writer.close()
+        self.writer.close()

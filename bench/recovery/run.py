@@ -48,14 +48,14 @@ def measure(parameters: RecoveryParameters, progress: Progress) -> Row:
     """Write a store and recover it."""
     with tempfile.TemporaryDirectory(dir=parameters.folder) as temporary:
         path = Path(temporary) / "store.db"
-        written = _in_process(_fill, (parameters, path), progress)
+        written = in_process(fill, (parameters, path), progress)
         frame = written.pop("frame")
         size = sum(part.stat().st_size for part in path.parent.glob("store.db*"))
-        found = _in_process(_recover, (parameters, frame, path), progress)
+        found = in_process(_recover, (parameters, frame, path), progress)
     return {**written, "store_mb": round(size / _MB, 1), **found}
 
 
-def _in_process(work: Callable[..., None], arguments: tuple[Any, ...], progress: Progress) -> Row:
+def in_process(work: Callable[..., None], arguments: tuple[Any, ...], progress: Progress) -> Row:
     """Run a function in its own process, which sends its progress and, at the end, its row."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
@@ -76,7 +76,8 @@ def _in_process(work: Callable[..., None], arguments: tuple[Any, ...], progress:
 # -- in the process that writes ------------------------------------------------------------------
 
 
-def _fill(parameters: RecoveryParameters, path: Path, report: Connection) -> None:
+def fill(parameters: RecoveryParameters, path: Path, report: Connection) -> None:
+    """Write a store."""
     workload = RecoveryWorkload(parameters)
     spent = {"objects": 0.0, "subscriptions": 0.0}
     for stage, done, total, seconds in workload.fill(SqliteStore(path, workload.frame)):

@@ -145,13 +145,14 @@ class RetrieveBenchmark(Benchmark[RetrieveParameters]):
 
     VARIANTS = tuple(VARIANTS)
 
-    def _workload(self, parameters: RetrieveParameters) -> Retrieve:
+    def workload(self, parameters: RetrieveParameters) -> Retrieve:
+        """Return the workload of a series, which is drawn once."""
         whole = self.whole(parameters, "objects")
         return self.kept("workload", whole, lambda: Retrieve(source(whole.data), whole))
 
     def trial(self, variant: str, parameters: RetrieveParameters) -> Estimate:
         """Build a small index, search it, and remove an object."""
-        workload = self._workload(parameters)
+        workload = self.workload(parameters)
         count = min(_TRIAL, parameters.objects)
         index, spent_s = _built(variant, object_part(workload.objects, 0, count), silent)
         workload.ask(index, 0, 0, 1)
@@ -167,7 +168,7 @@ class RetrieveBenchmark(Benchmark[RetrieveParameters]):
 
     def measure(self, variant: str, parameters: RetrieveParameters) -> list[Row]:
         """Build a variant, insert and remove objects, and search: a row for each b."""
-        workload, count, extras = self._workload(parameters), parameters.objects, parameters.extras
+        workload, count, extras = self.workload(parameters), parameters.objects, parameters.extras
         index, build_s = _built(variant, object_part(workload.objects, 0, count), self.progress)
         rates, gone = workload.rates(index, count)
         rows: list[Row] = []

@@ -138,7 +138,8 @@ class SilenceBenchmark(Benchmark[SilenceParameters]):
         if VARIANTS[variant].window is not Window.LIFETIMES and not parameters.window_s:
             raise BenchError(f"variant is {variant!r}, which needs window_s above 0")
 
-    def _workload(self, parameters: SilenceParameters) -> tuple[SilenceWorkload, WireSizes]:
+    def workload(self, parameters: SilenceParameters) -> tuple[SilenceWorkload, WireSizes]:
+        """Return the workload of a series, which is drawn once, and the sizes of its messages."""
         whole = self.whole(parameters, "devices")
 
         def make() -> tuple[SilenceWorkload, WireSizes]:
@@ -154,7 +155,7 @@ class SilenceBenchmark(Benchmark[SilenceParameters]):
         """Let one device, and then several devices, move for some seconds."""
         if not VARIANTS[variant].is_slow:
             return None
-        workload, _ = self._workload(parameters)
+        workload, _ = self.workload(parameters)
         seconds = min(_TRIAL_SECONDS, parameters.seconds)
         small = parameters.changed(audited=1, audits=1)
         spent_s = []
@@ -175,7 +176,7 @@ class SilenceBenchmark(Benchmark[SilenceParameters]):
     def measure(self, variant: str, parameters: SilenceParameters) -> list[Row]:
         """Let time pass; if it takes too long, the row has the number of seconds that were run."""
         way = VARIANTS[variant]
-        workload, sizes = self._workload(parameters)
+        workload, sizes = self.workload(parameters)
         run = SilenceRun(way, workload, parameters)
         run.go(parameters.seconds, parameters.budget_s, self.progress)
         names = ("devices", "objects", "window_s", "arrivals_per_s", "expiries_per_s", "k_max")

@@ -20,19 +20,19 @@ class Buffers:
 
     def __init__(self) -> None:
         self.holdings: Rows = np.zeros(_HOLDINGS_MIN, dtype=HOLDING_DTYPE)
-        self._ends = np.zeros(1, dtype=np.int64)
+        self.ends = np.zeros(1, dtype=np.int64)
         self._free: Slots = np.full(16, NO_HOLDING, dtype=np.int32)  # first free span by size
 
     @property
     def end(self) -> int:
         """Return the number of the first holding of the unused rest."""
-        return int(self._ends[0])
+        return int(self.ends[0])
 
     def take(self, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
         """Allocate at least `rooms` holdings for each subscription, which has none yet."""
         if len(slots):
             steps = self._reserve(rooms)
-            kernels.take(subscriptions, self.holdings, self._free, slots, steps, self._ends)
+            kernels.take(subscriptions, self.holdings, self._free, slots, steps, self.ends)
 
     def fit(self, objects: Rows, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
         """Resize buffers to at least `rooms` holdings each, if they have less or more than twice that."""
@@ -43,7 +43,7 @@ class Buffers:
         if others.any():
             steps = self._reserve(rooms[others])
             kernels.relocate(
-                objects, subscriptions, self.holdings, self._free, slots[others], steps, self._ends
+                objects, subscriptions, self.holdings, self._free, slots[others], steps, self.ends
             )
 
     def _reserve(self, rooms: Slots) -> Slots:

@@ -21,7 +21,7 @@ class Pending:
 
     def __init__(self) -> None:
         self.pairs: Rows = np.zeros(_ROOM_MIN, dtype=PENDING_DTYPE)
-        self._ends = np.zeros(1, dtype=np.int64)
+        self.ends = np.zeros(1, dtype=np.int64)
         self._free = np.full(1, NO_PENDING, dtype=np.int32)
         self.count = 0
         """The number of pairs: while it is 0, a report calls nothing in this module."""
@@ -32,7 +32,7 @@ class Pending:
     @property
     def end(self) -> int:
         """Return the number of the first pair of the unused rest."""
-        return int(self._ends[0])
+        return int(self.ends[0])
 
     def note(self, subscriptions: Rows, owners: Slots, object_ids: Ints) -> Slots:
         """Add pairs; return the subscriptions that had no pending object before, each once."""
@@ -40,7 +40,7 @@ class Pending:
         self.pairs = longer(self.pairs, max(self.end, self.count))
         newly_pending = np.empty(len(owners), dtype=np.int32)
         count = kernels.note(
-            subscriptions, self.pairs, self._free, self._ends, owners, object_ids, newly_pending
+            subscriptions, self.pairs, self._free, self.ends, owners, object_ids, newly_pending
         )
         return newly_pending[:count]
 

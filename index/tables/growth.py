@@ -40,7 +40,7 @@ def _anonymous(count: int) -> mmap.mmap:
     return room
 
 
-class _Room:
+class Room:
     """The size in bytes up to which a large array grows without moving, 0 for none, and its source."""
 
     reserved = 0
@@ -94,7 +94,7 @@ def longer_pool(nodes: npt.NDArray[Any], meta: Ints, groups: int) -> npt.NDArray
 
 def reserve() -> None:
     """Reserve capacity for large arrays from now on, if there is any (`affordable_bytes`)."""
-    _Room.reserved = affordable_bytes()
+    Room.reserved = affordable_bytes()
 
 
 @contextmanager
@@ -107,12 +107,12 @@ def reserved() -> Iterator[None]:
 @contextmanager
 def rooms_of(make: MakeRoom) -> Iterator[None]:
     """Let `make` supply the memory of large arrays within the context."""
-    before = _Room.reserved, _Room.make
-    _Room.reserved, _Room.make = affordable_bytes(), make
+    before = Room.reserved, Room.make
+    Room.reserved, Room.make = affordable_bytes(), make
     try:
         yield
     finally:
-        _Room.reserved, _Room.make = before
+        Room.reserved, Room.make = before
 
 
 def affordable_bytes() -> int:
@@ -131,9 +131,9 @@ def affordable_bytes() -> int:
 
 def _zeros(count: int) -> npt.NDArray[np.uint8]:
     """Return zero bytes, with capacity after them if they are many and capacity is reserved."""
-    if _LARGE_BYTES <= count <= _Room.reserved:
+    if _LARGE_BYTES <= count <= Room.reserved:
         try:
-            return np.ndarray(_Room.reserved, np.uint8, _Room.make(_Room.reserved))
+            return np.ndarray(Room.reserved, np.uint8, Room.make(Room.reserved))
         except OSError:  # the process may have no more address space
             pass
     return np.zeros(count, dtype=np.uint8)

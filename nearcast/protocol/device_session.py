@@ -96,7 +96,7 @@ class DeviceSession:
         self._nonce = nonce
         self._take_over = take_over
         self._sequence = DeltaSequence()
-        self._sender = RequestSender(location, send, self.counters, clock, self._sequence)
+        self.sender = RequestSender(location, send, self.counters, clock, self._sequence)
         self._pongs: dict[int, Callable[[], None]] = {}
 
     @property
@@ -107,7 +107,7 @@ class DeviceSession:
     @property
     def frame(self) -> Frame:
         """Service area of the server and its projection; an empty area before the first welcome."""
-        return self._sender.frame
+        return self.sender.frame
 
     # -- the stream ------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class DeviceSession:
         """Send a hello on a new stream, unless this session has ended."""
         if self.error is None:
             take_over = self._take_over and not self.was_online
-            self._sender.hello(self.device_id, self._nonce, take_over=take_over)
+            self.sender.hello(self.device_id, self._nonce, take_over=take_over)
 
     def set_responsive(self, *, is_responsive: bool) -> None:
         """Record that the server has stopped responding, or responds again."""
@@ -175,7 +175,7 @@ class DeviceSession:
                 self._receive_welcome(response.welcome)
             case "pong":
                 for number in self.registry.take_refused_ends():
-                    self._sender.unsubscribe(number)
+                    self.sender.unsubscribe(number)
                 self._pongs.pop(response.pong.number, lambda: None)()
             case "unsubscribed":
                 self._receive_unsubscribed(response.unsubscribed.subscription_id)
@@ -193,9 +193,9 @@ class DeviceSession:
     def _receive_welcome(self, welcome: device_service_pb2.Welcome) -> None:
         self.clock.adjust(welcome.time_ms, is_virtual=welcome.virtual_time)
         self._forget_expired()
-        self._sender.frame = frame(welcome.frame)
+        self.sender.frame = frame(welcome.frame)
         self.point = self.location.project(self.frame)
-        self._sender.margin_m_max = welcome.limits.margin_m_max
+        self.sender.margin_m_max = welcome.limits.margin_m_max
         self.matches_max = welcome.limits.matches_max
         self.name_length_max = welcome.limits.name_length_max
         self.is_online = self.was_online = True
@@ -206,7 +206,7 @@ class DeviceSession:
         }
         difference = self.registry.reconcile(listed, resumed=welcome.resumed)
         for subscription_id in difference.ended:
-            self._sender.unsubscribe(subscription_id)
+            self.sender.unsubscribe(subscription_id)
         for subscription in difference.unknown:
             self._ask(subscription)
         for subscription in difference.changed:
@@ -235,7 +235,7 @@ class DeviceSession:
         elif subscription is not None:
             self._check((subscription,))
         if self._sequence.is_ack_due:  # a report would have acknowledged it
-            self._sender.ack()
+            self.sender.ack()
 
     def _receive_unsubscribed(self, subscription_id: int) -> None:
         """Process the end of a subscription, also if this instance has not ended it."""
@@ -253,7 +253,7 @@ class DeviceSession:
             if one is not None and not one.waits_for_position and (one.is_changing or not one.is_waiting)
         ]
         if found:
-            self._sender.report(found)
+            self.sender.report(found)
 
     def _receive_detached(self, error: RefusedError) -> None:
         if error.reason in (Reason.SILENT, Reason.LEASE_EXPIRED):
@@ -402,7 +402,7 @@ class DeviceSession:
 
     def _ask(self, subscription: HeldSubscription) -> None:
         """Request a subscription, or its change."""
-        self._sender.subscribe(subscription)
+        self.sender.subscribe(subscription)
         if subscription.change is not None:
             self._ping_for(subscription)
 
@@ -424,14 +424,14 @@ class DeviceSession:
         """End a subscription; call back when the server has confirmed it, or if there is no stream."""
         self._wake_state_watchers()
         if self.registry.end(subscription, on_ended if self.is_online else None):
-            self._sender.unsubscribe(subscription.id)
+            self.sender.unsubscribe(subscription.id)
         else:
             on_ended()
 
     @property
     def beat_due_ms(self) -> int:
         """Steady time at which a ping is due: a third of the lease after the last message."""
-        return self._sender.sent_ms + max(1, self.lease_ms // 3)
+        return self.sender.sent_ms + max(1, self.lease_ms // 3)
 
     def beat(self) -> None:
         """Send a ping, if it is due."""
@@ -440,7 +440,7 @@ class DeviceSession:
 
     def ping(self, on_pong: Callable[[], None]) -> None:
         """Send a ping after all earlier messages. It calls back at the pong, or at disconnection."""
-        self._pongs[self._sender.ping()] = on_pong
+        self._pongs[self.sender.ping()] = on_pong
 
     def require_open(self) -> None:
         """Raise the error that ended this session, if it has ended."""
@@ -457,4 +457,4 @@ class DeviceSession:
             return
         left = [one for one in subscriptions if one.must_report()]
         if left:
-            self._sender.report(left, motion)
+            self.sender.report(left, motion)

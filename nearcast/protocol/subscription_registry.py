@@ -54,7 +54,8 @@ class SubscriptionRegistry:
         self._host = host
         self._next_id = 1
         # Subscriptions that ended here and may be unconfirmed, and callbacks for the confirmations.
-        self._ended_ids: set[int] = set()
+        self.ended_ids: set[int] = set()
+        """Subscriptions of which the server has yet to confirm the end."""
         self._on_ended: dict[int, Callable[[], None]] = {}
         self._refused_ids: set[int] = set()
         self._foreign: dict[str, int] = {}
@@ -81,7 +82,7 @@ class SubscriptionRegistry:
         """End a subscription; return whether to send an unsubscribe: if there is a callback."""
         if self.subscriptions.pop(subscription.id, None) is None:
             return False
-        self._ended_ids.add(subscription.id)
+        self.ended_ids.add(subscription.id)
         subscription.end()
         if on_ended is None:
             return False
@@ -95,7 +96,7 @@ class SubscriptionRegistry:
 
     def ended(self, subscription_id: int) -> None:
         """Record that the server has confirmed an end."""
-        self._ended_ids.discard(subscription_id)
+        self.ended_ids.discard(subscription_id)
         self._refused_ids.discard(subscription_id)
         self._on_ended.pop(subscription_id, lambda: None)()
 
@@ -137,9 +138,9 @@ class SubscriptionRegistry:
             Whether the server continues with deltas to the earlier state, and not with snapshots.
         """
         self._next_id = max([self._next_id, *(number + 1 for number in listed)])
-        self._ended_ids &= {number for number, one in listed.items() if one.spec is not None}
-        ended = [number for number in listed if number in self._ended_ids]
-        alive = {number: one for number, one in listed.items() if number not in self._ended_ids}
+        self.ended_ids &= {number for number, one in listed.items() if one.spec is not None}
+        ended = [number for number in listed if number in self.ended_ids]
+        alive = {number: one for number, one in listed.items() if number not in self.ended_ids}
         self._foreign.clear()
         self._meet_by_name(alive)
         for number, one in alive.items():

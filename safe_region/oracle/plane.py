@@ -74,7 +74,7 @@ def is_within(wanted: Range, point: Point, area: Area | None) -> bool:
         return _is_near(wanted, point, area)
     if area is not None:
         return _meet(wanted, area)
-    return _contains(wanted, point)
+    return contains(wanted, point)
 
 
 def _is_near(wanted: OracleExtent, point: Point, area: Area | None) -> bool:
@@ -101,7 +101,7 @@ def _distance(here: Point, point: Point, area: Area | None) -> float:
         nearest_y = min(max(y, area.y1_m), area.y2_m)
         return _length(x - nearest_x, y - nearest_y)
     if isinstance(area, OraclePolygon):
-        return 0.0 if _contains(area, here) else min(_to_segment(here, edge) for edge in _edges(area))
+        return 0.0 if contains(area, here) else min(to_segment(here, edge) for edge in edges(area))
     return _length(x - point[0], y - point[1])
 
 
@@ -109,7 +109,7 @@ def _length(dx: float, dy: float) -> float:
     return math.sqrt(dx * dx + dy * dy)
 
 
-def _to_segment(here: Point, segment: Segment) -> float:
+def to_segment(here: Point, segment: Segment) -> float:
     """Return the distance to a segment: to an end, or to the rounded foot on it."""
     (x, y), ((ax, ay), (bx, by)) = here, segment
     ux, uy = bx - ax, by - ay
@@ -129,20 +129,21 @@ def _rings(shape: Area) -> tuple[Ring, ...]:
     return (((x1, y1), (x2, y1), (x2, y2), (x1, y2)),)
 
 
-def _edges(shape: Area) -> Iterator[Segment]:
+def edges(shape: Area) -> Iterator[Segment]:
+    """Yield the edges of all rings."""
     for ring in _rings(shape):
         for i, vertex in enumerate(ring):
             yield ring[i - 1], vertex
 
 
-def _contains(shape: Area, point: Point) -> bool:
+def contains(shape: Area, point: Point) -> bool:
     """Return whether a point is on an edge, or its ray to the east crosses an odd number of edges."""
     x, y = point
     if isinstance(shape, OracleRectangle):
         return shape.x1_m <= x <= shape.x2_m and shape.y1_m <= y <= shape.y2_m
     is_inside = False
-    for edge in _edges(shape):
-        if _is_on(point, edge):
+    for edge in edges(shape):
+        if is_on(point, edge):
             return True
         (ax, ay), (bx, by) = edge
         if min(ay, by) <= y < max(ay, by):
@@ -157,10 +158,10 @@ def _meet(one: Area, other: Area) -> bool:
     if isinstance(one, OracleRectangle) and isinstance(other, OracleRectangle):
         is_apart_x = one.x2_m < other.x1_m or other.x2_m < one.x1_m
         return not (is_apart_x or one.y2_m < other.y1_m or other.y2_m < one.y1_m)
-    if any(_segments_meet(edge, far) for edge in _edges(one) for far in _edges(other)):
+    if any(segments_meet(edge, far) for edge in edges(one) for far in edges(other)):
         return True
-    return any(_contains(one, vertex) for vertex in _rings(other)[0]) or any(
-        _contains(other, vertex) for vertex in _rings(one)[0]
+    return any(contains(one, vertex) for vertex in _rings(other)[0]) or any(
+        contains(other, vertex) for vertex in _rings(one)[0]
     )
 
 
@@ -171,7 +172,8 @@ def _turn(a: Point, b: Point, c: Point) -> Fraction:
     return ux * (Fraction(c[1]) - ay) - uy * (Fraction(c[0]) - ax)
 
 
-def _is_on(point: Point, segment: Segment) -> bool:
+def is_on(point: Point, segment: Segment) -> bool:
+    """Return whether a point is on a segment, its ends included."""
     a, b = segment
     if not (min(a[0], b[0]) <= point[0] <= max(a[0], b[0])):
         return False
@@ -180,14 +182,14 @@ def _is_on(point: Point, segment: Segment) -> bool:
     return _turn(a, b, point) == 0
 
 
-def _segments_meet(one: Segment, other: Segment) -> bool:
+def segments_meet(one: Segment, other: Segment) -> bool:
     """Return whether an end lies on the other segment, or both cross between their ends."""
     (a, b), (c, d) = one, other
     if max(a[0], b[0]) < min(c[0], d[0]) or max(c[0], d[0]) < min(a[0], b[0]):
         return False
     if max(a[1], b[1]) < min(c[1], d[1]) or max(c[1], d[1]) < min(a[1], b[1]):
         return False
-    if _is_on(a, other) or _is_on(b, other) or _is_on(c, one) or _is_on(d, one):
+    if is_on(a, other) or is_on(b, other) or is_on(c, one) or is_on(d, one):
         return True
     ux, uy = Fraction(b[0]) - Fraction(a[0]), Fraction(b[1]) - Fraction(a[1])
     vx, vy = Fraction(d[0]) - Fraction(c[0]), Fraction(d[1]) - Fraction(c[1])

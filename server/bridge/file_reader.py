@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 
@@ -26,18 +26,25 @@ _FRAME_S = 300.0
 _FRAME_BYTES_MAX = 4 * BYTES_AT_ONCE_MAX
 _REASON_BYTES_MAX = 1_000
 
-_WORKER = (
+WORKER = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     "from server.bridge.reader_worker import main; main(int(sys.argv[1]))"
 )
+
+
+class Worker(NamedTuple):
+    """A process that reads files, and the socket to it: it ends when the socket is closed."""
+
+    process: subprocess.Popen[bytes]
+    socket: socket.socket
 
 
 class FileReader:
     """A process that is started when there is a file to read. Not for two threads at once."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
+        self.worker: Worker | None = None
+        """The process, if one was started."""
         self._is_closed = False
 
     def chunks(self, file: BinaryIO) -> Iterator[pa.RecordBatch]:
@@ -50,7 +57,7 @@ class FileReader:
         OSError
             If no process can be started, or it was closed meanwhile.
         """
-        worker = self._worker()
+        worker = self._started().socket
         is_done = False
         try:
             socket.send_fds(worker, [FILE], [file.fileno()])
@@ -79,26 +86,23 @@ class FileReader:
         self._end()
 
     def _end(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            worker.socket.close()
+            worker.process.kill()
+            worker.process.wait()
 
-    def _worker(self) -> socket.socket:
-        """Return the socket of the process; start one if there is none."""
-        if self._socket is not None and self._process is not None and self._process.poll() is None:
-            return self._socket
+    def _started(self) -> Worker:
+        """Return the process; start one if there is none."""
+        if self.worker is not None and self.worker.process.poll() is None:
+            return self.worker
         self._end()
         own, its = socket.socketpair()
         own.settimeout(_FRAME_S)
-        self._socket = own
-        command = [sys.executable, "-c", _WORKER, str(its.fileno()), *sys.path]
+        command = [sys.executable, "-c", WORKER, str(its.fileno()), *sys.path]
         try:
             with its:
-                self._process = subprocess.Popen(  # noqa: S603 - this very program
+                process = subprocess.Popen(  # noqa: S603 - this very program
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -106,11 +110,16 @@ class FileReader:
                     pass_fds=[its.fileno()],
                     start_new_session=True,
                 )
+            self.worker = Worker(process, own)
             _frame(own)
         except (EOFError, OSError) as error:
+            own.close()
             self._end()
             raise BlockingIOError(errno.EAGAIN, "the reader process cannot be started") from error
-        return own
+        if self._is_closed:  # meanwhile, by another thread
+            self._end()
+            raise InterruptedError(errno.EINTR, "the source ends")
+        return self.worker
 
 
 def _frame(worker: socket.socket) -> tuple[bytes, bytes]:

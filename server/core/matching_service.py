@@ -108,7 +108,7 @@ class MatchingService:
         )
         deltas: dict[int, Delta] = {}
         for some in changes:
-            self._note(some, Cause.REFILLED, DropReason.OUT_OF_REACH, deltas)
+            self.note(some, Cause.REFILLED, DropReason.OUT_OF_REACH, deltas)
         for handle in self.engine.take_shrunk().tolist():
             deltas.setdefault(handle, self._delta(handle, Cause.REFILLED))
         return gone, self._complete(deltas)
@@ -122,7 +122,7 @@ class MatchingService:
         if not len(settled.changes) and not len(settled.rebound):
             return []
         deltas: dict[int, Delta] = {}
-        self._note(settled.changes, Cause.REFILLED, DropReason.OUT_OF_REACH, deltas)
+        self.note(settled.changes, Cause.REFILLED, DropReason.OUT_OF_REACH, deltas)
         for handle in settled.rebound.tolist():
             deltas.setdefault(handle, self._delta(handle, Cause.REFILLED))
         return self._complete(deltas)
@@ -155,8 +155,8 @@ class MatchingService:
             expiry_ms = np.array([item.expiry_ms for item in objects], dtype=np.int64)
             published = self.engine.publish(batch, expiry_ms, rings)
             self.objects.put(objects)
-            self._note(published.left, Cause.PUBLISHED, DropReason.OUT_OF_WINDOW, deltas)
-            self._note(published.changes, Cause.PUBLISHED, DropReason.OUT_OF_REACH, deltas)
+            self.note(published.left, Cause.PUBLISHED, DropReason.OUT_OF_WINDOW, deltas)
+            self.note(published.changes, Cause.PUBLISHED, DropReason.OUT_OF_REACH, deltas)
             for handle in published.rebound.tolist():
                 deltas.setdefault(handle, self._delta(handle, Cause.PUBLISHED))
             if len(published.pending):
@@ -191,9 +191,14 @@ class MatchingService:
         self, ids: Sequence[int], cause: Cause, reason: DropReason, deltas: dict[int, Delta]
     ) -> None:
         self.objects.take(ids)
-        self._note(self.engine.remove(np.array(ids, dtype=np.int64)), cause, reason, deltas)
+        self.note(self.engine.remove(np.array(ids, dtype=np.int64)), cause, reason, deltas)
 
     # -- weights of keywords ---------------------------------------------------------------------
+
+    @property
+    def keyword_count(self) -> int:
+        """The number of keywords in use."""
+        return len(self._dictionary)
 
     @property
     def generation(self) -> int:
@@ -360,7 +365,7 @@ class MatchingService:
                 deltas[handle] = self._delta(handle, cause, snapshot=not was_awake)
             if pending:
                 pending.difference_update(batch.places)
-            self._note(changes, Cause.REPORTED, DropReason.OUT_OF_REACH, deltas)
+            self.note(changes, Cause.REPORTED, DropReason.OUT_OF_REACH, deltas)
         for handle, cause in batch.snapshots.items():
             before = deltas.get(handle)
             if before is None or not before.snapshot:
@@ -420,7 +425,7 @@ class MatchingService:
         """Start a delta; `_complete` sets its anchor and bound."""
         return Delta(handle, cause, _NOWHERE, _NOTHING, self.now_ms, snapshot=snapshot)
 
-    def _note(self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]) -> None:
+    def note(self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]) -> None:
         """Enter the changes that the engine returned into the delta of each subscription."""
         if len(changes) >= _MANY and self._note_many(changes, cause, reason, deltas):
             return

@@ -13,10 +13,10 @@ from server.principal import Role
 from server.quotas import Accounts, Quota
 from server.settings import ServerSettings
 
-_DEVICE_STREAMS_MAX = 8
+DEVICE_STREAMS_MAX = 8
 """A phone has one stream, and another while it changes networks."""
 
-_DEVICE_CALLS_MAX = 64
+DEVICE_CALLS_MAX = 64
 """Searches and similar calls that a device may have in progress."""
 
 _STREAMS_MAX = 10_000
@@ -55,7 +55,7 @@ def identity_of(settings: ServerSettings) -> Identity:
         )
         quotas = {
             Role.DEVICE: Quota(
-                settings.device_rate, _DEVICE_STREAMS_MAX, settings.device_share, _DEVICE_CALLS_MAX
+                settings.device_rate, DEVICE_STREAMS_MAX, settings.device_share, DEVICE_CALLS_MAX
             ),
             Role.GATEWAY: _quota_of_many(settings.gateway_rate, settings.gateway_share),
             Role.PUBLISHER: _quota_of_many(settings.publisher_rate, settings.publisher_share),

@@ -34,13 +34,13 @@ from server.monitoring.scrape_request import HEAD_BYTES_MAX, BadRequestError, Sc
 
 _log = logging.getLogger(__name__)
 
-_ANSWER_S = 2.0
+ANSWER_S = 2.0
 """How long reading on the event loop may take; then a scrape only reports the delay."""
 
-_CALLER_S = 5.0
+CALLER_S = 5.0
 """How long a request may take, from the connection to the last byte of its response."""
 
-_CONNECTIONS_MAX = 64
+CONNECTIONS_MAX = 64
 """Maximum number of connections; beyond, the oldest is closed."""
 
 _STOP_S = 1.0
@@ -131,7 +131,7 @@ class MetricsPort:
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Start to respond to a client; close the oldest connection if there are too many."""
-        if len(self._callers) >= _CONNECTIONS_MAX:
+        if len(self._callers) >= CONNECTIONS_MAX:
             next(iter(self._callers)).cancel()
         task = self._loop.create_task(self._answer(reader, writer))
         self._callers[task] = None
@@ -145,7 +145,7 @@ class MetricsPort:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(_CALLER_S):
+            async with asyncio.timeout(CALLER_S):
                 writer.write(await self._response(reader))
                 await writer.drain()
                 writer.close()
@@ -174,12 +174,12 @@ class MetricsPort:
         coroutine = read()
         try:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._server_loop)
-            return await asyncio.wait_for(asyncio.wrap_future(future), _ANSWER_S)
+            return await asyncio.wait_for(asyncio.wrap_future(future), ANSWER_S)
         except TimeoutError:
-            _log.warning("the event loop has not responded to a scrape for %g s", _ANSWER_S)
+            _log.warning("the event loop has not responded to a scrape for %g s", ANSWER_S)
         except RuntimeError:  # it is closed
             coroutine.close()
-        return _ANSWER_S, None
+        return ANSWER_S, None
 
 
 def _rendered(scrape: Scrape, families: _Families) -> bytes:
@@ -207,7 +207,7 @@ def _message(status: str, headers: dict[str, str], body: bytes, *, is_head: bool
 def _listening(host: str, port: int) -> socket.socket:
     """Listen, without a DNS look-up of this machine's name."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=_CONNECTIONS_MAX)
+    return socket.create_server((host, port), family=family, backlog=CONNECTIONS_MAX)
 
 
 def _is_loopback(host: str) -> bool:

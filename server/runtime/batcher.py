@@ -100,7 +100,7 @@ class Batcher:
             retrieved = None if chunk.retrieving is None else await chunk.retrieving
             if counters.reports_superseded > superseded:
                 count_max = min(waiting, 2 * _CHUNK)
-            following = self._follow(chunk, count_max - started) if cost_us < RUN_US else None
+            following = self.follow(chunk, count_max - started) if cost_us < RUN_US else None
             slice_timer = SliceTimer(counters.measures.slice_us)
             self._acceptor.finish(chunk.accepted, retrieved)
             slice_timer.pause()
@@ -138,7 +138,7 @@ class Batcher:
         """End the thread."""
         self._kernels.shutdown()
 
-    def _follow(self, chunk: _Chunk, count_max: int) -> _Chunk | None:
+    def follow(self, chunk: _Chunk, count_max: int) -> _Chunk | None:
         """Start the next chunk if this thread is free during the look-up and enough commands wait."""
         count = min(count_max, self._queue.volatile_count)
         if chunk.retrieving is None or count < _CHUNK_MIN:

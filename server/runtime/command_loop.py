@@ -98,7 +98,7 @@ class CommandLoop:
     ) -> None:
         self.coordinator = coordinator
         self._planner = Planner(coordinator)
-        self._store = store
+        self.store = store
         self._clock = coordinator.clock
         self._costs = Costs(coordinator)
         self.charges = Charges()
@@ -108,7 +108,7 @@ class CommandLoop:
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._batcher = Batcher(coordinator, self._queue, self._let_in, self._costs, self.charges)
+        self.batcher = Batcher(coordinator, self._queue, self._let_in, self._costs, self.charges)
         self.gc_control = GcControl()
         self.traces = traces
         self.state = state
@@ -196,7 +196,7 @@ class CommandLoop:
             if self._queue:
                 if self.coordinator.counters.reports_superseded != self._superseded_count:
                     await self._read_on()
-                await self._batcher.run()
+                await self.batcher.run()
                 if self._queue.durable_count:
                     await self._run_batch()
             elif self.coordinator.matching.now_ms >= self._committed_ms + _CLEAN_MS or (
@@ -209,8 +209,12 @@ class CommandLoop:
             self.gc_control.rest()
         await self._retention.stop()
         await self._clean(self.coordinator.matching.now_ms)
+        self.close()
+
+    def close(self) -> None:
+        """End the threads, which a loop that was cancelled has left."""
         self._disk.shutdown()
-        self._batcher.close()
+        self.batcher.close()
 
     def _rest_s(self) -> float:
         """Return how many seconds the loop may wait for a command."""
@@ -226,6 +230,7 @@ class CommandLoop:
     def serve(self) -> None:
         """Accept commands from now on."""
         self.state = ServerState.SERVING
+        self._is_impatient = False
 
     def stop(self) -> None:
         """Let `run` end when all waiting commands are done."""
@@ -275,7 +280,7 @@ class CommandLoop:
         """
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(None, self._store.last_seen_ms, device_id)
+            return await loop.run_in_executor(None, self.store.last_seen_ms, device_id)
         except StoreError as error:
             _log.warning("%s", error)
             raise RefusalError(Reason.INTERNAL, "store", "not readable", "readable") from None
@@ -284,6 +289,11 @@ class CommandLoop:
     def waiting_count(self) -> int:
         """The number of waiting commands."""
         return len(self._queue)
+
+    @property
+    def accepted_count(self) -> int:
+        """The number of commands that were ever queued, without reports that took another's place."""
+        return self._queue.put_count
 
     async def _pass_time(self) -> None:
         coordinator, clock = self.coordinator, self._clock
@@ -395,11 +405,11 @@ class CommandLoop:
         replies: list[tuple[Entry, object]] = []
         for entry, plan in decided:
             if isinstance(plan, RefusalError):
-                self._batcher.refuse(entry, plan)
+                self.batcher.refuse(entry, plan)
             elif plan is not None:
                 replies.append((entry, plan.apply(accepted.evaluation)))
-        self._batcher.accept((entry for entry, plan in decided if plan is None), accepted)
-        self._batcher.finish(accepted)
+        self.batcher.accept((entry for entry, plan in decided if plan is None), accepted)
+        self.batcher.finish(accepted)
         for entry, reply in replies:
             _answer(entry, reply)
 
@@ -407,7 +417,7 @@ class CommandLoop:
         """Execute commands that need no disk between two slices of a durable batch."""
         slice_timer.pause()
         await asyncio.sleep(0)
-        await self._batcher.run()
+        await self.batcher.run()
         slice_timer.resume()
 
     async def _publish(self, publications: Sequence[Publication], slice_timer: SliceTimer) -> None:
@@ -448,7 +458,7 @@ class CommandLoop:
                 self._arrived.clear()
                 if self._is_behind:
                     break
-                await self._batcher.run()
+                await self.batcher.run()
                 if self._queue.volatile_count:
                     await asyncio.sleep(0)  # streams are read and written
                 elif not committing.done():
@@ -460,14 +470,14 @@ class CommandLoop:
         finally:
             self._arrived.set()
         self._committed_ms, self._until_ms = now_ms, until_ms
-        coordinator.counters.sink_waiting = self._store.unsent_count
+        coordinator.counters.sink_waiting = self.store.unsent_count
 
     def _write(self, mutations: list[Mutation], now_ms: int, until_ms: int) -> None:
         """Commit mutations. Runs in the thread of the store."""
         measures = self.coordinator.counters.measures
         measures.commit_rows.note(len(mutations))
         with timed(measures.commit_us):
-            self._store.commit(mutations, now_ms, until_ms)
+            self.store.commit(mutations, now_ms, until_ms)
 
 
 def _created(plan: Decision) -> Sequence[LiveObject]:

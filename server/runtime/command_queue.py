@@ -94,8 +94,10 @@ class CommandQueue:
         self._count_max = count_max
         self._estimate = estimate
         self._durable: Turns[Entry] = Turns()
-        self._volatile: Turns[Entry] = Turns()
-        self._number = 0
+        self.volatile: Turns[Entry] = Turns()
+        """The volatile lane."""
+        self.put_count = 0
+        """How many commands were ever put; a report that took another's place is not counted."""
         self._order: deque[Entry] = deque()
         """All entries, oldest first, including some that were taken."""
         self._returned: dict[int, Entry] = {}
@@ -106,7 +108,7 @@ class CommandQueue:
         """By device: its last command, if that is a report."""
 
     def __len__(self) -> int:
-        return len(self._durable) + len(self._volatile)
+        return len(self._durable) + len(self.volatile)
 
     def put(self, command: c.Command, answer: Answer | None = None) -> bool:
         """Append a command, or replace a waiting report; return whether the queue became longer."""
@@ -116,9 +118,9 @@ class CommandQueue:
                 before.command = command
                 self._counters.reports_superseded += 1
                 return False
-        self._number += 1
+        self.put_count += 1
         cost_us = self._estimate(command)
-        entry = Entry(command, answer, self._number, principal_of(command), cost_us)
+        entry = Entry(command, answer, self.put_count, principal_of(command), cost_us)
         self._order.append(entry)
         self._on_put(entry)
         if isinstance(command, c.Report):
@@ -126,7 +128,7 @@ class CommandQueue:
         elif isinstance(command, c.DeviceCommand | c.ForgetDevice):
             self._reports.pop(command.device_id, None)
         if isinstance(command, c.VolatileCommand) and not self._is_busy(command):
-            self._volatile.put(entry)
+            self.volatile.put(entry)
             return True
         self._durable.put(entry)
         for device_id in _devices_of(command):
@@ -141,13 +143,13 @@ class CommandQueue:
         is_full = len(self) >= self._count_max
         if not account.is_limited:
             return not is_full
-        count = len(self._durable.of(account)) + len(self._volatile.of(account))
+        count = len(self._durable.of(account)) + len(self.volatile.of(account))
         return count < (_RESERVE if is_full else CALLER_MAX)
 
     @property
     def volatile_count(self) -> int:
         """The number of commands that wait in the volatile lane."""
-        return len(self._volatile)
+        return len(self.volatile)
 
     @property
     def durable_count(self) -> int:
@@ -169,7 +171,7 @@ class CommandQueue:
         is_ready
             Whether a command may be taken now.
         """
-        return self._taken(self._volatile.take(count_max, cost_max_us, is_ready))
+        return self._taken(self.volatile.take(count_max, cost_max_us, is_ready))
 
     def take_durable(self, count_max: int, cost_max_us: float = math.inf) -> list[Entry]:
         """Take the next commands of the durable lane; the caller then calls `done` or `put_back`."""
@@ -177,7 +179,7 @@ class CommandQueue:
 
     def take_all(self) -> list[Entry]:
         """Take all waiting commands, in no order: they are not to be executed in turn."""
-        volatile = self._taken(self._volatile.take(len(self._volatile)))
+        volatile = self._taken(self.volatile.take(len(self.volatile)))
         durable = self._taken(self._durable.take(len(self._durable)))
         self.done(durable)
         return [*volatile, *durable]
@@ -190,7 +192,7 @@ class CommandQueue:
 
     def _is_next(self, entry: Entry) -> bool:
         """Return whether no other command has to precede a command of the durable lane."""
-        before = self._volatile.of(entry.account)
+        before = self.volatile.of(entry.account)
         if before and before[0].number < entry.number:
             return False
         return not isinstance(entry.command, _BARRIERS) or self._oldest() == entry.number
@@ -200,7 +202,7 @@ class CommandQueue:
         order = self._order
         while order and order[0].is_taken:
             order.popleft()
-        first = order[0].number if order else self._number + 1
+        first = order[0].number if order else self.put_count + 1
         return min((first, *(number for number, one in self._returned.items() if not one.is_taken)))
 
     def done(self, entries: Iterable[Entry]) -> None:

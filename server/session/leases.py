@@ -31,7 +31,8 @@ class Leases:
         self.due_ms = _NEVER_MS
         """The earliest possible end of a lease; before it, `expired` finds none."""
         self._due: list[tuple[int, int, Session]] = []
-        self._number = 0  # orders two entries of the same time
+        self.pushed_count = 0
+        """How many entries were ever pushed; it orders two entries of the same time."""
 
     def __len__(self) -> int:
         return len(self._due)
@@ -58,6 +59,6 @@ class Leases:
         return found
 
     def _push(self, session: Session) -> None:
-        self._number += 1
-        heapq.heappush(self._due, (session.last_seen_ms + self.lease_ms, self._number, session))
+        self.pushed_count += 1
+        heapq.heappush(self._due, (session.last_seen_ms + self.lease_ms, self.pushed_count, session))
         self.due_ms = self._due[0][0]

@@ -108,6 +108,11 @@ class SessionOutbox(Generic[_Session]):
     def __len__(self) -> int:
         return len(self._outbox)
 
+    @property
+    def delta_count(self) -> int:
+        """The number of deltas that wait. O(events that wait)."""
+        return sum(isinstance(item.event, VersionedDelta) for item in self._outbox)
+
     def put(self, session: _Session | None, device_id: str, event: Event) -> Queued[_Session]:
         """Append an event. O(1)."""
         item = Queued(session, device_id, event, self._clock())
@@ -183,8 +188,7 @@ class SessionOutbox(Generic[_Session]):
         if self.closed:
             return
         self.closed = True
-        waiting = sum(isinstance(item.event, VersionedDelta) for item in self._outbox)
-        self._counters.deltas_dropped += waiting + len(self._writing)
+        self._counters.deltas_dropped += self.delta_count + len(self._writing)
         self._writing.clear()
         self._outbox = _NOTHING
         self.taken_count = self.written_count = self.queued_count

@@ -133,7 +133,7 @@ class Session:
         floor = self.version if self._replay is None else self._replay.floor
         is_known = nonce == self._nonce and epoch == self.epoch != _NO_EPOCH
         covered = self.state is not State.PARKED and is_known and floor <= version <= self.version
-        self._move(Command.ATTACH)
+        self.move(Command.ATTACH)
         if nonce != self._nonce:
             self.report_sequence = 0
         self._nonce = nonce
@@ -171,12 +171,12 @@ class Session:
     def detach(self) -> None:
         """Detach from the stream; keep the data that a resume needs."""
         self._leave()
-        self._move(Command.DETACH)
+        self.move(Command.DETACH)
 
     def park(self, reason: ParkReason) -> None:
         """Park the session: its kept deltas are dropped, and the next attach gets snapshots."""
         self._counters.parked[reason] += self.state is not State.PARKED
-        self._move(Command.PARK)
+        self.move(Command.PARK)
         self._replay = None
 
     def end(self) -> None:
@@ -264,7 +264,7 @@ class Session:
             if coalescer.may_pause and size_bytes >= self._limits.slice_bytes_max:
                 self.version += 1  # no device has this version: without the rest, no resume
                 return found
-        self._move(Command.CATCH_UP)
+        self.move(Command.CATCH_UP)
         coalescer.caught_up()
         self._tidy()
         self._replay = None
@@ -285,7 +285,7 @@ class Session:
         coalescer = self._waiting()
         coalescer.add_delta(item, delta.size_bytes)
         if coalescer.is_beyond(self._limits):
-            self._move(Command.OVERFLOW)
+            self.move(Command.OVERFLOW)
             self._counters.deltas_coalesced += coalescer.coalesce()
             # No device has the last of these versions: without the snapshot, no resume.
             self._replay = None
@@ -316,7 +316,8 @@ class Session:
         self.outbox = None
         self._coalescer = None
 
-    def _move(self, command: Command) -> None:
+    def move(self, command: Command) -> None:
+        """Change the state as the table says; ValueError if it has no entry."""
         try:
             state = TRANSITIONS[self.state, command]
         except KeyError:

@@ -104,7 +104,7 @@ class SqliteStore:
         self._has_sink = has_sink
         self._erases_pages = False
         self._sent_number = self._number = self._time_ms = 0
-        self._upkeep: Upkeep | None = None
+        self.upkeep: Upkeep | None = None
         self._writing = threading.Lock()
         self._is_new = False
         self._is_discarded = True
@@ -121,8 +121,8 @@ class SqliteStore:
                     opened.callback(self._remove_what_is_new)
                     opened.enter_context(files.held(self.path))
                 was_killed = files.size_of(f"{self.path}{files.LOG}") > 0
-                self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
-                opening.prepare(self._database, self.path, frame, known)
+                self.database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
+                opening.prepare(self.database, self.path, frame, known)
                 self._read_numbers()
                 if self.path != opening.MEMORY:
                     self._begin_beside(opened, was_killed=was_killed)
@@ -132,7 +132,7 @@ class SqliteStore:
             self._opened = opened.pop_all()
 
     def _read_numbers(self) -> None:
-        database = self._database
+        database = self.database
         self._store_id = opening.meta(database, self.path, schema.META_STORE)
         self._commit_count = opening.number(database, self.path, schema.META_COMMITS)
         self._next_object_id = opening.number(database, self.path, schema.META_NEXT_ID)
@@ -146,9 +146,9 @@ class SqliteStore:
         self._mark = opened.enter_context(contextlib.closing(marks.MarkFile(self.path)))
         self._mark.write(self._marked())
         self._mark.sync()
-        self._upkeep = Upkeep(self.path, self._writing, self._mark)
+        self.upkeep = Upkeep(self.path, self._writing, self._mark)
         if was_killed:  # maybe during a deletion
-            self._upkeep.erase()
+            self.upkeep.erase()
 
     def _marked(self) -> marks.Mark:
         return marks.Mark(self._store_id, self._commit_count, self._next_object_id, self._time_ms)
@@ -162,11 +162,11 @@ class SqliteStore:
             Here or while the slices are read, if data is not as it was written.
         """
         with reading.damage_named(self.path):
-            time_ms = int(opening.meta(self._database, self.path, schema.META_TIME))
-            next_object_id = int(opening.meta(self._database, self.path, schema.META_NEXT_ID))
-            idf = reading.idf(self._database)
-            reading.require_sink(self._database, self._number)
-            source_offsets = reading.source_offsets(self._database)
+            time_ms = int(opening.meta(self.database, self.path, schema.META_TIME))
+            next_object_id = int(opening.meta(self.database, self.path, schema.META_NEXT_ID))
+            idf = reading.idf(self.database)
+            reading.require_sink(self.database, self._number)
+            source_offsets = reading.source_offsets(self.database)
         self._stop_tree_check()
         if self.path != opening.MEMORY:
             self._trees = TreeCheck(self.path)
@@ -175,13 +175,13 @@ class SqliteStore:
             next_object_id,
             idf,
             source_offsets,
-            reading.objects(self._database, self.path, time_ms),
+            reading.objects(self.database, self.path, time_ms),
             self._subscriptions(),
         )
 
     def _subscriptions(self) -> Iterator[SubscriptionColumns]:
         """Yield all subscriptions, after the objects, and then the result of the check of the file."""
-        yield from reading.subscriptions(self._database, self.path)
+        yield from reading.subscriptions(self.database, self.path)
         if self._trees is not None:
             self._trees.require()
 
@@ -195,7 +195,7 @@ class SqliteStore:
         """
         if self.path == opening.MEMORY:
             with self._writing:
-                return reading.overdue(self._database, self.path, before_ms, count_max)
+                return reading.overdue(self.database, self.path, before_ms, count_max)
         with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
             return reading.overdue(database, self.path, before_ms, count_max)
 
@@ -209,7 +209,7 @@ class SqliteStore:
         """
         if self.path == opening.MEMORY:
             with self._writing:
-                return reading.last_seen_ms(self._database, self.path, device_id)
+                return reading.last_seen_ms(self.database, self.path, device_id)
         with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
             return reading.last_seen_ms(database, self.path, device_id)
 
@@ -228,7 +228,7 @@ class SqliteStore:
         """
         if self.path == opening.MEMORY:
             with self._writing:
-                return reading.happened(self._database, self.path, count_max)
+                return reading.happened(self.database, self.path, count_max)
         with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
             return reading.happened(database, self.path, count_max)
 
@@ -243,17 +243,17 @@ class SqliteStore:
         numbers = self._number, self._sent_number, self._commit_count, self._next_object_id
         try:
             with self._writing:
-                log_bytes = 0 if self._upkeep is None else self._upkeep.log_bytes()
-                self._database.execute("BEGIN IMMEDIATE")
+                log_bytes = 0 if self.upkeep is None else self.upkeep.log_bytes()
+                self.database.execute("BEGIN IMMEDIATE")
                 try:
                     self._write(mutations, time_ms, until_ms)
                     self._give_back_pages()
-                    self._database.execute("COMMIT")
+                    self.database.execute("COMMIT")
                 except BaseException:
                     self._number, self._sent_number, self._commit_count, self._next_object_id = numbers
                     # A failed COMMIT on a full disk leaves the transaction open or has rolled it back.
                     with contextlib.suppress(sqlite3.Error):
-                        self._database.execute("ROLLBACK")
+                        self.database.execute("ROLLBACK")
                     self._cut_log(log_bytes)
                     raise
                 self._mark_commit()
@@ -261,10 +261,10 @@ class SqliteStore:
             raise StoreError(f"store {self.path} cannot be written: {error}") from error
         except reading.Damage as error:
             raise StoreError(f"store {self.path} is damaged: {error}; nothing was written") from error
-        if self._upkeep is not None:
+        if self.upkeep is not None:
             if any(isinstance(one, DeleteDevice) for one in mutations):
-                self._upkeep.erase()
-            self._upkeep.look()
+                self.upkeep.erase()
+            self.upkeep.look()
 
     def _write(self, mutations: Sequence[Mutation], time_ms: int, until_ms: int) -> None:
         of = _by_type(mutations)
@@ -273,7 +273,7 @@ class SqliteStore:
         latest = max([time_ms, until_ms, *(one.time_ms for one in of[SetTime])])
         self._commit_count += 1
         self._time_ms = latest
-        write = self._database.executemany
+        write = self.database.executemany
         self._erase_pages(bool(of[DeleteSubscription] or of[DeleteDevice] or of[PutSubscription]))
         if deleted:
             found = write(_DELETE_OBJECT, [(one.object_id,) for one in deleted])
@@ -282,23 +282,23 @@ class SqliteStore:
             write(_PUT_OBJECT, [rows.object_values(item) for item in puts])
             highest = max(item.object_id for item in puts)
             self._next_object_id = highest + 1
-            opening.put_meta(self._database, schema.META_NEXT_ID, str(self._next_object_id))
+            opening.put_meta(self.database, schema.META_NEXT_ID, str(self._next_object_id))
         for one in of[PutIdf]:
-            self._database.execute(_DELETE_IDF)
+            self.database.execute(_DELETE_IDF)
             packed = zlib.compress(one.table.as_json().encode())
             values = (one.generation, idf_checksum(one.generation, packed), packed)
-            self._database.execute(_PUT_IDF, values)
+            self.database.execute(_PUT_IDF, values)
         self._write_subscriptions(of, time_ms)
         for source in of[SetSourceOffset]:
-            opening.put_meta(self._database, f"{schema.META_SOURCE}{source.stream}", source.offset)
+            opening.put_meta(self.database, f"{schema.META_SOURCE}{source.stream}", source.offset)
         for sent in of[DeleteSent]:
-            found = self._database.execute(_DELETE_SENT, (sent.number,))
+            found = self.database.execute(_DELETE_SENT, (sent.number,))
             _require_deleted("sink", found.rowcount, sent.number - self._sent_number)
             self._sent_number = sent.number
         if self._has_sink:
             self._keep_for_sink(mutations, time_ms)
-        opening.put_meta(self._database, schema.META_TIME, str(latest))
-        opening.put_meta(self._database, schema.META_COMMITS, str(self._commit_count))
+        opening.put_meta(self.database, schema.META_TIME, str(latest))
+        opening.put_meta(self.database, schema.META_COMMITS, str(self._commit_count))
 
     def _mark_commit(self) -> None:
         """Write to the mark that a commit is on disk, before it is acknowledged."""
@@ -310,14 +310,14 @@ class SqliteStore:
 
     def _cut_log(self, log_bytes: int) -> None:
         """Remove the frames of a transaction that was rolled back from the end of the log."""
-        if self._upkeep is not None and not self._database.in_transaction:
+        if self.upkeep is not None and not self.database.in_transaction:
             try:
                 log_frames.cut(f"{self.path}{files.LOG}", log_bytes)
             except OSError as error:
                 _log.warning("the log keeps the remains of a failed commit: %s", error)
 
     def _write_subscriptions(self, of: defaultdict[type[Mutation], list[Any]], time_ms: int) -> None:
-        write = self._database.executemany
+        write = self.database.executemany
         ended = of[DeleteSubscription]
         forgotten = of[DeleteDevice]
         subscribed = of[PutSubscription]
@@ -344,7 +344,7 @@ class SqliteStore:
         writes.
         """
         if are_whole is not self._erases_pages:
-            self._database.execute(f"PRAGMA secure_delete={'ON' if are_whole else 'FAST'}")
+            self.database.execute(f"PRAGMA secure_delete={'ON' if are_whole else 'FAST'}")
             self._erases_pages = are_whole
 
     def _keep_for_sink(self, mutations: Sequence[Mutation], time_ms: int) -> None:
@@ -355,23 +355,23 @@ class SqliteStore:
                 happened = rows.happened(self._number + len(changes) + 1, one, time_ms)
                 changes.append((happened.number, sink_checksum(*happened), *happened[1:]))
         if changes:
-            self._database.executemany(_PUT_CHANGE, changes)
-            opening.put_meta(self._database, schema.META_SINK, str(changes[-1][0]))
+            self.database.executemany(_PUT_CHANGE, changes)
+            opening.put_meta(self.database, schema.META_SINK, str(changes[-1][0]))
             self._number += len(changes)
 
     def _give_back_pages(self) -> None:
-        (free,) = self._database.execute("PRAGMA freelist_count").fetchone()
+        (free,) = self.database.execute("PRAGMA freelist_count").fetchone()
         if free > _FREE_MIN:
-            (pages,) = self._database.execute("PRAGMA page_count").fetchone()
+            (pages,) = self.database.execute("PRAGMA page_count").fetchone()
             if free * _FREE_SHARE > pages:
                 for _ in range(_GIVEN_BACK):  # sqlite3 takes one step of this statement, one page
-                    self._database.execute("PRAGMA incremental_vacuum(1)")
+                    self.database.execute("PRAGMA incremental_vacuum(1)")
 
     def close(self) -> None:
         """Close the file. No acknowledged data depends on it."""
         self._stop_tree_check()
-        if self._upkeep is not None:
-            self._upkeep.close()
+        if self.upkeep is not None:
+            self.upkeep.close()
         if self._mark is not None:
             with contextlib.suppress(OSError):  # an older mark claims less
                 self._mark.sync()

@@ -53,9 +53,10 @@ class Upkeep:
         self._due_bytes = LOG_BYTES
         self._is_erasing = False
         self._erase_at_s = 0.0
-        self._database = opening.connected(path)
-        self._database.execute("PRAGMA busy_timeout=0")  # commits do not wait for readers
-        self._database.execute(f"PRAGMA synchronous={opening.SYNCHRONOUS}")
+        self.database = opening.connected(path)
+        """The connection that copies."""
+        self.database.execute("PRAGMA busy_timeout=0")  # commits do not wait for readers
+        self.database.execute(f"PRAGMA synchronous={opening.SYNCHRONOUS}")
 
     def erase(self) -> None:
         """Remove all present content from the log, from the next `look` on."""
@@ -70,7 +71,7 @@ class Upkeep:
         if not is_due or not (self._running is None or self._running.done()):
             return
         self._due_bytes = LOG_BYTES
-        self._running = self._worker.submit(self._checkpoint)
+        self._running = self._worker.submit(self.checkpoint)
 
     def log_bytes(self) -> int:
         """Return the size of the log in bytes."""
@@ -79,9 +80,15 @@ class Upkeep:
         except FileNotFoundError:
             return 0
 
-    def _checkpoint(self) -> None:
+    def wait(self) -> None:
+        """Wait for the checkpoint in progress, if any."""
+        if self._running is not None:
+            self._running.result()
+
+    def checkpoint(self) -> None:
+        """Copy the log into the file and empty it, unless an outside reader uses it."""
         try:
-            self._copy()
+            self.copy()
             self._mark.sync()
             with self._writing:
                 is_whole = self._empty()
@@ -91,16 +98,16 @@ class Upkeep:
         if not is_whole:  # again when it has grown as much
             self._due_bytes = self.log_bytes() + LOG_BYTES
 
-    def _copy(self) -> None:
+    def copy(self) -> None:
         """Copy the frames that no outside reader needs."""
-        self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        self.database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def _empty(self) -> bool:
         """Copy everything and truncate the log to zero bytes, unless an outside reader uses it.
 
         Otherwise SQLite would write over the old content, and a torn write would reveal old frames.
         """
-        (is_kept, _, _) = self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        (is_kept, _, _) = self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if self._is_erasing:
             self._is_erasing = bool(is_kept)
             self._erase_at_s = time.monotonic() + _ERASE_AGAIN_S
@@ -109,4 +116,4 @@ class Upkeep:
     def close(self) -> None:
         """Wait for the task in progress."""
         self._worker.shutdown()
-        self._database.close()
+        self.database.close()

@@ -141,14 +141,14 @@ class Listener:
         self._server = grpc.aio.server(
             options=options, interceptors=interceptors, maximum_concurrent_rpcs=limits.streams_max
         )
-        self._devices = DeviceServicer(command_loop, admission)
-        self._publishers = PublisherServicer(command_loop, admission)
+        self.devices = DeviceServicer(command_loop, admission)
+        self.publishers = PublisherServicer(command_loop, admission)
         self._health = health.aio.HealthServicer()
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        self._server.add_generic_rpc_handlers((device_handler(self._devices),))
-        publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
+        self._server.add_generic_rpc_handlers((device_handler(self.devices),))
+        publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self.publishers, self._server)
         control_service_pb2_grpc.add_ControlServiceServicer_to_server(
-            ControlServicer(command_loop, admission, self._devices, readings), self._server
+            ControlServicer(command_loop, admission, self.devices, readings), self._server
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if reflects:
@@ -177,7 +177,7 @@ class Listener:
 
     async def serve(self) -> None:
         """Set the health status to SERVING, and let the waiting streams start."""
-        self._devices.serve()
+        self.devices.serve()
         await self._set_health(health_pb2.HealthCheckResponse.SERVING)
 
     async def drain(self, grace_s: float) -> None:
@@ -186,14 +186,14 @@ class Listener:
         Calls still get a response: that the server is draining.
         """
         await self._health.enter_graceful_shutdown()
-        self._devices.drain()
-        self._publishers.drain()
+        self.devices.drain()
+        self.publishers.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
-                await self._devices.idle()
-                await self._publishers.idle()
-        self._devices.stop_waiting()
-        self._publishers.stop_waiting()
+                await self.devices.idle()
+                await self.publishers.idle()
+        self.devices.stop_waiting()
+        self.publishers.stop_waiting()
 
     async def stop(self, grace_s: float) -> None:
         """Stop listening; cancel calls in progress after the grace period."""

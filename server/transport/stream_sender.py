@@ -62,9 +62,9 @@ class StreamSender:
         "_reader",
         "_single",
         "_traces",
-        "_write",
         "_writing",
         "outbox",
+        "write",
     )
 
     def __init__(
@@ -79,7 +79,7 @@ class StreamSender:
     ) -> None:
         self._coordinator = coordinator
         self._traces = traces
-        self._write = write
+        self.write = write
         self._on_taken = on_taken
         self._single = single
         self._reader: asyncio.Task[None] | None = None
@@ -115,7 +115,7 @@ class StreamSender:
 
     async def write_now(self, device_id: str, event: Event) -> None:
         """Write an event at once, on a stream for which nothing has been queued."""
-        await self._write(((device_id, event),))
+        await self.write(((device_id, event),))
 
     def send_away(self, error: RefusalError) -> None:
         """Write the queued events, then GoAway; the client ends the stream and may reconnect."""
@@ -166,7 +166,7 @@ class StreamSender:
             while len(outbox) and not self._is_over:
                 events = self._taken()
                 if events:
-                    await self._write(events)
+                    await self.write(events)
                     note_written(outbox, events, self._coordinator.counters.measures.report_latency_us)
                     if self._traces is not None:
                         self._traces.written(events)
@@ -176,7 +176,7 @@ class StreamSender:
                 if self._single:
                     self._is_over = any(_ends(event) for _, event in events)
             if self._final_event is not None and not self._is_over:
-                await self._write((("", self._final_event),))
+                await self.write((("", self._final_event),))
                 is_final = True
         except Exception as failure:  # noqa: BLE001 - the reader raises it
             self._failure = failure

@@ -65,10 +65,10 @@ class Replay:
         self._options = options
         self._progress = progress or (lambda _stage, _done, _total: None)
         self._lockstep = lockstep or Leader()
-        self._published = PublishedObjects(Frame.of(recording.world.area))
+        self.published = PublishedObjects(Frame.of(recording.world.area))
         self._pace = Pace(options.clock.times, recording.world.period_ms)
-        self.track = Track(self._published.frame)
-        self.range_track = Track(self._published.frame)
+        self.track = Track(self.published.frame)
+        self.range_track = Track(self.published.frame)
         period_s = recording.world.period_ms / 1000.0
         self.report = ReplayReport(timeline=Timeline(recording.world.tick_count, period_s))
 
@@ -97,7 +97,7 @@ class Replay:
                     fixes, following = following.fixes, next(positions, None)
                 await self._tick(number, fixes)
                 self._progress("replay", number + 1, ticks)
-            await self._devices.finish()
+            await self.devices.finish()
         report = self.report
         report.ticks = ticks
         report.simulated_s = (ticks - 1) * self._world.period_ms / 1000.0
@@ -115,19 +115,19 @@ class Replay:
             options.target, token=options.token, tls=options.tls, insecure=options.insecure
         )
         self._client = await stack.enter_async_context(connection)
-        self._tick_number = 0
+        self.tick_number = 0
         if not options.clock.is_real:
-            await self._client.advance_clock(self._now_ms())
+            await self._client.advance_clock(self.now_ms())
         await self._check_server()
         doubt_ms = DOUBT_MS if options.clock.is_real else 0
         if isinstance(self._lockstep, Leader):
             self._publishing = Publishing(
-                self._recording, self._client, self._published, self._now_ms, doubt_ms
+                self._recording, self._client, self.published, self.now_ms, doubt_ms
             )
         rows = self._recording.subscriptions()
-        self._devices = ReplayedDevices(self._client, rows, options.region, self.report)
+        self.devices = ReplayedDevices(self._client, rows, options.region, self.report)
         for _ in range(options.fleet_count):
-            self._devices.use(await stack.enter_async_context(self._client.fleet()))
+            self.devices.use(await stack.enter_async_context(self._client.fleet()))
 
     async def _check_server(self) -> None:
         """Check the area and the kind of time of the server, with a device that attaches."""
@@ -135,7 +135,7 @@ class Replay:
         lon, lat = (area.lon_min + area.lon_max) / 2.0, (area.lat_min + area.lat_max) / 2.0
         name = f"replay-{self._recording.share.part}"
         async with await self._client.attach(name, lon=lon, lat=lat) as probe:
-            if probe.frame != self._published.frame:
+            if probe.frame != self.published.frame:
                 raise ReplayError(
                     f"the server's area is {tuple(probe.frame.area)}, must be the simulation's, "
                     f"{tuple(area)}: start it with that --area"
@@ -146,24 +146,24 @@ class Replay:
                 "replay with --clock 1"
             )
 
-    def _now_ms(self) -> int:
+    def now_ms(self) -> int:
         """Return the server's time; in virtual time that of the tick."""
         if self._options.clock.is_real:
             return self._client.clock.now_ms()
-        return self._world.start_ms + self._tick_number * self._world.period_ms
+        return self._world.start_ms + self.tick_number * self._world.period_ms
 
     async def _tick(self, tick: int, fixes: Sequence[Fix]) -> None:
         late_ms = 1000.0 * await self._pace.reach(tick)
         self.report.late_ms_max = max(self.report.late_ms_max, late_ms)
-        self._tick_number = tick
+        self.tick_number = tick
         await self._change_objects(tick)
-        await self._devices.move(fixes)
+        await self.devices.move(fixes)
         await self._client.sync()
-        self._follow(fixes)
+        self.follow(fixes)
         is_last = tick == self._world.tick_count - 1
         if is_last or tick % self._options.audit_every == 0:
             await self._audit(tick)
-        self._devices.seen_id = self._published.latest_id
+        self.devices.seen_id = self.published.latest_id
         if self.report.timeline.is_due(tick):
             self.report.timeline.note(tick, self._moment(late_ms))
         await self._lockstep.done(tick)
@@ -179,37 +179,37 @@ class Replay:
         else:
             changes = await self._lockstep.receive()
             await self._pass_time()
-            self._published.retracted(changes.retracted)
+            self.published.retracted(changes.retracted)
             for one in changes.published:
-                self._published.published(one)
+                self.published.published(one)
         self._note_weights(changes)
 
     async def _pass_time(self) -> None:
         if self._options.clock.is_real:
-            self._published.pass_time(self._now_ms() - DOUBT_MS)
+            self.published.pass_time(self.now_ms() - DOUBT_MS)
         else:
-            self._published.pass_time(self._now_ms())
-            await self._client.advance_clock(self._now_ms())
+            self.published.pass_time(self.now_ms())
+            await self._client.advance_clock(self.now_ms())
 
     def _note_weights(self, changes: TickChanges) -> None:
         if changes.idf_generation is not None:
-            self._published.tables[changes.idf_generation] = self._recording.idf_table()
+            self.published.tables[changes.idf_generation] = self._recording.idf_table()
 
     async def _audit(self, tick: int) -> None:
         """Compare this audit's sample of results; in real time in chunks, each once all is quiet."""
-        sample = [one for one in self._devices.audited() if self._is_sampled(one, tick)]
+        sample = [one for one in self.devices.audited() if self._is_sampled(one, tick)]
         if not self._options.clock.is_real:
-            audit = Audit(self._published, tick, [self._published.at(self._now_ms())])
+            audit = Audit(self.published, tick, [self.published.at(self.now_ms())])
             for one in sample:
-                self._compare(audit, one)
+                self.compare(audit, one)
             return
         while sample:
             await self._client.sync()
-            since_ms, end_s = self._now_ms(), time.monotonic() + _AUDIT_S
-            around = self._published.around(since_ms - DOUBT_MS, since_ms + DOUBT_MS)
-            audit = Audit(self._published, tick, around)
+            since_ms, end_s = self.now_ms(), time.monotonic() + _AUDIT_S
+            around = self.published.around(since_ms - DOUBT_MS, since_ms + DOUBT_MS)
+            audit = Audit(self.published, tick, around)
             while sample and time.monotonic() < end_s:
-                self._compare(audit, sample.pop())
+                self.compare(audit, sample.pop())
 
     def _is_sampled(self, audited: Audited, tick: int) -> bool:
         share = self._options.audit_share
@@ -219,7 +219,8 @@ class Replay:
         digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little") < share * _SCALE
 
-    def _compare(self, audit: Audit, one: Audited) -> None:
+    def compare(self, audit: Audit, one: Audited) -> None:
+        """Compare a result with the oracle's, and count the outcome."""
         report, subscription = self.report, one.subscription
         try:
             mismatch = audit.compare(subscription, one.place)
@@ -234,11 +235,11 @@ class Replay:
         if mismatch is not None:
             report.add_mismatch(mismatch)
 
-    def _follow(self, fixes: Sequence[Fix]) -> None:
+    def follow(self, fixes: Sequence[Fix]) -> None:
         """Record positions, and the regions of each device's first top-k subscription and range."""
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         for fix in fixes:
-            found = self._devices.subscriptions(fix.device_id)
+            found = self.devices.subscriptions(fix.device_id)
             first = next((one for one in found if not isinstance(one.spec, Boolean)), None)
             self.track.follow(fix, first, now_ms)
             moving = next(
@@ -248,7 +249,7 @@ class Replay:
                 self.range_track.follow(fix, moving, now_ms)
 
     def _moment(self, late_ms: float) -> Moment:
-        counters = self._devices.counters()
+        counters = self.devices.counters()
         return Moment(
             counters.moves,
             counters.reports,

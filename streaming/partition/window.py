@@ -82,6 +82,11 @@ class Window:
         duration_ms = self.size.duration_ms
         return np.minimum(expiry_ms, time_ms + duration_ms) if duration_ms else expiry_ms
 
+    @property
+    def capacity(self) -> int:
+        """The number of messages for which its arrays have space."""
+        return len(self._time_ms)
+
     def first_key(self, now_ms: int) -> tuple[int, int]:
         """Return the least (time, id) that a message must have to be in the window."""
         if self.size.duration_ms:

@@ -108,21 +108,3 @@ def test_the_experiments(run_experiments):
         assert [(row["ranges"], row["batch"]) for row in rows] == [(1, 1), (1, 500), (500, 1), (500, 500)]
         assert all(row["events"] == 2_000 and row["events_per_s"] > 0 for row in rows)
         assert [row.get("events_per_s_published") for row in rows[1:3]] == [PUBLISHED_PER_S[query], None]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["berlinmod/q5"], "experiment is 'berlinmod/q5', must be one of berlinmod/q3, "),
-        (
-            ["berlinmod/q3", "--set=events=500000"],
-            "events is 500000, must be at most 432,000 of 5 vehicles",
-        ),
-        (
-            ["berlinmod/q3", "--set=vehicles=1000", "--set=ranges=1000000"],
-            "ranges is 1000000, must be at most 400,000",
-        ),
-    ],
-)
-def test_values_out_of_limits_are_named(refused, arguments, message):
-    assert message in refused("run", *arguments)

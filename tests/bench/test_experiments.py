@@ -234,23 +234,6 @@ def test_the_list_and_a_description():
         assert text in sent
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["lamps/table-9"], "experiment is 'lamps/table-9', must be one of lamps/table-3, "),
-        (["nowhere"], "experiment is 'nowhere', must be one of lamps/..."),
-        (
-            ["lamps/table-3", "--set=size=3"],
-            "--set is 'size=3', must be PARAMETER=VALUE with one of alpha",
-        ),
-        (["lamps/table-3", "--set=k_max"], "--set is 'k_max', must be PARAMETER=VALUE"),
-        ([], "no experiment is given: give names, or --all"),
-    ],
-)
-def test_wrong_settings_are_a_line_each(refused, arguments, message):
-    assert message in refused("run", *arguments)
-
-
 # -- what the documentation says ------------------------------------------------------------------
 
 

@@ -102,11 +102,11 @@ def test_the_audit_notices_a_wrong_list(data):
     # An object that the audit believes in and the engine never saw.
     stranger = data.objects(1, 10_000_000, np.random.default_rng(1))
     for row in range(200):
-        words = lamps.audit._words[row]
+        words = lamps.subscriptions.interests.keywords.row(row)
         batch = type(stranger)(
             stranger.ids + row,
-            lamps._subscriptions.x_m[row : row + 1],
-            lamps._subscriptions.y_m[row : row + 1],
+            lamps.subscriptions.x_m[row : row + 1],
+            lamps.subscriptions.y_m[row : row + 1],
             datasets.KeywordLists.of([words]),
         )
         lamps.audit.publish(batch)
@@ -145,17 +145,3 @@ def test_the_experiments(run_experiments):
     assert all(0.0 < row["error"] < 1.0 for row in expected)
     assert [row["k_max"] for row in by_k] == [5, 5, 10, 10, 15, 15, 20, 20]
     assert LAMPS.parameters().warm_up_s == 180
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--variant=best"], "variant is 'best', must be one of naive, lamps-without-asr"),
-        (["--set=data=places"], "NEARCAST_DATA to the folder with  text/places_simplegeo_us.csv.gz"),
-        (["--set=data=osm"], "set NEARCAST_DATA"),
-        (["--set=trajectories=gps"], "set NEARCAST_DATA"),
-        (["--set=ticks=1"], "ticks is 1, must be within 2..600"),
-    ],
-)
-def test_wrong_settings_are_a_line_each(refused, arguments, message):
-    assert message in refused("run", "lamps/table-3", *arguments)

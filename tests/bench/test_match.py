@@ -30,7 +30,7 @@ def measure(name, workload, audit, count=400):
     """Measure a variant on a workload that is there."""
     parameters = SMALL.changed(subscriptions=count)
     benchmark = MatchBenchmark([parameters], quiet)
-    benchmark._workload = lambda _parameters: (workload, audit)
+    benchmark.workload = lambda _parameters: (workload, audit)
     (row,) = benchmark.measure(name, parameters)
     return row
 
@@ -91,7 +91,7 @@ def test_subscriptions_are_all_distinct():
         np.zeros(4),
     )
     assert datasets.repeated_rows(twice).tolist() == [2]
-    replaced = datasets._replaced(twice, np.array([2]), drawn)
+    replaced = datasets.replaced(twice, np.array([2]), drawn)
     assert datasets.repeated_rows(replaced).tolist() == []
     assert replaced.interests.keywords.row(2).tolist() == drawn.interests.keywords.row(0).tolist()
 
@@ -105,15 +105,3 @@ def test_the_experiments(run_experiments):
     rows = found["match/constant-results"]
     assert [(row["subscriptions"], row["objects"]) for row in rows] == [(100, 300), (300, 900)]
     assert all(row["candidates_per_result"] >= 1.0 for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--variant=best"], "variant is 'best', must be one of sq-tree, sq-plus-tree, naive, dict"),
-        (["--set=data=places"], "NEARCAST_DATA to the folder with  text/places_simplegeo_us.csv.gz"),
-        (["--set=subscriptions=0"], "subscriptions is 0, must be within 1..10000000"),
-    ],
-)
-def test_wrong_settings_are_a_line_each(refused, arguments, message):
-    assert message in refused("run", "match/fixed-objects", *arguments)

@@ -33,14 +33,3 @@ def test_a_missing_commit_is_noticed(monkeypatch, tmp_path, name):
     parameters = SMALL.changed(folder=tmp_path)
     (row,) = PublishBenchmark([parameters], quiet).measure(name, parameters)
     assert row["mismatches"] >= 1_000
-
-
-@pytest.mark.parametrize(
-    ("argument", "message"),
-    [
-        ("--variant=fast", "variant is 'fast', must be one of store, server"),
-        ("--set=folder=/nowhere", "folder is '/nowhere': path does not point to a directory"),
-    ],
-)
-def test_wrong_settings_are_a_line_each(refused, argument, message):
-    assert message in refused("run", "publish/batches", argument)

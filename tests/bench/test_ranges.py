@@ -69,8 +69,3 @@ def test_the_experiment(run_experiments):
     rows = run_experiments("ranges/radius", settings=settings)["ranges/radius"]
     assert [row["variant"] for row in rows] == [*VARIANTS, *VARIANTS]
     assert [row["radius_m"] for row in rows] == [300.0] * len(VARIANTS) + [600.0] * len(VARIANTS)
-
-
-def test_unknown_variants_are_named(refused):
-    message = refused("run", "ranges/radius", "--variant=x")
-    assert "variant is 'x', must be one of set-constant" in message

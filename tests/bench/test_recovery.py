@@ -28,11 +28,11 @@ def test_the_experiment(run_experiments):
 
 def test_the_audit_notices_missing_objects(monkeypatch, tmp_path):
     """Between the two processes some rows are taken away."""
-    in_process = recovery._in_process
+    in_process = recovery.in_process
 
     def robbed(work, arguments, progress):
         row = in_process(work, arguments, progress)
-        if work is recovery._fill:
+        if work is recovery.fill:
             database = sqlite3.connect(arguments[1])
             database.execute("DELETE FROM objects WHERE object_id <= 300")
             database.execute("DELETE FROM subscriptions WHERE device_id = 'device-00000499'")
@@ -40,7 +40,7 @@ def test_the_audit_notices_missing_objects(monkeypatch, tmp_path):
             database.close()
         return row
 
-    monkeypatch.setattr(recovery, "_in_process", robbed)
+    monkeypatch.setattr(recovery, "in_process", robbed)
     row = measure(SMALL.changed(folder=tmp_path), quiet)
     assert row["missing"] == 301
     assert row["mismatches"] > 301

@@ -29,7 +29,7 @@ def workload(city):
 def measure(name, workload, parameters):
     """Measure a variant on a workload that is there."""
     benchmark = RetrieveBenchmark([parameters], quiet)
-    benchmark._workload = lambda _parameters: workload
+    benchmark.workload = lambda _parameters: workload
     return benchmark.measure(name, affordable(benchmark, name, parameters))
 
 
@@ -79,15 +79,3 @@ def test_the_experiments(run_experiments):
     assert {row["variant"] for row in rows} == set(VARIANTS) - {"naive"}
     assert [row["extra"] for row in rows] == [0, 3] * 5
     assert all(np.isfinite(row["inserts_per_s"] + row["removes_per_s_small"]) for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--variant=best"], "variant is 'best', must be one of naive, iqf, iqf-plus, iq-tree"),
-        (["--set=data=osm"], "set NEARCAST_DATA to the folder with  text/pois_malta.csv.gz"),
-        (["--set=extras=-1"], "must be one or several, each within 0..1000"),
-    ],
-)
-def test_wrong_settings_are_a_line_each(refused, arguments, message):
-    assert message in refused("run", "retrieve/published", *arguments)

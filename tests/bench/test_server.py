@@ -95,19 +95,3 @@ def test_only_published_objects_are_timed(city):
         delta = subscriptions_pb2.Delta(cause=cause, add=[entry])
         message = device_service_pb2.AttachResponse(delta=delta).SerializeToString()
         assert (sent_ns(message) > 0) is is_timed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "output"),
-    [
-        (["--set=devices=900000"], "devices is 900000, must be at most"),
-        (["--set=devices=1"], "devices is 1, must be within 4..1000000"),
-        (["--set=devices=10", "--set=data=osm"], "set NEARCAST_DATA"),
-        (
-            ["--set=boolean_share=0.5", "--set=devices=9"],
-            "variant is 'fleet', must be one of connections, ",
-        ),
-    ],
-)
-def test_wrong_settings_are_a_line_each(refused, arguments, output):
-    assert output in refused("run", "server/load", *arguments)

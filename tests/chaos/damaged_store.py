@@ -93,7 +93,7 @@ def build(folder: Path, seed: int) -> Evidence:
     marks, earlier_rows = [], []
     for _ in range(25):
         _commit(store, model, rng, 14, may_forget=True)
-    store._upkeep._checkpoint()
+    store.upkeep.checkpoint()
     store.close()
     early = _files(path)
     early.pop("-wal", None)
@@ -101,7 +101,7 @@ def build(folder: Path, seed: int) -> Evidence:
     for _ in range(15):
         _commit(store, model, rng, 10)
     middle = _files(path)
-    store._upkeep._checkpoint()
+    store.upkeep.checkpoint()
     for left in range(24, 0, -1):
         _commit(store, model, rng, 6, is_one=left <= _KEPT + 1)
         if 1 < left <= _KEPT + 1:
@@ -180,10 +180,9 @@ def _commit(
     store.commit(rows, model.time_ms)
     if not is_one and rng.random() < 0.5 and len(model.pending) > 40:
         count = rng.randrange(1, len(model.pending))
-        store.commit([DeleteSent(store._sent_number + count)], model.time_ms)
+        store.commit([DeleteSent(store.unsent(1)[0].number - 1 + count)], model.time_ms)
         del model.pending[:count]
-    if store._upkeep._running is not None:
-        store._upkeep._running.result()
+    store.upkeep.wait()
 
 
 def _retracted(model: Model, rng: random.Random, count: int) -> list[Mutation]:

@@ -123,14 +123,14 @@ def test_other_commands_show_how_to_install_them(sdk, name, extra):
 
 
 def test_with_everything_there_is_every_command():
-    assert set(app.commands) == set(group._COMMANDS)
+    assert set(app.commands) == set(group.COMMANDS)
 
 
 @pytest.mark.processes
 def test_with_the_servers_packages_its_commands_run(server, tmp_path):
     done = run(server, "--help")
     assert commands_in(done.stdout) == {
-        name for name, one in group._COMMANDS.items() if one.extra in ("", "server")
+        name for name, one in group.COMMANDS.items() if one.extra in ("", "server")
     }
     (tmp_path / "documents").write_text("tea cake\n")
     store = tmp_path / "s.db"

@@ -137,7 +137,7 @@ class Host:
         """Plug its cable in again."""
         _run(_IP, "link", "set", self._cable, "up")
 
-    def _plug(self, bridge: str) -> None:
+    def plug(self, bridge: str) -> None:
         """Make the host."""
         for path in (self.memory, self.folder / "tmp", self.home):
             path.mkdir(parents=True)
@@ -153,7 +153,7 @@ class Host:
         for card in ("eth0", "lo"):
             _run(_IP, "-n", self._namespace, "link", "set", card, "up")
 
-    def _unplug(self) -> None:
+    def unplug(self) -> None:
         """Remove the host and all that runs there."""
         with suppress(FileNotFoundError):
             self.kill()
@@ -193,7 +193,7 @@ class Hosts:
             _run(_IP, "addr", "add", f"{self._router}/24", "dev", self._bridge)
             _run(_IP, "link", "set", self._bridge, "up")
             for host in self._all:
-                host._plug(self._bridge)
+                host.plug(self._bridge)
                 (host.folder / "hosts").write_text(_LOCAL_NAMES + names)
         except BaseException:
             self.__exit__()
@@ -202,7 +202,7 @@ class Hosts:
 
     def __exit__(self, *_: object) -> None:
         for host in self._all:
-            host._unplug()
+            host.unplug()
         subprocess.run([_IP, "link", "del", self._bridge], capture_output=True, check=False)
 
     def __getitem__(self, number: int) -> Host:

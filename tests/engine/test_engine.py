@@ -266,7 +266,7 @@ class TestEllipse:
         if part == "chain":
             pending.pairs["next"][table.rows["first_pending"][slot]] = -1
         elif part == "free":
-            pending._ends[0] += 1
+            pending.ends[0] += 1
         else:
             pending.pairs["object_id"][:2] = 4
         with pytest.raises(InconsistentIndexError, match="pend"):
@@ -288,6 +288,6 @@ def test_check_notices_damage(part):
     elif part == "reach":
         subscriptions.rows["reach_m"][subscriptions.slots(ids(7))] = 3.5
     else:
-        line.matcher.buffers._ends[0] += 4
+        line.matcher.buffers.ends[0] += 4
     with pytest.raises(InconsistentIndexError):
         line.engine.check()

@@ -65,7 +65,7 @@ def subscribed(engine, chance, kind):
 
 
 def nodes(tree):
-    arrays = tree._tree()
+    arrays = tree._tree()  # noqa: SLF001 - what it has learned is in its arrays
     return arrays.nodes[: arrays.meta[NODE_END]]
 
 

@@ -27,7 +27,7 @@ def test_an_error_of_sparks_own_is_its_first_line(spark):
         spark.read.parquet("/nowhere")
     assert cause_of(caught.value).startswith("[PATH_NOT_FOUND] Path does not exist")
     with pytest.raises(Py4JJavaError) as of_java:
-        spark._jvm.java.util.ArrayList().get(7)
+        spark._jvm.java.util.ArrayList().get(7)  # noqa: SLF001 - an error of Java
     assert cause_of(of_java.value).startswith("java.lang.IndexOutOfBoundsException: Index 7 out of")
 
 

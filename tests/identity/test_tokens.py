@@ -9,6 +9,7 @@ import time
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from server.errors import Reason, RefusalError
 from server.identity.issuer import Issuer
@@ -17,7 +18,7 @@ from server.identity.tokens import TokenPolicy, TokenVerifier
 from server.identity.watched_file import LOOK_S, WatchedFiles
 from server.principal import Role
 from server.quotas import Quota
-from tests.support.identity import ISSUER, keys_in, token
+from tests.support.identity import ISSUER, KEY, keys_in, token
 
 QUOTAS = {Role.DEVICE: Quota(10.0, 2), Role.PUBLISHER: Quota(1000.0, 5)}
 
@@ -90,7 +91,7 @@ REFUSED = {
     "another key of the same name": (
         lambda: jwt.encode(
             {"sub": "d", "aud": "nearcast", "roles": ["device"], "exp": time.time() + 60},
-            Issuer()._key,
+            Ed25519PrivateKey.generate(),
             "EdDSA",
             {"kid": ISSUER.public_key()["kid"]},
         ),
@@ -149,7 +150,7 @@ def test_refused_tokens(verifier, name):
 def test_required_claims(verifier, claim):
     claims = {"sub": "d", "aud": "nearcast", "roles": ["device"], "exp": int(time.time()) + 60}
     del claims[claim]
-    text = jwt.encode(claims, ISSUER._key, "EdDSA", {"kid": ISSUER.public_key()["kid"]})
+    text = jwt.encode(claims, KEY, "EdDSA", {"kid": ISSUER.public_key()["kid"]})
     assert refused(verifier, text).field == f"token.{claim}"
 
 

@@ -5,6 +5,7 @@ Coordinates are small integers, so that edges touch and objects lie on them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,6 +95,11 @@ def area_batch(objects: list[AreaObject]) -> ObjectBatch:
         keyword_lists([one.keywords for one in objects]),
         None if is_plain else boxes_of([one.box for one in objects]),
     )
+
+
+def point(object_id: int, x_m: float, y_m: float, keywords: Iterable[int]) -> AreaObject:
+    """Return an object without an area."""
+    return AreaObject(object_id, x_m, y_m, Box(x_m, y_m, x_m, y_m), frozenset(keywords))
 
 
 def insert(index, clauses: list[Clause]) -> None:

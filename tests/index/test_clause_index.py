@@ -29,6 +29,7 @@ from tests.index.boxes import (
     insert,
     matched,
     move,
+    point,
 )
 from tests.index.brute import ids, keyword_lists
 from tests.index.published import marked
@@ -65,10 +66,6 @@ FACTORIES = {
 @pytest.fixture(params=marked(FACTORIES))
 def index(request):
     return FACTORIES[request.param]()
-
-
-def point(object_id, x_m, y_m, keywords):
-    return AreaObject(object_id, x_m, y_m, Box(x_m, y_m, x_m, y_m), frozenset(keywords))
 
 
 @pytest.mark.parametrize("seed", range(examples(2)))

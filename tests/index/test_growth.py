@@ -57,7 +57,7 @@ def test_large_ones_grow_by_less():
 @pytest.fixture
 def reserved(monkeypatch):
     monkeypatch.setattr(growth, "_LARGE_BYTES", 1_000)
-    monkeypatch.setattr(growth._Room, "reserved", 1 << 20)
+    monkeypatch.setattr(growth.Room, "reserved", 1 << 20)
 
 
 @pytest.mark.usefixtures("reserved")
@@ -89,7 +89,7 @@ def test_without_address_space_they_move(monkeypatch):
     def refused(*_arguments, **_options):
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(growth._Room, "make", staticmethod(refused))
+    monkeypatch.setattr(growth.Room, "make", staticmethod(refused))
     array = longer(filled(np.int64, (10_000,)), 10_001)
     assert array[:10_000].tolist() == filled(np.int64, (10_000,)).tolist()
 
@@ -111,15 +111,15 @@ def test_room_is_reserved_where_address_space_is_plenty(monkeypatch, tmp_path, o
     if overcommit is not None:
         setting.write_text(f"{overcommit}\n")
     monkeypatch.setattr(growth, "_OVERCOMMIT", setting)
-    monkeypatch.setattr(growth._Room, "reserved", 0)
+    monkeypatch.setattr(growth.Room, "reserved", 0)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, resource.RLIM_INFINITY))
     growth.reserve()
     is_plenty = overcommit in {"0", "1"} and limit == resource.RLIM_INFINITY
-    assert (growth._Room.reserved > 1 << 24) is is_plenty
+    assert (growth.Room.reserved > 1 << 24) is is_plenty
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_all_lists_are_exact_while_everything_grows_where_it_is(monkeypatch, seed):
     monkeypatch.setattr(growth, "_LARGE_BYTES", 1)
-    monkeypatch.setattr(growth._Room, "reserved", 1 << 20)
+    monkeypatch.setattr(growth.Room, "reserved", 1 << 20)
     assert test_exactness.run("few", seed)

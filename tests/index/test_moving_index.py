@@ -18,7 +18,7 @@ from index.published.iq_tree import IqTreeObjectIndex
 from index.published.iqf import IqfObjectIndex
 from index.published.quad_files import IqObjects, RqObjects
 from index.published.quad_inverted import QuadInverted
-from tests.index.boxes import AreaObject, Box, Clause, area_batch, boxes_of
+from tests.index.boxes import AreaObject, Box, Clause, area_batch, boxes_of, point
 from tests.index.brute import ids, keyword_lists
 from tests.index.movers import FOR_EVER, MoverDice, Movers, crowd_of_objects, rows_of, step
 from tests.index.published import marked
@@ -47,10 +47,6 @@ FACTORIES = {
 @pytest.fixture(params=marked(FACTORIES))
 def index(request):
     return FACTORIES[request.param]()
-
-
-def point(object_id, x_m, y_m, keywords):
-    return AreaObject(object_id, x_m, y_m, Box(x_m, y_m, x_m, y_m), frozenset(keywords))
 
 
 @pytest.mark.parametrize("seed", range(examples(2)))

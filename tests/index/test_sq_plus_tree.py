@@ -29,16 +29,12 @@ from tests.index.brute import (
     Interest,
     Object,
     ids,
-    interest_batch,
     object_batch,
     reach_batch,
 )
+from tests.index.subscriptions import expected, insert, matched
 
 SQUARE = (0.0, 0.0, 1_000.0)
-
-
-def insert(index, subscriptions):
-    index.insert(reach_batch(subscriptions), interest_batch([one.interest for one in subscriptions]))
 
 
 def scattered(count, words=(1, 2), spread=900.0, reach_m=40.0, weight_m=60.0, seed=1):
@@ -48,14 +44,6 @@ def scattered(count, words=(1, 2), spread=900.0, reach_m=40.0, weight_m=60.0, se
         Anchored(i, *chance.uniform(-spread, spread, 2).tolist(), 0.0, reach_m, 0, interest)
         for i in range(count)
     ]
-
-
-def matched(index, item):
-    return sorted(index.match(object_batch([item])).row(0).tolist())
-
-
-def expected(subscriptions, item):
-    return sorted(one.subscription_id for one in subscriptions if one.is_matched_by(item))
 
 
 def used_cells(index):

@@ -13,8 +13,9 @@ from index.published.ciq import Ciq
 from index.published.igpt import Igpt
 from index.published.sq_tree import SqTree
 from index.sq_plus_tree import SqPlusTree
-from tests.index.brute import Dice, Interest, Object, ids, interest_batch, object_batch, reach_batch
+from tests.index.brute import Dice, Interest, Object, ids, object_batch, reach_batch
 from tests.index.published import marked
+from tests.index.subscriptions import insert
 from tests.support.amounts import examples
 
 FACTORIES = {
@@ -43,10 +44,6 @@ def index(request):
 def weighted_or_skip(index, similarities):
     if 4 in similarities and not isinstance(index, WEIGHTED):
         pytest.skip("takes no interests of TFIDF")
-
-
-def insert(index, subscriptions):
-    index.insert(reach_batch(subscriptions), interest_batch([one.interest for one in subscriptions]))
 
 
 def matched(index, objects):

@@ -105,5 +105,5 @@ def test_a_kernel_with_an_unwritable_cache_is_compiled_all_the_same():
 
     compiled = kernel(twice)
     if hasattr(compiled, "_cache"):
-        compiled._cache._save_overload = full
+        compiled._cache._save_overload = full  # noqa: SLF001 - numba has no other way in
     assert compiled(21) == 42

@@ -31,7 +31,7 @@ class Channel:
     def receive(self, **event):
         self.device.receive(device_service_pb2.AttachResponse(**event))
 
-    def welcome(self, listed, *, resumed=False):
+    def welcome(self, listed, *, name="", resumed=False):
         self.device.connect()
         self.version += 0 if resumed else len(listed)
         self.receive(
@@ -40,10 +40,11 @@ class Channel:
                 time_ms=1_000,
                 virtual_time=True,
                 subscriptions=[
-                    subscriptions_pb2.Subscription(subscription_id=number, spec=spec)
+                    subscriptions_pb2.Subscription(subscription_id=number, spec=spec, name=name)
                     for number, spec in listed.items()
                 ],
                 version=self.version,
+                limits=device_service_pb2.Limits(name_length_max=128),
                 resumed=resumed,
                 epoch=7,
             )

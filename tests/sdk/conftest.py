@@ -10,7 +10,7 @@ import nearcast
 from server.main import Server
 from server.settings import load_settings
 from tests.support.ports import free_port
-from tests.support.proxy import Proxy
+from tests.support.tap import Tap
 
 PATIENCE_S = 20.0
 
@@ -47,7 +47,7 @@ async def client(place):
 
 @pytest.fixture
 async def proxy(place):
-    proxy = Proxy(place.target)
+    proxy = Tap(place.target)
     proxy.target = await proxy.start()
     yield proxy
     await proxy.stop()
@@ -61,17 +61,34 @@ async def far(proxy):
 
 
 @pytest.fixture
-async def virtual(tmp_path):
+async def virtual_place(tmp_path):
     place = Place(tmp_path / "store.db", virtual_time=True)
     await place.start()
-    async with nearcast.connect(place.target) as client:
+    yield place
+    if place.server.is_running:
+        await place.stop()
+
+
+@pytest.fixture
+async def virtual(virtual_place):
+    async with nearcast.connect(virtual_place.target) as client:
         await client.advance_clock(1_000)
         yield client
-    await place.stop()
 
 
 async def until(condition):
     """Wait for something that happens by itself; fail if it does not."""
     async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event to offer
+            await asyncio.sleep(0.01)
+
+
+async def refusal_of(device):
+    """Wait until a device has ended; return why."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                await device.move(14.5, 35.5)
+            except nearcast.RefusedError as refused:
+                return refused
             await asyncio.sleep(0.01)

@@ -91,16 +91,15 @@ async def test_specs_that_differ_in_the_scale_differ():
     assert one != TopK(frozenset({"a"}))
 
 
-@pytest.mark.parametrize("scale_m", [0, 0.0, 0.5, -1.0, 2.1e7, float("nan"), float("inf"), "far", True])
-async def test_a_wrong_scale_is_refused_and_changes_nothing(client, scale_m):
+async def test_a_wrong_scale_is_refused_and_changes_nothing(client):
     device = await client.attach("d", lon=HERE[0], lat=HERE[1])
-    with pytest.raises(RefusedError) as refused:
-        await device.subscribe(TopK({"a"}, distance_scale_m=scale_m))
-    assert refused.value.field == "spec.top_k.distance_scale_m"
-    assert not device.subscriptions
-    assert not any(
-        count for name, count in (await client.status()).gauges.items() if "subscriptions" in name
-    )
+    for scale_m in (0, 0.0, 0.5, -1.0, 2.1e7, float("nan"), float("inf"), "far", True):
+        with pytest.raises(RefusedError) as refused:
+            await device.subscribe(TopK({"a"}, distance_scale_m=scale_m))
+        assert refused.value.field == "spec.top_k.distance_scale_m"
+        assert not device.subscriptions
+    gauges = (await client.status()).gauges
+    assert not any(count for name, count in gauges.items() if "subscriptions" in name)
 
 
 @pytest.mark.parametrize("is_private", [False, True])

@@ -72,9 +72,9 @@ async def test_requests_that_were_not_admitted_are_known_even_without_responses(
     monkeypatch.setattr("server.main._GRACE_S", 0.2)
     publisher = client.publisher()
     (first,) = await publisher.publish([numbered(0)])
-    commits = HeldCommits(place.server)
+    commits = HeldCommits(place.server.store)
     publishing = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(1, 101)]
-    await until(lambda: place.server._command_loop.waiting_count >= 20)
+    await until(lambda: place.server.command_loop.waiting_count >= 20)
     stopping = asyncio.create_task(place.stop())
     await until(lambda: any(task.done() for task in publishing))
     commits.go_on.set()
@@ -133,11 +133,11 @@ async def test_a_device_that_attaches_while_the_server_drains_waits_for_the_next
     async with nearcast.connect(place.target) as other, other.fleet() as fleet:
         if is_fleet:
             await fleet.attach("known", lon=14.5, lat=35.5)
-        commits = HeldCommits(place.server)
+        commits = HeldCommits(place.server.store)
         publishing = asyncio.create_task(publisher.publish(row(1, start=14.5)))
-        await until(lambda: place.server.coordinator._next_object_id > first + 1)
+        await until(lambda: place.server.coordinator.latest_object_id > first)
         stopping = asyncio.create_task(place.stop())
-        await until(lambda: place.server._command_loop.state is ServerState.DRAINING)
+        await until(lambda: place.server.command_loop.state is ServerState.DRAINING)
         attach = fleet.attach if is_fleet else other.attach
         attaching = asyncio.create_task(attach("newcomer", lon=14.5, lat=35.5))
         rejected = place.server.coordinator.counters.rejected
@@ -156,7 +156,7 @@ async def test_a_device_that_attaches_while_the_server_drains_waits_for_the_next
 async def test_a_newcomer_does_not_wait_for_ever(place, client, monkeypatch):
     monkeypatch.setattr("nearcast.transport.device_stream.PATIENCE_S", 0.5)
     await client.publisher().publish(row(1))
-    place.server._command_loop.drain()
+    place.server.command_loop.drain()
     attaching = asyncio.create_task(client.attach("newcomer", lon=14.5, lat=35.5))
     rejected = place.server.coordinator.counters.rejected
     await until(lambda: sum(rejected.values()) >= 2)

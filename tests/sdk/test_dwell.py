@@ -185,18 +185,8 @@ async def test_more_positions_than_are_kept(virtual):
         assert ids(subscription) == [object_id]
 
 
-@pytest.mark.parametrize(
-    ("dwell_s", "field"),
-    [
-        (-1.0, "dwell_s"),
-        (float("nan"), "dwell_s"),
-        ("5", "dwell_s"),
-        (1e6, "dwell_s"),
-        (0.0004, "dwell_s"),
-        (10**400, "dwell_s"),
-    ],
-)
-async def test_a_wrong_time_is_named(client, dwell_s, field):
+async def test_a_wrong_time_is_named(client):
     async with await client.attach("d", lon=LON, lat=LAT) as device:
-        with pytest.raises(RefusedError, match=f"spec.boolean.{field} is "):
-            await device.subscribe(replace(TEA, dwell_s=dwell_s))
+        for dwell_s in (-1.0, float("nan"), "5", 1e6, 0.0004, 10**400):
+            with pytest.raises(RefusedError, match=r"spec\.boolean\.dwell_s is "):
+                await device.subscribe(replace(TEA, dwell_s=dwell_s))

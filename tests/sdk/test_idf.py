@@ -45,14 +45,13 @@ async def in_force(client, table):
     return generation
 
 
-def expected(subscription, table, objects):
+def expected(frame, subscription, table, objects):
     """The result by definition, where the device is."""
     requests = subscription.spec
     weigh = (table or IdfTable({})).weight
     wanted = oracle.OracleSubscription(
         frozenset(requests.keywords), requests.k, requests.alpha, "tfidf", weigh, oracle.OracleWindow()
     )
-    frame = subscription._host.frame
     x_m, y_m = frame.project(LON, LAT)
     found = oracle.top_k(wanted, x_m, y_m, frame.maxdist_m, objects, 0)
     return [one.object_id for one in found]
@@ -92,7 +91,7 @@ async def test_lists_are_right_by_the_table_that_they_name(virtual, seed):
             for one in subscriptions:
                 assert one.state is SubscriptionState.EXACT
                 assert one.idf_generation == max(tables)
-                assert ids(one) == expected(one, tables[one.idf_generation], objects)
+                assert ids(one) == expected(device.frame, one, tables[one.idf_generation], objects)
 
 
 async def test_without_a_table_it_is_the_set_cosine(virtual):
@@ -142,7 +141,7 @@ async def test_a_table_survives_a_restart(tmp_path):
         objects += await publish(client, device.frame, random.Random(6), 10)
         await client.sync()
         assert subscription.idf_generation == 2
-        assert ids(subscription) == expected(subscription, RARE, objects)
+        assert ids(subscription) == expected(device.frame, subscription, RARE, objects)
         assert await in_force(client, IdfTable({})) == 3
         await device.detach()
     await place.stop()

@@ -178,13 +178,13 @@ async def test_one_that_ends_while_it_changes(client, device):
     assert len(ids_of(again)) == 2
 
 
-@pytest.mark.parametrize("name", ["a\nb", "\ud800", "x" * 129, 7, None, b"lunch"])
-async def test_a_name_that_is_none(device, name):
-    with pytest.raises(RefusedError) as refused:
-        await device.subscribe(LUNCH, name=name)
-    assert refused.value.field == "name"
-    assert "0 to 128 printable characters" in refused.value.limit
-    assert device.subscriptions == []
+async def test_a_name_that_is_none(device):
+    for name in ["a\nb", "\ud800", "x" * 129, 7, None, b"lunch"]:
+        with pytest.raises(RefusedError) as refused:
+            await device.subscribe(LUNCH, name=name)
+        assert refused.value.field == "name"
+        assert "0 to 128 printable characters" in refused.value.limit
+        assert device.subscriptions == []
 
 
 async def test_made_while_there_is_no_stream_and_the_server_has_one_of_that_name(
@@ -194,7 +194,7 @@ async def test_made_while_there_is_no_stream_and_the_server_has_one_of_that_name
     device = await attached(far)
     proxy.is_open = False
     proxy.cut()
-    await until(lambda: not device._session.is_online)
+    await until(lambda: not device.is_online)
     async with await attached(client) as other:
         await other.subscribe(CAFE)
         await other.subscribe(CAFE, name="breakfast")
@@ -222,7 +222,7 @@ async def test_changed_while_there_is_no_stream(far, proxy, offers):
     lunch = await device.subscribe(LUNCH, name="lunch")
     proxy.is_open = False
     proxy.cut()
-    await until(lambda: not device._session.is_online)
+    await until(lambda: not device.is_online)
     changing = asyncio.create_task(device.subscribe(TEA, name="lunch"))
     await asyncio.sleep(0)
     assert lunch.state is SubscriptionState.OFFLINE

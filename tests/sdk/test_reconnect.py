@@ -68,13 +68,13 @@ async def test_a_resume_sends_only_the_difference(place, client):
     device = await client.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(SPEC)
     received = device.counters.objects
-    (sender,) = place.server._listener._devices.senders
-    sender._write = None  # the server's side of the stream fails at its next word
+    (sender,) = place.server.listener.devices.senders
+    sender.write = None  # the server's side of the stream fails at its next word
     await client.publisher().publish(row(1, start=14.5))
     await until(lambda: device.counters.objects > received)
     assert await is_exact(client, subscription, 14.5)
     assert device.counters.objects == received + 1
-    assert sender not in place.server._listener._devices.senders, "it came over another stream"
+    assert sender not in place.server.listener.devices.senders, "it came over another stream"
     assert device.counters.reports == 0
 
 
@@ -113,7 +113,7 @@ async def test_an_unsubscribe_that_the_disk_refuses_is_sent_again(place, client,
         raise StoreError("the disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(place.server._store, "commit", full)
+        patched.setattr(place.server.store, "commit", full)
         await subscription.unsubscribe()
         assert handles
     await client.sync()

@@ -36,11 +36,9 @@ def test_subscriptions_of_a_refused_report_are_requested_again():
 def test_a_refused_report_leaves_a_change_as_it_is():
     """A disk was full: the server has not begun another one of the report, but has made the change."""
     line = Channel()
-    line.welcome({1: spec_message(SUSHI)})
+    line.welcome({1: spec_message(SUSHI)}, name="mine")
     line.delta(1, 1, snapshot=True, **HERE)
-    mine = line.device.subscriptions[1]
-    mine.want(TEA, is_online=True)
-    line.device._ask_for_change(mine)
+    mine = line.device.subscribe(TEA, "mine")
     line.receive(locate=device_service_pb2.Locate(subscription_ids=[1]))
     assert line.kinds() == ["hello", "report", "subscribe", "ping", "report"]
     line.delta(1, 2, snapshot=True, cause=subscriptions_pb2.CAUSE_RESUMED, reach={"length_m": math.inf})

@@ -52,7 +52,7 @@ async def test_the_same_time_set_twice(virtual):
 async def test_a_retraction_is_not_repeated_after_a_broken_connection(place, client, far, proxy):
     """It may have been carried out, as it is here: a second one would be refused."""
     (object_id,) = await client.publisher().publish([SUSHI])
-    commits = HeldCommits(place.server)
+    commits = HeldCommits(place.server.store)
     retracting = asyncio.create_task(far.publisher().retract(object_id))
     await commits.has_begun.wait()
     proxy.cut()

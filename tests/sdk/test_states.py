@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import aclosing
 
 import pytest
 
 import nearcast
 from nearcast import GeoObject, Last, RegionMode, SubscriptionState, TopK
+from nearcast.transport import server_watch
 from tests.chaos.servers import ServerProcess
+from tests.sdk.conftest import until
 from tests.sdk.test_reconnect import SPEC, is_exact, row
 
 State = SubscriptionState
@@ -48,7 +51,6 @@ async def test_states_come_as_they_change_and_end(place, client):
         assert await following(states) is State.ENDED
         with pytest.raises(StopAsyncIteration):
             await following(states)
-    assert not device._session.state_watchers, "no watcher is left"
 
 
 async def test_a_slow_reader_gets_the_latest(client):
@@ -109,7 +111,7 @@ async def test_a_frozen_server_is_noticed_while_a_response_is_due(server, is_fle
             await device.move(14.9, 35.5)
             assert await following(states) is State.STALE
             assert await following(states) is State.OFFLINE_STALE
-            assert device._session.is_online, "the stream is the same"
+            assert device.is_online, "the stream is the same"
             # What shares the stream knows it, too; what has nothing due on its own stream does not.
             assert others.state is (State.OFFLINE if is_fleet else State.EXACT)
             server.go_on()
@@ -144,26 +146,24 @@ async def test_a_server_that_vanishes_is_noticed_at_the_next_sign_of_life(server
             assert await reached(states, State.EXACT)
 
 
-async def test_an_app_that_was_blocked_itself_does_not_suspect_the_server(client):
+async def test_an_app_that_was_blocked_itself_does_not_suspect_the_server(monkeypatch):
     """Its timer fires late, and what has arrived meanwhile is not read yet."""
-    await client.publisher().publish(row(100))
-    device = await client.attach("d", lon=14.5, lat=35.5)
-    await device.subscribe(SPEC)
-    watch = device._stream._watch
-    session = device._session
-    await device.move(14.9, 35.5)
-    assert session.is_response_due
-    timer = watch._timer
-    watch._requested_s["d"] -= 60.0
-    watch._arrived_s -= 60.0
-    watch._timer = asyncio.get_running_loop().call_at(timer.when() - 60.0, lambda: None)
-    timer.cancel()
-    watch._look()
-    assert session.is_responsive
-    await client.sync()
-    watch._look()
-    assert not watch._requested_s
-    assert watch._timer is None, "no timer runs while nothing is due"
+    monkeypatch.setattr(server_watch, "SILENCE_S", 0.05)
+    due, changes = {"d"}, []
+    watch = server_watch.ServerWatch(due.__contains__, changes.append)
+    watch.requested("d")
+    time.sleep(1.2)  # noqa: ASYNC251 - so that no timer can fire
+    for _ in range(2):
+        await asyncio.sleep(0)
+    assert changes == []
+    watch.arrived()
+    due.clear()
+    watch.responded("d")
+    due.add("d")
+    watch.requested("d")
+    await until(lambda: changes == [True])
+    watch.arrived()
+    assert changes == [True, False]
 
 
 async def test_a_stationary_result_that_is_short_is_stale_until_it_is_refilled(client, proxy, far):
@@ -199,9 +199,8 @@ async def test_a_removal_without_a_replacement_is_reported_too(virtual, window):
     assert subscription.state is State.EXACT
     assert len(subscription.results()) == 2
     before = device.counters.deltas
-    session = device._session
     virtual.clock.observe(3_000)  # as a device whose clock is ahead of what it has heard
-    session.pass_time()
+    device.pass_time()
     assert (subscription.state, len(subscription.results())) == (State.STALE, 1)
     await virtual.advance_clock(3_000)
     await virtual.sync()

@@ -9,7 +9,7 @@ import pytest
 
 import nearcast
 from nearcast import GeoObject, Reason, RefusedError, TopK, UnavailableError
-from tests.sdk.conftest import Place, until
+from tests.sdk.conftest import Place, refusal_of, until
 from tests.support.identity import keys_in, token
 
 SUSHI = TopK({"sushi"}, k=3)
@@ -83,10 +83,9 @@ async def test_a_token_that_ends_and_is_no_callable_ends_its_devices(tmp_path):
     async with a_place(tmp_path) as place, nearcast.connect(place.target, token=who) as client:
         device = await client.attach("device", lon=14.5, lat=35.5)
         await device.subscribe(SUSHI)
-        await until(lambda: device._session.error is not None)
-        with pytest.raises(RefusedError) as refused:
+        assert (await refusal_of(device)).reason is Reason.TOKEN_EXPIRED
+        with pytest.raises(RefusedError, match="token"):
             await device.subscribe(SUSHI)
-        assert refused.value.reason is Reason.TOKEN_EXPIRED
 
 
 async def test_a_failing_provider_raises_and_its_text_is_not_repeated(tmp_path):
@@ -139,7 +138,7 @@ async def test_a_hint_when_to_try_again_is_heeded(tmp_path):
 
 
 async def test_a_device_waits_for_a_stream_of_its_own_to_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("server.identity.setup._DEVICE_STREAMS_MAX", 1)
+    monkeypatch.setattr("server.identity.setup.DEVICE_STREAMS_MAX", 1)
     monkeypatch.setattr("server.quotas._STREAM_RETRY_MS", 50)
     async with a_place(tmp_path) as place:
         who = token("device", "device")

@@ -254,9 +254,9 @@ def test_many_changes_make_the_deltas_that_few_do(seed, monkeypatch):
     for many in (1, 10**9):
         monkeypatch.setattr(matching_service, "_MANY", many)
         deltas = {}
-        matching._note(first, Cause.REPORTED, DropReason.OUT_OF_REACH, deltas)
+        matching.note(first, Cause.REPORTED, DropReason.OUT_OF_REACH, deltas)
         found.append({handle: (list(one.add), dict(one.drop)) for handle, one in deltas.items()})
-        matching._note(second, Cause.REPORTED, DropReason.OUT_OF_REACH, deltas)
+        matching.note(second, Cause.REPORTED, DropReason.OUT_OF_REACH, deltas)
         found[-1]["then"] = {handle: (one.add, one.drop) for handle, one in deltas.items()}
     assert found[0] == found[1]
 

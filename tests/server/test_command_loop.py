@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import contextlib
+import sqlite3
 
 import pytest
 
@@ -17,6 +18,8 @@ from server.model import NewObject, Place, TopK
 from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop
 from server.session import Outbox, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
+from tests.support.full_disk import full_disk
+from tests.support.servers import HeldCommits
 from tests.support.stored import ids_of, subscriptions_of
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -68,7 +71,13 @@ async def command_loop(tmp_path, clock, steady_clock):
 
 
 def ids_on_disk(command_loop: CommandLoop) -> list[int]:
-    return ids_of(command_loop._store.recover())
+    return ids_of(command_loop.store.recover())
+
+
+def rows_of(command_loop: CommandLoop) -> list[int]:
+    """Return the ids in the file, those of expired objects included."""
+    with contextlib.closing(sqlite3.connect(command_loop.store.path)) as reader:
+        return [row[0] for row in reader.execute("SELECT object_id FROM objects ORDER BY object_id")]
 
 
 async def test_a_response_means_that_it_is_on_disk(command_loop):
@@ -139,17 +148,15 @@ async def test_a_full_disk_refuses_and_changes_nothing(command_loop):
     await command_loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
     await command_loop.execute(c.Sync())
     command_loop.coordinator.router.take(line, 10)
-    (pages,) = command_loop._store._database.execute("PRAGMA page_count").fetchone()
-    command_loop._store._database.execute(f"PRAGMA max_page_count={pages}")
     big = tuple(an_object(payload=bytes(16_000)) for _ in range(50))
-    with pytest.raises(RefusalError) as refused:
-        await command_loop.execute(c.Publish(big))
-    assert refused.value.reason is Reason.INTERNAL
-    assert ids_on_disk(command_loop) == [kept]
-    assert list(command_loop.coordinator.matching.objects) == [kept]
-    # What needs no disk goes on, and so does everything once there is room again.
-    assert len((await command_loop.execute(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
-    command_loop._store._database.execute("PRAGMA max_page_count=1000000")
+    with full_disk(command_loop.store.path):
+        with pytest.raises(RefusalError) as refused:
+            await command_loop.execute(c.Publish(big))
+        assert refused.value.reason is Reason.INTERNAL
+        assert ids_on_disk(command_loop) == [kept]
+        assert list(command_loop.coordinator.matching.objects) == [kept]
+        # What needs no disk goes on, and so does everything once there is room again.
+        assert len((await command_loop.execute(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
     (after,) = await command_loop.execute(c.Publish((an_object("after"),)))
     assert ids_on_disk(command_loop) == [kept, after]
     assert after > kept
@@ -197,52 +204,41 @@ async def test_a_hello_of_an_ended_stream_attaches_no_device(command_loop):
     assert [type(event) for _, event in command_loop.coordinator.router.take(other, 10)] == [Welcome]
 
 
-def commits(command_loop: CommandLoop) -> list[str]:
-    """Note every commit from now on."""
-    seen: list[str] = []
-    command_loop._store._database.set_trace_callback(
-        lambda statement: seen.append(statement) if statement == "COMMIT" else None
-    )
-    return seen
-
-
 async def waiting(command_loop: CommandLoop, count: int) -> None:
     """Wait until so many commands wait."""
     async with asyncio.timeout(20.0):
-        while len(command_loop._queue) != count:  # noqa: ASYNC110 - what is waited for has no event to offer
+        while command_loop.waiting_count != count:  # noqa: ASYNC110 - what is waited for has no event to offer
             await asyncio.sleep(0)
 
 
 async def test_publishers_that_wait_share_a_commit(command_loop):
     await command_loop.execute(c.Publish((an_object(),)))
-    seen = commits(command_loop)
-    with command_loop._store._writing:  # a disk that takes its time
-        first = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
-        await waiting(command_loop, 1)
-        await waiting(command_loop, 0)  # its commit waits for the disk
-        others = [asyncio.create_task(command_loop.execute(c.Publish((an_object(),)))) for _ in range(40)]
-        await waiting(command_loop, 40)
-        assert not first.done()
-        assert ids_on_disk(command_loop) == [1], "nothing is acknowledged before it is on disk"
-    responses = await asyncio.gather(first, *others)
-    assert len(seen) == 2
-    assert ids_on_disk(command_loop) == [1, *(ids[0] for ids in responses)]
+    disk = HeldCommits(command_loop.store)
+    first = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
+    await disk.begun()
+    others = [asyncio.create_task(command_loop.execute(c.Publish((an_object(),)))) for _ in range(40)]
+    await waiting(command_loop, 40)
+    assert not first.done()
+    assert ids_on_disk(command_loop) == [1], "nothing is acknowledged before it is on disk"
+    disk.go_on.set()
+    answers = await asyncio.gather(first, *others)
+    assert disk.rows == [1, 40]
+    assert ids_on_disk(command_loop) == [1, *(ids[0] for ids in answers)]
 
 
 async def test_a_disk_that_stands_still_keeps_commands_waiting_and_bounded(command_loop):
     await command_loop.execute(c.Publish((an_object(),)))
-    with command_loop._store._writing:
-        requests = [
-            asyncio.create_task(command_loop.execute(c.Publish((an_object(),)))) for _ in range(300)
-        ]
-        queue_max = command_loop.coordinator.limits.queue_max
-        await waiting(command_loop, queue_max)
-        for _ in range(100):
-            await asyncio.sleep(0)
-            assert len(command_loop._queue) <= queue_max
-        assert not any(one.done() for one in requests)
-    responses = await asyncio.gather(*requests)
-    assert len({ids[0] for ids in responses}) == 300
+    disk = HeldCommits(command_loop.store)
+    asked = [asyncio.create_task(command_loop.execute(c.Publish((an_object(),)))) for _ in range(300)]
+    queue_max = command_loop.coordinator.limits.queue_max
+    await waiting(command_loop, queue_max)
+    for _ in range(100):
+        await asyncio.sleep(0)
+        assert command_loop.waiting_count <= queue_max
+    assert not any(one.done() for one in asked)
+    disk.go_on.set()
+    answers = await asyncio.gather(*asked)
+    assert len({ids[0] for ids in answers}) == 300
     assert len(ids_on_disk(command_loop)) == 301
 
 
@@ -254,16 +250,13 @@ async def test_many_that_expire_at_once_are_deleted_a_few_a_commit(command_loop,
     (kept,) = await command_loop.execute(c.Publish((an_object(),)))
     steady_clock.now_ms += 1_000
 
-    def rows_on_disk():
-        return command_loop._store._database.execute("SELECT count(*) FROM objects").fetchone()[0]
-
     await command_loop.execute(c.Sync())
     assert list(command_loop.coordinator.matching.objects) == [kept]
-    before, steps = rows_on_disk(), []
+    before, steps = len(rows_of(command_loop)), []
     while before > 4:
         await command_loop.execute(c.Publish((an_object(),)))
-        steps.append(before + 1 - rows_on_disk())
-        before = rows_on_disk()
+        steps.append(before + 1 - len(rows_of(command_loop)))
+        before = len(rows_of(command_loop))
     assert steps == [_LATE_MAX, _LATE_MAX, 100]
 
 
@@ -271,16 +264,12 @@ async def test_rows_that_a_full_disk_did_not_delete_are_deleted_later(command_lo
     await command_loop.execute(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(50))))
     steady_clock.now_ms += 1_000
     await command_loop.execute(c.Sync())
-    (pages,) = command_loop._store._database.execute("PRAGMA page_count").fetchone()
-    command_loop._store._database.execute(f"PRAGMA max_page_count={pages}")
-    with pytest.raises(RefusalError):
+    with full_disk(command_loop.store.path), pytest.raises(RefusalError):
         await command_loop.execute(c.Publish(tuple(an_object(payload=bytes(16_000)) for _ in range(50))))
     assert len(command_loop.coordinator.late_mutations) == 50
-    command_loop._store._database.execute("PRAGMA max_page_count=1000000")
     (after,) = await command_loop.execute(c.Publish((an_object(),)))
     assert not command_loop.coordinator.late_mutations
-    rows = command_loop._store._database.execute("SELECT object_id FROM objects").fetchall()
-    assert rows == [(after,)]
+    assert rows_of(command_loop) == [after]
 
 
 async def test_a_flooding_device_gets_responses_at_its_last_position(command_loop):
@@ -303,21 +292,6 @@ async def test_a_flooding_device_gets_responses_at_its_last_position(command_loo
     command_loop.coordinator.check()
 
 
-class SlowDisk:
-    """Holds commits up until the test lets them go on."""
-
-    def __init__(self, store):
-        self.is_held = threading.Event()
-        self.go_on = threading.Event()
-        self._commit = store.commit
-        store.commit = self.commit
-
-    def commit(self, *arguments):
-        self.is_held.set()
-        self.go_on.wait(20.0)
-        self._commit(*arguments)
-
-
 async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     """They report, ping and are answered while a commit takes its time; what it is for comes after it."""
     line = Outbox()
@@ -326,9 +300,9 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     await command_loop.enqueue(c.Subscribe(line, "device", 1, SUSHI, HERE))
     await command_loop.execute(c.Sync())
     command_loop.coordinator.router.take(line, 100)
-    disk = SlowDisk(command_loop._store)
+    disk = HeldCommits(command_loop.store, also_of_time=True)
     publishing = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
-    assert await asyncio.to_thread(disk.is_held.wait, 20.0)
+    await disk.begun()
     assert command_loop.try_enqueue(c.Subscribe(line, "device", 2, SUSHI, HERE))
     assert command_loop.try_enqueue(report(line, 1, 14.51, numbers=(1, 2)))
     other = Outbox()
@@ -347,10 +321,10 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     assert sorted(sent[1:]) == [(1, "REPORTED", False), (2, "REPORTED", True)]
     assert [one.report_sequence for one in events[1:]] == [1, 1]
     # Now the device has nothing else under way.
-    disk.is_held.clear()
+    disk.has_begun.clear()
     disk.go_on.clear()
     publishing = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
-    assert await asyncio.to_thread(disk.is_held.wait, 20.0)
+    await disk.begun()
     assert command_loop.try_enqueue(report(line, 2, 14.52, numbers=(1, 2)))
     assert command_loop.try_enqueue(c.Ping(line, "device", 7))
     found = []
@@ -369,7 +343,7 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
 
 async def test_a_killed_server_starts_no_earlier_than_any_time_that_it_sent(command_loop, steady_clock):
     commits = []
-    store, coordinator = command_loop._store, command_loop.coordinator
+    store, coordinator = command_loop.store, command_loop.coordinator
     commit = store.commit
     store.commit = lambda *arguments: (commits.append(arguments), commit(*arguments))
     await command_loop.execute(c.Sync())
@@ -393,12 +367,12 @@ async def test_a_killed_server_starts_no_earlier_than_any_time_that_it_sent(comm
 
 async def test_while_the_disk_is_slow_time_waits_for_it(command_loop, steady_clock):
     await command_loop.execute(c.Sync())
-    store, coordinator = command_loop._store, command_loop.coordinator
+    store, coordinator = command_loop.store, command_loop.coordinator
     before_ms = coordinator.matching.now_ms
-    disk = SlowDisk(store)
+    disk = HeldCommits(store, also_of_time=True)
     steady_clock.now_ms += 10_000
     syncing = asyncio.create_task(command_loop.execute(c.Sync()))
-    assert await asyncio.to_thread(disk.is_held.wait, 20.0)
+    await disk.begun()
     assert before_ms == coordinator.matching.now_ms <= store.recover().time_ms
     disk.go_on.set()
     await syncing
@@ -413,7 +387,7 @@ async def test_a_disk_that_fails_does_not_stop_time(command_loop, steady_clock):
     def failing(*_arguments):
         raise StoreError("as if the disk were full")
 
-    command_loop._store.commit = failing
+    command_loop.store.commit = failing
     for _ in range(3):
         steady_clock.now_ms += 10_000
         await command_loop.execute(c.Sync())
@@ -437,9 +411,9 @@ class HeldLoop:
 
     async def hold(self, command: c.Command) -> asyncio.Task[object]:
         """Ask for something whose commit takes until `disk.go_on`."""
-        self.disk = SlowDisk(self.loop._store)
+        self.disk = HeldCommits(self.loop.store, also_of_time=True)
         asking = asyncio.create_task(self.loop.execute(command))
-        assert await asyncio.to_thread(self.disk.is_held.wait, 20.0)
+        await self.disk.begun()
         return asking
 
     async def rest(self) -> None:
@@ -529,13 +503,13 @@ async def test_a_device_that_reconnects_while_it_is_deleted_is_notified(held):
     await held.loop.execute(c.Sync())
     (welcome,) = held.taken(line)
     assert (welcome.subscriptions, welcome.resumed) == ((), False)
-    assert subscriptions_of(held.loop._store.recover()) == ()
+    assert subscriptions_of(held.loop.store.recover()) == ()
     await held.loop.enqueue(c.Subscribe(line, "device", 1, SUSHI, HERE))
     await held.loop.execute(c.Sync())
     (delta,) = held.taken(line)
     assert delta.delta.snapshot
     assert [entry.item.object_id for entry in delta.delta.add] == held.ids
-    assert len(subscriptions_of(held.loop._store.recover())) == 1
+    assert len(subscriptions_of(held.loop.store.recover())) == 1
 
 
 async def test_a_device_that_has_come_back_before_it_is_forgotten_keeps_its_subscriptions(held):
@@ -549,16 +523,16 @@ async def test_a_device_that_has_come_back_before_it_is_forgotten_keeps_its_subs
     welcome, *deltas = held.taken(line)
     assert [one.subscription_id for one in welcome.subscriptions] == [1, 2]
     assert [one.delta.snapshot for one in deltas] == [True, True]
-    assert len(subscriptions_of(held.loop._store.recover())) == 2
+    assert len(subscriptions_of(held.loop.store.recover())) == 2
 
 
 async def test_reports_that_wait_for_a_commit_of_their_device_give_way_to_the_last(held):
     """Of those that came with what is under way the last one has its answer already."""
     await held.subscribe()
-    held.disk = SlowDisk(held.loop._store)
+    held.disk = HeldCommits(held.loop.store, also_of_time=True)
     assert held.loop.try_enqueue(c.Subscribe(held.line, "device", 1, SUSHI, HERE))
     assert held.loop.try_enqueue(report(held.line, 1, 14.51))
-    assert await asyncio.to_thread(held.disk.is_held.wait, 20.0)
+    await held.disk.begun()
     for sequence in range(2, 6):
         assert held.loop.try_enqueue(report(held.line, sequence, 14.5 + 0.01 * sequence))
     assert held.loop.try_enqueue(c.Ping(held.line, "device", 7))
@@ -603,19 +577,19 @@ async def test_between_welcome_and_snapshot_there_is_nothing(held):
 async def test_no_device_is_sent_the_time_from_before_a_leap(tmp_path, is_start):
     """A server begins hours after it ended, or its machine slept: objects have expired meanwhile."""
     store, clock = SqliteStore(tmp_path / "leap.db", FRAME), Clock()
-    line, disk = Outbox(), SlowDisk(store)
+    line, disk = Outbox(), HeldCommits(store, also_of_time=True)
     loop = CommandLoop(Coordinator(FRAME, clock=server_clock.Clock(clock, clock)), store)
     if not is_start:
         disk.go_on.set()
         running = asyncio.create_task(loop.run())
         await loop.execute(c.Publish((an_object(),)))
         disk.go_on.clear()
-        disk.is_held.clear()
+        disk.has_begun.clear()
         clock.now_ms += 3_600_000
     await loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
     if is_start:
         running = asyncio.create_task(loop.run())
-    assert await asyncio.to_thread(disk.is_held.wait, 20.0)
+    await disk.begun()
     for _ in range(100):
         await asyncio.sleep(0)
     assert loop.coordinator.router.take(line, 10) == []
@@ -642,7 +616,6 @@ async def test_stopping_does_not_wait_for_all_that_waits(held):
     assert {one.reason for one in responses} == {Reason.DRAINING}
     assert ids_on_disk(held.loop)[-1] == object_id, "and ids are without gaps"
     held.loop.serve()
-    held.loop._is_impatient = False
 
 
 async def test_a_publication_is_processed_in_slices_between_which_others_continue(held, monkeypatch):
@@ -660,7 +633,7 @@ async def test_a_publication_is_processed_in_slices_between_which_others_continu
     held.disk.go_on.set()
     ids = await publishing
     assert sum(sizes) == 50
-    assert max(sizes) <= 200.0 / held.loop._costs.object_us + 1
+    assert max(sizes) <= 20, "an object is taken to cost 10 us at the least"
     again = await held.loop.execute(
         c.Publish(tuple(an_object(f"key {i}", payload=b"other") for i in range(50)))
     )

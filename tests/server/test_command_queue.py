@@ -38,7 +38,7 @@ def queue(counters):
 
 def volatile(queue):
     """What waits of a single caller in the volatile lane."""
-    return [entry.command for entry in queue._volatile.of(LINE.principal.account)]
+    return [entry.command for entry in queue.volatile.of(LINE.principal.account)]
 
 
 def durable(queue, count=1000):

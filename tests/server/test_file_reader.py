@@ -17,7 +17,7 @@ from tests.support.bad_files import row, write_rows
 
 pytestmark = pytest.mark.processes
 
-_DYING = file_reader._WORKER.replace(
+_DYING = file_reader.WORKER.replace(
     "from server.bridge.reader_worker import main;",
     "from server.bridge import reader_worker; from server.bridge.reader_worker import main; "
     "import os, signal; "
@@ -41,13 +41,13 @@ def count(reader: FileReader, path: Path) -> int:
 def test_one_process_reads_many_files(reader: FileReader, tmp_path: Path) -> None:
     write_rows(tmp_path / "a", [row(one) for one in range(4_500)])
     assert count(reader, tmp_path / "a") == 4_500
-    process = reader._process
-    assert process is not None
+    worker = reader.worker
+    assert worker is not None
     (tmp_path / "b").write_bytes(b"no Parquet at all")
     with pytest.raises(UnreadableError, match="it is not a Parquet file"):
         count(reader, tmp_path / "b")
     assert count(reader, tmp_path / "a") == 4_500
-    assert reader._process is process
+    assert reader.worker is worker
 
 
 def test_a_file_that_ends_the_process_costs_one_file(
@@ -55,7 +55,7 @@ def test_a_file_that_ends_the_process_costs_one_file(
 ) -> None:
     write_rows(tmp_path / "b.parquet", [row(1)])
     with monkeypatch.context() as patch:
-        patch.setattr(file_reader, "_WORKER", _DYING)
+        patch.setattr(file_reader, "WORKER", _DYING)
         with pytest.raises(UnreadableError, match="the reader process terminated while it read the file"):
             count(reader, tmp_path / "b.parquet")
         source = FolderSourceFeed(tmp_path)
@@ -93,7 +93,7 @@ def test_a_process_that_cannot_be_started_blames_no_file(
     write_rows(tmp_path / "b.parquet", [row(1)])
     source = FolderSourceFeed(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(file_reader, "_WORKER", "raise SystemExit(1)")
+        patch.setattr(file_reader, "WORKER", "raise SystemExit(1)")
         with pytest.raises(BlockingIOError) as failed:
             list(source.next("files", "", 0.0))
     assert failed.value.errno == errno.EAGAIN
@@ -106,12 +106,11 @@ def test_the_process_ends_with_the_server_and_by_no_signal_to_all(
 ) -> None:
     write_rows(tmp_path / "a", [row(1)])
     assert count(reader, tmp_path / "a") == 1
-    process = reader._process
-    assert process is not None
+    worker = reader.worker
+    assert worker is not None
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        os.kill(process.pid, number)
+        os.kill(worker.process.pid, number)
     assert count(reader, tmp_path / "a") == 1
-    assert reader._process is process
-    assert reader._socket is not None
-    reader._socket.close()  # as when the server is no more
-    assert process.wait(60) == 0
+    assert reader.worker is worker
+    worker.socket.close()  # as when the server is no more
+    assert worker.process.wait(60) == 0

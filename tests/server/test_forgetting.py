@@ -29,7 +29,7 @@ WHO = "device"
 
 
 def on_disk(loop):
-    return [row.device_id for row in subscriptions_of(loop._store.recover())]
+    return [row.device_id for row in subscriptions_of(loop.store.recover())]
 
 
 def kinds(events):
@@ -65,7 +65,7 @@ async def test_nothing_of_it_is_left_in_memory_or_on_disk(command_loop, is_attac
     other = await attached(loop, "neighbour", SUSHI)
     line = await attached(loop, "erasable-7f3a", *SPECS)
     await loop.execute(c.Publish((an_object(),)))
-    assert strings_with("erasable-7f3a", coordinator, loop._queue)
+    assert strings_with("erasable-7f3a", coordinator)
     assert strings_with(RARE, coordinator)
     if not is_attached:
         loop.enqueue_detach(c.Detach(line, "erasable-7f3a"))
@@ -80,7 +80,7 @@ async def test_nothing_of_it_is_left_in_memory_or_on_disk(command_loop, is_attac
     await loop.execute(c.Publish((an_object(),)))  # what is late is on disk, too
     del events, line
     for text in ("erasable-7f3a", RARE):
-        assert strings_with(text, coordinator, loop._queue, loop._batcher, loop._planner) == []
+        assert strings_with(text, loop) == []
     assert coordinator.router.subscription_count == 1
     assert coordinator.subscription_counts == {"": 1}
     assert coordinator.counters.devices_deleted == 1
@@ -178,14 +178,14 @@ async def test_while_it_is_being_deleted_it_gets_no_welcome(held):  # noqa: F811
 async def test_without_a_commit_it_is_not_deleted(command_loop, monkeypatch):  # noqa: F811
     line = await attached(command_loop, WHO, SUSHI)
     taken(command_loop, line)
-    commit = command_loop._store.commit
+    commit = command_loop.store.commit
 
     def full(mutations, *times):
         if mutations:
             raise StoreError("as if the disk were full")
         commit(mutations, *times)
 
-    monkeypatch.setattr(command_loop._store, "commit", full)
+    monkeypatch.setattr(command_loop.store, "commit", full)
     with pytest.raises(RefusalError) as refused:
         await command_loop.execute(c.ForgetDevice(WHO))
     assert refused.value.reason is Reason.INTERNAL

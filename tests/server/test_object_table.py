@@ -67,7 +67,7 @@ def test_it_is_a_mapping_of_live_objects(seed, monkeypatch):
         matching.objects[next_id]
     matching.retract(sorted(alive))
     assert not matching.objects
-    assert len(matching._dictionary) == 0
+    assert matching.keyword_count == 0
 
 
 def test_an_object_just_put_is_not_built_again():

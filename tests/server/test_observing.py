@@ -42,6 +42,6 @@ async def test_an_sq_tree_has_seen_the_objects_that_were_there_first(tmp_path):
             await device.subscribe(nearcast.TopK({"tea", "cake"}, k=2))
             await client.sync()
         # Every object has tea, a quarter have cake: E[i_n] = 1.25.
-        assert tree_of(server)._tree().nodes["common"][ROOT] == 1.25
+        assert tree_of(server)._tree().nodes["common"][ROOT] == 1.25  # noqa: SLF001 - what it has learned is in its arrays
     async with serving(settings) as server:
         assert tree_of(server).seen_count == OBJECTS

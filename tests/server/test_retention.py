@@ -34,13 +34,14 @@ class Host:
         self.store = SqliteStore(self.path, FRAME)
         coordinator = Coordinator(FRAME, Limits(), clock=server_clock.Clock(self.clock, self.clock))
         coordinator.recover(self.store.recover())
-        self.command_loop = CommandLoop(coordinator, self.store, Retention(self.store, days))
-        self._running = asyncio.create_task(self.command_loop.run())
+        self.retention = Retention(self.store, days)
+        self.command_loop = CommandLoop(coordinator, self.store, self.retention)
+        self.running = asyncio.create_task(self.command_loop.run())
         await self.command_loop.execute(c.Sync())
 
     async def stop(self):
         self.command_loop.stop()
-        await self._running
+        await self.running
         self.store.close()
 
     async def subscribe(self, device_id, subscriptions=1):
@@ -59,8 +60,7 @@ class Host:
         """Let time pass, and the look that is due then be done."""
         self.clock.now_ms += int(days * DAY_MS)
         await self.command_loop.execute(c.Sync())
-        while (look := self.command_loop._retention._looking) is not None and not look.done():
-            await look
+        await self.retention.stop()
         await self.command_loop.execute(c.Sync())
 
     def on_disk(self):
@@ -112,7 +112,7 @@ async def test_a_device_that_is_there_when_the_server_dies_is_remembered_from_th
     await host.command_loop.execute(c.Publish((an_object(),)))
     # The process ends without a word: the device was never detached.
     host.command_loop.stop()
-    await host._running
+    await host.running
     host.store.close()
     await host.start()
     await host.pass_days(DAYS - 1)

@@ -136,13 +136,13 @@ def test_a_share_is_followed():
 
 
 def test_few_are_followed_and_not_for_ever(monkeypatch):
-    monkeypatch.setattr(object_traces, "_FOLLOWED_MAX", 10)
+    monkeypatch.setattr(object_traces, "FOLLOWED_MAX", 10)
     now_ns = 0
     traces = ObjectTraces(1.0, lambda _spans: None, lambda: now_ns)
     for object_id in range(100):
         publish(traces, object_id)
     assert len(traces) == 10
-    now_ns = object_traces._FOLLOWED_NS + 1
+    now_ns = object_traces.FOLLOWED_NS + 1
     command = Publish(())
     traces.read(command, now_ns)
     traces.committed(command, [Fresh(100)])
@@ -155,6 +155,6 @@ def test_refused_and_known_objects_are_not_traced():
     command = Publish(())
     traces.read(command, 0)
     traces.committed(command, [])
+    traces.committed(command, [Fresh(1)])  # its second end is none
     traces.matched()
     assert not found
-    assert not traces._requests

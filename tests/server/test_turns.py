@@ -96,7 +96,8 @@ def test_debts_end_when_no_caller_waits():
     turns, dear, cheap = Turns(), account("dear"), account("cheap")
     filled(turns, [dear, cheap], 1, 10.0**9)
     assert len(turns.take(2)) == 2
-    assert not any(map(len, (turns._ring, turns._flows, turns._tenants)))
+    filled(turns, [dear, cheap], 1, 1.0)
+    assert [item.account for item in turns.take(2)] == [dear, cheap]
 
 
 def test_tenants_have_their_share_however_many_callers_they_have():

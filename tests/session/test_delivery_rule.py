@@ -511,12 +511,7 @@ class DeliveryRule(RuleBasedStateMachine):
     @invariant()
     def every_delta_is_accounted_for(self) -> None:
         counters = self.coordinator.counters
-        waiting = sum(
-            isinstance(item.event, VersionedDelta)
-            for app in self.everyone()
-            if app.outbox is not None
-            for item in app.outbox._outbox
-        )
+        waiting = sum(app.outbox.delta_count for app in self.everyone() if app.outbox is not None)
         gone = counters.deltas_sent + counters.deltas_coalesced + counters.deltas_dropped
         assert counters.deltas_queued == gone + waiting
         heard = sum(app.applied_count + app.ignored_count for app in self.everyone())
@@ -541,10 +536,10 @@ class DeliveryRule(RuleBasedStateMachine):
     @invariant()
     def what_is_kept_is_bounded(self) -> None:
         for session in self.coordinator.sessions.values():
-            if session._coalescer is not None:
-                assert len(session._coalescer._deltas) <= LIMITS.outbox_max
-            assert len(session._replay or ()) <= LIMITS.retained_max
-            assert session.state is not State.PARKED or session._replay is None
+            if session.outbox is not None:
+                assert session.outbox.delta_count <= LIMITS.outbox_max * len(session.outbox.devices)
+            assert session.kept_count <= LIMITS.retained_max
+            assert session.state is not State.PARKED or session.kept_count == 0
 
     def read_to_the_end(self, app: App) -> None:
         """Let an instance read all there is; it is told that it is not attached any more."""

@@ -71,12 +71,12 @@ def test_random_devices_against_the_definition():
             for session in sessions
             if session.outbox is not None and now_ms - session.last_seen_ms >= LEASE_MS
         }
-        before = leases._number
+        before = leases.pushed_count
         found = leases.expired(now_ms)
-        looks += leases._number - before + len(found)
+        looks += leases.pushed_count - before + len(found)
         assert {session.device_id for session in found} == expected
         for session in found:
             session.detach()
         assert len(leases) == sum(session.outbox is not None for session in sessions)
     # At most one look a device and lease, and one at its beginning.
-    assert looks <= 50 * (3_000 // LEASE_MS + 1) + leases._number // 2
+    assert looks <= 50 * (3_000 // LEASE_MS + 1) + leases.pushed_count // 2

@@ -25,8 +25,8 @@ def a_delta(number: int = 0) -> Delta:
     return Delta(1, Cause.PUBLISHED, Point(0.0, 0.0), Reach(float(number), 0), number)
 
 
-def a_session(state: State) -> tuple[Session, Outbox]:
-    counters = Counters()
+def a_session(state: State, counters: Counters | None = None) -> tuple[Session, Outbox]:
+    counters = counters or Counters()
     session = Session("device", LIMITS, counters, parked=state is State.PARKED)
     session.handles = {1: 1}
     outbox = Outbox(counters=counters)
@@ -59,16 +59,17 @@ def do(session: Session, command: Command) -> None:
 
 @pytest.mark.parametrize(("state", "command"), list(itertools.product(State, Command)))
 def test_every_entry_of_the_table_and_every_gap(state, command):
-    session, _ = a_session(state)
+    counters = Counters()
+    session, _ = a_session(state, counters)
     if (state, command) in TRANSITIONS:
         do(session, command)
         assert session.state is TRANSITIONS[state, command]
         assert session.is_attached == (session.state in {State.IN_SYNC, State.CATCHING_UP})
     else:
         with pytest.raises(ValueError, match=f"{state.value} cannot {command.value}"):
-            session._move(command)
+            session.move(command)
         assert session.state is state
-    assert {one: count for one, count in session._counters.devices.items() if count} == {session.state: 1}
+    assert {one: count for one, count in counters.devices.items() if count} == {session.state: 1}
 
 
 def test_nothing_is_kept_for_a_device_that_is_set_aside():
@@ -142,12 +143,13 @@ def test_a_version_from_before_a_restart_is_never_undercut():
 
 
 def test_a_slow_device_gets_the_latest_state_in_the_place_of_the_steps():
-    session, outbox = a_session(State.IN_SYNC)
+    counters = Counters()
+    session, outbox = a_session(State.IN_SYNC, counters)
     session.enqueue(Detached(RefusalError(Reason.DRAINING, "x", "y", "z")))  # any event without a version
     for number in range(50):
         assert session.push(1, a_delta(number)) is True
     assert session.state is State.CATCHING_UP
-    assert session._counters.deltas_coalesced == 50
+    assert counters.deltas_coalesced == 50
     first, snapshot = drained(session, outbox)
     assert session.state is State.IN_SYNC
     assert isinstance(first, Detached)
@@ -247,16 +249,17 @@ def test_a_few_large_deltas_coalesce_as_many_small_ones_do():
 
 def test_deltas_waiting_in_a_stream_that_a_device_leaves_are_not_sent_on_it():
     """A stream of many devices goes on, and the device may come back on it with another version."""
-    session, outbox = a_session(State.IN_SYNC)
+    counters = Counters()
+    session, outbox = a_session(State.IN_SYNC, counters)
     for number in range(3):
         session.push(1, a_delta(number))
     session.detach()
     assert drained(session, outbox) == []
-    assert session._counters.deltas_dropped == 3
+    assert counters.deltas_dropped == 3
     assert session.attach(outbox, NONCE, 0, session.epoch) is True
     session.resume(0)
     assert [one.version for one in drained(session, outbox)] == [1, 2, 3]
-    assert session._counters.deltas_resent == 3
+    assert counters.deltas_resent == 3
     do(session, Command.OVERFLOW)
     session.detach()
     assert drained(session, outbox) == [], "nor is a snapshot"

@@ -36,7 +36,7 @@ def replay_of(simulation, server, progress=None, **more) -> Replay:
 
 
 def lists_of(replay):
-    return [(one.place, one.subscription) for one in replay._devices.audited()]
+    return [(one.place, one.subscription) for one in replay.devices.audited()]
 
 
 def is_stationary(subscription):
@@ -87,13 +87,13 @@ async def test_every_result_is_exact_and_few_devices_report(simulation, server):
 async def test_the_audit_notices_an_object_that_no_device_received(simulation, server):
     """The replay notes objects that the server does not have: at a device's feet, where one stands."""
     replay = replay_of(simulation, server)
-    follow = replay._follow
+    follow = replay.follow
     last = simulation.world.tick_count - 1
 
     def plant(fixes) -> None:
         follow(fixes)
-        if replay._tick_number == last:
-            published = replay._published
+        if replay.tick_number == last:
+            published = replay.published
             some = next(iter(published.objects.values()))
             for number, is_still in ((-1, False), (-2, True)):
                 place, subscription = some_top_k(replay, is_still)
@@ -106,7 +106,7 @@ async def test_the_audit_notices_an_object_that_no_device_received(simulation, s
                     expiry_ms=2**60,
                 )
 
-    replay._follow = plant
+    replay.follow = plant
     report = await replay.run()
     assert report.mismatch_count == len(report.mismatches) == report.timeline.moments[-1].mismatches
     for number, is_still in ((-1, False), (-2, True)):
@@ -140,8 +140,8 @@ async def test_the_audit_notices_a_wrong_order(simulation, server):
         def results():
             return [found[1], found[0], *found[2:]]
 
-    published = replay._published
-    audit = Audit(published, 0, [published.at(replay._now_ms())])
+    published = replay.published
+    audit = Audit(published, 0, [published.at(replay.now_ms())])
     assert audit.compare(subscription, place) is None
     assert audit.compare(Swapped(), place) is not None
 
@@ -150,7 +150,7 @@ async def test_a_list_is_undecided_only_where_an_unknown_instant_matters(simulat
     """What may have expired or not makes both answers right, and others neither right nor wrong."""
     replay = replay_of(simulation, server)
     await replay.run()
-    published, now_ms = replay._published, replay._now_ms()
+    published, now_ms = replay.published, replay.now_ms()
     place, subscription, found = next(
         (place, one, one.results())
         for place, one in lists_of(replay)
@@ -191,13 +191,13 @@ async def test_a_list_is_undecided_only_where_an_unknown_instant_matters(simulat
 async def test_an_audit_of_a_share_looks_at_others_each_time(simulation, server):
     replay = replay_of(simulation, server, audit_share=0.25)
     looked_at = []
-    compare = replay._compare
+    compare = replay.compare
 
     def note(audit, one):
-        looked_at.append((replay._tick_number, one.place.device_id, one.subscription.id))
+        looked_at.append((replay.tick_number, one.place.device_id, one.subscription.id))
         compare(audit, one)
 
-    replay._compare = note
+    replay.compare = note
     report = await replay.run()
     lists = simulation.subscriptions.num_rows
     audits = len({*range(0, simulation.world.tick_count, AUDIT_EVERY), simulation.world.tick_count - 1})

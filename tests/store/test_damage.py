@@ -152,7 +152,7 @@ def killed(chosen):
             store.commit(rows, model.time_ms)
             states.append(model.state())
             if is_checkpointed and number < len(chosen):
-                store._upkeep._checkpoint()
+                store.upkeep.checkpoint()
         dead = Path(folder) / "dead"
         dead.mkdir()
         for suffix in ("", "-wal"):
@@ -270,7 +270,7 @@ def test_a_page_of_before_is_noticed(path, tmp_path):
         subscriptions = [a_subscription("d", 1), a_subscription("d", first)]
         store.commit([*map(PutObject, items), *subscriptions], first)
         store.commit([DeleteObject(first + 7)], first)
-        store._upkeep._checkpoint()
+        store.upkeep.checkpoint()
         return path.read_bytes()
 
     before, after = committed(1), committed(301)

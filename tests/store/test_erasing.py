@@ -39,12 +39,6 @@ def fill(store, count=COUNT, sizes=(1, 3, 60, 600)):
         )
 
 
-def settle(store):
-    """Wait for what tidies the log."""
-    if store._upkeep._running is not None:
-        store._upkeep._running.result()
-
-
 def left(path, number):
     """Files of the store that have something of a device."""
     found = []
@@ -75,7 +69,7 @@ def test_nothing_of_a_deleted_device_is_in_any_file(path):
     fill(store, *A_PAGE)
     assert left(path, 3)
     store.commit([DeleteDevice(name(3))], 7)
-    settle(store)
+    store.upkeep.wait()
     assert left(path, 3) == []
     assert left(path, 4)
     store.close()
@@ -88,7 +82,7 @@ def test_of_many_nothing_is_left_in_the_log_and_in_free_pages_and_nothing_at_all
     gone = range(0, COUNT, 3)
     for number in gone:
         store.commit([DeleteDevice(name(number))], COUNT)
-    settle(store)
+    store.upkeep.wait()
     free = free_pages(path)
     assert len(free) > 50
     assert not any(map(any, free)), "they are overwritten"
@@ -124,7 +118,7 @@ def test_earlier_data_of_a_device_is_not_left_either(path):
     store.commit([a_subscription(name(1), 1, "[]"), DeleteSubscription(name(1), 2)], COUNT)
     store.commit([PutObject(an_object(1))], COUNT)
     store.commit([DeleteDevice(name(1))], COUNT)
-    settle(store)
+    store.upkeep.wait()
     assert left(path, 1) == []
     assert left(path, 0)
     store.close()
@@ -138,37 +132,40 @@ def test_a_reader_keeps_the_log_until_it_has_ended(path, monkeypatch):
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM subscriptions").fetchone()
     store.commit([DeleteDevice(name(3))], COUNT)
-    settle(store)
+    store.upkeep.wait()
     assert left(path, 3), "the reader may still look at it"
     store.commit([], COUNT)
-    settle(store)
+    store.upkeep.wait()
     assert left(path, 3)
     reader.close()
     store.commit([], COUNT)
-    settle(store)
+    store.upkeep.wait()
     assert left(path, 3) == []
     store.close()
 
 
-def test_a_log_that_a_reader_keeps_does_not_hold_up_each_commit(path):
+def test_a_log_that_a_reader_keeps_does_not_hold_up_each_commit(path, monkeypatch):
+    monkeypatch.setattr(upkeep, "_ERASE_AGAIN_S", 3_600.0)
     store = SqliteStore(path, FRAME)
+    checkpoint, tried = store.upkeep.checkpoint, []
+    store.upkeep.checkpoint = lambda: (tried.append(path), checkpoint())
     store.commit([a_subscription("d")], 1)
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM subscriptions").fetchone()
     store.commit([DeleteDevice("d")], 2)
-    settle(store)
-    tried = store._upkeep._running
-    assert store._upkeep._database.execute("PRAGMA busy_timeout").fetchone() == (0,)
+    store.upkeep.wait()
+    assert store.upkeep.database.execute("PRAGMA busy_timeout").fetchone() == (0,)
     store.commit([], 3)
-    assert store._upkeep._running is tried, "it is tried again a second later"
+    store.upkeep.wait()
+    assert len(tried) == 1, "it is tried again later"
     reader.close()
     store.close()
 
 
 def test_the_log_of_a_server_that_was_killed_while_it_deleted_is_emptied_by_the_next(path, tmp_path):
     store = SqliteStore(path, FRAME)
-    store._upkeep.look = lambda: None  # the process ends before it comes to that
+    store.upkeep.look = lambda: None  # the process ends before it comes to that
     fill(store, *A_PAGE)
     store.commit([DeleteDevice(name(3))], COUNT)
     killed = tmp_path / "killed"
@@ -181,7 +178,7 @@ def test_the_log_of_a_server_that_was_killed_while_it_deleted_is_emptied_by_the_
     again = SqliteStore(copy, FRAME)
     assert name(3) not in {row.device_id for row in subscriptions_of(again.recover())}
     again.commit([], COUNT + 1)
-    settle(again)
+    again.upkeep.wait()
     assert left(copy, 3) == []
     assert copy.with_name(f"{copy.name}-wal").stat().st_size == 0
     again.close()

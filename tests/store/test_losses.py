@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from server.errors import StoreError
-from server.store import SqliteStore, backup, check, compact, facts, restore
+from server.store import SqliteStore, backup, check, compact, facts, log_frames, restore
 from server.store import mark as marks
 from server.store.mutations import DeleteObject, DeleteSubscription, PutObject
 from tests.store.conftest import FRAME, a_subscription, an_object, quiet
@@ -35,7 +35,7 @@ def killed(tmp_path):
             [PutObject(an_object(number, LATE_MS, bytes(300))), a_subscription("d", number)], number
         )
         if number == COMMITS // 2:
-            store._upkeep._checkpoint()
+            store.upkeep.checkpoint()
     folder = tmp_path / "dead"
     folder.mkdir()
     for suffix in ("", "-wal", "-mark"):
@@ -256,7 +256,7 @@ def test_a_power_cut_is_never_refused(tmp_path, sector, has_mark):
                 [PutObject(an_object(acknowledged, LATE_MS, rng.randbytes(rng.randrange(30_000))))], 1
             )
         if rng.random() < 0.3:
-            store._upkeep._checkpoint()
+            store.upkeep.checkpoint()
         before, noted, copy = log.read_bytes(), mark.read_bytes(), path.read_bytes()
         count = rng.randrange(1, 9)
         rows = [
@@ -288,10 +288,10 @@ def test_a_power_cut_while_the_log_is_copied_is_never_refused(tmp_path, sector):
     for number in range(1, 101):
         store.commit([PutObject(an_object(number, LATE_MS, rng.randbytes(rng.randrange(3_000))))], 7)
         if number == 40:
-            store._upkeep._checkpoint()
+            store.upkeep.checkpoint()
             before = path.read_bytes()
     log, mark = beside(path, "-wal").read_bytes(), beside(path, "-mark").read_bytes()
-    store._upkeep._copy()
+    store.upkeep.copy()
     after = path.read_bytes()
     store.close()
     assert len(after) > len(before)
@@ -309,23 +309,22 @@ def test_a_power_cut_while_the_log_is_copied_is_never_refused(tmp_path, sector):
         assert check(path, quiet) == []
 
 
-def test_a_kill_after_a_transaction_that_was_rolled_back_is_not_refused(tmp_path):
+def test_a_kill_after_a_transaction_that_was_rolled_back_is_not_refused(tmp_path, monkeypatch):
     """It has spilled pages into the log, and a shorter one follows: frames behind it are not damage."""
     path = tmp_path / "store.db"
     store = SqliteStore(path, FRAME)
     log = beside(path, "-wal")
     store.commit([PutObject(an_object(1, LATE_MS))], 1)
     before = log.stat().st_size
-    store._database.execute("PRAGMA cache_size=10")
+    store.database.execute("PRAGMA cache_size=10")
     large = [PutObject(an_object(number, LATE_MS, bytes(20_000))) for number in range(2, 200)]
-    grown = []
-    write = store._write_subscriptions
+    grown, cut = [], log_frames.cut
 
-    def watched(*arguments):
+    def watched(path, size):
         grown.append(log.stat().st_size)
-        write(*arguments)
+        cut(path, size)
 
-    store._write_subscriptions = watched
+    monkeypatch.setattr(log_frames, "cut", watched)
     with pytest.raises(StoreError):
         store.commit([*large, a_subscription("d", 1, "no JSON")], 2)
     assert grown[0] > before + 100_000, "it has spilled"
@@ -416,7 +415,7 @@ def test_a_delete_that_deletes_nothing_is_damage_and_changes_nothing(large):
     hidden = [
         number
         for number in range(1, 3_001)
-        if not store._database.execute("SELECT 1 FROM objects WHERE object_id = ?", (number,)).fetchone()
+        if not store.database.execute("SELECT 1 FROM objects WHERE object_id = ?", (number,)).fetchone()
     ]
     assert hidden
     message = r"is damaged: 1 of the 2 rows of objects to delete were found; nothing was written"
@@ -444,7 +443,7 @@ def test_when_a_device_was_seen_is_verified_at_the_start(large):
 def test_unsent_changes_are_verified_at_the_start(tmp_path):
     store = SqliteStore(tmp_path / "store.db", FRAME, has_sink=True)
     store.commit([PutObject(an_object(number, LATE_MS)) for number in range(1, 9)], 1)
-    store._database.execute("DELETE FROM sink WHERE number = 4")  # the totals are right
+    store.database.execute("DELETE FROM sink WHERE number = 4")  # the totals are right
     with pytest.raises(StoreError, match="sink has 7 rows, not all of 1 to 8"):
         store.recover()
     store.close()

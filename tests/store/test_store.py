@@ -127,7 +127,7 @@ def test_commits_and_checkpoints_wait_for_the_disk(path):
     """Other tests do without, for speed: this is what servers have."""
     assert opening.SYNCHRONOUS == "FULL"
     store = SqliteStore(path, FRAME)
-    for database in (store._database, store._upkeep._database):
+    for database in (store.database, store.upkeep.database):
         assert database.execute("PRAGMA synchronous").fetchone() == (2,)
     store.close()
 

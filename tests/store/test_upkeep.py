@@ -33,9 +33,8 @@ def write(store, first, count, payload=2_000):
     longest = 0
     for number in range(first, first + count):
         store.commit([PutObject(an_object(number, LATE_MS, bytes(payload)))], number)
-        longest = max(longest, store._upkeep.log_bytes())
-        if store._upkeep._running is not None:
-            store._upkeep._running.result()
+        longest = max(longest, store.upkeep.log_bytes())
+        store.upkeep.wait()
     return longest
 
 
@@ -61,7 +60,7 @@ def test_a_reader_keeps_the_log_until_it_has_ended(path):
     assert reader.execute("SELECT count(*) FROM objects").fetchone() == before
     reader.close()
     write(store, 511, 100)
-    assert store._upkeep.log_bytes() < 1.5 * LOG_BYTES
+    assert store.upkeep.log_bytes() < 1.5 * LOG_BYTES
     store.close()
     assert len(ids_of(SqliteStore(path, FRAME).recover())) == 610
 
@@ -69,16 +68,16 @@ def test_a_reader_keeps_the_log_until_it_has_ended(path):
 @pytest.mark.usefixtures("short_log")
 def test_a_failed_checkpoint_is_logged_and_tried_again(path, caplog):
     store = SqliteStore(path, FRAME)
-    database = store._upkeep._database
-    store._upkeep._database = sqlite3.connect(":memory:")
-    store._upkeep._database.close()
+    database = store.upkeep.database
+    store.upkeep.database = sqlite3.connect(":memory:")
+    store.upkeep.database.close()
     with caplog.at_level(logging.WARNING):
         grown = write(store, 1, 200)
     assert grown > 1.5 * LOG_BYTES
     assert "checkpoint failed" in caplog.text
-    store._upkeep._database = database
+    store.upkeep.database = database
     write(store, 201, 200)
-    assert store._upkeep.log_bytes() < 1.5 * LOG_BYTES
+    assert store.upkeep.log_bytes() < 1.5 * LOG_BYTES
     store.close()
     assert check(path, quiet) == []
 
@@ -90,7 +89,7 @@ def test_the_file_shrinks_by_a_few_pages_a_commit(path):
     store.commit([a_subscription("d")], 1)
 
     def pages():
-        return store._database.execute("PRAGMA page_count").fetchone()[0]
+        return store.database.execute("PRAGMA page_count").fetchone()[0]
 
     full = pages()
     store.commit([DeleteObject(number) for number in numbers], 1)
@@ -111,9 +110,9 @@ def test_the_last_seen_time_is_written_only_if_it_changes(path):
     store.commit([a_subscription("d"), a_subscription("d", 2)], 1_000)
 
     def changed(time_ms):
-        before = store._database.total_changes
+        before = store.database.total_changes
         store.commit([SetLastSeen("d")], time_ms)
-        return store._database.total_changes - before - 2  # time and number are written in any case
+        return store.database.total_changes - before - 2  # time and number are written in any case
 
     assert changed(1_000 + _LAST_SEEN_STEP_MS) == 0
     assert changed(1_001 + _LAST_SEEN_STEP_MS) == 2

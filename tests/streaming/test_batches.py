@@ -331,7 +331,7 @@ def test_a_window_keeps_no_more_than_its_own():
         assert arrived.is_inside.all()
         window.check()
     assert len(window) == 100
-    assert len(window._time_ms) <= 1024
+    assert window.capacity <= 1024
 
 
 def test_the_greatest_id_is_taken_and_the_one_behind_it_refused():

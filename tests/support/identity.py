@@ -9,13 +9,15 @@ from ipaddress import ip_address
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
 from server.identity.issuer import Issuer
 from server.principal import Role
 
-ISSUER = Issuer()
+KEY = Ed25519PrivateKey.generate()
+ISSUER = Issuer(KEY)
 
 
 def token(name, *roles, **claims):
@@ -41,11 +43,11 @@ class Authority:
     """Signs certificates."""
 
     def __init__(self, name="tests"):
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self.key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        builder = self._builder(self._name, self._key.public_key(), -1, 1)
+        builder = self._builder(self._name, self.key.public_key(), -1, 1)
         ca = x509.BasicConstraints(ca=True, path_length=None)
-        self.certificate = builder.add_extension(ca, critical=True).sign(self._key, hashes.SHA256())
+        self.certificate = builder.add_extension(ca, critical=True).sign(self.key, hashes.SHA256())
 
     @property
     def pem(self):
@@ -58,7 +60,7 @@ class Authority:
         names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
         builder = self._builder(subject, key.public_key(), begin_days, end_days)
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        certificate = builder.sign(self._key, hashes.SHA256())
+        certificate = builder.sign(self.key, hashes.SHA256())
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         return certificate.public_bytes(Encoding.PEM), pem
 

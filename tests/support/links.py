@@ -203,7 +203,7 @@ class Device:
             one for one in self.session.subscriptions.values() if not self.waits_for_position(one)
         ]
         if self.session.is_caught_up and subscriptions:
-            self.session._sender.report(subscriptions)
+            self.session.sender.report(subscriptions)
 
 
 class Link:

@@ -28,8 +28,7 @@ from server.errors import StoreError
 from server.limits import Limits
 from server.model import LiveObject
 from server.runtime.command_loop import CommandLoop
-from server.session import Outbox
-from server.session.events import SnapshotDue
+from server.session import Event, Outbox, State, VersionedDelta
 from server.store import SqliteStore
 from server.store.mutations import Mutation, PutObject, PutSubscription
 from server.transport.converters import device_command_from, report_from
@@ -165,8 +164,7 @@ class LocalServer:
         self.store.is_dead = not is_durable
         self.commit_hold.release()
         self.retrieval_hold.release()
-        self._loop._disk.shutdown()
-        self._loop._batcher.close()
+        self._loop.close()
         self.store.is_dead = False
         if not self._running.cancelled():
             self._running.result()
@@ -211,7 +209,9 @@ class LocalServer:
             events = self._coordinator.router.take(outbox, count_max - len(found))
             outbox.wrote()
             found += [(device_id, self._encoder.response(event)) for device_id, event in events]
-            self._seen["snapshots made in slices"] += bool(events) and _is_in_the_middle(outbox)
+            self._seen["snapshots made in slices"] += any(
+                _is_in_the_middle(outbox, *one) for one in events
+            )
         return found
 
     def close(self, outbox: Outbox) -> None:
@@ -316,8 +316,8 @@ class LocalServer:
         """Note what is carried out, and when; let threads that look objects up pass a hold."""
         coordinator, matching = self._coordinator, self._coordinator.matching
         retrieve, publish, evaluate = matching.retrieve, matching.publish, coordinator.evaluate
-        batcher = self._loop._batcher
-        follow = batcher._follow
+        batcher = self._loop.batcher
+        follow = batcher.follow
 
         def watched_follow(chunk, count_max):
             following = follow(chunk, count_max)
@@ -341,13 +341,15 @@ class LocalServer:
             evaluate(batch, retrieved)
 
         matching.retrieve, matching.publish = watched_retrieve, watched_publish
-        coordinator.evaluate, batcher._follow = watched_evaluate, watched_follow
+        coordinator.evaluate, batcher.follow = watched_evaluate, watched_follow
 
 
 async def _happened(event: asyncio.Event) -> None:
     await event.wait()
 
 
-def _is_in_the_middle(outbox: Outbox) -> bool:
-    """Whether what a marker stands for has been told of some subscriptions only."""
-    return len(outbox) > 0 and isinstance(outbox._outbox[0].event, SnapshotDue)
+def _is_in_the_middle(outbox: Outbox, device_id: str, event: Event) -> bool:
+    """Whether it is a snapshot of a device of which other subscriptions are still to have theirs."""
+    is_snapshot = isinstance(event, VersionedDelta) and event.delta.snapshot
+    session = outbox.devices.get(device_id)
+    return is_snapshot and session is not None and session.state is State.CATCHING_UP

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from feeds.redis import RedisAddress
 
@@ -38,6 +39,10 @@ class RedisServer:
     def address(self, feed: str, streams: int = 1) -> RedisAddress:
         """Return the address of a feed."""
         return RedisAddress(f"redis://127.0.0.1:{self.port}/0", feed, streams)
+
+    def client(self) -> Redis:
+        """Return a client of it."""
+        return Redis(port=self.port)
 
     def start(self) -> None:
         """Start, with all that was acknowledged before."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from server.limits import Limits
 from server.main import Server
 from server.settings import ServerSettings
+from server.store import SqliteStore
 from server.store.mutations import Mutation
+
+_PATIENCE_S = 600.0
+"""Nothing takes that long: who waits longer waits for ever."""
 
 
 @asynccontextmanager
@@ -20,30 +25,39 @@ async def serving(settings: ServerSettings, limits: Limits | None = None) -> Asy
     try:
         yield server
     finally:
-        if not server._loop_task.done():
+        if server.is_running:
             await server.stop()
 
 
 class HeldCommits:
-    """Lets the commits of what a server was asked begin when the test says so, and counts their rows.
+    """Lets commits of a store begin when the test says so, and counts their rows.
 
     Parameters
     ----------
-    server
-        Of this process.
+    store
+        Of a server of this process.
+    also_of_time
+        Whether those are held, too, that have no rows.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, store: SqliteStore, *, also_of_time: bool = False) -> None:
         self.rows: list[int] = []
         self.has_begun = asyncio.Event()
-        self.go_on = asyncio.Event()
-        self._command_loop = server._command_loop
-        self._commit = self._command_loop._commit
-        self._command_loop._commit = self._hold
+        self.go_on = threading.Event()
+        self._also_of_time = also_of_time
+        self._loop = asyncio.get_running_loop()
+        self._commit = store.commit
+        store.commit = self._hold
 
-    async def _hold(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
-        if mutations:  # else of the time alone
-            self.has_begun.set()
-            await self.go_on.wait()
+    async def begun(self) -> None:
+        """Wait until a commit is held."""
+        async with asyncio.timeout(_PATIENCE_S):
+            await self.has_begun.wait()
+
+    def _hold(self, mutations: Sequence[Mutation], *times_ms: int) -> None:
+        if mutations or self._also_of_time:
+            self._loop.call_soon_threadsafe(self.has_begun.set)
+            if not self.go_on.wait(_PATIENCE_S):
+                raise AssertionError("a commit was held up and never released")
             self.rows.append(len(mutations))
-        await self._commit(mutations, until_ms)
+        self._commit(mutations, *times_ms)

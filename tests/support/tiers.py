@@ -6,6 +6,7 @@ itself says so with `pytest.mark.processes`: without the marker it fails.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ FOLDERS = {
 }
 """And what is below them."""
 
+_LEAVES_OUT = re.compile(r"not (?:(\w+)|\((\w+(?: or \w+)*)\))")
 _ORDER = ("spark", "processes", "published")
 _STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork"}
 _COMPILES = "safe_region.jit.worker"
@@ -37,6 +39,16 @@ def markers(path: PurePath, fixtures: Collection[str]) -> set[str]:
     """Return the markers of a test in a file, relative to the root, that uses some fixtures."""
     of_folders = (marks for folder, marks in FOLDERS.items() if path.is_relative_to(folder))
     return set().union(*of_folders) | {mark for fixture, mark in FIXTURES.items() if fixture in fixtures}
+
+
+def left_out(path: PurePath, expression: str) -> bool:
+    """Return whether an expression of `-m` leaves out all tests of a folder, relative to the root.
+
+    Only expressions as `not (spark or processes)` do: these folders need not be imported.
+    """
+    found = _LEAVES_OUT.fullmatch(expression)
+    names = set((found[1] or found[2]).split(" or ")) if found else set()
+    return not names.isdisjoint(FOLDERS.get(path.as_posix(), ()))
 
 
 def rank(test: pytest.Item) -> int:

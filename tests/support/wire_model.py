@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from google.protobuf.message_factory import GetMessageClass
+
 from server.transport.message_bounds import MessageBound
 
 _NUMBER_BYTES_MAX = 10
@@ -169,7 +171,7 @@ def _values(field, value):
     if not field.is_repeated:
         return (value,)
     if _is_map(field):
-        entry = field.message_type._concrete_class
+        entry = GetMessageClass(field.message_type)
         return [entry(key=key, value=one) for key, one in value.items()]
     return value
 

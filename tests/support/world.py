@@ -431,7 +431,7 @@ class World:
         self.seen["changes held back"] += device.held_back
         device.held_back = 0
         held = device.session.subscriptions
-        ended = device.session.registry._ended_ids  # which the server could not write, perhaps
+        ended = device.session.registry.ended_ids  # which the server could not write, perhaps
         listed = self.server.subscriptions_of(device.id)
         listed = {number: one for number, one in listed.items() if number not in ended}
         assert {number: (one.spec, one.name) for number, one in held.items()} == listed

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from types import SimpleNamespace
 
 import grpc
 import pytest
 
 from nearcast.v1 import (
-    control_service_pb2_grpc,
-    device_service_pb2_grpc,
     errors_pb2,
     publisher_service_pb2,
-    publisher_service_pb2_grpc,
 )
 from tests.support.identity import bearer, keys_in
-from tests.support.servers import serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import an_object, check_details, hello
 
 
@@ -26,17 +21,8 @@ from tests.wire.test_bad_input import an_object, check_details, hello
 async def a_city(folder, **flags):
     """A server that knows tokens of our key, of two tenants besides the default one, and its stubs."""
     flags = {"jwks": str(keys_in(folder)), "tenants": ["acme", "other"], **flags}
-    async with (
-        serving(settings(**flags)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        yield SimpleNamespace(
-            server=server,
-            channel=channel,
-            devices=device_service_pb2_grpc.DeviceServiceStub(channel),
-            publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
-            control=control_service_pb2_grpc.ControlServiceStub(channel),
-        )
+    async with served(**flags) as stubs:
+        yield stubs
 
 
 async def refused(call, reason, field):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2_grpc
 
 from nearcast.v1 import (
     control_service_pb2_grpc,
@@ -30,15 +32,32 @@ async def server():
         yield server
 
 
+def stubs_on(channel):
+    return SimpleNamespace(
+        channel=channel,
+        devices=device_service_pb2_grpc.DeviceServiceStub(channel),
+        publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
+        control=control_service_pb2_grpc.ControlServiceStub(channel),
+        health=health_pb2_grpc.HealthStub(channel),
+    )
+
+
+@asynccontextmanager
+async def served(limits=None, **flags):
+    """Run a server with some settings; yield stubs, with the server and the channel."""
+    async with (
+        serving(settings(**flags), limits) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        stubs = stubs_on(channel)
+        stubs.server = server
+        yield stubs
+
+
 @pytest.fixture
 async def stubs(server):
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        yield SimpleNamespace(
-            channel=channel,
-            devices=device_service_pb2_grpc.DeviceServiceStub(channel),
-            publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
-            control=control_service_pb2_grpc.ControlServiceStub(channel),
-        )
+        yield stubs_on(channel)
 
 
 @pytest.fixture

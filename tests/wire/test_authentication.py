@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from itertools import islice
-from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -14,19 +13,15 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 import nearcast
 from nearcast.v1 import (
     control_service_pb2,
-    control_service_pb2_grpc,
     device_service_pb2,
-    device_service_pb2_grpc,
     errors_pb2,
     publisher_service_pb2,
-    publisher_service_pb2_grpc,
 )
 from server.errors import Reason
 from server.rules import RULES, Action
 from server.transport import authentication, device_service, first_message
 from tests.support.identity import bearer
-from tests.support.servers import serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import HERE, a_spec, check_details, hello, subscribe
 
 Request = device_service_pb2.AttachRequest
@@ -63,19 +58,10 @@ METHODS = [
 @pytest.fixture
 async def guarded():
     """A server that asks for a token, its stubs, and how many commands it has queued."""
-    async with (
-        serving(settings(tokens=["secret"])) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        yield SimpleNamespace(
-            server=server,
-            channel=channel,
-            queued=lambda: server._command_loop._queue._number,
-            rejected=server.coordinator.counters.rejected,
-            devices=device_service_pb2_grpc.DeviceServiceStub(channel),
-            publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
-            control=control_service_pb2_grpc.ControlServiceStub(channel),
-        )
+    async with served(tokens=["secret"]) as stubs:
+        stubs.queued = lambda: stubs.server.command_loop.accepted_count
+        stubs.rejected = stubs.server.coordinator.counters.rejected
+        yield stubs
 
 
 async def end_of(call):
@@ -101,7 +87,7 @@ async def test_a_stranger_is_refused_before_anything_is_read(guarded, stranger):
         check_details(failure, "UNAUTHENTICATED", "authorization" if stranger in UNREADABLE else "token")
     assert guarded.queued() == 0
     assert guarded.rejected == {Reason.UNAUTHENTICATED: len(METHODS)}
-    assert not guarded.server._listener._devices.senders
+    assert not guarded.server.listener.devices.senders
 
 
 async def test_a_method_without_a_rule_is_refused(guarded, monkeypatch):
@@ -182,7 +168,7 @@ async def test_a_client_that_sends_nothing_is_not_waited_for_for_ever(guarded, m
                 assert await call.read() is grpc.aio.EOF
         else:
             check_details(await end_of(call), "INVALID_FIELD", "request")
-    assert not guarded.server._listener._devices.senders
+    assert not guarded.server.listener.devices.senders
 
 
 async def test_silent_health_calls_of_strangers_are_displaced_by_others(guarded, monkeypatch):

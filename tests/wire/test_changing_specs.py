@@ -7,17 +7,13 @@ import pytest
 
 from nearcast.v1 import (
     control_service_pb2,
-    control_service_pb2_grpc,
     device_service_pb2,
-    device_service_pb2_grpc,
     errors_pb2,
     geometry_pb2,
-    publisher_service_pb2_grpc,
     subscriptions_pb2,
 )
 from server.limits import Limits
-from tests.support.servers import serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, exchange, hello, subscribe
 from tests.wire.test_locate import lamps_spec, publish
 
@@ -146,12 +142,8 @@ async def test_a_location_request_for_the_old_spec_needs_no_response(stubs, serv
 
 
 async def test_a_device_with_the_maximum_may_change_a_subscription():
-    async with (
-        serving(settings(), Limits(subscriptions_per_device_max=1)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        server.devices = device_service_pb2_grpc.DeviceServiceStub(channel)
-        device = await attached(server)
+    async with served(Limits(subscriptions_per_device_max=1)) as stubs:
+        device = await attached(stubs)
         await exchange(device, subscribe=subscribe(1, SUSHI))
         refused = await exchange(device, subscribe=subscribe(2, TOFU))
         assert refused.rejection.error.reason == errors_pb2.ERROR_REASON_TOO_MANY
@@ -160,22 +152,15 @@ async def test_a_device_with_the_maximum_may_change_a_subscription():
 
 
 async def test_the_new_spec_is_durable(tmp_path):
-    flags = {"store": str(tmp_path / "store.db")}
     tofu = []
     for is_second in (False, True):
-        async with (
-            serving(settings(**flags)) as server,
-            grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-        ):
-            server.devices = device_service_pb2_grpc.DeviceServiceStub(channel)
-            server.publishers = publisher_service_pb2_grpc.PublisherServiceStub(channel)
-            server.control = control_service_pb2_grpc.ControlServiceStub(channel)
-            device = server.devices.Attach()
+        async with served(store=str(tmp_path / "store.db")) as stubs:
+            device = stubs.devices.Attach()
             await device.write(hello())
             welcome = (await device.read()).welcome
             if not is_second:
-                await publish(server, words("sushi"))
-                tofu = await publish(server, words("tofu"))
+                await publish(stubs, words("sushi"))
+                tofu = await publish(stubs, words("tofu"))
                 await exchange(device, subscribe=subscribe(1, SUSHI))
                 assert (await exchange(device, subscribe=subscribe(1, TOFU))).delta.snapshot
             else:

@@ -11,9 +11,9 @@ import pytest
 from nearcast.v1 import device_service_pb2, errors_pb2, publisher_service_pb2
 from tests.sdk.conftest import until
 from tests.support.servers import HeldCommits, serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served, settings, stubs_on
 from tests.wire.test_bad_input import a_spec, an_object, hello, subscribe
-from tests.wire.test_lifecycle import SlowToRecover, refusal_of, stubs_on
+from tests.wire.test_lifecycle import SlowToRecover, refusal_of
 
 DRAINING = errors_pb2.ERROR_REASON_DRAINING
 Attach = device_service_pb2.AttachRequest
@@ -23,17 +23,14 @@ Fleet = device_service_pb2.AttachFleetRequest
 @asynccontextmanager
 async def a_server(tmp_path):
     """Run a server with a store; yield it and stubs."""
-    async with (
-        serving(settings(store=str(tmp_path / "s.db"))) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        yield server, stubs_on(channel)
+    async with served(store=str(tmp_path / "s.db")) as stubs:
+        yield stubs.server, stubs
 
 
 @asynccontextmanager
 async def held_commits(server):
     """Hold commits until the test says so, or ends."""
-    commits = HeldCommits(server)
+    commits = HeldCommits(server.store)
     try:
         yield commits
     finally:
@@ -70,10 +67,10 @@ async def test_a_publisher_gets_the_number_of_admitted_requests_and_their_respon
     async with a_server(tmp_path) as (server, stubs), held_commits(server) as commits:
         call = stubs.publishers.Publish()
         await call.write(a_request(1))
-        await until(lambda: server.coordinator._next_object_id > 1)
+        await until(lambda: server.coordinator.latest_object_id > 0)
         for sequence in range(2, 71):
             await call.write(a_request(sequence))
-        await until(lambda: server._command_loop.waiting_count == 63)
+        await until(lambda: server.command_loop.waiting_count == 63)
         stopping = asyncio.create_task(server.stop())
         message = await call.read()
         assert message.go_away.admitted_count == 64
@@ -111,7 +108,7 @@ async def test_a_publisher_that_has_half_closed_before_gets_its_responses_and_th
         call = stubs.publishers.Publish()
         await call.write(a_request(1))
         await call.done_writing()
-        await until(lambda: server.coordinator._next_object_id > 1)
+        await until(lambda: server.coordinator.latest_object_id > 0)
         stopping = asyncio.create_task(server.stop())
         assert (await call.read()).go_away.admitted_count == 1
         commits.go_on.set()
@@ -175,7 +172,7 @@ async def test_go_away_comes_once_for_a_fleet(tmp_path, names):
             assert (await call.read()).entries[0].response.HasField("welcome")
             await call.write(an_entry(name, Attach(subscribe=subscribe(1, a_spec()))))
             assert (await call.read()).entries[0].response.HasField("delta")
-        await until(lambda: len(server._listener._devices.senders) == 1)
+        await until(lambda: len(server.listener.devices.senders) == 1)
         stopping = asyncio.create_task(server.stop())
         message = await call.read()
         assert message.go_away.error.reason == DRAINING
@@ -235,7 +232,7 @@ async def test_a_refused_stream_gets_go_away(tmp_path, kind, monkeypatch):
 async def test_a_refused_stream_is_not_waited_for_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr("server.transport.device_service._HALF_CLOSE_S", 0.1)
     async with a_server(tmp_path) as (server, stubs):
-        server._command_loop.drain()
+        server.command_loop.drain()
         call = stubs.devices.Attach()
         assert (await call.read()).go_away.error.reason == DRAINING
         assert await refusal_of(call.read()) == (grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_DRAINING")

@@ -10,14 +10,12 @@ import pytest
 from nearcast.v1 import (
     device_service_pb2,
     publisher_service_pb2,
-    publisher_service_pb2_grpc,
 )
 from server.limits import Limits
 from server.transport.message_bounds import SMALL
 from tests.support.identity import bearer, token
-from tests.support.servers import serving
 from tests.wire.city import a_city, attach, publish, reason_of, refused
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import HERE, a_spec, an_object, hello, state, subscribe
 
 Request = device_service_pb2.AttachRequest
@@ -178,11 +176,8 @@ async def test_an_operator_retracts_objects_of_all_callers_of_its_tenant(city):
 
 async def test_objects_published_without_a_name_belong_to_operators(tmp_path):
     store = tmp_path / "store.db"
-    async with (
-        serving(settings(store=str(store))) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        call = publisher_service_pb2_grpc.PublisherServiceStub(channel).Publish()
+    async with served(store=str(store)) as stubs:
+        call = stubs.publishers.Publish()
         await call.write(publisher_service_pb2.PublishRequest(objects=[an_object(key="shop")]))
         (before,) = (await call.read()).ids
     async with a_city(tmp_path, store=str(store)) as city:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import grpc
 import numpy as np
 import pytest
 
 from nearcast.v1 import (
     control_service_pb2,
-    control_service_pb2_grpc,
     device_service_pb2,
-    device_service_pb2_grpc,
     errors_pb2,
-    publisher_service_pb2_grpc,
 )
 from server.counters import ParkReason
 from server.session import State
 from tests.support.servers import serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served, settings
 from tests.wire.test_bad_input import a_spec, an_object, attached, exchange, hello, subscribe
 from tests.wire.test_locate import publish
 
@@ -29,16 +24,8 @@ LEASE_MS = 900
 
 @pytest.fixture
 async def leased():
-    async with (
-        serving(settings(virtual_time=True, lease_ms=LEASE_MS)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        yield SimpleNamespace(
-            server=server,
-            devices=device_service_pb2_grpc.DeviceServiceStub(channel),
-            publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
-            control=control_service_pb2_grpc.ControlServiceStub(channel),
-        )
+    async with served(virtual_time=True, lease_ms=LEASE_MS) as stubs:
+        yield stubs
 
 
 async def advance(leased, time_ms):
@@ -128,14 +115,7 @@ async def test_the_lease_by_default(flags, lease_ms):
 
 
 async def test_without_a_lease_no_device_expires():
-    async with (
-        serving(settings(virtual_time=True)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        stubs = SimpleNamespace(
-            devices=device_service_pb2_grpc.DeviceServiceStub(channel),
-            control=control_service_pb2_grpc.ControlServiceStub(channel),
-        )
+    async with served(virtual_time=True) as stubs:
         call = await attached(stubs)
         await advance(stubs, 2**45)
         assert (await exchange(call, ping=Ping(number=1))).HasField("pong")

@@ -4,43 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from types import SimpleNamespace
 
 import grpc
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
 import nearcast
 from nearcast.v1 import (
     control_service_pb2,
-    control_service_pb2_grpc,
     device_service_pb2,
-    device_service_pb2_grpc,
     errors_pb2,
     publisher_service_pb2,
-    publisher_service_pb2_grpc,
 )
 from server import command as c
 from server.errors import Reason
 from server.limits import Limits
 from server.main import Server
+from server.store import SqliteStore
 from server.transport.listener import PortError
 from tests.support.servers import HeldCommits, serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served, settings, stubs_on
 from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, exchange, hello, subscribe
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 Status = control_service_pb2.StatusRequest
-
-
-def stubs_on(channel):
-    return SimpleNamespace(
-        devices=device_service_pb2_grpc.DeviceServiceStub(channel),
-        publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
-        control=control_service_pb2_grpc.ControlServiceStub(channel),
-        health=health_pb2_grpc.HealthStub(channel),
-    )
 
 
 async def is_healthy(stubs):
@@ -187,9 +175,9 @@ async def test_the_sdk_waits_for_a_server_that_recovers(monkeypatch):
         await server.stop()
 
 
-async def test_a_store_that_cannot_be_read_stops_the_start():
+async def test_a_store_that_cannot_be_read_stops_the_start(monkeypatch):
     server = Server(settings())
-    server._recover = lambda: 1 / 0
+    monkeypatch.setattr(SqliteStore, "recover", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
@@ -206,21 +194,17 @@ async def test_a_port_of_another_server():
 
 async def test_a_draining_server_finishes_responses_and_refuses(tmp_path):
     """A stream that does not end holds the server between draining and stopping, and all can be seen."""
-    async with (
-        serving(settings(store=str(tmp_path / "s.db"))) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        stubs = stubs_on(channel)
-        device = await attached(stubs)
+    async with served(store=str(tmp_path / "s.db")) as stubs:
+        server, device = stubs.server, await attached(stubs)
         await exchange(device, subscribe=subscribe(1, a_spec()))
         publish, idle = stubs.publishers.Publish(), stubs.publishers.Publish()
         for call in (publish, idle):
             await call.write(publisher_service_pb2.PublishRequest(sequence=1, objects=[an_object()]))
             assert (await call.read()).sequence == 1
-        commits = HeldCommits(server)
+        commits = HeldCommits(server.store)
         await publish.write(publisher_service_pb2.PublishRequest(sequence=2, objects=[an_object()]))
         async with asyncio.timeout(20):
-            while server.coordinator._next_object_id <= 3:  # noqa: ASYNC110 - until it is planned
+            while server.coordinator.latest_object_id < 3:  # noqa: ASYNC110 - until it is planned
                 await asyncio.sleep(0.01)
         stopping = asyncio.create_task(server.stop())
         # Deltas that were on their way come first, then the word to reconnect, then the end.
@@ -247,39 +231,33 @@ async def test_a_draining_server_finishes_responses_and_refuses(tmp_path):
 
 async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch):
     monkeypatch.setattr("server.main._DRAIN_S", 0.2)
-    async with (
-        serving(settings()) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        device = await attached(stubs_on(channel))
-        (sender,) = server._listener._devices.senders
+    async with served() as stubs:
+        server, device = stubs.server, await attached(stubs)
+        (sender,) = server.listener.devices.senders
 
         async def never(_events):
             await asyncio.Event().wait()
 
-        sender._write = never
+        sender.write = never
         await server.stop()
-        assert not server._listener._devices.senders
+        assert not server.listener.devices.senders
         device.cancel()
 
 
 async def test_a_client_that_does_not_read_is_not_written_to_for_ever():
     """It pings and reads nothing: answers are kept up to a bound, then the server stops reading, too."""
-    async with (
-        serving(settings(), Limits(answers_max=50, queue_max=10, batch_max=10)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        device = stubs_on(channel).devices.Attach()
+    async with served(Limits(answers_max=50, queue_max=10, batch_max=10)) as stubs:
+        server, device = stubs.server, stubs.devices.Attach()
         await device.write(hello())
         await device.read()
-        (sender,) = server._listener._devices.senders
-        go_on, write = asyncio.Event(), sender._write
+        (sender,) = server.listener.devices.senders
+        go_on, write = asyncio.Event(), sender.write
 
         async def stalled(events):
             await go_on.wait()
             await write(events)
 
-        sender._write = stalled
+        sender.write = stalled
         for number in range(1, 501):
             ping = device_service_pb2.Ping(number=number)
             await device.write(device_service_pb2.AttachRequest(ping=ping))
@@ -287,7 +265,7 @@ async def test_a_client_that_does_not_read_is_not_written_to_for_ever():
             while sender.outbox.answers_count <= 50:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         for _ in range(10):
-            await server._command_loop.execute(c.Sync())
+            await server.command_loop.execute(c.Sync())
         assert sender.outbox.answers_count <= 50 + 10 + 10
         go_on.set()
         assert [(await device.read()).pong.number for _ in range(500)] == list(range(1, 501))

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 
-import grpc
 import numpy as np
 import pytest
 
 from nearcast.v1 import (
     control_service_pb2,
-    control_service_pb2_grpc,
     device_service_pb2,
-    device_service_pb2_grpc,
     errors_pb2,
     publisher_service_pb2,
-    publisher_service_pb2_grpc,
     subscriptions_pb2,
 )
 from server.limits import Limits
-from tests.support.servers import serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, exchange, subscribe
 
 ELLIPSE = subscriptions_pb2.REGION_MODE_ELLIPSE
@@ -100,14 +95,8 @@ async def test_a_disconnected_device_responds_with_its_hello(stubs, server):
 @pytest.fixture
 async def impatient():
     """A server whose devices must answer within a fifth of a second."""
-    async with (
-        serving(settings(), Limits(answer_ms_max=200)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        server.devices = device_service_pb2_grpc.DeviceServiceStub(channel)
-        server.publishers = publisher_service_pb2_grpc.PublisherServiceStub(channel)
-        server.control = control_service_pb2_grpc.ControlServiceStub(channel)
-        yield server
+    async with served(Limits(answer_ms_max=200)) as stubs:
+        yield stubs
 
 
 async def test_a_device_that_does_not_respond_is_detached_and_parked(impatient):
@@ -119,8 +108,8 @@ async def test_a_device_that_does_not_respond_is_detached_and_parked(impatient):
     assert last.detached.error.reason == errors_pb2.ERROR_REASON_SILENT
     assert "must be at most 200 ms" in last.detached.error.message
     await impatient.control.Sync(control_service_pb2.SyncRequest())
-    session = impatient.coordinator.sessions["device"]
-    assert not impatient.coordinator.matching.engine.are_awake(np.array([session.handles[1]]))[0]
+    session = impatient.server.coordinator.sessions["device"]
+    assert not impatient.server.coordinator.matching.engine.are_awake(np.array([session.handles[1]]))[0]
     again = await attached(impatient, version=1)
     response = await again.read()
     assert response.delta.snapshot

@@ -8,8 +8,7 @@ import grpc
 import pytest
 
 from nearcast.v1 import control_service_pb2, device_service_pb2, publisher_service_pb2
-from tests.support.servers import serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import an_object, attached, check_details, hello, state
 
 GARBAGE = b"\xff\xff\xff"
@@ -97,15 +96,13 @@ async def test_a_publisher_gets_responses_to_earlier_requests(stubs, server):
 
 
 async def test_requests_without_a_token_are_not_parsed():
-    async with (
-        serving(settings(tokens=["secret"])) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
+    async with served(tokens=["secret"]) as stubs:
         for method in UNARY[:-1]:  # health is for everybody
             with pytest.raises(grpc.aio.AioRpcError) as failed:
-                await channel.unary_unary(f"/{method}")(GARBAGE)
+                await stubs.channel.unary_unary(f"/{method}")(GARBAGE)
             assert failed.value.code() is grpc.StatusCode.UNAUTHENTICATED
-        assert server.coordinator.counters.requests_unparsable == 0, "nothing of it was read"
+        unparsable = stubs.server.coordinator.counters.requests_unparsable
+        assert unparsable == 0, "nothing of it was read"
 
 
 async def test_a_call_of_many_requests_with_one_response(stubs):

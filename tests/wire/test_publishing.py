@@ -17,15 +17,15 @@ def a_request(sequence, *objects):
 
 
 async def test_requests_waiting_for_one_commit_share_the_next(stubs, server):
-    commits = HeldCommits(server)
+    commits = HeldCommits(server.store)
     call = stubs.publishers.Publish()
     await call.write(a_request(0))
-    await until(lambda: server.coordinator._next_object_id > 1)
+    await until(lambda: server.coordinator.latest_object_id > 0)
     for sequence in range(1, 100):
         await call.write(a_request(sequence))
-    await until(lambda: server._command_loop.waiting_count == 63)
+    await until(lambda: server.command_loop.waiting_count == 63)
     await asyncio.sleep(0.1)
-    assert server._command_loop.waiting_count == 63, "that is all that is read"
+    assert server.command_loop.waiting_count == 63, "that is all that is read"
     commits.go_on.set()
     responses = [await call.read() for _ in range(100)]
     assert commits.rows[:2] == [1, 63]
@@ -59,14 +59,14 @@ async def test_of_replacements_the_last_stays(stubs, server):
 
 async def test_no_more_is_read_than_one_request_may_hold(stubs, server):
     """Of 1,000 objects: three requests of 300. One that is too large is refused in its turn."""
-    commits = HeldCommits(server)
+    commits = HeldCommits(server.store)
     call = stubs.publishers.Publish()
     sizes = [300] * 8 + [1001, 1000, 1]
     for sequence, size in enumerate(sizes):
         await call.write(a_request(sequence, *[an_object()] * size))
 
     def under_way():
-        return server.coordinator._next_object_id - 1 + 300 * server._command_loop.waiting_count
+        return server.coordinator.latest_object_id + 300 * server.command_loop.waiting_count
 
     await until(lambda: under_way() == 900)
     await asyncio.sleep(0.1)
@@ -79,16 +79,16 @@ async def test_no_more_is_read_than_one_request_may_hold(stubs, server):
 
 
 async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, caplog):
-    commits = HeldCommits(server)
+    commits = HeldCommits(server.store)
     call = stubs.publishers.Publish()
     await call.write(a_request(0))
     await commits.has_begun.wait()
     for sequence in range(1, 50):
         await call.write(a_request(sequence, an_object(ttl_ms=-1 if sequence % 5 == 0 else 60_000)))
-    await until(lambda: server._command_loop.waiting_count == 49)
+    await until(lambda: server.command_loop.waiting_count == 49)
     call.cancel()
     async with asyncio.timeout(20):
-        await server._listener._publishers.idle()
+        await server.listener.publishers.idle()
     commits.go_on.set()
     other = stubs.publishers.Publish()
     await other.write(a_request(1))

@@ -13,16 +13,14 @@ from google.rpc.status_pb2 import Status
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
-    device_service_pb2_grpc,
     errors_pb2,
     publisher_service_pb2,
 )
 from server.identity import setup
 from server.limits import Limits
 from tests.support.identity import bearer, token
-from tests.support.servers import serving
 from tests.wire.city import a_city, attach, publish, reason_of, refused
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import a_spec, an_object, hello, subscribe
 
 Request = device_service_pb2.AttachRequest
@@ -160,7 +158,7 @@ async def test_a_device_that_floods_is_read_slowly_and_is_not_refused(tmp_path):
         assert welcome.HasField("welcome")
         await other.write(Request(ping=device_service_pb2.Ping(number=1)))
         assert (await other.read()).HasField("pong")
-        queued = city.server._command_loop._queue._number
+        queued = city.server.command_loop.accepted_count
         assert queued < 320, "what is beyond its share waits at its side"
         responses = [await call.read() for _ in range(330)]
         assert [one.pong.number for one in responses] == list(range(330))
@@ -169,7 +167,7 @@ async def test_a_device_that_floods_is_read_slowly_and_is_not_refused(tmp_path):
 
 async def test_streams_of_one_caller_are_bounded(city):
     who = token("device", "device")
-    calls = [city.devices.Attach(metadata=bearer(who)) for _ in range(setup._DEVICE_STREAMS_MAX)]
+    calls = [city.devices.Attach(metadata=bearer(who)) for _ in range(setup.DEVICE_STREAMS_MAX)]
     for call in calls:
         await call.initial_metadata()
     await refused(city.devices.Attach(metadata=bearer(who)).read(), "RATE_LIMITED", "streams")
@@ -180,18 +178,15 @@ async def test_streams_of_one_caller_are_bounded(city):
         with contextlib.suppress(asyncio.CancelledError):
             await call.code()
     async with asyncio.timeout(20):
-        while len(city.server._listener._devices.senders) > 1:  # noqa: ASYNC110 - nobody tells
+        while len(city.server.listener.devices.senders) > 1:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
     _, welcome = await attach(city, who)
     assert welcome.HasField("welcome"), "what ended counts no more"
 
 
 async def test_streams_of_all_together_are_bounded_and_there_is_room_again():
-    async with (
-        serving(settings(), Limits(streams_max=4)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        attach_one = device_service_pb2_grpc.DeviceServiceStub(channel).Attach
+    async with served(Limits(streams_max=4)) as stubs:
+        server, attach_one = stubs.server, stubs.devices.Attach
         calls = [attach_one() for _ in range(4)]
         for call in calls:
             await call.initial_metadata()
@@ -200,7 +195,7 @@ async def test_streams_of_all_together_are_bounded_and_there_is_room_again():
         assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         calls.pop().cancel()
         async with asyncio.timeout(20):
-            while len(server._listener._devices.senders) > 3:  # noqa: ASYNC110 - nobody tells
+            while len(server.listener.devices.senders) > 3:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.01)
         again = attach_one()
         await again.write(hello())
@@ -216,6 +211,6 @@ async def test_thousands_of_half_open_streams_of_a_stranger_leave_nothing(city):
         calls = [method() for _ in range(500)]
         codes = await asyncio.gather(*(call.code() for call in calls))
         assert set(codes) == {grpc.StatusCode.UNAUTHENTICATED}
-    assert len(city.server._listener._devices.senders) == 1
+    assert len(city.server.listener.devices.senders) == 1
     await honest.write(Request(ping=device_service_pb2.Ping(number=1)))
     assert (await honest.read()).HasField("pong")

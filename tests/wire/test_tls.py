@@ -15,7 +15,7 @@ from server.main import Server
 from server.transport.listener import PortError
 from tests.support.identity import Authority, keys_in, token
 from tests.support.servers import serving
-from tests.wire.conftest import settings
+from tests.wire.conftest import served, settings
 
 AUTHORITY = Authority()
 
@@ -108,10 +108,8 @@ async def test_a_client_without_a_handshake_is_not_waited_for(monkeypatch):
 
 async def test_headers_beyond_measure_and_messages_beyond_the_limit_are_refused(tmp_path):
     flags = {"jwks": str(keys_in(tmp_path))}
-    async with (
-        serving(settings(**flags)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
+    async with served(**flags) as stubs:
+        channel = stubs.channel
         good = ("authorization", f"Bearer {token('one', 'publisher', 'device')}")
         bomb = [good, *((f"x-{number}", "y" * 1000) for number in range(100))]
         call = channel.stream_stream("/nearcast.v1.DeviceService/Attach")(metadata=bomb)
@@ -125,7 +123,7 @@ async def test_headers_beyond_measure_and_messages_beyond_the_limit_are_refused(
         with pytest.raises(grpc.aio.AioRpcError) as failed:
             await endless.read()
         assert failed.value.code() is grpc.StatusCode.UNAUTHENTICATED, "no message was waited for"
-        assert await is_let_in(server.port, None, token("ops", "operator"))
+        assert await is_let_in(stubs.server.port, None, token("ops", "operator"))
 
 
 async def test_connections_beyond_the_bound_are_closed_and_there_is_room_again():

@@ -9,7 +9,6 @@ import pytest
 
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
 from server.transport import converters
-from server.transport.device_service import DeviceServicer
 from tests.wire.test_bad_input import an_object, hello
 
 Entry = device_service_pb2.AttachFleetRequest.Entry
@@ -48,8 +47,11 @@ async def turns():
     task.cancel()
 
 
-async def test_others_have_their_turn_while_a_message_of_a_fleet_is_read(stubs, turns, monkeypatch):
-    monkeypatch.setattr(DeviceServicer, "_command", turns.counted(DeviceServicer._command))
+async def test_others_have_their_turn_while_a_message_of_a_fleet_is_read(
+    stubs, server, turns, monkeypatch
+):
+    coordinator = server.coordinator  # which each command goes by
+    monkeypatch.setattr(coordinator, "renew_lease", turns.counted(coordinator.renew_lease))
     call = stubs.devices.AttachFleet()
     await call.write(message(Entry(device_id="a", request=hello("a"))))
     assert (await call.read()).entries[0].response.HasField("welcome")

@@ -14,9 +14,8 @@ from nearcast.v1 import control_service_pb2, device_service_pb2, subscriptions_p
 from server.identity import setup
 from server.transport import answers
 from tests.support.identity import bearer, token
-from tests.support.servers import serving
 from tests.wire.city import a_city, publish, refused
-from tests.wire.conftest import settings
+from tests.wire.conftest import served
 from tests.wire.test_bad_input import HERE, a_spec, an_object
 
 SEARCH = "/nearcast.v1.DeviceService/Search"
@@ -84,7 +83,7 @@ async def is_refused(call):
 
 async def account_of(city, name, condition):
     """Return a caller's account as soon as it is so."""
-    accounts = city.server._readings.accounts
+    accounts = city.server.readings.accounts
     async with asyncio.timeout(20.0):
         while True:
             for one in accounts():
@@ -94,7 +93,7 @@ async def account_of(city, name, condition):
 
 
 async def test_a_device_has_so_many_calls_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(setup, "_DEVICE_CALLS_MAX", 2)
+    monkeypatch.setattr(setup, "DEVICE_CALLS_MAX", 2)
     async with a_city(tmp_path) as city:
         who = bearer(token("device", "device"))
         open_calls = [city.channel.stream_stream(SEARCH)(metadata=who) for _ in range(2)]
@@ -131,7 +130,7 @@ async def test_a_stream_of_a_library_ends_with_its_token(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("begin", [watched, reflected])
 async def test_a_stream_of_a_library_is_one_of_its_caller(tmp_path, monkeypatch, begin):
-    monkeypatch.setattr(setup, "_DEVICE_STREAMS_MAX", 2)
+    monkeypatch.setattr(setup, "DEVICE_STREAMS_MAX", 2)
     async with a_city(tmp_path) as city:
         who = bearer(token("d", "device"))
         calls = [await begin(city.channel, who) for _ in range(2)]
@@ -164,17 +163,12 @@ async def test_requests_to_reflection_count_as_operations(tmp_path):
 
 
 async def test_there_is_no_reflection_by_default():
-    async with (
-        serving(settings(reflection=False)) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        call = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo()
+    async with served(reflection=False) as stubs:
+        call = reflection_pb2_grpc.ServerReflectionStub(stubs.channel).ServerReflectionInfo()
         with pytest.raises(grpc.aio.AioRpcError) as failed:
             await call.read()
         assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED
-        control = control_service_pb2.StatusRequest()
-        method = "/nearcast.v1.ControlService/Status"
-        await channel.unary_unary(method)(control.SerializeToString())
+        await stubs.control.Status(control_service_pb2.StatusRequest())
 
 
 async def test_operators_see_the_callers_that_use_the_server(tmp_path):

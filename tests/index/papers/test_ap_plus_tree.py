@@ -19,26 +19,12 @@ from index.published.ap_plus_tree.layout import (
     LISTS,
     WAITING,
 )
-from index.published.ap_tree import ApTree, rebuilds
+from index.published.ap_tree import ApTree
 from index.published.ap_tree.layout import JOB_NEW, KEYWORDS, LEAF, NODE_END, NOTHING, ROOT, SPACE
-from tests.index.boxes import AreaObject, Box, Clause, area_batch
+from tests.index.boxes import Box, Clause, area_batch, point
 from tests.index.brute import ids, keyword_lists
 from tests.index.movers import FOR_EVER, MoverDice, Movers, crowd_of_objects, step
 from tests.support.amounts import examples
-
-
-@pytest.fixture
-def tiny_slices(monkeypatch):
-    """Rebuild nearly everything beside, by a few clauses or objects a step."""
-    monkeypatch.setattr(rebuilds, "_QUICK_MAX", 30)
-    monkeypatch.setattr(rebuilds, "_BULK_LEAST", 100_000)
-    monkeypatch.setattr(rebuilds, "_SLICE", 23)
-    monkeypatch.setattr(rebuilds, "_RIDE", 5)
-    monkeypatch.setattr(rebuilds, "_RIDE_EACH", 0)
-
-
-def point(object_id, x_m, y_m, keywords):
-    return AreaObject(object_id, x_m, y_m, Box(x_m, y_m, x_m, y_m), frozenset(keywords))
 
 
 def is_rebuilding(index):

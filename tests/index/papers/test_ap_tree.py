@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from index.contracts import InconsistentIndexError
-from index.published.ap_tree import ApTree, rebuilds
+from index.published.ap_tree import ApTree
 from index.published.ap_tree.cut_kernels import heuristic_cost, optimal_cost
 from index.published.ap_tree.drift_kernels import node_divergence
 from index.published.ap_tree.layout import JOB_NEW, KEYWORDS, LEAF, NOTHING, ROOT, SPACE, Units
 from index.square import Square
 from tests.index.boxes import (
-    AreaObject,
     Box,
     BoxDice,
     Clause,
@@ -24,25 +23,12 @@ from tests.index.boxes import (
     insert,
     matched,
     move,
+    point,
 )
 from tests.index.brute import ids
 from tests.support.amounts import examples
 
 VARIANTS = ("DP", "HR", "KPriority", "SPriority", "Trie-Qd", "NR")
-
-
-@pytest.fixture
-def tiny_slices(monkeypatch):
-    """Rebuild nearly everything beside, by a few clauses a step."""
-    monkeypatch.setattr(rebuilds, "_QUICK_MAX", 30)
-    monkeypatch.setattr(rebuilds, "_BULK_LEAST", 100_000)
-    monkeypatch.setattr(rebuilds, "_SLICE", 23)
-    monkeypatch.setattr(rebuilds, "_RIDE", 5)
-    monkeypatch.setattr(rebuilds, "_RIDE_EACH", 0)
-
-
-def point(object_id, x_m, y_m, keywords):
-    return AreaObject(object_id, x_m, y_m, Box(x_m, y_m, x_m, y_m), frozenset(keywords))
 
 
 def root_of(index):

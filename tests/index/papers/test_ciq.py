@@ -18,25 +18,12 @@ from tests.index.brute import (
     Interest,
     Object,
     ids,
-    interest_batch,
-    object_batch,
     reach_batch,
 )
+from tests.index.subscriptions import expected, insert, matched
 from tests.support.amounts import examples
 
 SQUARE = Square(0.0, 0.0, 1_000.0)
-
-
-def insert(index, subscriptions):
-    index.insert(reach_batch(subscriptions), interest_batch([one.interest for one in subscriptions]))
-
-
-def matched(index, item):
-    return sorted(index.match(object_batch([item])).row(0).tolist())
-
-
-def expected(subscriptions, item):
-    return sorted(one.subscription_id for one in subscriptions if one.is_matched_by(item))
 
 
 def scattered(count, words=(1, 2), reach_m=200.0, weight_m=300.0, seed=1):

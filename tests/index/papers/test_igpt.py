@@ -20,27 +20,14 @@ from tests.index.brute import (
     Interest,
     Object,
     ids,
-    interest_batch,
-    object_batch,
     reach_batch,
 )
+from tests.index.subscriptions import expected, insert, matched
 from tests.support.amounts import examples
 
 SQUARE = Square(0.0, 0.0, 1_000.0)
 VOCABULARY = 400
 MAXDIST_M = 2_000.0 * math.sqrt(2.0)
-
-
-def insert(index, subscriptions):
-    index.insert(reach_batch(subscriptions), interest_batch([one.interest for one in subscriptions]))
-
-
-def matched(index, item):
-    return sorted(index.match(object_batch([item])).row(0).tolist())
-
-
-def expected(subscriptions, item):
-    return sorted(one.subscription_id for one in subscriptions if one.is_matched_by(item))
 
 
 def scattered(count, words=(1, 2), spread=900.0, reach_m=40.0, seed=1):

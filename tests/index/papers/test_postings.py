@@ -20,7 +20,17 @@ from index.published.postings.word_kernels import word_of
 from index.published.quad_files import IqObjects, RqObjects, cell_kernels
 from index.published.quad_inverted import QuadInverted
 from index.square import Square
-from tests.index.boxes import AreaObject, Box, BoxDice, Clause, boxes_of, expected, insert, matched, move
+from tests.index.boxes import (
+    Box,
+    BoxDice,
+    Clause,
+    boxes_of,
+    expected,
+    insert,
+    matched,
+    move,
+    point,
+)
 from tests.index.brute import Object, ids, keyword_lists, object_batch
 from tests.index.movers import FOR_EVER, rows_of
 from tests.support.amounts import seeds
@@ -48,10 +58,6 @@ def files(index):
 
 def meta(index, which):
     return int(files(index).meta[which])
-
-
-def point(key, x_m, y_m, keywords):
-    return AreaObject(key, x_m, y_m, Box(x_m, y_m, x_m, y_m), frozenset(keywords))
 
 
 def scattered(count, seed=1, first=0, keywords=(1, 2)):

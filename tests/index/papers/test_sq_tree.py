@@ -15,14 +15,9 @@ from tests.index.brute import (
     Interest,
     Object,
     ids,
-    interest_batch,
     object_batch,
-    reach_batch,
 )
-
-
-def insert(index, subscriptions):
-    index.insert(reach_batch(subscriptions), interest_batch([one.interest for one in subscriptions]))
+from tests.index.subscriptions import insert
 
 
 def tree(**options):

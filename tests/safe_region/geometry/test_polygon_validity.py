@@ -92,7 +92,7 @@ def test_invalid_rings_are_named(flaw_of, rings, expected):
 def common_ends(one, other):
     """The ends of two edges that lie on both."""
     return {
-        end for end in (*one, *other) if oracle_plane._is_on(end, one) and oracle_plane._is_on(end, other)
+        end for end in (*one, *other) if oracle_plane.is_on(end, one) and oracle_plane.is_on(end, other)
     }
 
 
@@ -102,7 +102,7 @@ def is_simple(ring):
         if j - i in {1, len(edges) - 1}:
             if len(common_ends(one, other)) > 1:
                 return False
-        elif oracle_plane._segments_meet(one, other):
+        elif oracle_plane.segments_meet(one, other):
             return False
     return True
 
@@ -115,7 +115,7 @@ def sides(ring, other):
             stops |= common_ends((a, b), edge)
         for one, following in pairwise(sorted(stops)):
             middle = tuple((Fraction(u) + Fraction(v)) / 2 for u, v in zip(one, following, strict=True))
-            yield oracle_plane._contains(OraclePolygon((other,)), middle)
+            yield oracle_plane.contains(OraclePolygon((other,)), middle)
 
 
 def named_edges(found, rings):
@@ -140,11 +140,11 @@ def check_named_edges(found, rings):
     elif found.endswith("cross"):
         assert ring != other_ring
         assert not common_ends(one, other)
-        assert oracle_plane._segments_meet(one, other)
+        assert oracle_plane.segments_meet(one, other)
     else:
         assert ring == other_ring
         assert j - i not in {1, len(rings[ring]) - 1}
-        assert oracle_plane._segments_meet(one, other)
+        assert oracle_plane.segments_meet(one, other)
 
 
 def is_valid(rings):
@@ -155,7 +155,7 @@ def is_valid(rings):
         for one in edges_of(ring):
             for far in edges_of(other):
                 ends = common_ends(one, far)
-                if len(ends) > 1 or (not ends and oracle_plane._segments_meet(one, far)):
+                if len(ends) > 1 or (not ends and oracle_plane.segments_meet(one, far)):
                     return False
     outer, *holes = rings
     return all(all(sides(hole, outer)) for hole in holes) and not any(

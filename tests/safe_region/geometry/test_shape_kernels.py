@@ -112,7 +112,7 @@ def test_orientation_of_the_very_small_and_the_very_large(scale):
 @given(points, points, points, points)
 @settings(max_examples=examples(500), deadline=None)
 def test_segments_meet(a, b, c, d):
-    expected = oracle_plane._segments_meet((a, b), (c, d))
+    expected = oracle_plane.segments_meet((a, b), (c, d))
     assert segment_kernels.segments_meet(*a, *b, *c, *d) == expected
     assert segment_kernels.segments_meet(*d, *c, *a, *b) == expected
 
@@ -124,11 +124,11 @@ def test_segments_that_nearly_touch(part):
         area = dice.area()
         a, b = area.rings[0][:2]
         for c, d in ((dice.on_edge(area), dice.point()), (dice.on_edge(area), dice.on_edge(area))):
-            expected = oracle_plane._segments_meet((a, b), (c, d))
+            expected = oracle_plane.segments_meet((a, b), (c, d))
             assert segment_kernels.segments_meet(*a, *b, *c, *d) == expected, seed
             corners = (min(c[0], d[0]), min(c[1], d[1]), max(c[0], d[0]), max(c[1], d[1]))
-            edges = oracle_plane._edges(OracleRectangle(*corners))
-            expected = any(oracle_plane._segments_meet((a, b), edge) for edge in edges) or all(
+            edges = oracle_plane.edges(OracleRectangle(*corners))
+            expected = any(oracle_plane.segments_meet((a, b), edge) for edge in edges) or all(
                 corners[i] <= a[i] <= corners[i + 2] for i in range(2)
             )
             assert segment_kernels.segment_meets_box(*a, *b, *corners) == expected, seed
@@ -141,7 +141,7 @@ def test_segments_that_nearly_touch(part):
 @settings(max_examples=examples(500), deadline=None)
 def test_distances_to_segments(here, a, b):
     found = segment_kernels.segment_distance(*here, *a, *b)
-    assert found == oracle_plane._to_segment(here, (a, b))
+    assert found == oracle_plane.to_segment(here, (a, b))
     box = (min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1]))
     assert found >= segment_kernels.box_distance(*here, *box)
     if a == b or math.dist(a, b) > 1e-100:  # shapely's lengths underflow
@@ -161,7 +161,7 @@ def test_the_nearest_point_of_a_segment_lies_in_its_box(part):
         box = (min(ax, bx), min(ay, by), max(ax, bx), max(ay, by))
         far = segment_kernels.segment_distance(*here, ax, ay, bx, by)
         assert far >= segment_kernels.box_distance(*here, *box)
-        assert far == oracle_plane._to_segment(here, ((ax, ay), (bx, by)))
+        assert far == oracle_plane.to_segment(here, ((ax, ay), (bx, by)))
 
 
 def test_the_distance_to_an_end_is_that_to_a_point():

@@ -148,7 +148,7 @@ def test_the_inner_point_lies_inside(part, is_turned):
         assert has(ring, point), seed
         assert is_within(OraclePolygon((ring,)), point, None), seed
         if not is_turned:  # what is turned may be as thin as a float64
-            assert not any(oracle_plane._is_on(point, edge) for edge in edges_of(ring)), seed
+            assert not any(oracle_plane.is_on(point, edge) for edge in edges_of(ring)), seed
         assert inner_point(tuple(ring)) == point
 
 

@@ -33,7 +33,7 @@ def sent(redis, partitions):
         span = Span(redis.address("updates").server, name, BEGIN, "+")
         for rows in streams.read(span):
             changes.update(map(repr, rows.to_pylist()))
-    found = streams._redis.xrange("updates")
+    found = redis.client().xrange("updates")
     batches.update(int(entry_id.split(b"-")[0]) - 1 for entry_id, _ in found)
     return changes, batches
 
@@ -69,11 +69,9 @@ def test_a_job_reads_streams_and_sends_its_changes_once(tmp_path, spark, redis):
 def test_entries_that_cannot_be_read_are_refused(tmp_path, spark, redis):
     job = Job(tmp_path, spark, partitions=1)
     job.parameters = job.parameters.changed(messages=redis.address("messages"))
-    streams = Streams(redis.address("messages"), FEEDS["messages"], "object_id")
-    streams._redis.xadd("messages:0", {"json": '{"action": "retract", "object_id": 3, "time_ms": 9}'})
-    streams._redis.xadd("messages:0", {"json": "{"})
-    streams._redis.xadd("messages:0", {"something": "else"})
-    streams.close()
+    redis.client().xadd("messages:0", {"json": '{"action": "retract", "object_id": 3, "time_ms": 9}'})
+    redis.client().xadd("messages:0", {"json": "{"})
+    redis.client().xadd("messages:0", {"something": "else"})
     batches = job.run()
     assert sum(one.refused for one in batches) == 2
     assert sum(one.counts.get("unknown", 0) for one in batches) == 1
