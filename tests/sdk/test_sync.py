@@ -256,7 +256,7 @@ def test_an_iterator_that_is_left_leaves_nothing_behind(client, word):
     for _ in range(3):
         assert len(list(islice(offers.changes(), 1))) == 1
     client.status()  # what was submitted before has been done
-    assert client._loop.call(lambda: len(offers._subscription._watchers)) == 0
+    assert client._loop.call(lambda: len(offers._subscription._watchers)) == 0  # noqa: SLF001 - nothing public counts them
 
 
 # -- errors ----------------------------------------------------------------------------------------
