@@ -195,7 +195,7 @@ docs: $(STAMP)  ## Build the documentation as a site: build/docs/docs/index.html
 	@echo "build/docs/docs/index.html"
 
 figures: $(STAMP)  ## Draw the figures of the documentation from the code that they explain
-	$(BIN)/python docs/figures/draw.py
+	$(BIN)/python -m docs.figures.draw
 
 configuration: $(STAMP)  ## Write docs/configuration.md from the declaration of the settings
 	$(BIN)/python -m cli.settings_reference > docs/configuration.md.new

@@ -80,7 +80,7 @@ REPORT = (
     Step(
         "transport",
         DEVICE,
-        "delta: anchor, objects, reach",
+        "buffer, reach",
         "server.transport.event_encoder",
         "EventEncoder.response",
     ),
@@ -101,8 +101,8 @@ PUBLICATION = (
     Step("runtime", "core", "objects", "server.core.coordinator", "Coordinator.publish"),
     Step("core", "engine", "insert, match", "engine.engine", "Engine.publish"),
     Step("engine", "index", "insert", "index.tables.objects", "PlaceTable.insert"),
-    Step("engine", "index", "length < reach of?", "index.sq_plus_tree.index", "SqPlusTree.match"),
-    Step("engine", "engine", "insert, prune buffers", "engine.top_k.matcher", "TopKMatcher._admit"),
+    Step("engine", "index", "affected by it?", "index.sq_plus_tree.index", "SqPlusTree.match"),
+    Step("engine", "engine", "admit, prune", "engine.top_k.matcher", "TopKMatcher._admit"),
     Step(
         "engine",
         "core",
@@ -121,7 +121,7 @@ PUBLICATION = (
     Step(
         "transport",
         DEVICE,
-        "delta: object, reach",
+        "object, reach",
         "server.transport.event_encoder",
         "EventEncoder.response",
     ),

@@ -130,7 +130,9 @@ class StreamParameters:
             "subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES))
         )
         clauses = KINDS["clause_index"]
-        is_known = self.clause_index in clauses.names
+        entry = clauses.indexes.get(self.clause_index)
+        # Partitions are stored in a form that classes of other packages do not have.
+        is_known = entry is not None and not entry.plugin_of
         _require(is_known, clauses.setting, self.clause_index, clauses.limit(self.clause_index))
         _one_of("stationary_buffer", self.stationary_buffer, BUFFERS)
         count, duration_ms = self.window.count, self.window.duration_ms
