@@ -197,6 +197,9 @@ docs: $(STAMP)  ## Build the documentation as a site: build/docs/docs/index.html
 figures: $(STAMP)  ## Draw the figures of the documentation from the code that they explain
 	$(BIN)/python -m docs.figures.draw
 
+reference: $(STAMP)  ## Write docs/reference from the comments of proto/, the error reasons and the metrics
+	$(BIN)/python -m docs.generators
+
 configuration: $(STAMP)  ## Write docs/configuration.md from the declaration of the settings
 	$(BIN)/python -m cli.settings_reference > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md

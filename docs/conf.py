@@ -21,6 +21,8 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
     "docs/decisions/*.md",
+    "docs/how-to/*.md",
+    "docs/reference/*.md",
     "examples/README.md",
     "README.md",
     "ARCHITECTURE.md",

@@ -1,4 +1,4 @@
-"""Draws the folders of the code as the import contract of pyproject.toml orders them, with their imports."""
+"""Draws the folders of the code, in the order of the import contract of pyproject.toml."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def arrows() -> set[tuple[str, str]]:
-    """Return the imports that do not follow from others: no longer way leads from one end to the other."""
+    """Return the imports that do not follow from others, by a longer way between the same folders."""
     direct = {folder: imports(folder) for folder in _PURPOSES}
     return {
         (upper, lower)
