@@ -207,9 +207,10 @@ configuration: $(STAMP)  ## Write docs/configuration.md from the declaration of 
 proto-compat: $(STAMP)  ## Fail if proto/ breaks the wire for programs of the last release (SINCE=commit)
 	$(BIN)/python -m tests.protos $(if $(SINCE),--since "$(SINCE)")
 
-lint: $(STAMP)  ## Style, types, import contract
+lint: $(STAMP)  ## Style, spelling, docstrings, types, import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 

@@ -50,12 +50,16 @@ class _WithParameters(click.Command):
 
     Parameters
     ----------
+    given
+        Positional arguments of a command of click.
     parameters
         Names of the parameters with an option; None for all.
     without
         Names of the parameters without an option.
     model
         Returns the model that declares the parameters; it is called when click needs the options.
+    more
+        Named arguments of a command of click.
     """
 
     def __init__(
