@@ -23,7 +23,7 @@ def environment(tmp_path):
     """Install the example as a package, declared as docs/how-to/add-an-index.md shows it."""
     page = (ROOT / "docs" / "how-to" / "add-an-index.md").read_text()
     (group, name, value) = re.search(
-        r'\[project\.entry-points\."(\S+)"\]\n(\S+) = "(\S+)"', page
+        r'\[project\.entry-points\."(\S+)"\]\n\s*(\S+) = "(\S+)"', page
     ).groups()
     assert name == NAME
     folder = tmp_path / "site"
