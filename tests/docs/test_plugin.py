@@ -94,4 +94,5 @@ def test_nothing_that_no_package_declares_is_imported(environment):
         cwd=ROOT,
         env={**os.environ, **environment},
     )
-    assert done.stdout == "clause_lists:Box is no class of index.*\nos:system is no class of index.*\n"
+    refused = "{} is not a class of index.*\n"
+    assert done.stdout == refused.format("clause_lists:Box") + refused.format("os:system")
