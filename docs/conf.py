@@ -33,6 +33,7 @@ include_patterns = [
 ]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 nitpicky = False
+highlight_language = "text"
 myst_enable_extensions = ["deflist", "smartquotes"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]

@@ -32,7 +32,7 @@ _COMMAND = """
 """
 _STREAM_JOB = """
     import streaming.service
-    from safe_region.frame import Area
+    from safe_region.earth.frame import Area
     from streaming.distribution import distribution_of
     from streaming.partition.window import WindowSize
     from streaming.plan import Plan

@@ -57,7 +57,7 @@ _MANY = """
 
     from engine import EngineOptions
     from index.square import Square
-    from safe_region.frame import Area, Frame
+    from safe_region.earth.frame import Area, Frame
     from server.core.evaluation_batch import EvaluationBatch
     from server.core.matching_service import MatchingService, SearchRequest
     from server.model import Cause, LiveObject, Place, TopK

@@ -134,7 +134,7 @@ def test_commits_and_checkpoints_wait_for_the_disk(path):
 
 CRASH = """
 import os, sys
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 from server.model import LiveObject
 from server.store.mutations import PutObject
 from server.store import SqliteStore
