@@ -48,7 +48,7 @@ class ClauseLists:
         _require_distinct(ids)
         for clause in ids.tolist():
             if clause in self._boxes:
-                raise KeyError(f"clause {clause} is already present")
+                raise KeyError(f"id {clause} is already present")
         for row, clause in enumerate(ids.tolist()):
             keywords = required.row(row).tolist()
             rarest = min(keywords, key=lambda keyword: len(self._lists[keyword]))
@@ -109,12 +109,13 @@ class ClauseLists:
         _require_distinct(ids)
         for clause in ids.tolist():
             if clause not in self._boxes:
-                raise KeyError(f"clause {clause} is absent")
+                raise KeyError(f"id {clause} is absent")
 
 
 def _require_distinct(ids: Ints) -> None:
-    if len(np.unique(ids)) != len(ids):
-        raise KeyError("a clause is twice in the batch")
+    values, counts = np.unique(ids, return_counts=True)
+    if (counts > 1).any():
+        raise KeyError(f"id {values[counts > 1][0]} is twice in the batch")
 
 
 def _box(boxes: Boxes, row: int) -> Box:

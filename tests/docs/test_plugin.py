@@ -47,7 +47,9 @@ async def test_a_server_uses_it(environment):
     try:
         async with nearcast.connect(server.target) as client:
             device = await client.attach("device-1", lon=14.5, lat=35.5)
-            lunch = await device.subscribe(Boolean("sushi AND lunch", Circle(1000.0, center=(14.5, 35.5))))
+            lunch = await device.subscribe(
+                Boolean("sushi AND lunch", Circle(1000.0, center=(14.5, 35.5)))
+            )
             near, far = (14.501, 35.5), (14.6, 35.5)
             objects = [
                 GeoObject({"sushi", "lunch"}, lon=near[0], lat=near[1], ttl_s=60, key="match"),
