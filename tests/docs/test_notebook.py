@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
+
+nbformat = pytest.importorskip("nbformat", reason="needs the extra docs")
+nbclient = pytest.importorskip("nbclient", reason="needs the extra docs")
+pytest.importorskip("geopandas", reason="needs the extra docs")
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "examples" / "town.ipynb"
@@ -28,7 +30,9 @@ def test_it_is_kept_without_output():
 async def test_it_runs_and_draws(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    client = NotebookClient(notebook(), timeout=None, resources={"metadata": {"path": str(tmp_path)}})
+    client = nbclient.NotebookClient(
+        notebook(), timeout=None, resources={"metadata": {"path": str(tmp_path)}}
+    )
     done = await client.async_execute()
     pictures = [
         output
