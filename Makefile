@@ -209,21 +209,22 @@ docs: $(STAMP)  ## Build the documentation as a site: build/docs/docs/index.html
 	@echo "build/docs/docs/index.html"
 
 figures: $(STAMP)  ## Draw the figures of the documentation from the code that they explain
-	$(BIN)/python docs/figures/draw.py
+	$(BIN)/python -m docs.figures.draw
+
+reference: $(STAMP)  ## Write docs/reference from the comments of proto/, the error reasons, the limits and the metrics
+	$(BIN)/python -m docs.generators
 
 configuration: $(STAMP)  ## Write docs/configuration.md from the declaration of the settings
 	$(BIN)/python -m cli.settings_reference > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
 
-reference: $(STAMP)  ## Write docs/limits.md from the declaration of the limits
-	$(BIN)/python -m docs.generators.limits
-
 proto-compat: $(STAMP)  ## Fail if proto/ breaks the wire for programs of the last release (SINCE=commit)
 	$(BIN)/python -m tests.protos $(if $(SINCE),--since "$(SINCE)")
 
-lint: $(STAMP)  ## Style, types, import contract
+lint: $(STAMP)  ## Style, spelling, docstrings, types, import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 

@@ -58,7 +58,7 @@ class Calls:
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
-        """Call the hook for this thread and those that begin in the block."""
+        """Call the hook for this thread and those that start in the block."""
         threading.setprofile(self._note)
         sys.setprofile(self._note)
         try:
@@ -99,15 +99,18 @@ async def report_and_publication() -> tuple[Calls, Calls]:
     """Return what a report that changes a top-k result passes through, and what an object does."""
     report, publication = Calls(), Calls()
     for calls, is_report in ((report, True), (publication, False)):
-        with calls.hooked(), tempfile.TemporaryDirectory(prefix="call-path-") as folder:
+        with tempfile.TemporaryDirectory(prefix="call-path-") as folder:
             store = f"{folder}/store.db"
             server = Server(load_settings({"area": _AREA, "port": 0, "store": store, "create": True}))
             await server.start()
             try:
-                async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-                    callers = _Callers(channel)
-                    await callers.begin()
-                    await calls.count(callers.report if is_report else callers.publish_to_device)
+                address = f"127.0.0.1:{server.port}"
+                with calls.hooked():
+                    async with grpc.aio.insecure_channel(address) as channel:
+                        callers = _Callers(channel)
+                        await callers.begin()
+                        exchange = callers.report if is_report else callers.publish_to_device
+                        await calls.count(exchange)
             finally:
                 await server.stop()
     return report, publication

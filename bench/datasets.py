@@ -119,6 +119,16 @@ def subscriptions(
 
     Parameters
     ----------
+    data
+        The places with their keywords.
+    count
+        The number of subscriptions.
+    k_max
+        The largest k.
+    similarity
+        The text similarity of all.
+    chance
+        The random generator.
     alpha
         The same for all, if given.
     """

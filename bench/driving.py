@@ -34,6 +34,8 @@ def driven(vehicles: int, seconds: int, seed: int, path: Path | None = None, **m
     ----------
     vehicles, seconds
         Number of vehicles, and length of the drive.
+    seed
+        Seed of the simulation.
     path
         A map; by default a city is generated.
     more

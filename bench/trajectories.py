@@ -37,6 +37,8 @@ class Trajectories:
         Shape (trajectories, seconds + 1, 2); the first offset of each is zero.
     x_m, y_m
         First positions of devices.
+    chance
+        Draws a trajectory and a direction for each device.
     """
 
     def __init__(self, offsets_m: Floats, x_m: Floats, y_m: Floats, chance: np.random.Generator) -> None:

@@ -21,6 +21,8 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
     "docs/decisions/*.md",
+    "docs/how-to/*.md",
+    "docs/reference/*.md",
     "examples/README.md",
     "README.md",
     "ARCHITECTURE.md",
@@ -31,6 +33,7 @@ include_patterns = [
 ]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 nitpicky = False
+highlight_language = "text"
 myst_enable_extensions = ["deflist", "smartquotes"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]

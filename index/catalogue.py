@@ -1,13 +1,14 @@
 """All indexes, by the names that the server, the benchmarks and the tests use.
 
 This is the only way from the product to `index.published`: a module is imported when its index is made.
+Installed packages add indexes as entry points (`index.plugins`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from index.entry import NO_INDEX, Entry, Kind
+from index.entry import NO_INDEX, Entry, Kind, add_plugins
 
 if TYPE_CHECKING:
     from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, PlaceIndex, SubscriptionIndex
@@ -184,6 +185,11 @@ MOVING_INDEXES: dict[str, Entry[MovingIndex]] = {
         CLAUSE_INDEXES["inverted-grid"], OBJECT_INDEXES["iqf-plus"], "inverted-grid beside iqf-plus"
     ),
 }
+
+add_plugins("object_index", OBJECT_INDEXES)
+add_plugins("subscription_index", SUBSCRIPTION_INDEXES)
+add_plugins("clause_index", CLAUSE_INDEXES)
+add_plugins("moving_index", MOVING_INDEXES)
 
 WEIGHTED_SUBSCRIPTION_INDEXES = frozenset({"naive", "sq-plus-tree", "ciq", "ipt", "igpt"})
 """The indexes that accept interests of `Similarity.TFIDF`."""

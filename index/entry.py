@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from index.plugins import plugins, source_of
+
 if TYPE_CHECKING:
     from index.square import Square
 
@@ -32,11 +34,13 @@ class Entry(Generic[_Index_co]):
     source
         Paper and section; empty for nearcast's own.
     takes_square
-        Whether its class has the parameter `square`.
+        Whether its class has the parameter `square`. The class of a plug-in has it.
     options
         Other parameters of its class, by name.
     parts
         Indexes that its class combines, its first parameters.
+    plugin_of
+        For an index of another package: the setting under which the package declares it.
     """
 
     path: str
@@ -45,6 +49,7 @@ class Entry(Generic[_Index_co]):
     takes_square: bool = True
     options: tuple[tuple[str, Any], ...] = ()
     parts: tuple[Entry[Any], ...] = ()
+    plugin_of: str = ""
 
     def __call__(self, square: Square | None = None) -> _Index_co:
         """Make an index.
@@ -57,16 +62,36 @@ class Entry(Generic[_Index_co]):
         Raises
         ------
         TypeError
-            If the path does not name a class of this package.
+            If the path names neither a class of this package nor one that an installed package declares.
         """
-        # An entry from a file could name any callable: only classes of indexes are called.
-        module, _, name = self.path.partition(":")
-        make = getattr(import_module(module), name) if module.startswith(_PACKAGE) else None
-        if not isinstance(make, type) or not make.__module__.startswith(_PACKAGE):
-            raise TypeError(f"{self.path} is not a class of {_PACKAGE}*")
+        make = self._class()
         options = {"square": square} if self.takes_square else {}
         made = make(*(part(square) for part in self.parts), **options, **dict(self.options))
         return cast("_Index_co", made)
+
+    def _class(self) -> type[Any]:
+        """Import the class. An entry from a file could name any callable: only classes are called."""
+        module, _, name = self.path.partition(":")
+        declared = {point.value for point in plugins(self.plugin_of).values()} if self.plugin_of else ()
+        is_own = module.startswith(_PACKAGE)
+        make = getattr(import_module(module), name) if is_own or self.path in declared else None
+        if not isinstance(make, type) or (is_own and not make.__module__.startswith(_PACKAGE)):
+            raise TypeError(f"{self.path} is not a class of {_PACKAGE}*")
+        return make
+
+
+def add_plugins(setting: str, indexes: dict[str, Entry[Any]]) -> None:
+    """Add the indexes that installed packages declare, except under names that are taken.
+
+    Parameters
+    ----------
+    setting
+        The setting that chooses the index.
+    indexes
+        The indexes of this package, by name.
+    """
+    for name, point in plugins(setting).items():
+        indexes.setdefault(name, Entry(point.value, "a plug-in", source_of(point), plugin_of=setting))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 from prometheus_client.core import GaugeMetricFamily
@@ -51,7 +51,34 @@ _US = 1e-6
 _MS = 1e-3
 
 
+_STATE = (
+    ("state_rows", "Rows of Spark's state.", "numRowsTotal"),
+    ("state_memory_bytes", "Memory of Spark's state store.", "memoryUsedBytes"),
+)
+_PHASE_SECONDS = "phase_seconds", "Time of the last batch, by Spark's phases."
+
 _Kind = TypeVar("_Kind", Counter, Gauge, Histogram)
+
+
+class Declared(NamedTuple):
+    """A metric of a job.
+
+    Parameters
+    ----------
+    name
+        Its name, without the ending that counters have.
+    kind
+        `counter`, `gauge` or `histogram`.
+    label
+        The label that distinguishes its series; empty if there is one series.
+    help_text
+        Its description.
+    """
+
+    name: str
+    kind: str
+    label: str
+    help_text: str
 
 
 class JobMetrics:
@@ -59,6 +86,7 @@ class JobMetrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._declared: list[Declared] = []
         self._rows = self._new(Counter, "rows", "Rows of the feeds, by outcome.", "outcome")
         self._changes = self._new(
             Counter, "changes", "Changes of results: objects that entered and left.", "kind"
@@ -77,7 +105,18 @@ class JobMetrics:
 
     def _new(self, kind: type[_Kind], name: str, text: str, *labels: str, **options: Any) -> _Kind:  # noqa: ANN401
         """Return a new metric, registered so that it is served."""
+        self._declared.append(Declared(f"{_PREFIX}{name}", kind.__name__.lower(), "".join(labels), text))
         return kind(f"{_PREFIX}{name}", text, labels, registry=self.registry, **options)
+
+    def declared(self) -> list[Declared]:
+        """Return all metrics, those of Spark's figures last."""
+        spark = [(name, "operator", text) for name, text, _ in _STATE]
+        name, text = _PHASE_SECONDS
+        spark.append((name, "phase", text))
+        return [
+            *self._declared,
+            *(Declared(f"{_PREFIX}{name}", "gauge", label, text) for name, label, text in spark),
+        ]
 
     def note(self, batch: Batch) -> None:
         """Record a batch that is complete."""
@@ -136,18 +175,13 @@ class _QueryState(Collector):
         progress = None if query is None or not query.isActive else query.lastProgress
         about: Mapping[str, Any] = progress or {}
         operators = about.get("stateOperators", [])
-        sizes = (
-            ("state_rows", "Rows of Spark's state.", "numRowsTotal"),
-            ("state_memory_bytes", "Memory of Spark's state store.", "memoryUsedBytes"),
-        )
-        for name, text, key in sizes:
+        for name, text, key in _STATE:
             family = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=["operator"])
             for number, operator in enumerate(operators):
                 family.add_metric([str(number)], float(operator[key]))
             yield family
-        family = GaugeMetricFamily(
-            f"{_PREFIX}phase_seconds", "Time of the last batch, by Spark's phases.", labels=["phase"]
-        )
+        name, text = _PHASE_SECONDS
+        family = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=["phase"])
         for phase, took_ms in sorted(about.get("durationMs", {}).items()):
             family.add_metric([phase], took_ms * _MS)
         yield family

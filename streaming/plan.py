@@ -143,6 +143,8 @@ class Plan:
 
         Parameters
         ----------
+        data
+            The content of the file.
         where
             The name of the file, for error messages.
 

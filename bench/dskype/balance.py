@@ -35,6 +35,10 @@ def balance_of(distribution: Distribution, sample: Sample, prefixes: Sequence[bo
 
     Parameters
     ----------
+    distribution
+        The division.
+    sample
+        The subscriptions and messages to divide.
     prefixes
         For each of the subscriptions' keywords, whether it is in the loose prefix.
     """

@@ -86,7 +86,7 @@ class Lamps:
     ----------
     variant
         The measured system.
-    data, trajectories
+    data, offsets_m
         Places, and offsets of trajectories of at least as many seconds as there are ticks.
     parameters
         Size and shape.

@@ -122,6 +122,8 @@ class RawConnection:
             The request, after which the client's side ends; without one it stays open.
         is_reset
             Whether the call is cancelled at once.
+        ahead_max
+            The number of pending calls at which this one waits.
 
         Raises
         ------

@@ -48,8 +48,12 @@ def recovery_s(latencies: Latencies, bound_s: float, from_s: float, to_s: float)
 
     Parameters
     ----------
+    latencies
+        The latencies of messages, by the time at which they were sent.
     bound_s
         The 99th percentile before.
+    from_s, to_s
+        The span to search.
     """
     start_s = from_s
     while start_s + _WINDOW_S <= to_s:

@@ -66,8 +66,14 @@ def measure(
     ----------
     acts
         Concurrent acts of the misbehaving tenant; by default those in MISBEHAVING.
+    rounds
+        Trials of each sort.
     objects
         Objects of each tenant.
+    setting
+        The servers to measure.
+    progress
+        Receives the progress.
     """
     misbehaving = chosen(tuple(acts) or MISBEHAVING)
     world = World(objects=_OBJECTS if objects is None else objects)

@@ -124,8 +124,12 @@ def acted(
 
     Parameters
     ----------
+    actors, load
+        The processes of the callers that act, and of the honest ones.
     begin_s
         Time from which the measurements of honest callers count.
+    phases
+        The lengths of the phases before, during and after the act.
     on_act
         Called when the act starts.
     """

@@ -64,6 +64,8 @@ def measure(rounds: int, objects: int | None, setting: Setting, progress: Progre
     setting
         Its `server_command` starts the other server; without one both are this installation's, and the
         ratios show how far two equal servers are apart.
+    progress
+        Receives the progress.
     """
     world = World(objects=_OBJECTS if objects is None else objects)
     return [_row(kind, world, rounds, setting, progress) for kind in _CALLERS]

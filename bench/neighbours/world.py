@@ -44,8 +44,12 @@ def serving(
 
     Parameters
     ----------
+    world
+        The area and the objects.
     folder
         Folder of its store and log.
+    tokens
+        The keys that the server accepts, and a token of a publisher.
     command
         Command line of another installation; if it is empty, this installation runs.
     flags

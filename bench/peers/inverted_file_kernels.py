@@ -152,6 +152,12 @@ def best(file: File, queries: Queries, answered: Answered, common: Commons, touc
 
     Parameters
     ----------
+    file
+        The inverted file.
+    queries
+        The batch.
+    answered
+        Receives the results.
     common
         A zero for each object, and zero again afterwards.
     touched

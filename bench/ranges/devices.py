@@ -144,6 +144,8 @@ class PeriodicDevices(AnchoredDevices):
 
     Parameters
     ----------
+    engine, workload
+        As for `AnchoredDevices`.
     period_s
         Seconds between two reports.
     """

@@ -94,10 +94,14 @@ async def closed_loop(
 
     Parameters
     ----------
+    lines
+        The streams.
     messages
         Messages of each line, sent repeatedly.
     process
         The measured server.
+    seconds
+        The length of the measurement.
     """
     tally = _Tally()
     places = [0] * len(lines)
@@ -162,8 +166,14 @@ async def pushes(
 
     Parameters
     ----------
+    lines
+        The streams of the devices.
     publish
         Publishes a number of objects.
+    per_s
+        The rate of objects.
+    seconds
+        The length of the measurement.
     without
         Devices that do not count.
     """
@@ -212,8 +222,18 @@ async def windowed(
 
     Parameters
     ----------
+    lines
+        The fleet streams.
     messages
         Messages of each stream, in turn, with `entries` entries in each.
+    entries
+        Entries of a message.
+    window
+        Entries of a stream that may be pending.
+    process
+        The measured server.
+    seconds
+        The length of the measurement.
     """
     tally = _Tally()
     open_entries = [0] * len(lines)

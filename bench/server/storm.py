@@ -65,10 +65,10 @@ class Storm:
         k of every subscription.
     folder
         Folder of the store.
-    is_fleet
-        Whether the devices share fleet streams; if not, each has a connection.
     progress
         Function that receives the progress.
+    is_fleet
+        Whether the devices share fleet streams; if not, each has a connection.
     """
 
     def __init__(

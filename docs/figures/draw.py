@@ -1,6 +1,6 @@
 """Draws the figures of the documentation from the code that they explain.
 
-`python docs/figures/draw.py` (`make figures`) writes them beside this file; a test compares them.
+`python -m docs.figures.draw` (`make figures`) writes them beside this file; a test compares them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from docs.figures.folders import folders
+from docs.figures.sequences import publication, report
 from safe_region.earth.frame import Point
 from safe_region.regions.anchored import AnchoredRegion
 from safe_region.regions.region import Buffered
@@ -207,7 +209,13 @@ def _arrows() -> Iterator[tuple[State, State, str]]:
         yield begin, end, ", ".join(commands)
 
 
-FIGURES: dict[str, Callable[[], Figure]] = {"safe-region.svg": safe_region, "states.svg": states}
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "safe-region.svg": safe_region,
+    "states.svg": states,
+    "report.svg": report,
+    "publication.svg": publication,
+    "folders.svg": folders,
+}
 
 
 def draw(folder: Path) -> None:

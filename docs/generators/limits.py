@@ -1,4 +1,4 @@
-"""Writes the reference of limits from their declarations: `python -m docs.generators.limits`."""
+"""The reference of limits, from their declarations."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ import inspect
 import math
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 from types import ModuleType
 
 import server.limits
 from nearcast import limits
 from nearcast.v1 import device_service_pb2
 
-PAGE = Path(__file__).resolve().parents[1] / "limits.md"
 _HEAD = """\
 # Limits of a server
 
 All limits are inclusive. `Status` has them under these names, and `nearcast status --all` prints them.
 Those marked *sent* are in the welcome of every device. `make reference` writes this page from the
 declarations (`nearcast/limits.py`, `server/limits.py`); a test compares them.
-[The protocol](protocol.md#limits) has the other limits, and [security](security.md#limits) those of each
-caller.
+[The protocol](../protocol.md#limits) has the other limits, and [security](../security.md#limits) those of
+each caller.
 
 | limit | value | | meaning |
 |---|---|---|---|
@@ -70,7 +68,3 @@ def _meanings(module: ModuleType) -> dict[str, str]:
         elif name and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             found[name] = " ".join(str(node.value.value).split())
     return found
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())

@@ -73,10 +73,14 @@ def choose(
         that were never evaluated have a slack of 0 and no matches.
     speed_mps
         Speeds of their devices.
-    arrivals_per_object_s
-        The rate in the window of each.
     may_aim
         Whether the exact position and the heading of each device are known.
+    arrivals_per_object_s
+        The rate in the window of each.
+    costs
+        The prices by which slack and anchor are chosen.
+    matches_max
+        The most objects that a device may get.
     """
     radius_m = sizes(rows)
     known_m = radius_m + rows["slack_m"]

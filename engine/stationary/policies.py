@@ -136,6 +136,10 @@ def steps_below(held: Floats, k: Ints, ratio: float) -> Floats:
     ----------
     held
         The initial number, at least k.
+    k
+        The number of objects that the subscription requests.
+    ratio
+        The frequency of steps up, divided by that of steps down.
     """
     down = 1.0 / (1.0 + ratio)
     spare = held - k + 1.0

@@ -43,9 +43,11 @@ def families_of(reading: Reading) -> Iterator[Family]:
     yield from _plain(reading.gauges, GAUGES, GaugeMetricFamily)
     for name, metric in MEASURES.items():
         buckets, total = _buckets(name, reading.measures[name])
-        yield HistogramMetricFamily(_named(name), metric.help_text, buckets=buckets, sum_value=total)
+        yield HistogramMetricFamily(family_name(name), metric.help_text, buckets=buckets, sum_value=total)
     buckets, total = _buckets(SILENCE, reading.measures[SILENCE])
-    yield GaugeHistogramMetricFamily(_named(SILENCE), SILENCE_HELP, buckets=buckets, gsum_value=total)
+    yield GaugeHistogramMetricFamily(
+        family_name(SILENCE), SILENCE_HELP, buckets=buckets, gsum_value=total
+    )
 
 
 def _plain(
@@ -56,9 +58,9 @@ def _plain(
     for name, metric in metrics.items():
         scale = _unit_s(name)
         if not metric.label:
-            yield kind(_named(name), metric.help_text, value=values[name] * scale)
+            yield kind(family_name(name), metric.help_text, value=values[name] * scale)
             continue
-        family = kind(_named(name), metric.help_text, labels=[metric.label])
+        family = kind(family_name(name), metric.help_text, labels=[metric.label])
         for key, value in values.items():
             prefix, _, label = key.partition(".")
             if prefix == name and label:
@@ -66,7 +68,7 @@ def _plain(
         yield family
 
 
-def _named(name: str) -> str:
+def family_name(name: str) -> str:
     """Return the name of a metric for Prometheus, which requires seconds."""
     stem, _, unit = name.rpartition("_")
     return f"{PREFIX}{stem}_seconds" if unit in _UNITS_S else f"{PREFIX}{name}"

@@ -38,6 +38,8 @@ class Timeline:
         The number of ticks of the run.
     period_s
         The time between two of them.
+    ticks, moments
+        The ticks that were recorded so far, and the moments at them.
     """
 
     tick_count: int = 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
+
+from docs.figures import draw
+from docs.figures.folders import imports, layers
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures"
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
@@ -14,11 +16,8 @@ NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    spec = importlib.util.spec_from_file_location("draw", FOLDER / "draw.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     folder = tmp_path_factory.mktemp("figures")
-    module.draw(folder)
+    draw.draw(folder)
     return folder
 
 
@@ -32,3 +31,10 @@ def test_figures_are_drawn_by_the_code(drawn, name):
     assert NUMBER.sub("#", found) == NUMBER.sub("#", kept)
     numbers = [float(one) for one in NUMBER.findall(found)]
     assert numbers == pytest.approx([float(one) for one in NUMBER.findall(kept)], abs=0.02)
+
+
+def test_the_figure_of_folders_has_all_and_arrows_point_down():
+    rows = layers()
+    depth = {name: number for number, row in enumerate(rows) for name in row}
+    for folder, number in depth.items():
+        assert all(depth[lower] > number for lower in imports(folder))

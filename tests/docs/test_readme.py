@@ -60,8 +60,10 @@ def test_every_make_target_exists():
 
 def pages() -> list[Path]:
     docs = ROOT / "docs"
-    records = sorted((docs / "decisions").glob("*.md"))
-    return [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted(docs.glob("*.md")), *records]
+    roots = [
+        ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md")
+    ]
+    return [*roots, *sorted(docs.rglob("*.md"))]
 
 
 def anchors(page: Path) -> set[str]:

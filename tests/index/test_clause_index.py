@@ -11,6 +11,7 @@ import pytest
 from bench.peers.clause_dict import ClauseDict
 from bench.peers.clause_strtree import ClauseStrtree
 from bench.peers.numba_dict import NumbaDict
+from examples.clause_lists import ClauseLists
 from index.catalogue import CLAUSE_INDEXES
 from index.published.ap_tree import ApTree
 from index.published.grid_files import KkClauses, SsClauses
@@ -55,6 +56,7 @@ FACTORIES = {
         f"rt-plus-plus-tree, {order}": partial(RtTree, "rt-plus-plus-tree", None, order)
         for order in ORDERS
     },
+    "the example of a plug-in": ClauseLists,
     "dict": ClauseDict,
     "dict, tiny cells": lambda: ClauseDict(cell_m=0.3),
     "strtree": ClauseStrtree,

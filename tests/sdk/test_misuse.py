@@ -403,7 +403,7 @@ async def test_a_connection_that_cannot_be_is_refused(options, field):
 def test_the_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+.*|unknown", nearcast.__version__)
     with pytest.raises(AttributeError, match="no attribute 'versoin'"):
-        _ = nearcast.versoin
+        _ = nearcast.versoin  # codespell:ignore versoin
 
 
 def test_the_version_of_a_missing_installation(monkeypatch):

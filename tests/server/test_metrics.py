@@ -25,7 +25,7 @@ from tests.cli.test_serve import AREA, refused
 from tests.support.servers import serving
 from tests.wire.conftest import settings
 
-OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md"
 
 
 def fetched(server):
@@ -243,7 +243,7 @@ async def test_a_server_that_does_not_start_gives_the_port_back(tmp_path):
 
 
 def test_the_documentation_has_every_metric():
-    documented = set(re.findall(r"`(nearcast_[a-z_]+)`", OPERATIONS.read_text()))
+    documented = set(re.findall(r"`(nearcast_[a-z_]+)`", REFERENCE.read_text()))
     for name in COUNTERS:
         assert f"nearcast_{name}_total" in documented
     for name in (*GAUGES, *MEASURES):
