@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from server.setting_notes import Shown
+    from identity.setting_notes import Shown
 
 _METAVARS = {"int": "INTEGER", "float": "FLOAT", "str": "TEXT", "Path": "FILE"}
 
@@ -109,13 +109,13 @@ def _facts(name: str, field: FieldInfo) -> Facts:
 
 
 def _shown(field: FieldInfo) -> Shown:
-    from server.setting_notes import Shown  # noqa: PLC0415
+    from identity.setting_notes import Shown  # noqa: PLC0415
 
     return next((one for one in field.metadata if isinstance(one, Shown)), Shown())
 
 
 def _default(field: FieldInfo) -> str:
-    from server.setting_notes import InRealTime  # noqa: PLC0415
+    from identity.setting_notes import InRealTime  # noqa: PLC0415
 
     if field.is_required():
         return "required"

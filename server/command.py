@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from safe_region.scoring.idf import IdfTable
 from server.model import NewObject, Place, Spec
-from server.principal import ANYBODY, Principal
 from server.session import Outbox, RefusedCommand, Session
 
 

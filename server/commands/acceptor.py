@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.engine import Part
+from identity.principal import Principal
+from identity.rules import is_own_device, require_device
 from server import command as c
 from server.commands.validation import (
     checked_name,
@@ -27,8 +29,6 @@ from server.core.specs import kind_of_spec
 from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.model import Spec
-from server.principal import Principal
-from server.rules import is_own_device, require_device
 from server.session import Pong, Session
 from server.session.instances import require_instance
 

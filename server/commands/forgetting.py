@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from identity.rules import require_forgettable
 from server import command as c
 from server.commands.plan import Plan, Touches
 from server.commands.validation import checked_name
 from server.core.coordinator import Coordinator
-from server.rules import require_forgettable
 from server.store.mutations import DeleteDevice, Mutation, SetLastSeen
 
 

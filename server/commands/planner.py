@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from identity.principal import ANYBODY, Principal
+from identity.rules import require_room
 from server import command as c
 from server.commands.acceptor import attached_session, checked_spec, require_covered
 from server.commands.forgetting import plan_forget
@@ -28,8 +30,6 @@ from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
 from server.errors import Reason, RefusalError
 from server.model import NO_WINDOW, Window
-from server.principal import ANYBODY, Principal
-from server.rules import require_room
 from server.session import Session
 from server.store.mutations import (
     DeleteSent,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from identity.principal import NOBODY, Principal
+from identity.rules import require_room
 from server import command as c
 from server.commands.plan import Plan, Publication, Touches
 from server.commands.validation import checked_objects
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject
-from server.principal import NOBODY, Principal
-from server.rules import require_room
 from server.store.mutations import DeleteObject, Mutation, PutObject, SetSourceOffset
 
 _TO_COME = 0

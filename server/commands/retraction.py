@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from identity.principal import Principal, Role
+from identity.rules import is_visible, require_owner
 from server import command as c
 from server.commands.plan import Plan, Touches
 from server.commands.validation import check_named_count, checked_name
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
-from server.principal import Principal, Role
-from server.rules import is_visible, require_owner
 from server.store.mutations import DeleteObject
 
 

@@ -12,7 +12,6 @@ from server.core.specs.checks import checked_keywords, require
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, Place
-from server.principal import ANYBODY, Principal
 
 _LON_MAX_DEG = 180.0
 _HEADING_MAX_DEG = 360.0

@@ -29,7 +29,6 @@ from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.measures import now_us
 from server.model import NO_WINDOW, Cause, Delta, LiveObject, Place, Spec, Window
-from server.principal import tenant_of
 from server.session import (
     Detached,
     Locate,

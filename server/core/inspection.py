@@ -18,8 +18,6 @@ from safe_region.scoring.formulas import length
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.model import Bound, LiveObject, Reach, Slack, Spec
-from server.principal import Principal
-from server.rules import is_visible
 from server.session import Session, State
 
 RANKS_MAX = 1_000

@@ -18,6 +18,7 @@ from engine import Engine, EngineOptions
 from engine.contracts import BOOLEAN, STATIONARY, Bounds, Rows, handle_of, kind_of
 from engine.engine import Part
 from engine.weights import SLOTS
+from identity.principal import local_name
 from index.batches import Ints, KeywordLists, ObjectBatch
 from safe_region.earth.frame import Frame, Point
 from safe_region.scoring.idf import IdfTable
@@ -29,7 +30,6 @@ from server.core.specs import KINDS, Kind, kind_of_spec
 from server.core.specs.boolean import BooleanKind
 from server.errors import Reason, RefusalError, StoreError
 from server.model import Boolean, Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
-from server.principal import local_name
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 _MANY = 64

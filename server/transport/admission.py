@@ -6,10 +6,10 @@ from typing import Any
 
 import grpc
 
+from identity.quotas import Account
 from server.counters import Counters
 from server.errors import RefusalError
 from server.measures import cpu_us
-from server.quotas import Account
 from server.runtime.charges import Charges
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import require_serving

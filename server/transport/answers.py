@@ -15,8 +15,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from identity.quotas import Account
 from server.errors import Reason, RefusalError
-from server.quotas import Account
 
 CALLER_BYTES_MAX = 8 * 1024 * 1024
 """Bytes of one caller of weight 1; a response that is alone may be larger."""

@@ -16,15 +16,13 @@ import grpc
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from identity.authenticator import Authenticator
+from identity.bearer import HEADER, bearer_token
+from identity.principal import Principal
+from identity.rules import Action, require_action
 from nearcast.v1 import control_service_pb2, device_service_pb2, publisher_service_pb2
 from server.errors import Reason, RefusalError
-from server.identity.authenticator import Authenticator
-from server.principal import Principal
-from server.rules import Action, require_action
 from server.transport.admission import Admission, Context
-
-_SCHEME = "bearer"
-_HEADER = "authorization"
 
 
 def _methods(descriptor: Any, service: str, actions: dict[str, Action]) -> dict[str, Action]:  # noqa: ANN401
@@ -158,14 +156,4 @@ def token_of(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
     RefusalError
         UNAUTHENTICATED, if there are several, or it is no bearer token.
     """
-    values = [value for key, value in metadata or () if key.lower() == _HEADER]
-    if not values:
-        return None
-    if len(values) > 1:
-        raise RefusalError(
-            Reason.UNAUTHENTICATED, _HEADER, f"present {len(values)} times", "present once"
-        )
-    scheme, _, token = str(values[0]).partition(" ")
-    if scheme.lower() != _SCHEME or not token:
-        raise RefusalError(Reason.UNAUTHENTICATED, _HEADER, "in another form", "Bearer and a token")
-    return token.strip()
+    return bearer_token([str(value) for key, value in metadata or () if key.lower() == HEADER])

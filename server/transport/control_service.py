@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import fields
 
+from identity.principal import DEFAULT_TENANT
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from safe_region.scoring.idf import WORDS_MAX, IdfError, IdfTable
 from server import command as c
@@ -13,7 +14,6 @@ from server.core.inspection import InspectedDevice
 from server.distribution import Classes
 from server.errors import Reason, RefusalError
 from server.monitoring.readings import Readings, Usage
-from server.principal import DEFAULT_TENANT
 from server.runtime.command_loop import CommandLoop
 from server.transport.admission import Admission, Context
 from server.transport.authentication import principal

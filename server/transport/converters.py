@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import cast
 
+from identity.principal import Principal, local_name, local_names
 from nearcast.v1 import (
     device_service_pb2,
     geometry_pb2,
@@ -26,7 +27,6 @@ from server.core.matching_service import Ranked
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, DropReason, LiveObject, NewObject, Place, Spec
-from server.principal import Principal, local_name, local_names
 from server.transport.areas import area_from, area_message
 from server.transport.fields import missing
 from server.transport.specs import score, spec_from, write_bound

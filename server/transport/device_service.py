@@ -9,13 +9,14 @@ from typing import Any
 
 import grpc
 
+from identity.expiry import ending
+from identity.principal import local_name
+from identity.quotas import Account
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from safe_region.steady_clock import steady_clock_ms
 from server import command as c
 from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
-from server.principal import local_name
-from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.session import GoAway, Outbox, RefusedCommand, Rejection, VersionedDelta
@@ -23,7 +24,6 @@ from server.transport import converters
 from server.transport.admission import Admission, Context
 from server.transport.authentication import principal
 from server.transport.event_encoder import EventEncoder
-from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
 from server.transport.framing import Events, FleetFraming, Framing, SingleFraming
 from server.transport.report_timer import follow

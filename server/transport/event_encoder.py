@@ -10,13 +10,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
+from identity.lru_cache import LruCache
+from identity.principal import local_name
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from safe_region.earth.frame import Frame
 from server import session as s
-from server.core.lru_cache import LruCache
 from server.limits import Limits
 from server.model import LiveObject
-from server.principal import local_name
 from server.transport.converters import (
     delta_message,
     frame_message,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
+from identity.principal import Principal, local_name, local_names
 from nearcast.v1 import control_service_pb2 as pb
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from server import command as c
 from server.core import inspection as i
 from server.errors import Reason, RefusalError
-from server.principal import Principal, local_name, local_names
 from server.session import State
 from server.transport.converters import object_message
 from server.transport.fields import missing

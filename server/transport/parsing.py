@@ -20,13 +20,13 @@ import grpc
 from google.protobuf.descriptor_pool import Default
 from google.protobuf.message import DecodeError
 
+from identity.expiry import ending
+from identity.quotas import UNLIMITED, Account
 from server.errors import RefusalError
 from server.limits import Limits
-from server.quotas import UNLIMITED, Account
 from server.transport.admission import Admission, Context
 from server.transport.answers import Answers
 from server.transport.authentication import OPEN, SERVICES, principal
-from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
 from server.transport.wire_walk import (
     NOT_PARSABLE,

@@ -6,17 +6,17 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
+from identity.expiry import ending
+from identity.principal import Principal
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server import command as c
 from server.errors import Reason, RefusalError
 from server.measures import now_us
 from server.model import NewObject
-from server.principal import Principal
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
 from server.transport.admission import Admission, Context
 from server.transport.authentication import principal
-from server.transport.expiry import ending
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
 from server.transport.status import error_message, go_away_message
 from server.transport.wire_walk import UnreadableError, address_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from identity.principal import local_names
 from nearcast.v1 import subscriptions_pb2
 from safe_region.regions.region import RegionMode
 from safe_region.scoring.formulas import Similarity, distance_scale, score_of
 from server.errors import Reason, RefusalError
 from server.model import NO_WINDOW, Boolean, Bound, Clause, Reach, Spec, TopK, Window
-from server.principal import local_names
 from server.transport.fields import choice, missing, unimplemented
 from server.transport.ranges import range_from, write_range
 

@@ -1,4 +1,4 @@
-"""Refusals as gRPC statuses, with the only table of codes."""
+"""Refusals as gRPC statuses."""
 
 from __future__ import annotations
 
@@ -7,50 +7,19 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from nearcast.v1 import errors_pb2, streams_pb2
-from server.errors import Reason, RefusalError
+from nearcast.protocol import refusals
+from nearcast.protocol.refusals import error_message
+from nearcast.v1 import streams_pb2
+from server.errors import RefusalError
 
 DOMAIN = "nearcast"
 ERROR_METADATA = "nearcast-error-bin"
 _DETAILS_METADATA = "grpc-status-details-bin"
 
-CODES: dict[Reason, grpc.StatusCode] = {
-    Reason.INVALID_FIELD: grpc.StatusCode.INVALID_ARGUMENT,
-    Reason.OUT_OF_AREA: grpc.StatusCode.OUT_OF_RANGE,
-    Reason.UNKNOWN_OBJECT: grpc.StatusCode.NOT_FOUND,
-    Reason.UNKNOWN_SUBSCRIPTION: grpc.StatusCode.NOT_FOUND,
-    Reason.SUBSCRIPTION_EXISTS: grpc.StatusCode.ALREADY_EXISTS,
-    Reason.TOO_MANY: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    Reason.DEVICE_IN_USE: grpc.StatusCode.FAILED_PRECONDITION,
-    Reason.SUPERSEDED: grpc.StatusCode.ABORTED,
-    Reason.OUT_OF_ORDER: grpc.StatusCode.FAILED_PRECONDITION,
-    Reason.UNAUTHENTICATED: grpc.StatusCode.UNAUTHENTICATED,
-    Reason.NOT_VIRTUAL: grpc.StatusCode.FAILED_PRECONDITION,
-    Reason.TIME_BACKWARDS: grpc.StatusCode.OUT_OF_RANGE,
-    Reason.DRAINING: grpc.StatusCode.UNAVAILABLE,
-    Reason.INTERNAL: grpc.StatusCode.INTERNAL,
-    Reason.SILENT: grpc.StatusCode.DEADLINE_EXCEEDED,
-    Reason.LEASE_EXPIRED: grpc.StatusCode.DEADLINE_EXCEEDED,
-    Reason.RECOVERING: grpc.StatusCode.UNAVAILABLE,
-    Reason.UNIMPLEMENTED: grpc.StatusCode.UNIMPLEMENTED,
-    Reason.PERMISSION_DENIED: grpc.StatusCode.PERMISSION_DENIED,
-    Reason.TOKEN_EXPIRED: grpc.StatusCode.UNAUTHENTICATED,
-    Reason.RATE_LIMITED: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    Reason.FORGOTTEN: grpc.StatusCode.ABORTED,
-}
+_STATUSES = {status.value[0]: status for status in grpc.StatusCode}
 
-
-def error_message(error: RefusalError) -> errors_pb2.Error:
-    """Return the message of a refusal."""
-    return errors_pb2.Error(
-        reason=errors_pb2.ErrorReason.Name(int(error.reason)),
-        message=str(error),
-        field=error.field,
-        value=error.value,
-        limit=error.limit,
-        code=CODES[error.reason].value[0],
-        retry_after_ms=error.retry_after_ms,
-    )
+CODES = {reason: _STATUSES[code] for reason, code in refusals.CODES.items()}
+"""The status of each reason."""
 
 
 def go_away_message(error: RefusalError, admitted_count: int = 0) -> streams_pb2.GoAway:

@@ -14,12 +14,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
+from identity.principal import ANYBODY, Principal
 from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
 from server.errors import RefusalError
 from server.measures import cpu_us
 from server.object_traces import ObjectTraces
-from server.principal import ANYBODY, Principal
 from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Rejection
 from server.transport.report_timer import note_written
 

@@ -13,10 +13,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 from unittest.mock import patch
 
+from identity.principal import ANYBODY, Principal, Role
+from identity.quotas import UNLIMITED, Account, Accounts, Quota
 from server import command as c
 from server.errors import Reason, RefusalError
-from server.principal import ANYBODY, Principal, Role
-from server.quotas import UNLIMITED, Account, Accounts, Quota
 from server.runtime import charges
 from server.runtime.charges import Charges
 from server.runtime.command_queue import Entry
@@ -323,6 +323,6 @@ BUDGETS = Target(
     "budgets",
     _make,
     _seeds,
-    ("server.quotas", "server.runtime.charges", "server.transport.answers"),
+    ("identity.quotas", "server.runtime.charges", "server.transport.answers"),
     100_000,
 )

@@ -12,6 +12,7 @@ from itertools import chain
 
 from google.protobuf.message import DecodeError
 
+from identity.principal import Principal, Role
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
@@ -32,7 +33,6 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.errors import RefusalError
 from server.limits import Limits
-from server.principal import Principal, Role
 from server.session import Outbox
 from server.transport import converters
 from server.transport.inspections import inspect_from, inspect_message
@@ -327,6 +327,6 @@ COMMANDS = Target(
     "commands",
     make,
     seeds,
-    ("server.transport", "server.commands", "server.session", "server.core", "server.rules"),
+    ("server.transport", "server.commands", "server.session", "server.core", "identity.rules"),
     200_000,
 )

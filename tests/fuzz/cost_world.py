@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
+from identity.principal import Principal, Role
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
 from server import command as c
 from server.clock import Clock
@@ -17,7 +18,6 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.errors import RefusalError
 from server.limits import Limits
-from server.principal import Principal, Role
 from server.session import Outbox
 from server.transport import converters
 from server.transport.event_encoder import EventEncoder

@@ -10,13 +10,13 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from identity.issuer import Issuer
+from identity.keys import read_keys
+from identity.principal import Role
+from identity.quotas import Quota
+from identity.tokens import TokenPolicy, TokenVerifier
+from identity.watched_file import LOOK_S, WatchedFiles
 from server.errors import Reason, RefusalError
-from server.identity.issuer import Issuer
-from server.identity.keys import read_keys
-from server.identity.tokens import TokenPolicy, TokenVerifier
-from server.identity.watched_file import LOOK_S, WatchedFiles
-from server.principal import Role
-from server.quotas import Quota
 from tests.support.identity import ISSUER, keys_in, token
 
 QUOTAS = {Role.DEVICE: Quota(10.0, 2), Role.PUBLISHER: Quota(1000.0, 5)}

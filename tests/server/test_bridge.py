@@ -27,7 +27,6 @@ from server.errors import BridgeError
 from server.limits import Limits
 from server.main import Server
 from server.model import NewObject
-from server.principal import Principal, Role
 from server.settings import ServerSettings
 from tests.support.redis_server import RedisServer
 from tests.support.servers import serving

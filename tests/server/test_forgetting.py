@@ -9,7 +9,6 @@ from safe_region.regions.region import RegionMode
 from server import command as c
 from server.errors import Reason, RefusalError, StoreError
 from server.model import Boolean, Clause, TopK
-from server.principal import ANYBODY, Principal, Role
 from server.session import Detached, Outbox, Pong, Rejection, VersionedDelta, Welcome
 from tests.server.test_command_loop import (  # noqa: F401 - fixtures
     HERE,

@@ -16,7 +16,6 @@ from server.core.evaluation_batch import EvaluationBatch
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
-from server.principal import Principal, Role
 from server.session import Outbox
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))

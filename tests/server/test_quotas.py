@@ -11,8 +11,6 @@ from server.commands.costs import Costs, Factor
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.model import Boolean, Clause, NewObject, TopK
-from server.principal import Principal, Role
-from server.quotas import BURST_S, Account, Accounts, Quota
 from server.runtime.charges import Charges
 from server.runtime.command_queue import Entry
 

@@ -19,14 +19,6 @@ from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.model import Boolean, Clause, NewObject, Place, TopK, Window
-from server.principal import (
-    ANYBODY,
-    Principal,
-    Role,
-    local_name,
-    local_names,
-    tenant_of,
-)
 from server.session import Outbox, VersionedDelta, Welcome
 from tests.support.amounts import seeds
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from identity.principal import ANYBODY, Principal, Role
+from identity.rules import is_own_device
 from server.errors import Reason, RefusalError
 from server.limits import KEEPALIVE_MS, Limits, dead_connection_ms
 from server.main import limits_of
-from server.principal import ANYBODY, Principal, Role
-from server.rules import is_own_device
 from server.session import Detached, Outbox, Session
 from server.session.instances import require_instance
 from server.settings import load_settings

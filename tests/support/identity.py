@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from server.identity.issuer import Issuer
-from server.principal import Role
+from identity.issuer import Issuer
+from identity.principal import Role
 
 ISSUER = Issuer()
 

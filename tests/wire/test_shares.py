@@ -10,6 +10,7 @@ import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
+from identity import setup
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
@@ -17,7 +18,6 @@ from nearcast.v1 import (
     errors_pb2,
     publisher_service_pb2,
 )
-from server.identity import setup
 from server.limits import Limits
 from tests.support.identity import bearer, token
 from tests.support.servers import serving

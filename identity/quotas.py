@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
-from server.errors import Reason, RefusalError
+from identity.refusal import Reason, RefusalError
 
 BURST_S = 10.0
 """Seconds of its rate that a caller may use at once after a quiet period."""

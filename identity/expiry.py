@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from server.errors import RefusalError
-from server.identity.tokens import expired
-from server.principal import Principal
+from identity.principal import Principal
+from identity.refusal import RefusalError
+from identity.tokens import expired
 
 _HALF_CLOSE_S = 5.0
 """How long a client may continue after the announcement."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from server.errors import Reason, RefusalError
-from server.principal import DEFAULT_TENANT, Principal, Role, tenant_of
+from identity.principal import DEFAULT_TENANT, Principal, Role, tenant_of
+from identity.refusal import Reason, RefusalError
 
 
 class Action(Enum):

@@ -13,12 +13,12 @@ from typing import Any
 
 import jwt
 
-from server.core.lru_cache import LruCache
-from server.errors import Reason, RefusalError
-from server.identity.keys import Keys
-from server.identity.watched_file import WatchedFiles
-from server.principal import DEFAULT_TENANT, Principal, Role
-from server.quotas import Accounts, Quota
+from identity.keys import Keys
+from identity.lru_cache import LruCache
+from identity.principal import DEFAULT_TENANT, Principal, Role
+from identity.quotas import Accounts, Quota
+from identity.refusal import Reason, RefusalError
+from identity.watched_file import WatchedFiles
 
 _KEPT_MAX = 10_000
 """Tokens that each of two generations caches, so that a caller costs one verification."""

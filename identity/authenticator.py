@@ -5,10 +5,10 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 
-from server.errors import Reason, RefusalError
-from server.identity.tokens import TokenVerifier
-from server.principal import ANYBODY, Principal
-from server.quotas import Account
+from identity.principal import ANYBODY, Principal
+from identity.quotas import Account
+from identity.refusal import Reason, RefusalError
+from identity.tokens import TokenVerifier
 
 
 class Authenticator:
