@@ -235,7 +235,6 @@ class ServerSettings(BaseSettings):
     connections_max: int = Field(
         16_384, ge=1, description="Maximum number of connections; further ones are closed."
     )
-    connections_max: int = Field(16_384, ge=1, description="Connections; those beyond are closed.")
     tls_certificate: TlsCertificate = None
     tls_key: TlsKey = None
     tls_client_roots: ExistingFile | None = Field(

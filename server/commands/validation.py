@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from identity.principal import ANYBODY, Principal
 from safe_region.earth.frame import Frame
 from server.command import Report
 from server.commands.areas import checked_area

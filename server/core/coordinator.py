@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 
 from engine import EngineOptions
 from engine.engine import Part
+from identity.principal import tenant_of
 from safe_region.earth.frame import Frame
 from server import command as c
 from server.clock import Clock

@@ -14,6 +14,8 @@ import numpy as np
 
 from engine import inspection as engine
 from engine.contracts import STATIONARY, TOP_K, kind_of
+from identity.principal import Principal
+from identity.rules import is_visible
 from safe_region.scoring.formulas import length
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from unittest.mock import patch
 
+from identity.principal import Principal, Role
+from identity.quotas import Account, Quota
 from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server.counters import Counters

@@ -16,6 +16,7 @@ from feeds.redis.address import BEGIN, Span
 from feeds.redis.entries import ARROW, JSON, packed
 from feeds.redis.streams import Streams
 from feeds.schemas import EXPIRE, KEYS, MESSAGES, PUBLISH, RETRACT
+from identity.principal import Principal, Role
 from safe_region.earth.frame import Area
 from server import command as c
 from server import main

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from identity.principal import ANYBODY, Principal, Role
 from safe_region.earth.shapes import Circle
 from safe_region.regions.region import RegionMode
 from server import command as c

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from identity.principal import Principal, Role
 from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.clock import Clock

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from identity.principal import Principal, Role
+from identity.quotas import BURST_S, Account, Accounts, Quota
 from safe_region.earth.frame import Area, Frame
 from safe_region.earth.shapes import Circle
 from server import command as c

@@ -6,6 +6,14 @@ import random
 
 import pytest
 
+from identity.principal import (
+    ANYBODY,
+    Principal,
+    Role,
+    local_name,
+    local_names,
+    tenant_of,
+)
 from safe_region.earth.frame import Area, Frame
 from safe_region.earth.shapes import Circle
 from safe_region.regions.region import RegionMode

@@ -1,0 +1,186 @@
+"""HTTP with JSON: each request becomes one call of the server, with the token of its caller.
+
+The gateway verifies the token and the role before it reads a body. The server verifies both again, and
+decides about everything else, so rights, quotas and errors are the same as over gRPC.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Collection
+from http import HTTPStatus
+from typing import Any
+
+import grpc
+from aiohttp import web
+from google.protobuf import json_format
+
+from gateway.calls import CALLS, PUBLISH, Call, stub_of
+from gateway.counters import Counters
+from gateway.handshake import header_token, require_origin, require_plain_address
+from gateway.problems import plain_problem, problem
+from identity.authenticator import Authenticator
+from identity.refusal import Reason, RefusalError
+from identity.rules import require_action
+from nearcast.errors import RefusedError, UnavailableError
+from nearcast.transport.calls import await_response, refusal
+from nearcast.transport.channel import Channel
+from nearcast.v1 import publisher_service_pb2
+
+_KEY = "Idempotency-Key"
+_JSON = "application/json"
+_DEPTH_MAX = 100
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class HttpApi:
+    """Serves the calls.
+
+    Parameters
+    ----------
+    channel
+        The connection to the server, for calls with the tokens of their callers.
+    authenticator
+        Authenticates callers.
+    counters
+        The counters of the gateway.
+    origins
+        Origins of pages that may call.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        authenticator: Authenticator,
+        counters: Counters,
+        origins: Collection[str],
+    ) -> None:
+        self._channel = channel
+        self._authenticator = authenticator
+        self._counters = counters
+        self._origins = origins
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the routes of all calls."""
+        return [web.route(call.method, call.path, self._handler(call)) for call in CALLS]
+
+    def _handler(self, call: Call) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            self._counters.requests += 1
+            metadata = self._metadata(request, call)
+            message = await _message(request, call)
+            try:
+                response = await self._respond(call, message, metadata)
+            except RefusedError as error:
+                return problem(error)
+            except UnavailableError as error:
+                return plain_problem(HTTPStatus.BAD_GATEWAY, error.message)
+            return web.json_response(_plain(response))
+
+        return handle
+
+    def _metadata(self, request: web.Request, call: Call) -> list[tuple[str, str]]:
+        """Return the metadata of the call.
+
+        Raises
+        ------
+        RefusalError
+            If the caller may not make it.
+        """
+        require_plain_address(request)
+        require_origin(request, self._origins)
+        token = header_token(request)
+        require_action(self._authenticator.principal(token), call.action)
+        return [] if token is None else [("authorization", f"Bearer {token}")]
+
+    async def _respond(self, call: Call, message: Any, metadata: list[tuple[str, str]]) -> Any:  # noqa: ANN401
+        method = stub_of(call, self._channel)
+        if call is PUBLISH:
+            return await self._published(method(metadata=metadata), message)
+        is_encrypted = self._channel.is_encrypted
+        return await await_response(method(message, metadata=metadata), is_encrypted=is_encrypted)
+
+    async def _published(self, stream: Any, message: Any) -> Any:  # noqa: ANN401
+        """Publish over a stream of its own, and return its only response."""
+        try:
+            await stream.write(message)
+            response = await stream.read()
+            await stream.done_writing()
+        except grpc.aio.AioRpcError as error:
+            raise refusal(error, is_encrypted=self._channel.is_encrypted) from None
+        finally:
+            stream.cancel()
+        if response is grpc.aio.EOF:
+            raise UnavailableError("the connection was lost before the answer")
+        refused = response.go_away.error if response.HasField("go_away") else response.error
+        if refused.reason:
+            raise RefusedError.from_wire(refused)
+        return publisher_service_pb2.PublishResponse(ids=response.ids)
+
+
+async def _message(request: web.Request, call: Call) -> Any:  # noqa: ANN401 - of the call's class
+    """Return the message in the body of a request.
+
+    Raises
+    ------
+    RefusalError
+        If there is none.
+    """
+    if not call.bytes_max:
+        return call.request()
+    if request.content_type != _JSON:
+        raise RefusalError(Reason.INVALID_FIELD, "Content-Type", repr(request.content_type), _JSON)
+    content = await _content(request, call)
+    try:
+        message = json_format.ParseDict(content, call.request(), max_recursion_depth=_DEPTH_MAX)
+    except (json_format.ParseError, TypeError, ValueError, OverflowError) as error:
+        limit = f"a {call.request.DESCRIPTOR.full_name} in the JSON of protobuf: {error}"
+        raise RefusalError(Reason.INVALID_FIELD, "body", "of another form", limit) from None
+    if call is PUBLISH:
+        _set_key(request, message)
+    return message
+
+
+async def _content(request: web.Request, call: Call) -> Any:  # noqa: ANN401 - JSON
+    too_long = RefusalError(Reason.INVALID_FIELD, "body", "longer", f"at most {call.bytes_max} bytes")
+    if (request.content_length or 0) > call.bytes_max:
+        raise too_long
+    try:
+        body = await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_long from None
+    if len(body) > call.bytes_max:
+        raise too_long
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise RefusalError(Reason.INVALID_FIELD, "body", "no JSON", "a JSON object") from None
+
+
+def _set_key(request: web.Request, message: publisher_service_pb2.PublishRequest) -> None:
+    """Put the key of the header into the only object of a request.
+
+    Raises
+    ------
+    RefusalError
+        If there is another number of objects, or the object has another key.
+    """
+    key = request.headers.get(_KEY)
+    if key is None:
+        return
+    if len(message.objects) != 1:
+        limit = "absent, unless the request has one object: it is the object's key"
+        raise RefusalError(Reason.INVALID_FIELD, _KEY, f"with {len(message.objects)} objects", limit)
+    if message.objects[0].key not in ("", key):
+        limit = "the key of the object"
+        raise RefusalError(Reason.INVALID_FIELD, _KEY, repr(key), limit)
+    message.objects[0].key = key
+
+
+def _plain(message: Any) -> dict[str, Any]:  # noqa: ANN401 - any message
+    """Return a message in the JSON of protobuf, with the names of `proto/`."""
+    found: dict[str, Any] = json_format.MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    return found
