@@ -25,6 +25,7 @@ METRICS = "metrics on "
 
 @click.command(
     cls=SettingsCommand,
+    program="serve",
     epilog="Example: nearcast serve --area 14.18,35.80,14.58,36.09 --create",
 )
 @click.option(
@@ -46,7 +47,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     given = {name: value for name, value in flags.items() if value not in (None, ())}
     if "area" in given:
         given["area"] = area_text(given["area"])
-    settings = read_settings(given, config)
+    settings = read_settings("serve", given, config)
     begin_logging(settings.log_level, settings.log_format)
     warn_of_unknown_variables()
     from identity.watched_file import FileError  # noqa: PLC0415
@@ -59,7 +60,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         with kernel_bar() as on_compiling:
             run(settings, _announce, on_compiling)
     except expected as error:
-        raise click.ClickException(labelled(str(error), given, config)) from None
+        raise click.ClickException(labelled("serve", str(error), given, config)) from None
 
 
 def _announce(server: Server) -> None:

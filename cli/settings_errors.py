@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from cli.failures import WrongUseError
-from cli.settings_options import Facts, facts_of_settings
+from cli.settings_options import Facts, Program, facts_of_settings, settings_of
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
-
-    from server.settings import ServerSettings
 
 _KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
 _VALUE_LENGTH_MAX = 80
@@ -40,12 +38,15 @@ class _Given(NamedTuple):
         Entries of the file.
     facts
         Facts about all settings, by field.
+    program
+        The program of the settings.
     """
 
     flags: dict[str, Any]
     config: Path | None
     entries: dict[str, Any]
     facts: dict[str, Facts]
+    program: Program
 
     def label(self, name: str) -> str:
         """Return the name of a setting in its source; its flag if the user did not set it."""
@@ -63,8 +64,8 @@ class _Given(NamedTuple):
         return f"{self.label(name)}{blank}{rest}" if name in self.facts else message
 
 
-def read_settings(flags: dict[str, Any], config: Path | None) -> ServerSettings:
-    """Combine flags, environment variables and the configuration file.
+def read_settings(program: Program, flags: dict[str, Any], config: Path | None) -> Any:  # noqa: ANN401
+    """Combine flags, environment variables and the configuration file into the settings of a program.
 
     Raises
     ------
@@ -74,25 +75,26 @@ def read_settings(flags: dict[str, Any], config: Path | None) -> ServerSettings:
     from pydantic import ValidationError  # noqa: PLC0415
     from pydantic_settings.exceptions import SettingsError  # noqa: PLC0415
 
-    from server.settings import load_settings  # noqa: PLC0415
+    from identity.settings import combined  # noqa: PLC0415
 
-    given = _given(flags, config)
+    given = _given(program, flags, config)
     try:
-        return load_settings(flags, config)
+        return combined(settings_of(program), flags, config)
     except ValidationError as error:
         raise WrongUseError("\n".join(_lines(error, given))) from None
     except SettingsError:  # a variable that must be JSON and is not
         raise WrongUseError("\n".join(_lists_that_are_none(given))) from None
 
 
-def labelled(message: str, flags: dict[str, Any], config: Path | None) -> str:
+def labelled(program: Program, message: str, flags: dict[str, Any], config: Path | None) -> str:
     """Return an error message of the start, with its leading field replaced by the setting's label."""
-    return _given(flags, config).labelled(message)
+    return _given(program, flags, config).labelled(message)
 
 
-def _given(flags: dict[str, Any], config: Path | None) -> _Given:
+def _given(program: Program, flags: dict[str, Any], config: Path | None) -> _Given:
     entries = {} if config is None else _entries(config)
-    return _Given(flags, config, entries, {one.name: one for one in facts_of_settings()})
+    facts = {one.name: one for one in facts_of_settings(program)}
+    return _Given(flags, config, entries, facts, program)
 
 
 def _entries(config: Path) -> dict[str, Any]:
@@ -134,15 +136,13 @@ def _line(error: ErrorDetails, given: _Given) -> str:
         named = given.labelled(message)
         return named if named != message else f"{given.label(name)}: {message}"
     value = f" is {_shown(error['input'])}," if not facts.is_secret else ""
-    limit = message if error["type"] == "value_error" else f"must be {_allowed(facts)}"
+    limit = message if error["type"] == "value_error" else f"must be {_allowed(facts, given.program)}"
     return f"{given.label(name)}{value} {limit}"
 
 
-def _allowed(facts: Facts) -> str:
+def _allowed(facts: Facts, program: Program) -> str:
     """Describe the allowed values of a setting."""
-    from server.settings import ServerSettings  # noqa: PLC0415
-
-    kind = ServerSettings.model_fields[facts.name].annotation
+    kind = settings_of(program).model_fields[facts.name].annotation
     if facts.is_list:
         return "texts: in a variable a JSON list of them, in the file a list"
     if get_origin(kind) is Literal:

@@ -1,4 +1,4 @@
-"""Options of a command, built from the fields of the server's settings. Each is declared once.
+"""Options of a command, built from the fields of a program's settings. Each is declared once.
 
 The options pass values on as text: the settings parse and validate them like those of variables. The
 settings are imported when click needs the options, so that other commands start without them.
@@ -7,32 +7,50 @@ settings are imported when click needs the options, so that other commands start
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import click
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
+    from pydantic_settings import BaseSettings
 
     from identity.setting_notes import Shown
+
+Program = Literal["serve", "gateway"]
+"""A program with settings, by the name of its command."""
 
 _METAVARS = {"int": "INTEGER", "float": "FLOAT", "str": "TEXT", "Path": "FILE"}
 
 
+def settings_of(program: Program) -> type[BaseSettings]:
+    """Return the declaration of the settings of a program."""
+    if program == "gateway":
+        from gateway.settings import GatewaySettings  # noqa: PLC0415
+
+        return GatewaySettings
+    from server.settings import ServerSettings  # noqa: PLC0415
+
+    return ServerSettings
+
+
 class SettingsCommand(click.Command):
-    """A command with an option for every setting of the server, named after its field."""
+    """A command with an option for every setting of its program, named after its field."""
+
+    def __init__(self, *args: Any, program: Program, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **options)
+        self._program = program
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the options of the command, of the settings, and for help."""
         *own, last = super().get_params(ctx)
-        return [*own, *_options(), last]
+        return [*own, *_options(self._program), last]
 
 
 @cache
-def _options() -> tuple[click.Option, ...]:
-    from server.settings import ServerSettings  # noqa: PLC0415
-
-    return tuple(_option(name, field) for name, field in ServerSettings.model_fields.items())
+def _options(program: Program) -> tuple[click.Option, ...]:
+    settings = settings_of(program)
+    return tuple(_option(settings, name, field) for name, field in settings.model_fields.items())
 
 
 class Facts(NamedTuple):
@@ -71,15 +89,14 @@ class Facts(NamedTuple):
     description: str
 
 
-def facts_of_settings() -> list[Facts]:
-    """Return the facts about all settings, in the order of declaration."""
-    from server.settings import ServerSettings  # noqa: PLC0415
+def facts_of_settings(program: Program) -> list[Facts]:
+    """Return the facts about all settings of a program, in the order of declaration."""
+    settings = settings_of(program)
+    return [_facts(settings, name, field) for name, field in settings.model_fields.items()]
 
-    return [_facts(name, field) for name, field in ServerSettings.model_fields.items()]
 
-
-def _option(name: str, field: FieldInfo) -> click.Option:
-    facts = _facts(name, field)
+def _option(settings: type[BaseSettings], name: str, field: FieldInfo) -> click.Option:
+    facts = _facts(settings, name, field)
     default = facts.default if field.is_required() else f"default: {facts.default}"
     variable = f"env var: {facts.variable}{', a JSON list' * facts.is_list}"
     notes = "; ".join(note for note in (default, facts.limit, variable) if note)
@@ -90,16 +107,14 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     return click.Option([facts.flag, name], multiple=facts.is_list, metavar=metavar, help=help_text)
 
 
-def _facts(name: str, field: FieldInfo) -> Facts:
-    from server.settings import ServerSettings  # noqa: PLC0415
-
+def _facts(settings: type[BaseSettings], name: str, field: FieldInfo) -> Facts:
     shown = _shown(field)
     flag = shown.flag or f"--{name.replace('_', '-')}"
     return Facts(
         name,
         flag,
         f"--no-{flag.removeprefix('--')}" if field.annotation is bool else "",
-        f"{ServerSettings.model_config['env_prefix']}{name}".upper(),
+        f"{settings.model_config['env_prefix']}{name}".upper(),
         _default(field),
         " ".join(part for part in (shown.limit or _limit(field), shown.unit) if part),
         _is_list(field),

@@ -6,16 +6,19 @@ from typing import Literal, get_args, get_origin
 
 import click
 
-from cli.settings_options import Facts, facts_of_settings
+from cli.settings_options import Facts, Program, facts_of_settings, settings_of
 
 _HEAD = """\
 # Configuration
 
-The settings of `nearcast serve`. Flags take precedence over environment variables, variables over the
-TOML file given with `--config`, and the file over the defaults. The server does not start with an invalid
-value: it prints a line with the setting as it was given, the value and the limit. `nearcast serve --help`
-shows the same settings. `make configuration` generates this page from the declaration of the settings
-(`server/settings.py`), and a test compares the two.
+This page has the settings of the [server](#the-server) and of the [gateway](#the-gateway). Flags win
+over environment variables, those over the TOML file given with `--config`, those over the defaults. A
+value that is wrong ends the start with a line that names the setting as it was given, the value and what
+is allowed. `nearcast serve --help` and `nearcast gateway --help` say the same. `make configuration`
+writes this page from the declarations of the settings (`server/settings.py`, `gateway/settings.py`,
+`identity/settings.py`); a test compares them.
+
+## The server
 
 ```toml
 # city.toml: nearcast serve --config city.toml
@@ -24,6 +27,21 @@ store = "city.db"  # the first time with --create
 metrics_port = 9464
 ```
 
+"""
+_GATEWAY = """
+## The gateway
+
+```toml
+# gateway.toml: nearcast gateway --config gateway.toml
+server = "10.0.0.7"
+server_tls_roots = "roots.pem"
+server_token_file = ["gateway.token"]
+jwks = "keys.json"
+origins = ["https://app.example.com"]
+```
+
+"""
+_COLUMNS = """\
 | flag | variable | in the file | default | allowed | meaning |
 |---|---|---|---|---|---|
 """
@@ -31,13 +49,18 @@ metrics_port = 9464
 
 def page() -> str:
     """Return the page."""
-    return _HEAD + "".join(f"{_row(one)}\n" for one in facts_of_settings())
+    return _HEAD + _table("serve") + _GATEWAY + _table("gateway")
 
 
-def _row(facts: Facts) -> str:
+def _table(program: Program) -> str:
+    rows = (_row(one, program) for one in facts_of_settings(program))
+    return _COLUMNS + "".join(f"{row}\n" for row in rows)
+
+
+def _row(facts: Facts, program: Program) -> str:
     flags = " ".join(f"`{flag}`" for flag in (facts.flag, facts.off_flag) if flag)
     variable = f"`{facts.variable}`{' (JSON list)' * facts.is_list}"
-    choices = " ".join(f"`{one}`" for one in _choices(facts.name))
+    choices = " ".join(f"`{one}`" for one in _choices(facts.name, program))
     cells = (
         flags,
         variable,
@@ -57,11 +80,9 @@ def _default(facts: Facts) -> str:
     return f"`{value}`{comma}{rest}"
 
 
-def _choices(name: str) -> tuple[str, ...]:
+def _choices(name: str, program: Program) -> tuple[str, ...]:
     """Return the choices of a setting, if its type has any."""
-    from server.settings import ServerSettings  # noqa: PLC0415
-
-    kind = ServerSettings.model_fields[name].annotation
+    kind = settings_of(program).model_fields[name].annotation
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 

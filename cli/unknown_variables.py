@@ -6,8 +6,9 @@ import difflib
 import logging
 import os
 import re
+from typing import get_args
 
-from cli.settings_options import facts_of_settings
+from cli.settings_options import Program, facts_of_settings
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ _OF_KUBERNETES = re.compile(r"NEARCAST_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_.*)")
 
 def warn_of_unknown_variables() -> None:
     """Log a warning for each unknown variable that looks like a setting, without its value."""
-    known = {facts.variable for facts in facts_of_settings()}
+    known = {facts.variable for program in get_args(Program) for facts in facts_of_settings(program)}
     for name in sorted(os.environ):
         variable = name.upper()
         if not variable.startswith(_PREFIX) or variable in known | _OTHERS:

@@ -56,11 +56,17 @@ class Attachment:
         heartbeat_s: float,
     ) -> None:
         self.sockets: set[DeviceSocket] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._authenticator = authenticator
         self._fleets = fleets
         self._counters = counters
         self._origins = origins
         self._heartbeat_s = heartbeat_s
+
+    async def idle(self) -> None:
+        """Wait until no device is connected."""
+        await self._idle.wait()
 
     async def handle(self, request: web.Request) -> web.WebSocketResponse:
         """Serve one WebSocket until it ends."""
@@ -102,11 +108,14 @@ class Attachment:
         try:
             device = DeviceSocket(socket, writer, transport, caller, fleet, self._counters)
             self.sockets.add(device)
+            self._idle.clear()
             try:
                 with ending(caller, device.expire, device.end):
                     await self._read(socket, device, caller.account)
             finally:
                 self.sockets.discard(device)
+                if not self.sockets:
+                    self._idle.set()
                 await device.finish()
         finally:
             caller.account.end_stream()

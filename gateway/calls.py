@@ -35,8 +35,8 @@ class Call(NamedTuple):
 
 PUBLISH = Call(
     "publish",
-    "Publish objects. The response comes when they are on disk. With the header Idempotency-Key, which is "
-    "the key of the only object, the request can be repeated safely.",
+    "Publish objects. The response comes when they are on disk. With the header Idempotency-Key, which "
+    "is the key of the only object, the request can be repeated safely.",
     Action.PUBLISH,
     publisher_service_pb2.PublishRequest,
     publisher_service_pb2.PublishResponse,

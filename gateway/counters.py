@@ -17,7 +17,7 @@ _HELP = {
     "sockets": "WebSockets.",
     "devices": "Devices attached through this gateway.",
     "streams": "Fleet streams to the server.",
-    "connections_refused": "Connections that were closed: there were too many, in all or of their address.",
+    "connections_refused": "Connections closed because there were too many, in all or of an address.",
     "handshakes_refused": "WebSocket handshakes that were refused.",
     "frames_received": "Frames of devices.",
     "frames_sent": "Frames to devices.",

@@ -232,7 +232,7 @@ class DeviceSocket:
             await self._request_hello("the stream to the server", "ended")
 
     async def send_away(self, error: RefusalError | None = None) -> None:
-        """Announce the end of the connection, and close it. Without an error the server is unreachable."""
+        """Announce the end of the connection, and close it; by default the server is unreachable."""
         code = WSCloseCode.POLICY_VIOLATION
         if error is None:
             error = RefusalError(Reason.RECOVERING, "server", "not reachable", "there; connect again")

@@ -29,7 +29,7 @@ _METHOD = "/nearcast.v1.DeviceService/AttachFleet"
 
 _ENTRIES_MAX = 128
 _BYTES_MAX = 512 * 1024
-"""Requests in one message, and their bytes: the server's bounds are 8,192 entries, 65,536 fields, 1 MiB."""
+"""Requests in one message, and their bytes. The server's bounds: 8,192 entries, 65,536 fields, 1 MiB."""
 
 _LARGE_BYTES = 512
 """A larger request has a message of its own: its fields alone may come near the bound of a message."""
@@ -53,10 +53,10 @@ class Route(Protocol):
         """Process a response of the server."""
 
     async def leave(self) -> None:
-        """The stream has ended; the device may say hello on another one."""
+        """Request another hello of the device: the stream has ended."""
 
     async def send_away(self) -> None:
-        """The server cannot be reached."""
+        """Close the connection of the device: the server cannot be reached."""
 
 
 class FleetLink:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 import ssl
@@ -169,7 +170,8 @@ class Gateway:
         sockets = list(self._attachment.sockets)
         for device in sockets:
             await device.announce(error)
-        await self._await_sockets()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._attachment.idle(), _HALF_CLOSE_S)
         for device in list(self._attachment.sockets):
             device.end(WSCloseCode.GOING_AWAY)
         self._looking.cancel()
@@ -179,13 +181,6 @@ class Gateway:
         if self._metrics is not None:
             await self._metrics.close()
         _log.info("stopped")
-
-    async def _await_sockets(self) -> None:
-        """Wait until all clients have closed, for a while."""
-        loop = asyncio.get_running_loop()
-        end_s = loop.time() + _HALF_CLOSE_S
-        while self._attachment.sockets and loop.time() < end_s:
-            await asyncio.sleep(0.05)
 
     async def run_until_signalled(self, on_ready: Callable[[Gateway], None]) -> None:
         """Wait for SIGTERM or SIGINT; then stop. `on_ready` is called when the handlers are in place."""

@@ -53,8 +53,8 @@ class GatewaySettings(BaseSettings):
         tuple[ExistingFile, ...], Shown(flag="--server-token-file", metavar="FILE")
     ] = Field(
         (),
-        description="File with a token of the role gateway, with which the gateway calls the server; read "
-        "again whenever a stream starts. Repeat for more tenants: the token names its tenant.",
+        description="File with a token of the role gateway, with which the gateway calls the server; "
+        "read again whenever a stream starts. Repeat for more tenants: the token names its tenant.",
     )
     server_tls: bool = Field(
         False, description="Use TLS to the server, and verify it by the roots of the system."
@@ -113,7 +113,7 @@ class GatewaySettings(BaseSettings):
     def _know_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for origin in value:
             parts = urlsplit(origin)
-            if origin != "*" and origin != f"{parts.scheme}://{parts.netloc}":
+            if origin not in ("*", f"{parts.scheme}://{parts.netloc}"):
                 raise ValueError(f"origins has {origin!r}, must have *, or such as https://example.com")
         return value
 

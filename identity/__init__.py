@@ -1,1 +1,1 @@
-"""Identity: callers, their rights and quotas; tokens, keys and certificates, read from files that may change."""
+"""Identity: callers, rights and quotas; tokens, keys and certificates in files that may change."""

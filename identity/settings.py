@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
 
 from identity.setting_notes import ExistingFile, PerSecond, Seconds, Shown
 
 RATE_MAX = 1e9
+
+_Settings = TypeVar("_Settings", bound=BaseSettings)
 
 _TENANT = "1 to 64 printable characters without blanks"
 _TENANT_LENGTH_MAX = 64
@@ -98,3 +102,32 @@ def is_loopback(host: str) -> bool:
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     return False
+
+
+def combined(settings: type[_Settings], flags: dict[str, Any], config: Path | None = None) -> _Settings:
+    """Combine flags, environment and file into settings.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If a value is wrong, naming its field.
+    """
+
+    class Settings(settings):  # type: ignore[valid-type, misc]
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del dotenv_settings, file_secret_settings
+            sources = (init_settings, env_settings)
+            if config is None:
+                return sources
+            return (*sources, TomlConfigSettingsSource(settings_cls, toml_file=config))
+
+    found: _Settings = Settings(**flags)
+    return found

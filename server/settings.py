@@ -14,9 +14,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
-    PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
 
 from feeds.redis.address import RedisAddress, is_redis
@@ -43,6 +41,7 @@ from identity.settings import (
     TokenAudience,
     TokenIssuer,
     TokenSkew,
+    combined,
     require_pair,
     require_security,
 )
@@ -360,21 +359,4 @@ def load_settings(flags: dict[str, Any], config: Path | None = None) -> ServerSe
     pydantic.ValidationError
         If a value is wrong, naming its field.
     """
-
-    class Settings(ServerSettings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            del dotenv_settings, file_secret_settings
-            sources = (init_settings, env_settings)
-            if config is None:
-                return sources
-            return (*sources, TomlConfigSettingsSource(settings_cls, toml_file=config))
-
-    return Settings(**flags)
+    return combined(ServerSettings, flags, config)

@@ -13,9 +13,11 @@ async def test_hello_subscribe_snapshot_and_delta(town):
     async with town.client() as client:
         assert client.socket.protocol == "nearcast.v1"
         welcome = await client.attach()
-        assert welcome.epoch and not welcome.resumed
+        assert welcome.epoch
+        assert not welcome.resumed
         snapshot = await client.subscribe()
-        assert snapshot.snapshot and not snapshot.add
+        assert snapshot.snapshot
+        assert not snapshot.add
         (number,) = (await publish(town, PUBLISHER, an_object(payload=b"20 % off"))).ids
         delta = (await client.receive()).delta
         assert [one.object.id for one in delta.add] == [number]
