@@ -75,6 +75,13 @@ class Client:
         return found
 
 
+async def until(condition):
+    """Wait for something that happens by itself."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event to offer
+            await asyncio.sleep(0.01)
+
+
 def reason_of(error):
     return errors_pb2.ErrorReason.Name(error.reason).removeprefix("ERROR_REASON_")
 
@@ -115,6 +122,10 @@ class Town(SimpleNamespace):
     def address(self, path="/v1/attach", scheme="http"):
         return f"{scheme}://127.0.0.1:{self.gateway.port}{path}"
 
+    def with_http(self, http):
+        """The same town, for clients with other connections."""
+        return Town(**{**vars(self), "http": http})
+
     @contextlib.asynccontextmanager
     async def client(self, *roles, name="device", **claims):
         """A connection with a token of the device's own, unless roles are given."""
@@ -130,11 +141,11 @@ class Town(SimpleNamespace):
 
 
 @contextlib.asynccontextmanager
-async def a_town(folder, **flags):
-    city_flags = {name: flags.pop(name) for name in ("token_skew_s",) if name in flags}
+async def a_town(folder, server_flags=None, **flags):
+    """A server and a gateway that know the tests' keys."""
     async with (
-        a_city(folder, **city_flags) as city,
-        running(gateway_settings(folder, city.server, **city_flags, **flags)) as gateway,
+        a_city(folder, **(server_flags or {})) as city,
+        running(gateway_settings(folder, city.server, **flags)) as gateway,
         aiohttp.ClientSession() as http,
     ):
         yield Town(**vars(city), gateway=gateway, http=http, folder=folder)
