@@ -16,6 +16,7 @@ from gateway.http_api import HttpApi
 from gateway.openapi import document, page
 from gateway.problems import plain_problem, problem
 from identity.refusal import RefusalError
+from nearcast.protocol.refusals import error_message
 
 _log = logging.getLogger(__name__)
 
@@ -89,7 +90,7 @@ def _refusals(counters: Counters) -> Any:  # noqa: ANN401 - aiohttp's
             return await handler(request)
         except RefusalError as error:
             counters.refused[error.reason.name] += 1
-            return problem(error)
+            return problem(error_message(error))
         except web.HTTPException as error:
             return plain_problem(HTTPStatus(error.status), error.reason)
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from aiohttp.abc import AbstractStreamWriter
@@ -110,8 +111,10 @@ class Attachment:
             self.sockets.add(device)
             self._idle.clear()
             try:
-                with ending(caller, device.expire, device.end):
+                with ending(caller, device.expire, device.end_expired):
                     await self._read(socket, device, caller.account)
+            except RefusalError as error:
+                await device.send_away(error)
             finally:
                 self.sockets.discard(device)
                 if not self.sockets:
@@ -168,6 +171,6 @@ async def _first(socket: web.WebSocketResponse) -> WSMessage:
 
 async def _refuse(socket: web.WebSocketResponse, error: RefusalError) -> None:
     """Send the reason of a refusal as the last message, and close."""
-    if not socket.closed:
+    with contextlib.suppress(ConnectionError, RuntimeError):  # the client has closed
         await socket.send_bytes(frames.go_away_frame(error))
         await socket.close(code=WSCloseCode.POLICY_VIOLATION)

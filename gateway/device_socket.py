@@ -252,6 +252,10 @@ class DeviceSocket:
         """Announce the end of the connection: the token has expired."""
         self._announcing = asyncio.create_task(self.announce(error))
 
+    def end_expired(self) -> None:
+        """Close the WebSocket of a client that has not closed it since its token expired."""
+        self.end(WSCloseCode.POLICY_VIOLATION)
+
     def end(self, code: int = WSCloseCode.OK) -> None:
         """Close the WebSocket; the handler of the connection returns then."""
         self._detach()
@@ -297,13 +301,15 @@ class DeviceSocket:
         counters = self._counters
         counters.frames_sent += 1
         counters.bytes_sent += len(frame)
+        transport = self._transport
+        if not transport.get_write_buffer_size():
+            self._waiting_count = 0
+        self._waiting_count += 1
         try:
             await self._socket.send_bytes(frame)
         except (ConnectionError, RuntimeError):  # it is closing
             return
-        waiting_bytes = self._transport.get_write_buffer_size()
-        self._waiting_count = self._waiting_count + 1 if waiting_bytes else 0
-        if self._waiting_count > EVENTS_MAX or waiting_bytes > BYTES_MAX:
+        if self._waiting_count > EVENTS_MAX or transport.get_write_buffer_size() > BYTES_MAX:
             self._set_aside()
 
     def _set_aside(self) -> None:

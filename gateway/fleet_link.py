@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import grpc
@@ -40,6 +40,9 @@ _QUEUE_MAX = 10_000
 _PATIENCE_S = 15.0
 """How long to wait for a server that restarts, before devices are sent away."""
 
+_LOOK_S = 0.25
+"""Interval between two checks of a server that is expected back."""
+
 _ACCEPTED_S = 5.0
 """How long to wait until the server accepts a stream, before devices send anyway."""
 
@@ -66,11 +69,19 @@ class FleetLink:
     ----------
     channel
         The connection to the server, with the token of this gateway.
+    is_serving
+        Returns whether the server serves.
     on_end
         Called once, when the stream has ended or could not be opened.
     """
 
-    def __init__(self, channel: Channel, on_end: Callable[[FleetLink], None]) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        is_serving: Callable[[], Awaitable[bool]],
+        on_end: Callable[[FleetLink], None],
+    ) -> None:
+        self._is_serving = is_serving
         self.routes: dict[str, Route] = {}
         """Sockets by device: attached ones, and those whose hello has no response yet."""
         self.is_open = True
@@ -81,6 +92,7 @@ class FleetLink:
         self._queued = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
+        self._has_served = False
         self._task = asyncio.create_task(self._run(), name="fleet link")
 
     def send(self, device_id: str, request: bytes | None) -> None:
@@ -110,24 +122,25 @@ class FleetLink:
     # -- the stream ------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        was_accepted = False
         call = None
         try:
             metadata = await self._channel.metadata()
             open_stream = self._channel.stream(_METHOD, FleetRequest, FleetResponse)
             call = open_stream(metadata=metadata, wait_for_ready=True)
             await self._await_acceptance(call)
-            was_accepted = True
             await self._talk(call)
         except grpc.aio.AioRpcError as error:
             failure = refusal(error, is_encrypted=self._channel.is_encrypted)
             _log.warning("a fleet stream has ended: %s", failure)
         except (NearcastError, TimeoutError, asyncio.InvalidStateError) as error:
-            _log.warning("a fleet stream has ended: %s", error or "the server cannot be reached")
+            reason = str(error) or "the server cannot be reached"
+            _log.warning("a fleet stream has ended: %s", reason)
+        except Exception:  # noqa: BLE001 - devices must not wait for a stream that has ended
+            _log.exception("a fault of the gateway ends a fleet stream")
         finally:
             if call is not None:
                 call.cancel()
-            await self._end(was_accepted=was_accepted)
+            await self._end()
 
     async def _await_acceptance(self, call: Any) -> None:  # noqa: ANN401 - gRPC's
         async with asyncio.timeout(_PATIENCE_S):
@@ -140,6 +153,7 @@ class FleetLink:
         writing = asyncio.create_task(self._write(call))
         try:
             while (message := await call.read()) is not grpc.aio.EOF:
+                self._has_served = self._has_served or bool(message.entries)
                 for entry in message.entries:
                     route = self.routes.get(entry.device_id)
                     if route is not None:
@@ -182,12 +196,22 @@ class FleetLink:
                 break
         return message
 
-    async def _end(self, *, was_accepted: bool) -> None:
+    async def _end(self) -> None:
         """Let the devices of this stream say hello on another one, or send them away."""
         self.is_open = False
         self._on_end(self)
         self._queue.clear()
         self._room.set()
         routes, self.routes = list(self.routes.values()), {}
+        can_return = bool(routes) and self._has_served and await self._await_server()
         for route in routes:
-            await (route.leave() if was_accepted else route.send_away())
+            await (route.leave() if can_return else route.send_away())
+
+    async def _await_server(self) -> bool:
+        """Wait until the server serves; return whether it does. One that has just drained is not back."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                while not await self._is_serving():  # noqa: ASYNC110 - the server sends no event
+                    await asyncio.sleep(_LOOK_S)
+                return True
+        return False

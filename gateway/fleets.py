@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from gateway.counters import Counters
 from gateway.fleet_link import FleetLink
@@ -20,6 +20,8 @@ decides whether it takes over.
 
 _RETRY_MS = 1_000
 
+IsServing = Callable[[], Awaitable[bool]]
+
 
 class Fleet:
     """The streams of one tenant.
@@ -28,12 +30,15 @@ class Fleet:
     ----------
     channel
         The connection to the server, with this gateway's token of the tenant.
+    is_serving
+        Returns whether the server serves.
     counters
         The counters of the gateway.
     """
 
-    def __init__(self, channel: Channel, counters: Counters) -> None:
+    def __init__(self, channel: Channel, is_serving: IsServing, counters: Counters) -> None:
         self._channel = channel
+        self._is_serving = is_serving
         self._counters = counters
         self._links: list[FleetLink] = []
 
@@ -57,7 +62,7 @@ class Fleet:
                 "a device with at most one other connection to this gateway",
                 retry_after_ms=_RETRY_MS,
             )
-        link = FleetLink(self._channel, self._forget)
+        link = FleetLink(self._channel, self._is_serving, self._forget)
         self._links.append(link)
         self._counters.streams += 1
         return link
@@ -82,12 +87,18 @@ class Fleets:
     ----------
     channels
         The connections to the server, by tenant.
+    is_serving
+        Returns whether the server serves.
     counters
         The counters of the gateway.
     """
 
-    def __init__(self, channels: Mapping[str, Channel], counters: Counters) -> None:
-        self._fleets = {tenant: Fleet(channel, counters) for tenant, channel in channels.items()}
+    def __init__(
+        self, channels: Mapping[str, Channel], is_serving: IsServing, counters: Counters
+    ) -> None:
+        self._fleets = {
+            tenant: Fleet(channel, is_serving, counters) for tenant, channel in channels.items()
+        }
 
     def fleet(self, tenant: str) -> Fleet:
         """Return the fleet of a tenant.

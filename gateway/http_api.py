@@ -6,6 +6,8 @@ decides about everything else, so rights, quotas and errors are the same as over
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
@@ -22,14 +24,18 @@ from gateway.problems import plain_problem, problem
 from identity.authenticator import Authenticator
 from identity.refusal import Reason, RefusalError
 from identity.rules import require_action
-from nearcast.errors import RefusedError, UnavailableError
-from nearcast.transport.calls import await_response, refusal
+from nearcast.transport.calls import wire_error
 from nearcast.transport.channel import Channel
-from nearcast.v1 import publisher_service_pb2
+from nearcast.v1 import errors_pb2, publisher_service_pb2
 
 _KEY = "Idempotency-Key"
 _JSON = "application/json"
 _DEPTH_MAX = 100
+_CALL_S = 30.0
+"""How long a call may take at the server."""
+
+_BODY_S = 10.0
+"""How long a body may take to arrive."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -72,10 +78,13 @@ class HttpApi:
             message = await _message(request, call)
             try:
                 response = await self._respond(call, message, metadata)
-            except RefusedError as error:
-                return problem(error)
-            except UnavailableError as error:
-                return plain_problem(HTTPStatus.BAD_GATEWAY, error.message)
+            except grpc.aio.AioRpcError as error:
+                refused = wire_error(error)
+                if refused is None:
+                    return plain_problem(HTTPStatus.BAD_GATEWAY, f"no answer: {error.code().name}")
+                return problem(refused)
+            if isinstance(response, errors_pb2.Error):
+                return problem(response)
             return web.json_response(_plain(response))
 
         return handle
@@ -95,28 +104,27 @@ class HttpApi:
         return [] if token is None else [("authorization", f"Bearer {token}")]
 
     async def _respond(self, call: Call, message: Any, metadata: list[tuple[str, str]]) -> Any:  # noqa: ANN401
+        """Return the response of the server, or its refusal of a publication."""
         method = stub_of(call, self._channel)
         if call is PUBLISH:
-            return await self._published(method(metadata=metadata), message)
-        is_encrypted = self._channel.is_encrypted
-        return await await_response(method(message, metadata=metadata), is_encrypted=is_encrypted)
+            return await _published(method(metadata=metadata, timeout=_CALL_S), message)
+        return await method(message, metadata=metadata, timeout=_CALL_S)
 
-    async def _published(self, stream: Any, message: Any) -> Any:  # noqa: ANN401
-        """Publish over a stream of its own, and return its only response."""
-        try:
-            await stream.write(message)
-            response = await stream.read()
+
+async def _published(stream: Any, message: Any) -> Any:  # noqa: ANN401 - gRPC's
+    """Publish over a stream of its own; return its only response."""
+    try:
+        await stream.write(message)
+        response = await stream.read()
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
             await stream.done_writing()
-        except grpc.aio.AioRpcError as error:
-            raise refusal(error, is_encrypted=self._channel.is_encrypted) from None
-        finally:
-            stream.cancel()
-        if response is grpc.aio.EOF:
-            raise UnavailableError("the connection was lost before the answer")
-        refused = response.go_away.error if response.HasField("go_away") else response.error
-        if refused.reason:
-            raise RefusedError.from_wire(refused)
-        return publisher_service_pb2.PublishResponse(ids=response.ids)
+    finally:
+        stream.cancel()
+    if response is grpc.aio.EOF:
+        raise grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata())
+    if response.HasField("go_away"):
+        return response.go_away.error
+    return response.error if response.HasField("error") else response
 
 
 async def _message(request: web.Request, call: Call) -> Any:  # noqa: ANN401 - of the call's class
@@ -147,9 +155,13 @@ async def _content(request: web.Request, call: Call) -> Any:  # noqa: ANN401 - J
     if (request.content_length or 0) > call.bytes_max:
         raise too_long
     try:
-        body = await request.read()
+        async with asyncio.timeout(_BODY_S):
+            body = await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise too_long from None
+    except TimeoutError:
+        limit = f"there within {_BODY_S:g} s"
+        raise RefusalError(Reason.INVALID_FIELD, "body", "not whole", limit) from None
     if len(body) > call.bytes_max:
         raise too_long
     try:

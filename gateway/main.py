@@ -43,6 +43,9 @@ _LOOK_S = 1.0
 _HALF_CLOSE_S = 4.0
 """How long a stopping gateway waits for its clients to close."""
 
+_SHUTDOWN_S = 5.0
+"""How long it waits for requests in progress."""
+
 _GOODBYE_S = 2.0
 """How long it waits for the server to end its streams."""
 
@@ -85,7 +88,7 @@ class Gateway:
         identity = identity_of(settings, quotas, Accounts())
         authenticator = identity.authenticator
         self._upstream = Upstream(settings, authenticator)
-        self._fleets = Fleets(self._upstream.channels, self.counters)
+        self._fleets = Fleets(self._upstream.channels, self._upstream.is_serving, self.counters)
         self._attachment = Attachment(
             authenticator,
             self._fleets,
@@ -96,12 +99,16 @@ class Gateway:
         api = HttpApi(self._upstream.calls, authenticator, self.counters, settings.origins)
         self._readiness = Readiness()
         app = application(self._attachment, api, self._readiness, self.counters)
-        self._runner = web.AppRunner(app, handle_signals=False)
+        self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
         self._certificates = identity.certificates
         self._tls = None if identity.certificates is None else _context(identity.certificates)
-        await self._listen()
-        self._metrics = await self._open_metrics()
+        try:
+            await self._listen()
+            self._metrics = await self._open_metrics()
+        except BaseException:
+            await self._close()
+            raise
         self._looking = asyncio.create_task(self._look())
         _log.info("gateway on %s:%d, for the server %s", settings.host, self.port, settings.server)
 
@@ -175,12 +182,16 @@ class Gateway:
         for device in list(self._attachment.sockets):
             device.end(WSCloseCode.GOING_AWAY)
         self._looking.cancel()
-        await self._runner.cleanup()
-        await self._fleets.close(_GOODBYE_S)
-        await self._upstream.close()
+        await self._close()
         if self._metrics is not None:
             await self._metrics.close()
         _log.info("stopped")
+
+    async def _close(self) -> None:
+        """Close all connections."""
+        await self._runner.cleanup()
+        await self._fleets.close(_GOODBYE_S)
+        await self._upstream.close()
 
     async def run_until_signalled(self, on_ready: Callable[[Gateway], None]) -> None:
         """Wait for SIGTERM or SIGINT; then stop. `on_ready` is called when the handlers are in place."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from nearcast.protocol.refusals import CODES, Refusal
+from nearcast.v1 import errors_pb2
 
 CONTENT_TYPE = "application/problem+json"
 DOMAIN = "nearcast"
@@ -33,19 +33,20 @@ STATUSES = {
 }
 """The HTTP status of each `google.rpc.Code`."""
 
+_PREFIX = "ERROR_REASON_"
 _MS_PER_S = 1000.0
 
 
-def problem(error: Refusal) -> web.Response:
+def problem(error: errors_pb2.Error) -> web.Response:
     """Return the response for a refusal: the members of `google.rpc.ErrorInfo`, and of RFC 9457."""
-    name = error.reason.name
-    status = STATUSES[CODES[error.reason]] if error.reason in CODES else HTTPStatus.BAD_GATEWAY
+    name = errors_pb2.ErrorReason.Name(error.reason).removeprefix(_PREFIX)
+    status = STATUSES.get(error.code, HTTPStatus.BAD_GATEWAY)
     headers = {}
     content: dict[str, Any] = {
         "type": f"{TYPE}{name}",
         "title": name.replace("_", " ").capitalize(),
         "status": status.value,
-        "detail": str(error),
+        "detail": error.message,
         "reason": name,
         "domain": DOMAIN,
         "metadata": {"field": error.field, "value": error.value, "limit": error.limit},

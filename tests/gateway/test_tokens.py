@@ -122,7 +122,7 @@ async def test_a_connection_ends_with_its_token(tmp_path, monkeypatch, is_polite
         if is_polite:
             await client.socket.close()
         else:
-            assert await client.closed() == 1000
+            assert await client.closed() == 1008
         async with town.client() as again:
             await again.attach()
             assert not await again.ping()
