@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable
+from typing import TypeVar
 
-from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.abc import AbstractStreamWriter
 
 from gateway import frames
@@ -29,6 +31,9 @@ _CLOSE_S = 5.0
 
 _NEVER_FULL = 2**62
 """Bytes after which a WebSocket would wait when it sends: `DeviceSocket` bounds what waits."""
+
+
+_Frame = TypeVar("_Frame")
 
 
 class Attachment:
@@ -107,12 +112,12 @@ class Attachment:
         fleet = self._fleets.fleet(caller.tenant)
         caller.account.begin_stream()
         try:
-            device = DeviceSocket(socket, writer, transport, caller, fleet, self._counters)
+            device = DeviceSocket(socket, writer, transport, caller, fleet, self._counters, request.task)
             self.sockets.add(device)
             self._idle.clear()
             try:
                 with ending(caller, device.expire, device.end_expired):
-                    await self._read(socket, device, caller.account)
+                    await self._read(device, caller.account)
             except RefusalError as error:
                 await device.send_away(error)
             finally:
@@ -133,27 +138,27 @@ class Attachment:
         """
         token = header_token(request)
         if token is None and not self._authenticator.is_open:
-            message = await _first(socket)
+            message = await _first(socket.receive())
             token = message.data if message.type is WSMsgType.TEXT else None
         caller = self._authenticator.principal(token)
         require_action(caller, Action.ATTACH)
         return caller
 
-    async def _read(self, socket: web.WebSocketResponse, device: DeviceSocket, account: Account) -> None:
+    async def _read(self, device: DeviceSocket, account: Account) -> None:
         """Read frames at the rate of the caller, until the WebSocket ends."""
-        message = await _first(socket)
-        if message.type is WSMsgType.TEXT and self._authenticator.is_open:
-            message = await _first(socket)  # that was a token, which is not needed
-        while message.type is WSMsgType.BINARY:
+        message = await _first(device.read())
+        if message is not None and message.type is WSMsgType.TEXT and self._authenticator.is_open:
+            message = await _first(device.read())  # that was a token, which is not needed
+        while message is not None and message.type is WSMsgType.BINARY:
             while wait_s := account.take(1):  # noqa: ASYNC110 - time has no event
                 await asyncio.sleep(wait_s)
             await device.receive(message.data)
-            message = await socket.receive()
-        if message.type is WSMsgType.TEXT:
+            message = await device.read()
+        if message is not None and message.type is WSMsgType.TEXT:
             device.end(WSCloseCode.UNSUPPORTED_DATA)
 
 
-async def _first(socket: web.WebSocketResponse) -> WSMessage:
+async def _first(frame: Awaitable[_Frame]) -> _Frame:
     """Return the first frame.
 
     Raises
@@ -163,7 +168,7 @@ async def _first(socket: web.WebSocketResponse) -> WSMessage:
     """
     try:
         async with asyncio.timeout(_FIRST_FRAME_S):
-            return await socket.receive()
+            return await frame
     except TimeoutError:
         limit = f"there within {_FIRST_FRAME_S:g} s"
         raise RefusalError(Reason.INVALID_FIELD, "frame", "absent", limit) from None

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from enum import Enum
+from typing import Any
 
-from aiohttp import WSCloseCode, web
+from aiohttp import WSCloseCode, WSMessage, web
 from aiohttp.abc import AbstractStreamWriter
 
 from gateway import frames
@@ -75,15 +76,20 @@ class DeviceSocket:
         The streams to the server of the caller's tenant.
     counters
         The counters of the gateway.
+    handler
+        The task that reads and closes the WebSocket. (A WebSocket that another task closes does not wait
+        for the close frame of its client.)
     """
 
     __slots__ = (
         "_announcing",
-        "_closing",
+        "_code",
         "_counters",
         "_draining",
         "_fleet",
+        "_handler",
         "_hello_due",
+        "_is_reading",
         "_link",
         "_principal",
         "_socket",
@@ -102,6 +108,7 @@ class DeviceSocket:
         principal: Principal,
         fleet: Fleet,
         counters: Counters,
+        handler: asyncio.Task[Any],
     ) -> None:
         self._socket = socket
         self._writer = writer
@@ -115,7 +122,9 @@ class DeviceSocket:
         self._waiting_count = 0
         self._hello_due: asyncio.TimerHandle | None = None
         self._announcing: asyncio.Task[None] | None = None
-        self._closing: asyncio.Task[bool] | None = None
+        self._code: int | None = None
+        self._handler = handler
+        self._is_reading = False
         self._draining: asyncio.Task[None] | None = None
 
     # -- from the device -------------------------------------------------------------------------
@@ -257,20 +266,35 @@ class DeviceSocket:
         self.end(WSCloseCode.POLICY_VIOLATION)
 
     def end(self, code: int = WSCloseCode.OK) -> None:
-        """Close the WebSocket; the handler of the connection returns then."""
+        """Let the handler of the connection close the WebSocket: `read` returns None from now on."""
         self._detach()
         self.state = State.ENDED
         self._cancel_timer()
         if self._draining is not None:
             self._draining.cancel()
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._socket.close(code=code))
+        if self._code is None:
+            self._code = code
+            if self._is_reading:
+                self._handler.cancel()
+
+    async def read(self) -> WSMessage | None:
+        """Return the next frame; None if the WebSocket is to be closed."""
+        if self._code is not None:
+            return None
+        self._is_reading = True
+        try:
+            return await self._socket.receive()
+        except asyncio.CancelledError:
+            if self._code is None or self._handler.uncancel():
+                raise
+            return None
+        finally:
+            self._is_reading = False
 
     async def finish(self) -> None:
-        """Leave the server and release the connection, which has ended."""
+        """Leave the server and close the WebSocket, if its client has not."""
         self.end()
-        if self._closing is not None:
-            await asyncio.gather(self._closing, return_exceptions=True)
+        await self._socket.close(code=self._code or WSCloseCode.OK, drain=False)
         if self._transport.get_write_buffer_size():
             self._transport.abort()  # nobody reads it
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from identity.lru_cache import LruCache
 from identity.principal import local_name
+from nearcast.protocol.refusals import error_message
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from safe_region.earth.frame import Frame
 from server import session as s
@@ -24,7 +25,7 @@ from server.transport.converters import (
     object_message,
 )
 from server.transport.specs import spec_message
-from server.transport.status import error_message, go_away_message
+from server.transport.status import go_away_message
 
 _OBJECTS_MAX = 32768
 """Objects cached in wire form, in each of two generations: many devices get the same objects.

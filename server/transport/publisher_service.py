@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 from identity.expiry import ending
 from identity.principal import Principal
+from nearcast.protocol.refusals import error_message
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server import command as c
 from server.errors import Reason, RefusalError
@@ -18,7 +19,7 @@ from server.transport import converters
 from server.transport.admission import Admission, Context
 from server.transport.authentication import principal
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
-from server.transport.status import error_message, go_away_message
+from server.transport.status import go_away_message
 from server.transport.wire_walk import UnreadableError, address_of
 
 _ACCEPTED = (("nearcast-accepted", "1"),)

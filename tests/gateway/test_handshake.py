@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import aiohttp
 import pytest
@@ -137,8 +138,8 @@ async def test_a_connection_without_a_request_is_closed(tmp_path, monkeypatch):
         silent = [await asyncio.open_connection("127.0.0.1", town.gateway.port) for _ in range(20)]
         silent[0][1].write(b"GET /healthz HTTP/1.1\r\n")  # and no end of the head
         for reader, writer in silent:
-            with pytest.raises(ConnectionError):
-                assert await reader.read() == b"closed"
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
             writer.close()
         async with town.http.get(town.address("/healthz")) as response:
             assert response.status == 200

@@ -15,7 +15,7 @@ from gateway.main import PortError
 from gateway.settings import GatewaySettings
 from identity.self_signed import write_self_signed
 from identity.watched_file import FileError
-from tests.gateway.town import Client, a_town, gateway_settings, reason_of, running, until
+from tests.gateway.town import PATIENCE_S, Client, a_town, gateway_settings, reason_of, running, until
 from tests.sdk.conftest import Place
 from tests.support.identity import token
 
@@ -40,7 +40,8 @@ async def test_readiness_follows_the_server(tmp_path):
         assert await status_of(http, f"{base}/readyz") == 503
 
 
-async def test_devices_of_a_server_that_restarts_stay_connected(tmp_path):
+async def test_devices_of_a_server_that_restarts_stay_connected(tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet_link, "_PATIENCE_S", PATIENCE_S)
     place = Place(tmp_path / "store.db")
     await place.start()
     settings = GatewaySettings(port=0, server=place.target)
@@ -51,10 +52,9 @@ async def test_devices_of_a_server_that_restarts_stay_connected(tmp_path):
             epoch = (await client.attach()).epoch
             version = (await client.subscribe()).version
             await place.stop()
+            await place.start()
             assert reason_of((await client.receive()).detached.error) == "SILENT"
-            restarting = asyncio.create_task(place.start())
             welcome = await client.attach(version=version, epoch=epoch)
-            await restarting
             assert [one.subscription_id for one in welcome.subscriptions] == [1]
             assert (await client.receive()).delta.snapshot
     await place.stop()

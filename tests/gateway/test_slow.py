@@ -66,6 +66,8 @@ async def test_a_slow_device_is_detached_and_says_hello_again(tmp_path):
                 seen += added(await quick.ping())
         session = town.server.coordinator.sessions["device"]
         await until(lambda: not session.is_attached)
+        await replace(town)  # which it misses
+        count += KEYS
         while not (response := await slow.receive()).HasField("detached"):
             assert response.delta.version == version + 1
             version = response.delta.version
