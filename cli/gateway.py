@@ -28,7 +28,7 @@ METRICS = "metrics on "
 @click.option(
     "--config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="TOML file with any of the settings below (dashes as underscores).",
+    help="TOML file with any of the settings below, with underscores for dashes.",
 )
 def gateway(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     """Run a gateway until SIGTERM or Ctrl-C: WebSockets and HTTP in front of a server.

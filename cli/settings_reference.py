@@ -11,12 +11,12 @@ from cli.settings_options import Facts, Program, facts_of_settings, settings_of
 _HEAD = """\
 # Configuration
 
-This page has the settings of the [server](#the-server) and of the [gateway](#the-gateway). Flags win
-over environment variables, those over the TOML file given with `--config`, those over the defaults. A
-value that is wrong ends the start with a line that names the setting as it was given, the value and what
-is allowed. `nearcast serve --help` and `nearcast gateway --help` say the same. `make configuration`
-writes this page from the declarations of the settings (`server/settings.py`, `gateway/settings.py`,
-`identity/settings.py`); a test compares them.
+The settings of the [server](#the-server), `nearcast serve`, and of the [gateway](#the-gateway), `nearcast
+gateway`. Flags take precedence over environment variables, variables over the TOML file given with
+`--config`, and the file over the defaults. Neither program starts with an invalid value: it prints a line
+with the setting as it was given, the value and the limit. `--help` shows the same settings. `make
+configuration` generates this page from the declarations of the settings (`server/settings.py`,
+`gateway/settings.py`, `identity/settings.py`), and a test compares them.
 
 ## The server
 
