@@ -11,6 +11,7 @@ from bench.berlinmod.experiments import BERLINMOD
 from bench.dskype.experiments import DSKYPE
 from bench.errors import BenchError
 from bench.experiment import Named, Suite
+from bench.gateway.experiments import GATEWAY
 from bench.lamps.experiments import LAMPS
 from bench.match.experiments import MATCH
 from bench.neighbours.experiments import NEIGHBOURS
@@ -25,7 +26,7 @@ from bench.skype.experiments import SKYPE
 
 SUITES: tuple[Suite, ...] = (
     *(LAMPS, MATCH, RETRIEVE, SILENCE, AP_TREE, AP_PLUS, RT_TREE, RANGES, SKYPE, DSKYPE, BERLINMOD),
-    *(PUBLISH, RECOVERY, SERVER, AUTHENTICATION, NEIGHBOURS),
+    *(PUBLISH, RECOVERY, SERVER, AUTHENTICATION, NEIGHBOURS, GATEWAY),
 )
 
 

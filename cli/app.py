@@ -22,6 +22,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "pydantic_settings",
         "rich",
     ),
+    "gateway": ("aiohttp", "cryptography", "jwt", "prometheus_client", "pydantic_settings", "uvloop"),
     "simulator": ("matplotlib", "osmium", "pyarrow", "pyspark", "redis", "rich", "shapely"),
 }
 """By extra, some of the packages that it adds to the smaller extras."""
@@ -45,6 +46,7 @@ class _Place(NamedTuple):
 
 COMMANDS = {
     "serve": _Place("cli.serve", "serve", "server"),
+    "gateway": _Place("cli.gateway", "gateway", "gateway"),
     "compile": _Place("cli.compile", "compile_", "server"),
     "indexes": _Place("cli.indexes", "indexes", "server"),
     "idf": _Place("cli.idf", "idf", "server"),

@@ -44,7 +44,7 @@ def certificate(hosts: tuple[str, ...], days: int, certificate_file: Path, key_f
     The certificate is self-signed, so clients need the file to verify the server. Use it for trials; in
     production a certificate authority signs. Existing files are not replaced.
     """
-    from server.identity.self_signed import write_self_signed  # noqa: PLC0415
+    from identity.self_signed import write_self_signed  # noqa: PLC0415
 
     for host in hosts:
         if not host or len(host) > _NAME_LENGTH_MAX or not host.isascii() or " " in host:

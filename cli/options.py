@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from feeds.parameters import Parameters, Shown
+    from gateway.settings import GatewaySettings
     from server.settings import ServerSettings
     from streaming.parameters import StreamParameters
 
@@ -42,6 +43,13 @@ def server_settings() -> type[ServerSettings]:
     from server.settings import ServerSettings  # noqa: PLC0415
 
     return ServerSettings
+
+
+def gateway_settings() -> type[GatewaySettings]:
+    """Return the model of a gateway's settings."""
+    from gateway.settings import GatewaySettings  # noqa: PLC0415
+
+    return GatewaySettings
 
 
 def simulation_parameters() -> type[Parameters]:
@@ -199,7 +207,7 @@ def _shown(field: FieldInfo) -> Shown:
 
 
 def _default(field: FieldInfo) -> str:
-    from server.setting_notes import InRealTime  # noqa: PLC0415
+    from identity.setting_notes import InRealTime  # noqa: PLC0415
 
     if field.is_required():
         return "required"

@@ -37,10 +37,10 @@ def secured(folder: Path) -> Secured:
     OSError
         If the files cannot be written.
     """
+    from identity.issuer import Issuer  # noqa: PLC0415
+    from identity.principal import Role  # noqa: PLC0415
+    from identity.self_signed import write_self_signed  # noqa: PLC0415
     from nearcast import Tls  # noqa: PLC0415
-    from server.identity.issuer import Issuer  # noqa: PLC0415
-    from server.identity.self_signed import write_self_signed  # noqa: PLC0415
-    from server.principal import Role  # noqa: PLC0415
 
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     certificate, key, key_set = (folder / name for name in ("chain.pem", "key.pem", "keys.json"))

@@ -47,11 +47,11 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     chosen = given(flags)
     if "area" in chosen:
         chosen["area"] = area_text(chosen["area"])
-    settings = read_settings(chosen, config)
+    settings = read_settings(server_settings(), chosen, config)
     begin_logging(settings.log_level, settings.log_format)
     warn_of_unknown_variables()
+    from identity.watched_file import FileError  # noqa: PLC0415
     from server.errors import BridgeError, MetricsPortError, StoreError, TracingError  # noqa: PLC0415
-    from server.identity.watched_file import FileError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 
@@ -60,7 +60,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         with kernel_bar() as on_compiling:
             run(settings, _announce, on_compiling)
     except expected as error:
-        raise click.ClickException(labelled(str(error), chosen, config)) from None
+        raise click.ClickException(labelled(server_settings(), str(error), chosen, config)) from None
 
 
 def _announce(server: Server) -> None:

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from cli.failures import WrongUseError
-from cli.options import Facts, facts_of, server_settings
+from cli.options import Facts, facts_of
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
-
-    from server.settings import ServerSettings
+    from pydantic_settings import BaseSettings
 
 _KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
 _VALUE_LENGTH_MAX = 80
@@ -40,12 +39,15 @@ class _Given(NamedTuple):
         Entries of the file.
     facts
         Facts about all settings, by field.
+    model
+        The declaration of the settings.
     """
 
     flags: dict[str, Any]
     config: Path | None
     entries: dict[str, Any]
     facts: dict[str, Facts]
+    model: type[BaseSettings]
 
     def label(self, name: str) -> str:
         """Return the name of a setting in its source; its flag if the user did not set it."""
@@ -63,8 +65,8 @@ class _Given(NamedTuple):
         return f"{self.label(name)}{blank}{rest}" if name in self.facts else message
 
 
-def read_settings(flags: dict[str, Any], config: Path | None) -> ServerSettings:
-    """Combine flags, environment variables and the configuration file.
+def read_settings(model: type[BaseSettings], flags: dict[str, Any], config: Path | None) -> Any:  # noqa: ANN401
+    """Combine flags, environment variables and the configuration file into settings.
 
     Raises
     ------
@@ -74,25 +76,25 @@ def read_settings(flags: dict[str, Any], config: Path | None) -> ServerSettings:
     from pydantic import ValidationError  # noqa: PLC0415
     from pydantic_settings.exceptions import SettingsError  # noqa: PLC0415
 
-    from server.settings import load_settings  # noqa: PLC0415
+    from identity.settings import combined  # noqa: PLC0415
 
-    given = _given(flags, config)
+    given = _given(model, flags, config)
     try:
-        return load_settings(flags, config)
+        return combined(model, flags, config)
     except ValidationError as error:
         raise WrongUseError("\n".join(_lines(error, given))) from None
     except SettingsError:  # a variable that must be JSON and is not
         raise WrongUseError("\n".join(_lists_that_are_none(given))) from None
 
 
-def labelled(message: str, flags: dict[str, Any], config: Path | None) -> str:
+def labelled(model: type[BaseSettings], message: str, flags: dict[str, Any], config: Path | None) -> str:
     """Return an error message of the start, with its leading field replaced by the setting's label."""
-    return _given(flags, config).labelled(message)
+    return _given(model, flags, config).labelled(message)
 
 
-def _given(flags: dict[str, Any], config: Path | None) -> _Given:
+def _given(model: type[BaseSettings], flags: dict[str, Any], config: Path | None) -> _Given:
     entries = {} if config is None else _entries(config)
-    return _Given(flags, config, entries, facts_of(server_settings()))
+    return _Given(flags, config, entries, facts_of(model), model)
 
 
 def _entries(config: Path) -> dict[str, Any]:
@@ -134,13 +136,13 @@ def _line(error: ErrorDetails, given: _Given) -> str:
         named = given.labelled(message)
         return named if named != message else f"{given.label(name)}: {message}"
     value = f" is {_shown(error['input'])}," if not facts.is_secret else ""
-    limit = message if error["type"] == "value_error" else f"must be {_allowed(facts)}"
+    limit = message if error["type"] == "value_error" else f"must be {_allowed(facts, given.model)}"
     return f"{given.label(name)}{value} {limit}"
 
 
-def _allowed(facts: Facts) -> str:
+def _allowed(facts: Facts, model: type[BaseSettings]) -> str:
     """Describe the allowed values of a setting."""
-    kind = server_settings().model_fields[facts.name].annotation
+    kind = model.model_fields[facts.name].annotation
     if facts.is_list:
         return "texts: in a variable a JSON list of them, in the file a list"
     if get_origin(kind) is Literal:

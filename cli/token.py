@@ -69,11 +69,11 @@ def token(
     For development: in production an identity provider signs. If there is no key, the command creates
     one, and the key set for the server.
     """
-    from server.identity.issuer import Issuer  # noqa: PLC0415
-    from server.identity.private_file import write_private  # noqa: PLC0415
-    from server.identity.tokens import NAME_LENGTH_MAX, is_name  # noqa: PLC0415
-    from server.identity.watched_file import FileError  # noqa: PLC0415
-    from server.principal import Role  # noqa: PLC0415
+    from identity.issuer import Issuer  # noqa: PLC0415
+    from identity.principal import Role  # noqa: PLC0415
+    from identity.private_file import write_private  # noqa: PLC0415
+    from identity.tokens import NAME_LENGTH_MAX, is_name  # noqa: PLC0415
+    from identity.watched_file import FileError  # noqa: PLC0415
 
     if not is_name(name):
         raise click.BadParameter(

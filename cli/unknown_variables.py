@@ -7,7 +7,7 @@ import logging
 import os
 import re
 
-from cli.options import facts_of, server_settings
+from cli.options import facts_of, gateway_settings, server_settings
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,8 @@ _OF_KUBERNETES = re.compile(r"NEARCAST_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_.*)")
 
 def warn_of_unknown_variables() -> None:
     """Log a warning for each unknown variable that looks like a setting, without its value."""
-    known = {facts.variable for facts in facts_of(server_settings()).values()}
+    models = (server_settings(), gateway_settings())
+    known = {facts.variable for model in models for facts in facts_of(model).values()}
     for name in sorted(os.environ):
         variable = name.upper()
         if not variable.startswith(_PREFIX) or variable in known | _OTHERS:

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from identity.watched_file import FileError
 from nearcast_server.errors import StartError
 from server.errors import BridgeError, MetricsPortError, StoreError, TracingError
-from server.identity.watched_file import FileError
 from server.main import Server
 from server.settings import ServerSettings, load_settings
 from server.transport.listener import PortError

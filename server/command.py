@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from identity.principal import ANYBODY, Principal
 from safe_region.scoring.idf import IdfTable
 from server.model import NewObject, Place, Spec
-from server.principal import ANYBODY, Principal
 from server.session import Outbox, RefusedCommand, Session
 
 

@@ -6,10 +6,10 @@ transport turns it into status codes, ErrorInfo and rejection messages.
 
 from __future__ import annotations
 
-from nearcast.errors import RefusedError as RefusalError
+from nearcast.errors import RefusedError
 from safe_region.reasons import Reason
 
-__all__ = ["Reason", "RefusalError", "StoreError"]
+__all__ = ["Reason", "RefusedError", "StoreError"]
 
 
 class StoreError(Exception):

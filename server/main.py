@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from engine import CostModel, EngineOptions
 from engine.options import StationaryPolicy
+from identity.principal import Role
+from identity.quotas import Accounts
+from identity.setup import Identity, identity_of, quota_of_device, quota_of_many
 from index.catalogue import (
     CLAUSE_INDEXES,
     MOVING_INDEXES,
@@ -31,7 +34,6 @@ from safe_region.jit.ahead import Report
 from server.clock import Clock
 from server.core.coordinator import Coordinator
 from server.errors import BridgeError, StoreError
-from server.identity.setup import Identity, identity_of
 from server.limits import Limits, dead_connection_ms
 from server.monitoring.monitoring import Monitoring
 from server.runtime.command_loop import CommandLoop
@@ -132,7 +134,7 @@ class Server:
             If objects are to be traced and the library is missing.
         """
         settings = self.settings
-        identity = identity_of(settings)
+        identity = _identity_of(settings)
         self.monitoring = Monitoring(settings)
         _warn_of_distortion(self._frame)
         self.metrics_port = self.monitoring.metrics_port
@@ -349,6 +351,17 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
         clause_index=partial(CLAUSE_INDEXES[settings.clause_index], square),
         moving_index=None if moving_index is None else partial(moving_index, square),
     )
+
+
+def _identity_of(settings: ServerSettings) -> Identity:
+    quotas = {
+        Role.DEVICE: quota_of_device(settings.device_rate, settings.device_share),
+        Role.GATEWAY: quota_of_many(settings.gateway_rate, settings.gateway_share),
+        Role.PUBLISHER: quota_of_many(settings.publisher_rate, settings.publisher_share),
+        Role.OPERATOR: quota_of_many(settings.operator_rate, settings.operator_share),
+    }
+    accounts = Accounts(settings.tenant_share)
+    return identity_of(settings, quotas, accounts, settings.tls_client_roots)
 
 
 def limits_of(settings: ServerSettings) -> Limits:

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from identity.principal import local_name
 from server.command import Command, Publish
 from server.model import LiveObject
-from server.principal import local_name
 from server.session import Event
 from server.session.events import VersionedDelta
 

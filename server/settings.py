@@ -6,8 +6,6 @@ Each is declared once, here: the command line makes its flags and its help from 
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,13 +14,36 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
-    PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
 
 from feeds.parameters import ExistingFile, Shown
 from feeds.redis.address import RedisAddress, is_redis
+from identity.setting_notes import (
+    Days,
+    InRealTime,
+    Metres,
+    MetresPerSecond,
+    Milliseconds,
+    PerSecond,
+)
+from identity.settings import (
+    RATE_MAX,
+    DeviceRate,
+    DevTokens,
+    Jwks,
+    LogFormat,
+    LogLevel,
+    Tenants,
+    TlsCertificate,
+    TlsKey,
+    TokenAudience,
+    TokenIssuer,
+    TokenSkew,
+    combined,
+    require_pair,
+    require_security,
+)
 from index.catalogue import (
     DEFAULT_CLAUSE_INDEX,
     DEFAULT_MOVING_INDEX,
@@ -31,29 +52,15 @@ from index.catalogue import (
     KINDS,
 )
 from index.entry import NO_INDEX
-from nearcast.checks import is_name
 from nearcast.limits import DEFAULT_LIMITS, SPEED_MAX_MPS
 from safe_region.earth.frame import Area, Frame
 from server.limits import KEEPALIVE_MS
-from server.setting_notes import (
-    Days,
-    InRealTime,
-    Metres,
-    MetresPerSecond,
-    Milliseconds,
-    PerSecond,
-    Seconds,
-)
 
 BUFFER_EXTRA_MAX = 1000
 """Beyond this number, a buffer costs more than the reports it saves."""
 
 _BUFFER_EXTRA = f"auto or 0 to {BUFFER_EXTRA_MAX}"
 _COST_MAX = 1e9
-_RATE_MAX = 1e9
-
-_TENANT = "1 to 64 printable characters without blanks"
-_TENANT_LENGTH_MAX = 64
 
 _AREA_M_MIN = 1.0
 """A narrower service area is a mistake: positions of devices are off by metres."""
@@ -185,36 +192,20 @@ class ServerSettings(BaseSettings):
         description="Sink: a feed that receives every publication, retraction and expiry of an object, "
         "in order, at least once.",
     )
-    tokens: Annotated[tuple[str, ...], Shown(flag="--dev-token", is_secret=True)] = Field(
-        (),
-        description="Secret for development: a caller with it may do everything in the default tenant; "
-        "repeat for more. Without tokens and keys, every caller may. On a command line "
-        "other users of this machine can see it; in the variable or the file they cannot.",
-    )
-    jwks: ExistingFile | None = Field(
-        None,
-        description="Public keys of signed tokens, a JSON Web Key Set; reloaded when it changes.",
-    )
-    token_audience: str = Field("nearcast", min_length=1, description="Audience of signed tokens.")
-    token_issuer: str = Field("", description="Issuer of signed tokens; empty for any issuer.")
-    token_skew_s: Seconds = Field(
-        30.0, ge=0.0, le=600.0, description="Tolerated clock difference to the issuer of tokens."
-    )
-    tenants: Annotated[tuple[str, ...], Shown(flag="--tenant", limit=_TENANT)] = Field(
-        (), description="Tenant that tokens may name, besides the default one; repeat for more."
-    )
-    device_rate: PerSecond = Field(
-        50.0, ge=0.1, le=_RATE_MAX, description="Operations of a device: reports, calls and so on."
-    )
+    tokens: DevTokens = ()
+    jwks: Jwks = None
+    token_audience: TokenAudience = "nearcast"  # noqa: S105 - no secret
+    token_issuer: TokenIssuer = ""
+    token_skew_s: TokenSkew = 30.0
+    tenants: Tenants = ()
+    device_rate: DeviceRate = 50.0
     gateway_rate: PerSecond = Field(
-        50_000.0, ge=0.1, le=_RATE_MAX, description="Operations of a gateway, for all its devices."
+        50_000.0, ge=0.1, le=RATE_MAX, description="Operations of a gateway, for all its devices."
     )
     publisher_rate: PerSecond = Field(
-        10_000.0, ge=0.1, le=_RATE_MAX, description="Operations of a publisher: objects and calls."
+        10_000.0, ge=0.1, le=RATE_MAX, description="Operations of a publisher: objects and calls."
     )
-    operator_rate: PerSecond = Field(
-        100.0, ge=0.1, le=_RATE_MAX, description="Operations of an operator."
-    )
+    operator_rate: PerSecond = Field(100.0, ge=0.1, le=RATE_MAX, description="Operations of an operator.")
     device_share: float = Field(
         0.05,
         ge=0.001,
@@ -246,10 +237,8 @@ class ServerSettings(BaseSettings):
     connections_max: int = Field(
         16_384, ge=1, description="Maximum number of connections; further ones are closed."
     )
-    tls_certificate: ExistingFile | None = Field(
-        None, description="Certificate chain, PEM; reloaded when it changes."
-    )
-    tls_key: ExistingFile | None = Field(None, description="Private key of the certificate, PEM.")
+    tls_certificate: TlsCertificate = None
+    tls_key: TlsKey = None
     tls_client_roots: ExistingFile | None = Field(
         None,
         description="Root certificates of clients, PEM; without them, clients need no certificate.",
@@ -280,12 +269,8 @@ class ServerSettings(BaseSettings):
     trace_endpoint: Annotated[str, Shown(metavar="URL", is_secret=True)] = Field(
         "http://127.0.0.1:4318/v1/traces", description="URL to which traces are sent, as OTLP over HTTP."
     )
-    log_format: Literal["text", "json"] = Field(
-        "text", description="Format of the log: text, or one JSON object per line."
-    )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        "INFO", description="Minimum level of log entries. The log goes to standard error."
-    )
+    log_format: LogFormat = "text"
+    log_level: LogLevel = "INFO"
 
     @field_validator("area", mode="before")
     @classmethod
@@ -337,23 +322,10 @@ class ServerSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _pair_tls(self) -> ServerSettings:
-        if self.tls_certificate is not None and self.tls_key is None:
-            raise ValueError("tls_certificate needs --tls-key: they must be given together")
-        if self.tls_key is not None and self.tls_certificate is None:
-            raise ValueError("tls_key needs --tls-certificate: they must be given together")
+        require_pair(self.tls_certificate, self.tls_key)
         if self.tls_client_roots is not None and self.tls_certificate is None:
             raise ValueError("tls_client_roots needs --tls-certificate and --tls-key")
         return self
-
-    @field_validator("tenants")
-    @classmethod
-    def _name_tenants(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if not is_name(name, _TENANT_LENGTH_MAX) or " " in name:
-                raise ValueError(f"tenants has {name!r}, must have {_TENANT}")
-        if len(set(value)) != len(value):
-            raise ValueError("tenants must be different from each other")
-        return value
 
     @model_validator(mode="after")
     def _keep_tenants_apart(self) -> ServerSettings:
@@ -365,12 +337,12 @@ class ServerSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _require_security(self) -> ServerSettings:
-        is_secure = self.tls_certificate is not None and (self.jwks is not None or bool(self.tokens))
-        if not is_secure and not self.insecure and not _is_loopback(self.host):
-            raise ValueError(
-                f"host is {self.host!r}, must be of this machine without TLS and tokens: give "
-                "--tls-certificate, --tls-key and --jwks, or --insecure"
-            )
+        require_security(
+            self.host,
+            has_tls=self.tls_certificate is not None,
+            has_tokens=self.jwks is not None or bool(self.tokens),
+            insecure=self.insecure,
+        )
         return self
 
 
@@ -382,15 +354,6 @@ def _listed(value: Any) -> Any:  # noqa: ANN401
     return json.loads(text) if text.startswith("[") else text.split(",")
 
 
-def _is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address; a name may be of any machine."""
-    if host == "localhost":
-        return True
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    return False
-
-
 def load_settings(flags: dict[str, Any], config: Path | None = None) -> ServerSettings:
     """Combine flags, environment and file.
 
@@ -399,21 +362,4 @@ def load_settings(flags: dict[str, Any], config: Path | None = None) -> ServerSe
     pydantic.ValidationError
         If a value is wrong, naming its field.
     """
-
-    class Settings(ServerSettings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            del dotenv_settings, file_secret_settings
-            sources = (init_settings, env_settings)
-            if config is None:
-                return sources
-            return (*sources, TomlConfigSettingsSource(settings_cls, toml_file=config))
-
-    return Settings(**flags)
+    return combined(ServerSettings, flags, config)

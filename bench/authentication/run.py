@@ -35,8 +35,8 @@ from bench.server.measures import Rate, closed_loop, paced
 from bench.server.processes import Process, require_files
 from bench.server.setup import compile_kernels, published, serving
 from bench.server.workload import Workload
-from server.identity.issuer import Issuer
-from server.principal import Role
+from identity.issuer import Issuer
+from identity.principal import Role
 
 _OPEN, _GUARDED = "open", "guarded"
 _BATCH = 100

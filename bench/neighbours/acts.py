@@ -12,7 +12,7 @@ from bench.neighbours import stranger_acts as stranger
 from bench.neighbours.caller import Act
 from bench.neighbours.device_acts import searching
 from bench.neighbours.publisher_acts import publishing
-from server.principal import Role
+from identity.principal import Role
 
 COMMON = "hot"
 _COPENHAGEN = "12.5,55.6,12.65,55.75"

@@ -20,7 +20,7 @@ from bench.neighbours.rows import row
 from bench.neighbours.tenants import measure as measure_tenants
 from bench.neighbours.trial import Outcome, Phases, Setting, served, trial
 from bench.neighbours.versions import measure as measure_versions
-from server.principal import Role
+from identity.principal import Role
 
 _CALLERS: dict[Role | None, Callers] = {
     Role.DEVICE: "devices",

@@ -19,7 +19,7 @@ from bench.neighbours.acts import ACTS, NOTHING, NamedAct, World, chosen
 from bench.neighbours.companions import companion
 from bench.neighbours.tokens import Tokens
 from bench.neighbours.trial import Outcome, Setting, acted, acting, served
-from server.principal import Role
+from identity.principal import Role
 
 TENANTS = ("alder", "birch", "cedar", "thorn")
 """Names of the tenants; the last one misbehaves."""

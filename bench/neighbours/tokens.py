@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from server.identity.issuer import Issuer
-from server.principal import Role
+from identity.issuer import Issuer
+from identity.principal import Role
 
 _TTL_S = 86_400.0
 

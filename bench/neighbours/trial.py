@@ -18,7 +18,7 @@ from bench.neighbours.readings import Readings
 from bench.neighbours.tokens import Tokens
 from bench.neighbours.world import serving
 from bench.server.processes import Process
-from server.principal import Role
+from identity.principal import Role
 
 _LATE_S = 5.0
 """Callers that act write the outcomes of their calls within this time, or are killed."""

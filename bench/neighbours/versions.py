@@ -19,7 +19,7 @@ from bench.neighbours.companions import Companion, companion
 from bench.neighbours.tokens import Tokens
 from bench.neighbours.trial import Setting, served
 from bench.server.processes import Process
-from server.principal import Role
+from identity.principal import Role
 
 _OBJECTS = 20_000
 _CALLERS = {"device": ("reports", 8), "publisher": ("publishes", 4)}

@@ -17,8 +17,8 @@ from bench.neighbours.acts import World
 from bench.neighbours.caller import PUBLISH
 from bench.neighbours.tokens import Tokens, metadata
 from bench.server.processes import Process, running
+from identity.principal import Role
 from nearcast.v1 import publisher_service_pb2
-from server.principal import Role
 
 _READY = "serving on "
 _REQUEST_BYTES = 2 * 2**20

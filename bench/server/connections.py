@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from bench.benchmark import Progress, Row
 from bench.server import lines as ways
 from bench.server.echo import METHOD, REPLY_BYTES
-from bench.server.lines import Awaited, Channel, in_chunks, opened
+from bench.server.lines import Awaited, Channel, Line, in_chunks, opened
 from bench.server.listeners import Listeners, expired
 from bench.server.measures import Rate, closed_loop, paced, pushes
 from bench.server.processes import Process, files_max
@@ -206,7 +206,7 @@ async def _receive_echo(line: Channel) -> None:
     await answered([line], lambda _: PING, _ATTACH_S)
 
 
-async def attach(lines: list[Channel], workload: Workload) -> None:
+async def attach(lines: Sequence[Line], workload: Workload) -> None:
     """Send a hello and a subscription on every stream; wait for a welcome and a delta on each."""
     received = Awaited()
     both = [0] * len(lines)
@@ -219,7 +219,7 @@ async def attach(lines: list[Channel], workload: Workload) -> None:
         received.add(1)
         return ()
 
-    async def begin(line: Channel) -> None:
+    async def begin(line: Line) -> None:
         line.on_message = on_message
         await line.start()
         await line.send(workload.hello(line.number).SerializeToString())

@@ -11,9 +11,10 @@ import asyncio
 import contextlib
 import gc
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
@@ -26,6 +27,7 @@ PUBLISH = "/nearcast.v1.PublisherService/Publish"
 
 Metadata = Sequence[tuple[str, str]]
 OnMessage = Callable[[int, bytes], Sequence[bytes]]
+_Line = TypeVar("_Line", bound="Line")
 _OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.max_receive_message_length", -1),
@@ -50,7 +52,46 @@ _SEQUENCES = itertools.count(1)
 """Sequences of reports: common to all lines, as a device may change its line."""
 
 
-class Channel:
+class Line(ABC):
+    """One connection of a device, which sends and receives messages.
+
+    Parameters
+    ----------
+    number
+        Number of the line.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.on_message: OnMessage = silent
+        self.tape: list[bytes] | None = None
+        """Received messages, if they are audited."""
+        self._writing = asyncio.Lock()  # a stream takes one message at a time
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Connect, then start to read."""
+
+    @abstractmethod
+    async def write(self, message: bytes) -> None:
+        """Write a message."""
+
+    async def send(self, message: bytes) -> None:
+        """Write a message; the reports in it get the next number."""
+        async with self._writing:
+            if _PLACEHOLDER in message:
+                message = message.replace(_PLACEHOLDER, _varint(next(_SEQUENCES)))
+            await self.write(message)
+
+    async def received(self, message: bytes) -> None:
+        """Process a message."""
+        if self.tape is not None:
+            self.tape.append(message)
+        for answer in self.on_message(self.number, message):
+            await self.send(answer)
+
+
+class Channel(Line):
     """One stream.
 
     Parameters
@@ -70,16 +111,12 @@ class Channel:
         method: str,
         metadata: Sequence[tuple[str, str]] = (),
     ) -> None:
-        self.number = number
-        self.on_message: OnMessage = silent
-        self.tape: list[bytes] | None = None
-        """Received messages, if they are audited."""
+        super().__init__(number)
         self.channel = channel
         self._method = method
         self._metadata = metadata
         self._call: Any = None
         self._reading: asyncio.Task[None] | None = None
-        self._writing = asyncio.Lock()  # a stream takes one message at a time
         self._reads = asyncio.Event()
         self._reads.set()
 
@@ -93,8 +130,8 @@ class Channel:
         """Stop reading messages, or resume."""
         (self._reads.clear if stalled else self._reads.set)()
 
-    async def send(self, message: bytes) -> None:
-        """Write a message; the reports in it get the next number.
+    async def write(self, message: bytes) -> None:
+        """Write a message.
 
         Raises
         ------
@@ -102,10 +139,7 @@ class Channel:
             If the stream has ended.
         """
         try:
-            async with self._writing:
-                if _PLACEHOLDER in message:
-                    message = message.replace(_PLACEHOLDER, _varint(next(_SEQUENCES)))
-                await self._call.write(message)
+            await self._call.write(message)
         except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
             code, details = await self._call.code(), await self._call.details()
             raise BenchError(f"stream {self.number} has ended: {code.name} {details}") from None
@@ -114,10 +148,7 @@ class Channel:
         while (message := await self._call.read()) is not grpc.aio.EOF:
             if not self._reads.is_set():
                 await self._reads.wait()
-            if self.tape is not None:
-                self.tape.append(message)
-            for answer in self.on_message(self.number, message):
-                await self.send(answer)
+            await self.received(message)
 
     def end(self) -> None:
         """End the stream. Its connection, which other streams may share, stays open."""
@@ -168,11 +199,11 @@ async def opened(
         gc.collect()
 
 
-async def in_chunks(lines: Iterable[Channel], act: Callable[[Channel], Any]) -> None:
+async def in_chunks(lines: Iterable[_Line], act: Callable[[_Line], Any]) -> None:
     """Do the same on all lines, a limited number at a time."""
     room = asyncio.Semaphore(_OPENING)
 
-    async def one(line: Channel) -> None:
+    async def one(line: _Line) -> None:
         async with room:
             await act(line)
 

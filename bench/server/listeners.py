@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.audits import Audit, sample
 from bench.benchmark import Row
-from bench.server.lines import Awaited, Channel
+from bench.server.lines import Awaited, Line
 from bench.server.workload import PUSHED_TTL_MS, RANGE_M, Workload, object_batch
 from nearcast.v1.device_service_pb2 import AttachResponse
 from nearcast.v1.subscriptions_pb2 import Delta
@@ -33,7 +33,7 @@ class Listeners:
         Lines of all devices.
     """
 
-    def __init__(self, workload: Workload, lines: Sequence[Channel]) -> None:
+    def __init__(self, workload: Workload, lines: Sequence[Line]) -> None:
         self._workload = workload
         chosen = sample(len(lines), AUDITED, np.random.default_rng(3)) - 1
         self._lines = [lines[number] for number in chosen.tolist()]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bench.benchmark import Row
-from bench.server.lines import Channel, entry_count, silent
+from bench.server.lines import Line, entry_count, silent
 from bench.server.processes import Process
 from bench.server.workload import sent_ns
 
@@ -62,7 +62,7 @@ class _Tally:
 
     async def rate(
         self,
-        lines: Sequence[Channel],
+        lines: Sequence[Line],
         process: Process,
         seconds: float,
         is_quiet: Callable[[], bool],
@@ -88,7 +88,7 @@ class _Tally:
 
 
 async def closed_loop(
-    lines: Sequence[Channel], messages: Sequence[Sequence[bytes]], process: Process, seconds: float
+    lines: Sequence[Line], messages: Sequence[Sequence[bytes]], process: Process, seconds: float
 ) -> Rate:
     """Let every line send its next message as soon as the last one is answered.
 
@@ -123,7 +123,7 @@ async def closed_loop(
 
 
 async def paced(
-    lines: Sequence[Channel], messages: Sequence[Sequence[bytes]], per_s: float, seconds: float
+    lines: Sequence[Line], messages: Sequence[Sequence[bytes]], per_s: float, seconds: float
 ) -> Latencies:
     """Let random lines send at a given rate; return the latencies of the responses."""
     sent_ns: list[int] = [0] * len(lines)
@@ -155,7 +155,7 @@ async def paced(
 
 
 async def pushes(
-    lines: Sequence[Channel],
+    lines: Sequence[Line],
     publish: Callable[[int], Awaitable[None]],
     per_s: float,
     seconds: float,
@@ -211,7 +211,7 @@ async def at_pace(send: Callable[[int], Awaitable[None]], per_s: float, seconds:
 
 
 async def windowed(
-    lines: Sequence[Channel],
+    lines: Sequence[Line],
     messages: Sequence[Sequence[bytes]],
     entries: int,
     window: int,
@@ -265,7 +265,7 @@ async def windowed(
 
 
 async def flooded(
-    lines: Sequence[Channel],
+    lines: Sequence[Line],
     messages: Sequence[Sequence[bytes]],
     ends: Sequence[bytes],
     entries: int,
@@ -296,7 +296,7 @@ async def flooded(
     began = time.perf_counter()
     sent = 0
 
-    async def flood(line: Channel) -> None:
+    async def flood(line: Line) -> None:
         nonlocal sent
         turn = 0
         mine = messages[line.number]

@@ -30,11 +30,19 @@ class UnsentError(UnavailableError):
     """The server cannot be reached, and has not received the request. Apps see `UnavailableError`."""
 
 
-def refusal(error: grpc.aio.AioRpcError, *, is_encrypted: bool) -> RefusedError | UnavailableError:
-    """Convert the error of a failed call."""
+def wire_error(error: grpc.aio.AioRpcError) -> errors_pb2.Error | None:
+    """Return the server's refusal of a call; None if the call failed otherwise."""
     for key, value in error.trailing_metadata() or ():
         if key == _ERROR_METADATA and isinstance(value, bytes):
-            return refusal_from(errors_pb2.Error.FromString(value))
+            return errors_pb2.Error.FromString(value)
+    return None
+
+
+def refusal(error: grpc.aio.AioRpcError, *, is_encrypted: bool) -> RefusedError | UnavailableError:
+    """Convert the error of a failed call."""
+    refused = wire_error(error)
+    if refused is not None:
+        return refusal_from(refused)
     message = f"{error.code().name}: {error.details()}"
     if error.code() is not grpc.StatusCode.UNAVAILABLE:
         return UnavailableError(message)

@@ -174,6 +174,18 @@ class Channel:
             token = stripped
         return [("authorization", f"Bearer {token}")] if token else []
 
+    def stream(self, method: str, request: Any, response: Any) -> Any:  # noqa: ANN401 - gRPC's
+        """Return a stream of both directions, for messages of other classes than the stubs have."""
+        return self._channel.stream_stream(
+            method,
+            request_serializer=request.SerializeToString,
+            response_deserializer=response.FromString,
+        )
+
+    def call(self, method: str) -> Any:  # noqa: ANN401 - gRPC's
+        """Return a method with one request and one response, both as bytes."""
+        return self._channel.unary_unary(method)
+
     def renew(self) -> grpc.aio.Channel:
         """Replace the connection; return the old one, which the caller closes."""
         old = self._channel

@@ -8,6 +8,32 @@ from nearcast.errors import Reason, RefusedError
 from nearcast.milliseconds import seconds_text
 from nearcast.v1 import errors_pb2
 
+CODES: dict[Reason, int] = {
+    Reason.INVALID_FIELD: 3,
+    Reason.OUT_OF_AREA: 11,
+    Reason.UNKNOWN_OBJECT: 5,
+    Reason.UNKNOWN_SUBSCRIPTION: 5,
+    Reason.SUBSCRIPTION_EXISTS: 6,
+    Reason.TOO_MANY: 8,
+    Reason.DEVICE_IN_USE: 9,
+    Reason.SUPERSEDED: 10,
+    Reason.OUT_OF_ORDER: 9,
+    Reason.UNAUTHENTICATED: 16,
+    Reason.NOT_VIRTUAL: 9,
+    Reason.TIME_BACKWARDS: 11,
+    Reason.DRAINING: 14,
+    Reason.INTERNAL: 13,
+    Reason.SILENT: 4,
+    Reason.LEASE_EXPIRED: 4,
+    Reason.RECOVERING: 14,
+    Reason.UNIMPLEMENTED: 12,
+    Reason.PERMISSION_DENIED: 7,
+    Reason.TOKEN_EXPIRED: 16,
+    Reason.RATE_LIMITED: 8,
+    Reason.FORGOTTEN: 10,
+}
+"""The `google.rpc.Code` of each reason."""
+
 _SENTENCES = {
     (Reason.SUPERSEDED, "instance"): "another instance of the device took over; this one is closed",
 }
@@ -31,15 +57,15 @@ def refusal_from(message: errors_pb2.Error) -> RefusedError:
     return RefusedError(reason, field, value, limit, sentence, retry_after_ms=message.retry_after_ms)
 
 
-def error_message(error: RefusedError, code: int) -> errors_pb2.Error:
-    """Return the message of a refusal; `code` is the number of its gRPC status."""
+def error_message(error: RefusedError) -> errors_pb2.Error:
+    """Return the message of a refusal."""
     return errors_pb2.Error(
         reason=errors_pb2.ErrorReason.Name(int(error.reason)),
         message=str(error),
         field=error.field,
         value=error.value,
         limit=error.limit,
-        code=code,
+        code=CODES[error.reason],
         retry_after_ms=error.retry_after_ms,
     )
 

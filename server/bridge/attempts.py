@@ -10,7 +10,7 @@ import logging
 
 from server.bridge.chunk import described
 from server.counters import Counters, Feed
-from server.errors import RefusalError, StoreError
+from server.errors import RefusedError, StoreError
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +57,6 @@ class Attempts:
 
 def _reason_of(error: BaseException) -> str:
     """Return the text for the log about an error."""
-    if isinstance(error, RefusalError):
+    if isinstance(error, RefusedError):
         return error.reason.name
     return str(error) if isinstance(error, StoreError) else described(error)

@@ -13,7 +13,7 @@ from nearcast.checks import require
 from safe_region.earth.frame import Frame
 from server import command as c
 from server.commands.validation import checked_object
-from server.errors import RefusalError
+from server.errors import RefusedError
 from server.limits import Limits
 from server.model import NewObject
 
@@ -63,7 +63,7 @@ class RowValidator:
         for row in rows:
             try:
                 self._add(row, objects, gone, now_ms)
-            except RefusalError as error:
+            except RefusedError as error:
                 first = first or f"{error.field} must be {error.limit}"
                 refused += 1
         return ValidatedRows(c.TakeIn(tuple(objects), tuple(gone), stream, offset), refused, first)
@@ -75,7 +75,7 @@ class RowValidator:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             If it is wrong.
         """
         action, object_id, time_ms = row["action"], row["object_id"], row["time_ms"]

@@ -24,7 +24,7 @@ from server.bridge.feeds import SourceFeed
 from server.bridge.rows import RowValidator, ValidatedRows
 from server.core.coordinator import Coordinator
 from server.counters import Feed
-from server.errors import RefusalError
+from server.errors import RefusedError
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Source:
                 is_counted = True
             try:
                 await self._execute(validated.command)
-            except RefusalError as error:
+            except RefusedError as error:
                 await attempts.failed(error)
             else:
                 attempts.succeeded()

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.engine import Part
+from identity.principal import Principal
+from identity.rules import is_own_device, require_device
 from nearcast.checks import checked_name, checked_place, checked_position, require
 from server import command as c
 from server.commands.validation import checked_nonce, checked_version
@@ -19,10 +21,8 @@ from server.core.evaluation_batch import EvaluationBatch
 from server.core.inspection import Inspected, Inspector
 from server.core.matching_service import SearchRequest
 from server.core.specs import kind_of_spec
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.model import Spec
-from server.principal import Principal
-from server.rules import is_own_device, require_device
 from server.session import Pong, Session
 from server.session.instances import require_instance
 
@@ -58,7 +58,7 @@ class Acceptor:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             If it is refused; nothing has changed.
         """
         match command:
@@ -115,7 +115,7 @@ class Acceptor:
                     command.object_id,
                     command.object_key,
                 )
-        except RefusalError as error:
+        except RefusedError as error:
             answer.set_exception(error.with_traceback(None))
         else:
             answer.set_result((found, self._coordinator.matching.now_ms))
@@ -143,7 +143,7 @@ class Acceptor:
         checked_version(hello.version)
         checked_place(hello.place, limits, "hello.position", "hello.margin_m")
         if len(outbox.devices) >= limits.devices_per_fleet_max and hello.device_id not in outbox.devices:
-            raise RefusalError(
+            raise RefusedError(
                 Reason.TOO_MANY,
                 "hello.device_id",
                 f"device {len(outbox.devices) + 1} of the stream",
@@ -161,7 +161,7 @@ class Acceptor:
                 lease_ms=coordinator.leases.lease_ms,
             )
             if session.outbox is outbox:
-                raise RefusalError(
+                raise RefusedError(
                     Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
                 )
         if outbox.closed:
@@ -169,11 +169,11 @@ class Acceptor:
         coordinator.hello(hello, accepted.evaluation)
 
 
-def _unknown_subscription(numbers: Sequence[int], session: Session) -> RefusalError:
+def _unknown_subscription(numbers: Sequence[int], session: Session) -> RefusedError:
     """Return the refusal of a report with a subscription that its device does not have."""
     i, number = next((i, one) for i, one in enumerate(numbers) if one not in session.handles)
     limit = "a subscription of the device"
-    return RefusalError(Reason.UNKNOWN_SUBSCRIPTION, f"subscription_ids[{i}]", number, limit)
+    return RefusedError(Reason.UNKNOWN_SUBSCRIPTION, f"subscription_ids[{i}]", number, limit)
 
 
 def checked_spec(spec: Spec, coordinator: Coordinator, principal: Principal) -> Spec:
@@ -181,14 +181,14 @@ def checked_spec(spec: Spec, coordinator: Coordinator, principal: Principal) -> 
 
     Raises
     ------
-    RefusalError
+    RefusedError
         Naming the field that is out of its limits.
     """
     kind = kind_of_spec(spec)
     checked: Spec = kind.checked(spec, coordinator.limits, coordinator.matching.frame)
     if checked.window.count and coordinator.serves_tenants:
         limit = "a window of time: a server of several tenants does not number the objects of each"
-        raise RefusalError(Reason.UNIMPLEMENTED, "spec.window.count", checked.window.count, limit)
+        raise RefusedError(Reason.UNIMPLEMENTED, "spec.window.count", checked.window.count, limit)
     return kind.renamed(checked, principal.qualified) if principal.prefix else checked
 
 
@@ -214,12 +214,12 @@ def attached_session(command: c.DeviceCommand) -> Session:
 
     Raises
     ------
-    RefusalError
+    RefusedError
         OUT_OF_ORDER, if it does not.
     """
     session = command.outbox.devices.get(command.device_id)
     if session is None:
-        raise RefusalError(
+        raise RefusedError(
             Reason.OUT_OF_ORDER,
             "device_id",
             repr(command.device_id),

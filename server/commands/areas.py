@@ -19,7 +19,7 @@ from safe_region.geometry.areas import AreaShape, plane_area
 from safe_region.geometry.polygon_checks import columns_of, contains, inner_point, ring_flaw
 from safe_region.geometry.shape_kernels import Floats
 from safe_region.geometry.shapes import RectangleShape
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 
 
@@ -28,7 +28,7 @@ def checked_area(area: ObjectArea, limits: Limits, frame: Frame, field: str) -> 
 
     Raises
     ------
-    RefusalError
+    RefusedError
         Naming the flaw of the area.
     """
     if isinstance(area, Bounds):
@@ -58,7 +58,7 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame, field: str)
     x_m, y_m = (lon - frame.lon0_deg) * frame.x_m_per_deg, (lat - frame.lat0_deg) * frame.y_m_per_deg
     flaw = ring_flaw(x_m, y_m, np.array([0, count], dtype=np.int64))
     if flaw is not None:
-        raise RefusalError(Reason.INVALID_FIELD, field, flaw, "a simple polygon without holes")
+        raise RefusedError(Reason.INVALID_FIELD, field, flaw, "a simple polygon without holes")
     box = (float(edge) for edge in (x_m.min(), y_m.min(), x_m.max(), y_m.max()))
     _check_extent(RectangleShape(*box), limits, field)
     position = frame.unproject(*inner_point(x_m, y_m))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from identity.rules import require_forgettable
 from nearcast.checks import checked_name
 from server import command as c
 from server.commands.plan import Plan, Touches
 from server.core.coordinator import Coordinator
-from server.rules import require_forgettable
 from server.store.mutations import DeleteDevice, Mutation, SetLastSeen
 
 
@@ -15,7 +15,7 @@ def plan_forget(coordinator: Coordinator, command: c.Forget | c.ForgetDevice) ->
 
     Raises
     ------
-    RefusalError
+    RefusedError
         If it is refused; nothing has changed.
     """
     if isinstance(command, c.Forget):

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from identity.principal import ANYBODY, Principal
+from identity.rules import require_room
 from nearcast.checks import checked_name, checked_place
 from server import command as c
 from server.commands.acceptor import attached_session, checked_spec, require_covered
@@ -27,10 +29,8 @@ from server.commands.validation import checked_subscription_id
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.model import NO_WINDOW, Window
-from server.principal import ANYBODY, Principal
-from server.rules import require_room
 from server.session import Session
 from server.store.mutations import (
     DeleteSent,
@@ -40,7 +40,7 @@ from server.store.mutations import (
     SetTime,
 )
 
-Decision = Plan | RefusalError | None
+Decision = Plan | RefusedError | None
 """None marks a command that needs no disk, which is accepted in its turn."""
 
 _BARRIERS = (c.Sync, c.AdvanceClock, c.SetIdf)
@@ -97,7 +97,7 @@ class Planner:
             return LATER  # commands before it may decide whether it is valid
         try:
             plan = self.plan(command)
-        except RefusalError as error:
+        except RefusedError as error:
             return error.with_traceback(None)  # the traceback would hold its frames, a cycle
         if not touched.is_disjoint(plan.touches):
             self.give_back([plan])
@@ -116,7 +116,7 @@ class Planner:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             If it is refused; nothing has changed.
         """
         match command:
@@ -142,10 +142,10 @@ class Planner:
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         now_ms = self._coordinator.matching.now_ms
         if not self._coordinator.clock.is_virtual:
-            raise RefusalError(Reason.NOT_VIRTUAL, "clock", "real", "virtual (serve with --virtual-time)")
+            raise RefusedError(Reason.NOT_VIRTUAL, "clock", "real", "virtual (serve with --virtual-time)")
         if command.time_ms < now_ms:
             limit = f"at least {now_ms}, the current time"
-            raise RefusalError(Reason.TIME_BACKWARDS, "time_ms", command.time_ms, limit)
+            raise RefusedError(Reason.TIME_BACKWARDS, "time_ms", command.time_ms, limit)
         return Plan(
             lambda _: self._coordinator.advance(command.time_ms),
             (SetTime(command.time_ms),),
@@ -166,7 +166,7 @@ class Planner:
     def _plan_idf(self, command: c.SetIdf) -> Plan:
         matching = self._coordinator.matching
         if matching.is_reweighing:
-            raise RefusalError(
+            raise RefusedError(
                 Reason.TOO_MANY, "idf", f"{matching.generation} is coming into force", "one at a time"
             )
         generation = matching.generation + 1
@@ -191,7 +191,7 @@ class Planner:
         of_device = "device", command.device_id
         count = len(session.handles) + self._planned[of_device]
         if handle is None and count >= count_max:
-            raise RefusalError(
+            raise RefusedError(
                 Reason.TOO_MANY,
                 "subscription_id",
                 f"subscription {count + 1} of the device",
@@ -230,7 +230,7 @@ class Planner:
         coordinator, limits = self._coordinator, self._coordinator.limits
         matching = coordinator.matching
         if brings and matching.window_count >= limits.windows_max:
-            raise RefusalError(
+            raise RefusedError(
                 Reason.TOO_MANY,
                 "spec.window",
                 f"{limits.windows_max} different ones are in use",
@@ -251,7 +251,7 @@ class Planner:
         other = coordinator.router.named(session, name) if name else None
         if other not in (None, command.subscription_id):
             limit = f"a name that no other subscription of the device has: it is that of {other}"
-            raise RefusalError(Reason.SUBSCRIPTION_EXISTS, field, repr(name), limit)
+            raise RefusedError(Reason.SUBSCRIPTION_EXISTS, field, repr(name), limit)
         return name
 
     def _plan_unsubscribe(self, command: c.Unsubscribe) -> Plan:
@@ -267,7 +267,7 @@ class Planner:
     @staticmethod
     def _require_subscription(session: Session, subscription_id: int) -> None:
         if subscription_id not in session.handles:
-            raise RefusalError(
+            raise RefusedError(
                 Reason.UNKNOWN_SUBSCRIPTION,
                 "subscription_id",
                 subscription_id,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from identity.principal import NOBODY, Principal
+from identity.rules import require_room
 from server import command as c
 from server.commands.plan import Plan, Publication, Touches
 from server.commands.validation import checked_objects
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.model import LiveObject, NewObject
-from server.principal import NOBODY, Principal
-from server.rules import require_room
 from server.store.mutations import DeleteObject, Mutation, PutObject, SetSourceOffset
 
 _TO_COME = 0
@@ -39,7 +39,7 @@ class PublicationPlanner:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             If it is refused; nothing has changed.
         """
         coordinator = self._coordinator
@@ -104,7 +104,7 @@ class PublicationPlanner:
         waiting, limit = self._coordinator.counters.sink_waiting, self._coordinator.limits.sink_max
         if waiting >= limit:
             value = f"{waiting} changes wait"
-            raise RefusalError(Reason.TOO_MANY, "sink", value, f"below {limit}; try again later")
+            raise RefusedError(Reason.TOO_MANY, "sink", value, f"below {limit}; try again later")
 
     def _require_room(self, principal: Principal, more: int) -> None:
         """Refuse objects beyond the quotas of their publisher or its tenant."""

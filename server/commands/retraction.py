@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from identity.principal import Principal, Role
+from identity.rules import is_visible, require_owner
 from nearcast.checks import checked_name
 from server import command as c
 from server.commands.plan import Plan, Touches
 from server.commands.validation import check_named_count
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusalError
-from server.principal import Principal, Role
-from server.rules import is_visible, require_owner
+from server.errors import Reason, RefusedError
 from server.store.mutations import DeleteObject
 
 
@@ -18,7 +18,7 @@ def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
 
     Raises
     ------
-    RefusalError
+    RefusedError
         If it is refused; nothing has changed.
     """
     check_named_count(command.ids, command.keys, coordinator.limits)
@@ -28,7 +28,7 @@ def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
         field = f"ids[{i}]"
         (owner,) = objects.owners([object_id]) if object_id in objects else (None,)
         if owner is None or not is_visible(principal, owner):
-            raise RefusalError(Reason.UNKNOWN_OBJECT, field, object_id, "the id of a live object")
+            raise RefusedError(Reason.UNKNOWN_OBJECT, field, object_id, "the id of a live object")
         require_owner(principal, owner, field, object_id)
         found[object_id] = None
     for i, key in enumerate(command.keys):
@@ -46,7 +46,7 @@ def _known_id(coordinator: Coordinator, principal: Principal, key: str, field: s
 
     Raises
     ------
-    RefusalError
+    RefusedError
         If there is none, or if several publishers have the key.
     """
     known_id = coordinator.keys.get(principal.owner, key)
@@ -55,8 +55,8 @@ def _known_id(coordinator: Coordinator, principal: Principal, key: str, field: s
     found = coordinator.keys.find(principal.tenant, key) if Role.OPERATOR in principal.roles else []
     if not found:
         limit = "the key of a live object that the caller has published"
-        raise RefusalError(Reason.UNKNOWN_OBJECT, field, repr(local), limit)
+        raise RefusedError(Reason.UNKNOWN_OBJECT, field, repr(local), limit)
     if len(found) > 1:
         limit = f"the key of one object; {len(found)} publishers use it: give ids"
-        raise RefusalError(Reason.INVALID_FIELD, field, repr(local), limit)
+        raise RefusedError(Reason.INVALID_FIELD, field, repr(local), limit)
     return found[0]

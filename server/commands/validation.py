@@ -1,9 +1,10 @@
-"""Validation of commands. Every function returns the normalised value or raises `RefusalError`."""
+"""Validation of commands. Every function returns the normalised value or raises `RefusedError`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from identity.principal import ANYBODY, Principal
 from nearcast.checks import (
     check_covered,
     checked_keywords,
@@ -16,10 +17,9 @@ from nearcast.limits import NONCE_BYTES_MAX, VERSION_MAX
 from safe_region.earth.frame import Frame
 from server.command import Report
 from server.commands.areas import checked_area
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import NewObject
-from server.principal import ANYBODY, Principal
 
 
 def checked_object(
@@ -38,11 +38,11 @@ def checked_object(
         new.keywords, f"{field}.keywords", limits.object_keywords_max, limits.keyword_length_max
     )
     if not 1 <= new.ttl_ms <= limits.ttl_ms_max:
-        raise RefusalError(
+        raise RefusedError(
             Reason.INVALID_FIELD, f"{field}.ttl_ms", new.ttl_ms, f"1 to {limits.ttl_ms_max}"
         )
     if len(new.payload) > limits.payload_bytes_max:
-        raise RefusalError(
+        raise RefusedError(
             Reason.INVALID_FIELD,
             f"{field}.payload",
             f"{len(new.payload)} bytes",
@@ -70,7 +70,7 @@ def checked_objects(
     for i, new in enumerate(checked):
         if new.key in seen:
             limit = "different from the other keys of the request"
-            raise RefusalError(Reason.INVALID_FIELD, f"objects[{i}].key", repr(objects[i].key), limit)
+            raise RefusedError(Reason.INVALID_FIELD, f"objects[{i}].key", repr(objects[i].key), limit)
         if new.key:
             seen.add(new.key)
     return checked
@@ -85,7 +85,7 @@ def check_named_count(ids: Sequence[int], keys: Sequence[str], limits: Limits) -
 def check_count(count: int, field: str, count_max: int) -> None:
     """Verify that a request has 1 to `count_max` entries."""
     if not 1 <= count <= count_max:
-        raise RefusalError(
+        raise RefusedError(
             Reason.TOO_MANY if count else Reason.INVALID_FIELD,
             field,
             f"{count} entries",
@@ -109,10 +109,10 @@ def checked_report(report: Report, limits: Limits) -> Report:
     """Return a report whose numbers are within their limits."""
     if not 1 <= report.sequence <= VERSION_MAX:
         limit = f"1 to {VERSION_MAX}"
-        raise RefusalError(Reason.INVALID_FIELD, "report.sequence", report.sequence, limit)
+        raise RefusedError(Reason.INVALID_FIELD, "report.sequence", report.sequence, limit)
     ids = report.subscription_ids
     if len(ids) > 1 and len(set(ids)) < len(ids):
-        raise RefusalError(Reason.INVALID_FIELD, "subscription_ids", f"{len(ids)} ids", "no id twice")
+        raise RefusedError(Reason.INVALID_FIELD, "subscription_ids", f"{len(ids)} ids", "no id twice")
     checked_place(report.place, limits)
     return report
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 
 from engine import EngineOptions
 from engine.engine import Part
+from identity.principal import tenant_of
 from safe_region.earth.frame import Frame
 from server import command as c
 from server.clock import Clock
@@ -25,11 +26,10 @@ from server.core.object_keys import ObjectKeys
 from server.core.object_table import RemovedObject
 from server.core.specs.windows import stored_window
 from server.counters import ParkReason
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.measures import now_us
 from server.model import NO_WINDOW, Cause, Delta, LiveObject, Place, Spec, Window
-from server.principal import tenant_of
 from server.session import (
     Detached,
     Locate,
@@ -206,7 +206,7 @@ class Coordinator:
         return session
 
     def reject(
-        self, outbox: Outbox, device_id: str, number: int, command: RefusedCommand, error: RefusalError
+        self, outbox: Outbox, device_id: str, number: int, command: RefusedCommand, error: RefusedError
     ) -> None:
         """Notify a device that its command was refused."""
         self.counters.rejected[error.reason] += 1
@@ -271,7 +271,7 @@ class Coordinator:
         if session is None:
             return 0
         if session.is_attached:
-            error = RefusalError(Reason.FORGOTTEN, "device", "forgotten", "attached again, as a new one")
+            error = RefusedError(Reason.FORGOTTEN, "device", "forgotten", "attached again, as a new one")
             session.enqueue(Detached(error))
         session.detach()
         self.counters.devices_deleted += 1
@@ -407,7 +407,7 @@ class Coordinator:
             waited_ms = self.clock.real_ms - requests.since_ms(handle)
             session, _ = self.router.owner(handle)
             limit = f"at most {self.limits.answer_ms_max} ms"
-            error = RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit)
+            error = RefusedError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit)
             self._give_up(session, error, ParkReason.SILENT)
 
     # -- leases ----------------------------------------------------------------------------------
@@ -417,10 +417,10 @@ class Coordinator:
         for session in self.leases.expired(self.clock.lease_ms):
             silent_ms = self.clock.lease_ms - session.last_seen_ms
             limit = f"less than {self.leases.lease_ms} ms"
-            error = RefusalError(Reason.LEASE_EXPIRED, "silence", f"{silent_ms} ms", limit)
+            error = RefusedError(Reason.LEASE_EXPIRED, "silence", f"{silent_ms} ms", limit)
             self._give_up(session, error, ParkReason.LEASE_EXPIRED)
 
-    def _give_up(self, session: Session, error: RefusalError, reason: ParkReason) -> None:
+    def _give_up(self, session: Session, error: RefusedError, reason: ParkReason) -> None:
         """Detach and park a device; it may send hello again."""
         session.enqueue(Detached(error))
         self._leave(session)

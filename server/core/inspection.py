@@ -14,12 +14,12 @@ import numpy as np
 
 from engine import inspection as engine
 from engine.contracts import STATIONARY, TOP_K, kind_of
+from identity.principal import Principal
+from identity.rules import is_visible
 from safe_region.scoring.formulas import length
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.model import Bound, LiveObject, Reach, Slack, Spec
-from server.principal import Principal
-from server.rules import is_visible
 from server.session import Session, State
 
 RANKS_MAX = 1_000
@@ -146,7 +146,7 @@ class Inspector:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             UNKNOWN_SUBSCRIPTION, if the device is not attached and has no subscriptions.
         """
         handles = self._handles(device_id)
@@ -176,13 +176,13 @@ class Inspector:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             UNKNOWN_SUBSCRIPTION, if there is none; UNKNOWN_OBJECT, if no live object has the key.
         """
         handle = self._handles(device_id).get(subscription_id)
         if handle is None:
             limit = "a subscription of the device"
-            raise RefusalError(Reason.UNKNOWN_SUBSCRIPTION, "subscription_id", subscription_id, limit)
+            raise RefusedError(Reason.UNKNOWN_SUBSCRIPTION, "subscription_id", subscription_id, limit)
         if object_key:
             object_id = self._id_of(object_key, "subscription.object_key")
         found = self._subscription(device_id, subscription_id, handle)
@@ -207,13 +207,13 @@ class Inspector:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             UNKNOWN_OBJECT, if there is none.
         """
         if object_key:
             object_id = self._id_of(object_key, "object_key")
         if not self._is_there(object_id):
-            raise RefusalError(Reason.UNKNOWN_OBJECT, "object_id", object_id, "a live object")
+            raise RefusedError(Reason.UNKNOWN_OBJECT, "object_id", object_id, "a live object")
         handles = engine.holders(self._engine, object_id)
         owners = (self._coordinator.router.owner(one) for one in islice(handles, _HOLDERS_MAX))
         holders = tuple(Holder(session.device_id, number) for session, number in owners)
@@ -224,11 +224,11 @@ class Inspector:
         found = self._coordinator.keys.find(self._caller.tenant, object_key)
         shown = repr(self._caller.local(object_key))
         if not found:
-            raise RefusalError(Reason.UNKNOWN_OBJECT, field, shown, "the key of a live object")
+            raise RefusedError(Reason.UNKNOWN_OBJECT, field, shown, "the key of a live object")
         if len(found) > 1:
             ids = ", ".join(map(str, found[:_SHOWN_MAX]))
             limit = f"the key of one object; {len(found)} publishers use it: give an id, {ids}"
-            raise RefusalError(Reason.INVALID_FIELD, field, shown, limit)
+            raise RefusedError(Reason.INVALID_FIELD, field, shown, limit)
         return found[0]
 
     def _is_there(self, object_id: int) -> bool:
@@ -240,7 +240,7 @@ class Inspector:
         handles = self._coordinator.sessions.handles_of(device_id)
         if handles is None:
             limit = "a device that is attached or has subscriptions"
-            raise RefusalError(
+            raise RefusedError(
                 Reason.UNKNOWN_SUBSCRIPTION, "device_id", repr(self._caller.local(device_id)), limit
             )
         return handles

@@ -18,6 +18,7 @@ from engine import Engine, EngineOptions
 from engine.contracts import BOOLEAN, STATIONARY, Bounds, Rows, handle_of, kind_of
 from engine.engine import Part
 from engine.weights import SLOTS
+from identity.principal import local_name
 from index.batches import Ints, KeywordLists, ObjectBatch
 from safe_region.earth.frame import Frame, Point
 from safe_region.scoring.idf import IdfTable
@@ -27,9 +28,8 @@ from server.core.keyword_dictionary import KeywordDictionary
 from server.core.object_table import ObjectTable, RemovedObject
 from server.core.specs import KINDS, Kind, kind_of_spec
 from server.core.specs.boolean import BooleanKind
-from server.errors import Reason, RefusalError, StoreError
+from server.errors import Reason, RefusedError, StoreError
 from server.model import Boolean, Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
-from server.principal import local_name
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 _MANY = 64
@@ -293,7 +293,7 @@ class MatchingService:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             TOO_MANY. O(clauses of the device).
         """
         if isinstance(spec, Boolean):
@@ -302,7 +302,7 @@ class MatchingService:
             count = sum(len(words) for clause in spec.clauses for words in clause)
             count += boolean.clause_keyword_count([one for one in others if kind_of(one) == BOOLEAN])
             if count > most:
-                raise RefusalError(
+                raise RefusedError(
                     Reason.TOO_MANY,
                     "spec.boolean.clauses",
                     f"{count} keywords in clauses of the device",

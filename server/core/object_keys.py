@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from server.principal import tenant_of
+from identity.principal import tenant_of
 
 
 class ObjectKeys:

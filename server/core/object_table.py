@@ -12,13 +12,13 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from identity.lru_cache import LruCache
 from index.batches import Floats, Ints
 from index.tables import SlotTable
 from index.tables.growth import longer
 from safe_region.earth.frame import Point
 from safe_region.earth.shapes import ObjectArea
 from server.core.keyword_dictionary import KeywordDictionary
-from server.core.lru_cache import LruCache
 from server.core.owner_column import OwnerColumn
 from server.model import LiveObject
 from server.store.mutations import ObjectColumns

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from identity.principal import tenant_of
 from index.tables.growth import longer
-from server.principal import tenant_of
 
 _Slots = npt.NDArray[np.integer]
 

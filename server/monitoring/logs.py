@@ -17,7 +17,7 @@ from typing import Literal
 
 from server.errors import BridgeError, MetricsPortError, StoreError
 
-_OURS = ("server", "safe_region", "engine", "index", "feeds", "cli")
+_OURS = ("server", "gateway", "identity", "nearcast", "safe_region", "engine", "index", "feeds", "cli")
 _HARMLESS = (StoreError, BridgeError, MetricsPortError, OSError)
 """Errors whose messages are about files, addresses and the system."""
 _FRAMES_MAX = 20

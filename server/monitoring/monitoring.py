@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from identity.quotas import Account
 from safe_region.extras import how_to_install
 from server.errors import TracingError
 from server.monitoring.readings import Readings
 from server.object_traces import ObjectTraces
-from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.settings import ServerSettings
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.contracts import BOOLEAN, STATIONARY, TOP_K
+from identity.principal import DEFAULT_TENANT
+from identity.quotas import Account
 from safe_region.jit.dispatchers import Kernel
 from server.counters import Feed
 from server.distribution import Classes, Distribution
-from server.principal import DEFAULT_TENANT
-from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 

@@ -18,7 +18,7 @@ from server.commands.acceptor import Accepted, Acceptor
 from server.commands.costs import Costs
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import RefusalError
+from server.errors import RefusedError
 from server.measures import SliceTimer, timed
 from server.runtime.charges import Charges
 from server.runtime.command_queue import CommandQueue, Entry
@@ -112,10 +112,10 @@ class Batcher:
         for entry in entries:
             try:
                 self._acceptor.accept(cast("c.VolatileCommand", entry.command), entry.answer, accepted)
-            except RefusalError as error:
+            except RefusedError as error:
                 self.refuse(entry, error.with_traceback(None))
 
-    def refuse(self, entry: Entry, error: RefusalError) -> None:
+    def refuse(self, entry: Entry, error: RefusedError) -> None:
         """Report the refusal of a command to the caller that waits for it, or to its device."""
         command, answer = entry.command, entry.answer
         if answer is not None:

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from operator import itemgetter
 
+from identity.quotas import UNLIMITED, Account
 from server.commands.costs import Factor
-from server.quotas import UNLIMITED, Account
 from server.runtime.command_queue import Entry
 
 _HEAVY_US = 5_000.0

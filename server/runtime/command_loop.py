@@ -24,7 +24,7 @@ from server.commands.planner import Decision, Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.counters import ParkReason
-from server.errors import Reason, RefusalError, StoreError
+from server.errors import Reason, RefusedError, StoreError
 from server.measures import SliceTimer, timed
 from server.model import LiveObject
 from server.object_traces import ObjectTraces
@@ -131,17 +131,17 @@ class CommandLoop:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             If it is refused.
         """
         return await (await self.submit(command))
 
     async def submit(self, command: c.Command) -> asyncio.Future[Any]:
-        """Submit a command; return the future of its reply or RefusalError. Waits only for capacity.
+        """Submit a command; return the future of its reply or RefusedError. Waits only for capacity.
 
         Raises
         ------
-        RefusalError
+        RefusedError
             If commands are not accepted now.
         """
         require_serving(self.state)
@@ -258,7 +258,7 @@ class CommandLoop:
     def _refuse_waiting(self) -> None:
         """Refuse all waiting commands as not executed, except detaches, which are still applied."""
         entries = self._queue.take_all()
-        error = RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
+        error = RefusedError(Reason.DRAINING, "server", "stopping", "running; try again")
         refused = [entry for entry in entries if not isinstance(entry.command, c.Detach)]
         for entry in refused:
             if entry.answer is not None and not entry.answer.done():
@@ -275,7 +275,7 @@ class CommandLoop:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             INTERNAL, if the store cannot be read.
         """
         loop = asyncio.get_running_loop()
@@ -283,7 +283,7 @@ class CommandLoop:
             return await loop.run_in_executor(None, self.store.last_seen_ms, device_id)
         except StoreError as error:
             _log.warning("%s", error)
-            raise RefusalError(Reason.INTERNAL, "store", "not readable", "readable") from None
+            raise RefusedError(Reason.INTERNAL, "store", "not readable", "readable") from None
 
     @property
     def waiting_count(self) -> int:
@@ -404,7 +404,7 @@ class CommandLoop:
         accepted = Accepted()
         replies: list[tuple[Entry, object]] = []
         for entry, plan in decided:
-            if isinstance(plan, RefusalError):
+            if isinstance(plan, RefusedError):
                 self.batcher.refuse(entry, plan)
             elif plan is not None:
                 replies.append((entry, plan.apply(accepted.evaluation)))
@@ -489,7 +489,7 @@ def _created(plan: Decision) -> Sequence[LiveObject]:
 def _unless_durable(plan: Decision) -> Decision:
     """Return a refusal for a plan that could not be made durable; other decisions stay."""
     if isinstance(plan, Plan) and plan.mutations:
-        return RefusalError(Reason.INTERNAL, "store", "not writable", "writable; try again later")
+        return RefusedError(Reason.INTERNAL, "store", "not writable", "writable; try again later")
     return plan
 
 

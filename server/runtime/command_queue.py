@@ -21,10 +21,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from identity.principal import ANYBODY, Principal
+from identity.quotas import Account
 from server import command as c
 from server.counters import Counters
-from server.principal import ANYBODY, Principal
-from server.quotas import Account
 from server.runtime.turns import Turns
 
 Answer = asyncio.Future[Any]

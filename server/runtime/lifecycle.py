@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 
 
 class ServerState(IntEnum):
@@ -24,7 +24,7 @@ _REFUSALS = {
 
 
 def require_serving(state: ServerState) -> None:
-    """Raise RefusalError (RECOVERING, DRAINING) if commands are not accepted now."""
+    """Raise RefusedError (RECOVERING, DRAINING) if commands are not accepted now."""
     if state is not ServerState.SERVING:
         reason, doing = _REFUSALS[state]
-        raise RefusalError(reason, "server", doing, "running; try again")
+        raise RefusedError(reason, "server", doing, "running; try again")

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from server.quotas import Account
+from identity.quotas import Account
 
 QUANTUM_US = 500.0
 """Cost that a caller of weight 1 may use in a turn: a handful of reports."""

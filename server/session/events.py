@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from server.errors import RefusalError
+from server.errors import RefusedError
 from server.model import Delta, Spec
 
 
@@ -71,19 +71,19 @@ class Rejection(NamedTuple):
 
     number: int
     command: RefusedCommand
-    error: RefusalError
+    error: RefusedError
 
 
 class Detached(NamedTuple):
     """The conversation on this stream is over."""
 
-    error: RefusalError
+    error: RefusedError
 
 
 class GoAway(NamedTuple):
     """The stream ends, with the conversations of all its devices. The last event of a stream."""
 
-    error: RefusalError
+    error: RefusedError
 
 
 class Locate(NamedTuple):

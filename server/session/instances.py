@@ -10,7 +10,7 @@ Operations: O(1).
 
 from __future__ import annotations
 
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.session.session import Session
 
@@ -29,7 +29,7 @@ def require_instance(
     limits: Limits,
     lease_ms: int,
 ) -> None:
-    """Raise RefusalError (DEVICE_IN_USE) unless an instance may be attached now.
+    """Raise RefusedError (DEVICE_IN_USE) unless an instance may be attached now.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def require_instance(
     )
 
 
-def _in_use(device_name: str, why: str, retry_after_ms: int) -> RefusalError:
+def _in_use(device_name: str, why: str, retry_after_ms: int) -> RefusedError:
     limit = f"a device of which no other instance is attached: {why}"
-    return RefusalError(
+    return RefusedError(
         Reason.DEVICE_IN_USE, "hello.device_id", repr(device_name), limit, retry_after_ms=retry_after_ms
     )
 

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from identity.principal import ANYBODY, Principal
 from server.counters import Counters
-from server.principal import ANYBODY, Principal
 from server.session.events import Event, SnapshotDue, VersionedDelta
 
 _Session = TypeVar("_Session")

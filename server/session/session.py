@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable
 
 from server.counters import Counters, ParkReason
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import Cause, Delta
 from server.session.coalescer import Coalescer
@@ -327,12 +327,12 @@ class Session:
         self.state = state
 
 
-def _superseded(*, is_same_instance: bool) -> RefusalError:
+def _superseded(*, is_same_instance: bool) -> RefusedError:
     """Return the reason for the end of a conversation that another one replaces."""
     if is_same_instance:
-        return RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
+        return RefusedError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
     limit = "that of the attached instance: another instance of the device took over"
-    return RefusalError(Reason.SUPERSEDED, "instance", "an earlier one", limit)
+    return RefusedError(Reason.SUPERSEDED, "instance", "an earlier one", limit)
 
 
 Outbox = SessionOutbox[Session]

@@ -6,10 +6,10 @@ from typing import Any
 
 import grpc
 
+from identity.quotas import Account
 from server.counters import Counters
-from server.errors import RefusalError
+from server.errors import RefusedError
 from server.measures import cpu_us
-from server.quotas import Account
 from server.runtime.charges import Charges
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import require_serving
@@ -62,7 +62,7 @@ class Admission:
         return self._command_loop.coordinator.counters
 
     def require_serving(self) -> None:
-        """Raise RefusalError unless commands are accepted now."""
+        """Raise RefusedError unless commands are accepted now."""
         require_serving(self._command_loop.state)
 
     def suspect_cancelled(self, size: int) -> None:
@@ -73,12 +73,12 @@ class Admission:
         """Charge a caller for the time of a block: for reading its request, refused or not."""
         return Charging(self._command_loop.charges, account)
 
-    def note(self, error: RefusalError) -> None:
+    def note(self, error: RefusedError) -> None:
         """Count a refusal, and clear its traceback, whose frames may refer to it."""
         error.__traceback__ = None
         self.counters.rejected[error.reason] += 1
 
-    def refuse(self, context: Context, error: RefusalError) -> None:
+    def refuse(self, context: Context, error: RefusedError) -> None:
         """Set the status, error and ErrorInfo of a refusal, with which the call ends after its handler.
 
         `context.abort` raises: the exception, its frames and the call are a cycle of 40 objects.

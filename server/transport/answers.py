@@ -15,8 +15,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from server.errors import Reason, RefusalError
-from server.quotas import Account
+from identity.quotas import Account
+from server.errors import Reason, RefusedError
 
 CALLER_BYTES_MAX = 8 * 1024 * 1024
 """Bytes of one caller of weight 1; a response that is alone may be larger."""
@@ -53,7 +53,7 @@ class Answers:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             RATE_LIMITED, if the caller does not read its responses meanwhile.
         """
         expected = account.answer_bytes
@@ -90,7 +90,7 @@ class Answers:
                 async with asyncio.timeout_at(end_s):
                     await future
             except TimeoutError:
-                raise RefusalError(
+                raise RefusedError(
                     Reason.RATE_LIMITED,
                     "answers",
                     f"{account.unread_bytes} bytes that are not read",

@@ -16,15 +16,13 @@ import grpc
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from identity.authenticator import Authenticator
+from identity.bearer import HEADER, bearer_token
+from identity.principal import Principal
+from identity.rules import Action, require_action
 from nearcast.v1 import control_service_pb2, device_service_pb2, publisher_service_pb2
-from server.errors import Reason, RefusalError
-from server.identity.authenticator import Authenticator
-from server.principal import Principal
-from server.rules import Action, require_action
+from server.errors import Reason, RefusedError
 from server.transport.admission import Admission, Context
-
-_SCHEME = "bearer"
-_HEADER = "authorization"
 
 
 def _methods(descriptor: Any, service: str, actions: dict[str, Action]) -> dict[str, Action]:  # noqa: ANN401
@@ -118,7 +116,7 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
             return handler
         try:
             _principal.set(self._admit(method, handler_call_details.invocation_metadata))
-        except RefusalError as error:
+        except RefusedError as error:
             return self._refusing(error)
         return handler
 
@@ -126,13 +124,13 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
         action = ACTIONS.get(method)
         if action is None:
             limit = "a method with an access rule"
-            raise RefusalError(Reason.PERMISSION_DENIED, "method", method, limit)
+            raise RefusedError(Reason.PERMISSION_DENIED, "method", method, limit)
         found = self._authenticator.principal(token_of(metadata))
         require_action(found, action)
         found.account.require(1)
         return found
 
-    def _refusing(self, error: RefusalError) -> Any:  # noqa: ANN401
+    def _refusing(self, error: RefusedError) -> Any:  # noqa: ANN401
         async def refuse(_requests: object, context: Context) -> None:
             if error.retry_after_ms and self._held_count < _HELD_MAX:
                 await self._hold()
@@ -155,17 +153,7 @@ def token_of(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
 
     Raises
     ------
-    RefusalError
+    RefusedError
         UNAUTHENTICATED, if there are several, or it is no bearer token.
     """
-    values = [value for key, value in metadata or () if key.lower() == _HEADER]
-    if not values:
-        return None
-    if len(values) > 1:
-        raise RefusalError(
-            Reason.UNAUTHENTICATED, _HEADER, f"present {len(values)} times", "present once"
-        )
-    scheme, _, token = str(values[0]).partition(" ")
-    if scheme.lower() != _SCHEME or not token:
-        raise RefusalError(Reason.UNAUTHENTICATED, _HEADER, "in another form", "Bearer and a token")
-    return token.strip()
+    return bearer_token([str(value) for key, value in metadata or () if key.lower() == HEADER])

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import fields
 
+from identity.principal import DEFAULT_TENANT
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from safe_region.scoring.idf import WORDS_MAX, IdfError, IdfTable
 from server import command as c
 from server.core.inspection import InspectedDevice
 from server.distribution import Classes
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.monitoring.readings import Readings, Usage
-from server.principal import DEFAULT_TENANT
 from server.runtime.command_loop import CommandLoop
 from server.transport.admission import Admission, Context
 from server.transport.authentication import principal
@@ -120,7 +120,7 @@ async def _table_from(requests: AsyncIterator[control_service_pb2.SetIdfRequest]
 
     Raises
     ------
-    RefusalError
+    RefusedError
         Naming the flaw.
     """
     weights: dict[str, float] = {}
@@ -129,14 +129,14 @@ async def _table_from(requests: AsyncIterator[control_service_pb2.SetIdfRequest]
         twice = next((word for word in part.weights if word in weights), None)
         if twice is not None:
             limit = "in one part of the table"
-            raise RefusalError(Reason.INVALID_FIELD, f"weights[{twice!r}]", "present twice", limit)
+            raise RefusedError(Reason.INVALID_FIELD, f"weights[{twice!r}]", "present twice", limit)
         weights.update(part.weights)
         if len(weights) > WORDS_MAX:
             limit = f"at most {WORDS_MAX} keywords"
-            raise RefusalError(Reason.INVALID_FIELD, "weights", f"{len(weights)} keywords", limit)
+            raise RefusedError(Reason.INVALID_FIELD, "weights", f"{len(weights)} keywords", limit)
         if part.HasField("unknown_weight"):
             unknown = part.unknown_weight
     try:
         return await asyncio.to_thread(IdfTable, weights, unknown)
     except IdfError as error:
-        raise RefusalError(Reason.INVALID_FIELD, error.field, error.value, error.limit) from error
+        raise RefusedError(Reason.INVALID_FIELD, error.field, error.value, error.limit) from error

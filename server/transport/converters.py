@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import cast
 
+from identity.principal import Principal, local_name, local_names
 from nearcast.v1 import (
     device_service_pb2,
     geometry_pb2,
@@ -25,10 +26,9 @@ from server import command as c
 from server import session as s
 from server.commands.validation import check_count
 from server.core.matching_service import Ranked
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import Cause, DropReason, LiveObject, NewObject, Place, Spec
-from server.principal import Principal, local_name, local_names
 from server.transport.fields import missing
 from server.transport.specs import score, spec_from
 
@@ -52,7 +52,7 @@ def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
     if message.HasField("area"):
         if message.HasField("position"):
             limit = "absent: the object has an area"
-            raise RefusalError(Reason.INVALID_FIELD, f"{field}.position", "present", limit)
+            raise RefusedError(Reason.INVALID_FIELD, f"{field}.position", "present", limit)
         if message.area.WhichOneof("shape") is None:
             raise missing(f"{field}.area.shape")
     elif not message.HasField("position"):
@@ -67,7 +67,7 @@ def objects_from(
 
     Raises
     ------
-    RefusalError
+    RefusedError
         TOO_MANY, or naming the field that is missing.
     """
     check_count(len(message.objects), "objects", limits.objects_per_request_max)
@@ -150,7 +150,7 @@ def report_from(
 def _number(value: float, field: str) -> float:
     """Return a number, which must not be NaN: NaN stands for an absent value, and is not sent."""
     if math.isnan(value):
-        raise RefusalError(Reason.INVALID_FIELD, field, value, "a finite number, or absent")
+        raise RefusedError(Reason.INVALID_FIELD, field, value, "a finite number, or absent")
     return value
 
 

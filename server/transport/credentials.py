@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import grpc
 
-from server.identity.certificates import Certificates
-from server.identity.watched_file import WatchedFiles
+from identity.certificates import Certificates
+from identity.watched_file import WatchedFiles
 
 
 def credentials_of(files: WatchedFiles[Certificates]) -> grpc.ServerCredentials:

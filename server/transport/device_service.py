@@ -9,13 +9,14 @@ from typing import Any
 
 import grpc
 
+from identity.expiry import ending
+from identity.principal import local_name
+from identity.quotas import Account
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from safe_region.steady_clock import steady_clock_ms
 from server import command as c
 from server.commands.validation import checked_report
-from server.errors import Reason, RefusalError
-from server.principal import local_name
-from server.quotas import Account
+from server.errors import Reason, RefusedError
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.session import GoAway, Outbox, RefusedCommand, Rejection, VersionedDelta
@@ -23,7 +24,6 @@ from server.transport import converters
 from server.transport.admission import Admission, Context
 from server.transport.authentication import principal
 from server.transport.event_encoder import EventEncoder
-from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
 from server.transport.framing import Events, FleetFraming, Framing, SingleFraming
 from server.transport.report_timer import follow
@@ -120,7 +120,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
     def drain(self) -> None:
         """Send every stream GoAway; each ends after its client has half-closed."""
-        error = RefusalError(Reason.DRAINING, "server", "stopping", "running; reconnect")
+        error = RefusedError(Reason.DRAINING, "server", "stopping", "running; reconnect")
         for sender in self.senders:
             sender.send_away(error)
 
@@ -138,7 +138,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         caller = principal()
         try:
             caller.account.begin_stream()
-        except RefusalError as error:
+        except RefusedError as error:
             self._admission.refuse(context, error)
             return
         try:
@@ -147,7 +147,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             await self._require_serving(sender, context)
             with ending(caller, sender.send_away, sender.end):
                 await self._carry(sender, self._read(sender, context, framing))
-        except RefusalError as error:
+        except RefusedError as error:
             self._admission.refuse(context, error)
         finally:
             caller.account.end_stream()
@@ -178,7 +178,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 await asyncio.wait_for(self._has_recovered.wait(), _RECOVERY_S)
         try:
             self._admission.require_serving()
-        except RefusalError as error:
+        except RefusedError as error:
             await sender.write_now("", GoAway(error))
             await _await_half_close(context)
             raise
@@ -208,7 +208,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if sender.is_finishing:
                 request = await context.read()
                 continue
-            if isinstance(request, RefusalError):
+            if isinstance(request, RefusedError):
                 self._reject_unread(outbox, framing.device_id, request)
                 request = await context.read()
                 continue
@@ -242,24 +242,24 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
         Raises
         ------
-        RefusalError
+        RefusedError
             If it does not. The device has received the rejection, and the stream is to end with the
             status.
         """
         request = device_service_pb2.AttachRequest() if request is None else request
         try:
             self._require_hello(request)
-        except RefusalError as error:
+        except RefusedError as error:
             await sender.write_now(device_id, Rejection(*_address(request), error))
             await _await_half_close(context)
             raise
 
-    def _reject_unread(self, outbox: Outbox, device_id: str | None, error: RefusalError) -> None:
+    def _reject_unread(self, outbox: Outbox, device_id: str | None, error: RefusedError) -> None:
         """Send the rejection of a command that breaks a bound on its bytes, if it can be identified.
 
         Raises
         ------
-        RefusalError
+        RefusedError
             If it cannot: the stream ends.
         """
         address = address_of(error.head) if isinstance(error, UnreadableError) else None
@@ -272,7 +272,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         if not request.HasField("hello"):
             shown = request.WhichOneof("command") or "absent"
             limit = "a hello, the first message of a stream"
-            raise RefusalError(Reason.OUT_OF_ORDER, "command", shown, limit)
+            raise RefusedError(Reason.OUT_OF_ORDER, "command", shown, limit)
 
     def _command(
         self, outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest
@@ -293,7 +293,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 return converters.device_command_from(outbox, device_id, request)
             with self._admission.charging(outbox.principal.account):
                 return converters.device_command_from(outbox, device_id, request)
-        except RefusalError as error:
+        except RefusedError as error:
             number, command = _address(request)
             self._coordinator.reject(outbox, device_id, number, command, error)
             return None
@@ -301,7 +301,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     @staticmethod
     def _require_same_device(device_id: str, hello_id: str) -> None:
         if device_id != hello_id:
-            raise RefusalError(
+            raise RefusedError(
                 Reason.INVALID_FIELD,
                 "hello.device_id",
                 repr(local_name(hello_id)),

@@ -10,21 +10,22 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
+from identity.lru_cache import LruCache
+from identity.principal import local_name
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
+from nearcast.wire.errors import error_message
 from nearcast.wire.geometry import frame_message
 from safe_region.earth.frame import Frame
 from server import session as s
-from server.core.lru_cache import LruCache
 from server.limits import Limits
 from server.model import LiveObject
-from server.principal import local_name
 from server.transport.converters import (
     delta_message,
     limits_message,
     object_message,
 )
 from server.transport.specs import spec_message
-from server.transport.status import error_message, go_away_message
+from server.transport.status import go_away_message
 
 _OBJECTS_MAX = 32768
 """Objects cached in wire form, in each of two generations: many devices get the same objects.

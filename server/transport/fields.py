@@ -5,19 +5,19 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TypeVar
 
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 
 _Choice = TypeVar("_Choice", bound=IntEnum)
 
 
-def missing(field: str) -> RefusalError:
+def missing(field: str) -> RefusedError:
     """Return the refusal of a message without a required field."""
-    return RefusalError(Reason.INVALID_FIELD, field, "absent", "present")
+    return RefusedError(Reason.INVALID_FIELD, field, "absent", "present")
 
 
-def unimplemented(field: str, limit: str, value: str = "present") -> RefusalError:
+def unimplemented(field: str, limit: str, value: str = "present") -> RefusedError:
     """Return the refusal of a part of the protocol that this server does not implement."""
-    return RefusalError(Reason.UNIMPLEMENTED, field, value, f"{limit}; other values are not supported")
+    return RefusedError(Reason.UNIMPLEMENTED, field, value, f"{limit}; other values are not supported")
 
 
 def choice(kind: type[_Choice], value: int, field: str) -> _Choice:
@@ -25,11 +25,11 @@ def choice(kind: type[_Choice], value: int, field: str) -> _Choice:
 
     Raises
     ------
-    RefusalError
+    RefusedError
         If it is none of the known ones.
     """
     try:
         return kind(value)
     except ValueError:
         known = ", ".join(f"{one.value} ({one.name})" for one in kind)
-        raise RefusalError(Reason.INVALID_FIELD, field, value, f"one of {known}") from None
+        raise RefusedError(Reason.INVALID_FIELD, field, value, f"one of {known}") from None

@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.transport.admission import Context
 
 WAIT_S = 10.0
@@ -39,7 +39,7 @@ class FirstMessages:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             If it does not come in time.
         """
         limit = asyncio.timeout(WAIT_S)
@@ -54,7 +54,7 @@ class FirstMessages:
             self._open.pop(limit, None)
 
     async def read_one(self, context: Context, *, is_open: bool = False) -> Any:  # noqa: ANN401
-        """Return the message of a call that requires one. Raises RefusalError also if it has none."""
+        """Return the message of a call that requires one. Raises RefusedError also if it has none."""
         request = await self.read(context, is_open=is_open)
         if request is grpc.aio.EOF:
             raise absent("there")
@@ -68,6 +68,6 @@ class FirstMessages:
         self._open[limit] = None
 
 
-def absent(limit: str) -> RefusalError:
+def absent(limit: str) -> RefusedError:
     """Return the refusal of a call without a message."""
-    return RefusalError(Reason.INVALID_FIELD, "request", "absent", limit)
+    return RefusedError(Reason.INVALID_FIELD, "request", "absent", limit)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
+from identity.principal import Principal
 from nearcast.v1 import device_service_pb2
-from server.principal import Principal
 from server.session import Event, VersionedDelta
 from server.transport.event_encoder import EventEncoder
 

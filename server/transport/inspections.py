@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
+from identity.principal import Principal, local_name, local_names
 from nearcast.v1 import control_service_pb2 as pb
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from nearcast.wire.specs import write_bound
 from server import command as c
 from server.core import inspection as i
-from server.errors import Reason, RefusalError
-from server.principal import Principal, local_name, local_names
+from server.errors import Reason, RefusedError
 from server.session import State
 from server.transport.converters import object_message
 from server.transport.fields import missing
@@ -29,7 +29,7 @@ def inspect_from(request: pb.InspectRequest, caller: Principal) -> c.Inspect:
 
     Raises
     ------
-    RefusalError
+    RefusedError
         Naming the field that is missing or out of its limits.
     """
     match request.WhichOneof("subject"):
@@ -43,7 +43,7 @@ def inspect_from(request: pb.InspectRequest, caller: Principal) -> c.Inspect:
             key = subject.object_key
             if object_id and key:
                 limit = "absent: object_id already selects the object"
-                raise RefusalError(Reason.INVALID_FIELD, "subscription.object_key", repr(key), limit)
+                raise RefusedError(Reason.INVALID_FIELD, "subscription.object_key", repr(key), limit)
             key = _named(key, "subscription.object_key", caller) if key else ""
             return c.Inspect(caller, device_id, subject.subscription_id, object_id, key)
         case "object_id":
@@ -63,7 +63,7 @@ def _named(name: str, field: str, caller: Principal) -> str:
 
 def _counted(number: int, field: str, least: int) -> int:
     if number < least:
-        raise RefusalError(Reason.INVALID_FIELD, field, number, f"at least {least}")
+        raise RefusedError(Reason.INVALID_FIELD, field, number, f"at least {least}")
     return number
 
 

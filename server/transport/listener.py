@@ -14,10 +14,10 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
+from identity.authenticator import Authenticator
+from identity.certificates import Certificates
+from identity.watched_file import WatchedFiles
 from nearcast.v1 import control_service_pb2_grpc, publisher_service_pb2_grpc
-from server.identity.authenticator import Authenticator
-from server.identity.certificates import Certificates
-from server.identity.watched_file import WatchedFiles
 from server.limits import keepalive_timeout_ms
 from server.monitoring.readings import Readings
 from server.runtime.command_loop import CommandLoop

@@ -20,13 +20,13 @@ import grpc
 from google.protobuf.descriptor_pool import Default
 from google.protobuf.message import DecodeError
 
-from server.errors import RefusalError
+from identity.expiry import ending
+from identity.quotas import UNLIMITED, Account
+from server.errors import RefusedError
 from server.limits import Limits
-from server.quotas import UNLIMITED, Account
 from server.transport.admission import Admission, Context
 from server.transport.answers import Answers
 from server.transport.authentication import OPEN, SERVICES, principal
-from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
 from server.transport.wire_walk import (
     NOT_PARSABLE,
@@ -56,7 +56,7 @@ class _Parsed:
 
     async def __anext__(self) -> Any:  # noqa: ANN401 - a message of any type
         request = await anext(self._requests)
-        if isinstance(request, RefusalError) and not _is_addressed(request):
+        if isinstance(request, RefusedError) and not _is_addressed(request):
             raise request
         return request
 
@@ -156,7 +156,7 @@ class Parsing(grpc.aio.ServerInterceptor):
             account = UNLIMITED if is_open else principal().account
             try:
                 account.begin_call()
-            except RefusalError as error:
+            except RefusedError as error:
                 self._admission.refuse(context, error)
                 return
             try:
@@ -166,7 +166,7 @@ class Parsing(grpc.aio.ServerInterceptor):
                     account.answer_bytes = len(data)
                     self._answers.resize(account, room, len(data))
                     await context.write(data)
-            except RefusalError as error:
+            except RefusedError as error:
                 self._admission.refuse(context, error)
             except asyncio.CancelledError:
                 self._admission.suspect_cancelled(account.answer_bytes)
@@ -177,9 +177,9 @@ class Parsing(grpc.aio.ServerInterceptor):
         return answer
 
     async def _first(self, context: Context, *, is_open: bool = False) -> Any:  # noqa: ANN401
-        """Return the request of a call. Raises RefusalError if there is none."""
+        """Return the request of a call. Raises RefusedError if there is none."""
         request = await self._first_messages.read_one(context, is_open=is_open)
-        if isinstance(request, RefusalError):
+        if isinstance(request, RefusedError):
             raise request
         return request
 
@@ -201,16 +201,16 @@ class Parsing(grpc.aio.ServerInterceptor):
 
         async def answer(requests: object, context: Context) -> None:
             caller, task = principal(), asyncio.current_task()
-            ended: list[RefusalError] = []
+            ended: list[RefusedError] = []
             try:
                 caller.account.begin_stream()
-            except RefusalError as error:
+            except RefusedError as error:
                 self._admission.refuse(context, error)
                 return
             try:
                 with ending(caller, ended.append, task.cancel if task else _nobody):
                     await carry(caller.account, requests, context)
-            except RefusalError as error:
+            except RefusedError as error:
                 self._admission.refuse(context, error)
             except asyncio.CancelledError:
                 if not ended or (task is not None and task.uncancel()):
@@ -227,7 +227,7 @@ class Parsing(grpc.aio.ServerInterceptor):
         async def answer(requests: AsyncIterator[Any], context: Context) -> Any:  # noqa: ANN401
             try:
                 return await act(_Parsed(requests), context)
-            except RefusalError as error:
+            except RefusedError as error:
                 self._admission.refuse(context, error)
 
         return answer
@@ -242,7 +242,7 @@ class Parsing(grpc.aio.ServerInterceptor):
                 async with aclosing(act(_Parsed(requests), context)) as answers:
                     async for response in answers:
                         yield response
-            except RefusalError as error:
+            except RefusedError as error:
                 self._admission.refuse(context, error)
 
         async def carry(account: Account, requests: AsyncIterator[Any], context: Context) -> None:
@@ -265,6 +265,6 @@ def _nobody() -> None:
     """Do nothing, in place of cancelling a task where there is none."""
 
 
-def _is_addressed(error: RefusalError) -> bool:
+def _is_addressed(error: RefusedError) -> bool:
     """Return whether the refused request can be identified in its stream."""
     return isinstance(error, UnreadableError) and address_of(error.head) is not None

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from server.errors import RefusalError
+from server.errors import RefusedError
 
 _REQUESTS_MAX = 64
 """Maximum number in progress per stream: enough to share a commit, and few enough for short waits."""
@@ -26,19 +26,19 @@ class PendingRequest:
     sequence: int
     size: int
     """Number of objects."""
-    ids: asyncio.Future[list[int]] | RefusalError
+    ids: asyncio.Future[list[int]] | RefusedError
 
     @property
     def is_done(self) -> bool:
         """Whether the response can be sent."""
-        return isinstance(self.ids, RefusalError) or self.ids.done()
+        return isinstance(self.ids, RefusedError) or self.ids.done()
 
 
 class AdmittedCount(NamedTuple):
     """The number of admitted requests of a draining stream, and why no more are admitted."""
 
     number: int
-    reason: RefusalError
+    reason: RefusedError
 
 
 class PublishRequests:
@@ -51,7 +51,7 @@ class PublishRequests:
     """
 
     def __init__(self, objects_max: int) -> None:
-        self.reason: RefusalError | None = None
+        self.reason: RefusedError | None = None
         """Why no more requests are admitted."""
         self.stop_reading = asyncio.Event()
         """Set when reading is to stop, even if the client has not half-closed."""
@@ -85,7 +85,7 @@ class PublishRequests:
             request.ids.add_done_callback(lambda _: self._changed.set())
         self._changed.set()
 
-    def drain(self, reason: RefusalError) -> None:
+    def drain(self, reason: RefusedError) -> None:
         """Admit no more requests."""
         if self.is_draining:
             return

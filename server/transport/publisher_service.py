@@ -6,19 +6,20 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
+from identity.expiry import ending
+from identity.principal import Principal
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
+from nearcast.wire.errors import error_message
 from server import command as c
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.measures import now_us
 from server.model import NewObject
-from server.principal import Principal
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
 from server.transport.admission import Admission, Context
 from server.transport.authentication import principal
-from server.transport.expiry import ending
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
-from server.transport.status import error_message, go_away_message
+from server.transport.status import go_away_message
 from server.transport.wire_walk import UnreadableError, address_of
 
 _ACCEPTED = (("nearcast-accepted", "1"),)
@@ -37,7 +38,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
 
     def drain(self) -> None:
         """Admit no more requests; end each stream when its responses are sent and its client has left."""
-        draining = RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
+        draining = RefusedError(Reason.DRAINING, "server", "stopping", "running; try again")
         for requests in self._streams:
             requests.drain(draining)
 
@@ -114,14 +115,14 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
 
     async def _submitted(
         self, message: publisher_service_pb2.PublishRequest, caller: Principal
-    ) -> asyncio.Future[list[int]] | RefusalError:
+    ) -> asyncio.Future[list[int]] | RefusedError:
         read_us, read_ns = now_us(), time.time_ns()
         note = self._command_loop.coordinator.counters.measures.publication_us.note
         try:
             caller.account.require(len(message.objects))
             command = c.Publish(await self._objects(message, caller), caller)
             ids = await self._command_loop.submit(command)
-        except RefusalError as error:
+        except RefusedError as error:
             return error
         if self._command_loop.traces is not None:
             self._command_loop.traces.read(command, read_ns)
@@ -151,10 +152,10 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         if isinstance(response, AdmittedCount):
             return message(go_away=go_away_message(response.reason, response.number))
         try:
-            if isinstance(response.ids, RefusalError):
+            if isinstance(response.ids, RefusedError):
                 raise response.ids
             ids = await response.ids
-        except RefusalError as error:
+        except RefusedError as error:
             self._admission.note(error)
             return message(sequence=response.sequence, error=error_message(error))
         return message(sequence=response.sequence, ids=ids)

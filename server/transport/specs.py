@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
+from identity.principal import local_name
 from nearcast.canonical import Boolean, Spec, TopK
 from nearcast.v1 import subscriptions_pb2
 from nearcast.wire import specs
 from safe_region.scoring.formulas import Similarity, distance_scale, score_of
 from server.core.specs import kind_of_spec
-from server.errors import Reason, RefusalError
-from server.principal import local_name
+from server.errors import Reason, RefusedError
 from server.transport.fields import choice, missing, unimplemented
 
 
@@ -20,12 +20,12 @@ def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
 
     Raises
     ------
-    RefusalError
+    RefusedError
         INVALID_FIELD or UNIMPLEMENTED, with the field.
     """
     kind = message.WhichOneof("kind")
     if kind is None:
-        raise RefusalError(Reason.INVALID_FIELD, "spec.kind", "absent", f"one of {', '.join(_CHECKS)}")
+        raise RefusedError(Reason.INVALID_FIELD, "spec.kind", "absent", f"one of {', '.join(_CHECKS)}")
     if kind not in _CHECKS:
         raise unimplemented(f"spec.{kind}", f"one of {', '.join(_CHECKS)}")
     _CHECKS[kind](message)
@@ -69,14 +69,14 @@ def _check_rectangle(spec: subscriptions_pb2.Boolean, field: str) -> None:
     for name in ("width_m", "height_m"):
         if value := getattr(spec.rectangle, name):
             limit = "absent: the rectangle has bounds"
-            raise RefusalError(Reason.INVALID_FIELD, f"{field}.{name}", value, limit)
+            raise RefusedError(Reason.INVALID_FIELD, f"{field}.{name}", value, limit)
 
 
 def _check_region(message: subscriptions_pb2.SubscriptionSpec, kind: type[Spec]) -> None:
     region = int(message.region)
     if region and region not in kind.region_modes:
         limit = ", ".join(f"{one.value} ({one.name})" for one in kind.region_modes)
-        raise RefusalError(Reason.INVALID_FIELD, "spec.region", region, f"one of {limit}")
+        raise RefusedError(Reason.INVALID_FIELD, "spec.region", region, f"one of {limit}")
 
 
 def _check_window(message: subscriptions_pb2.SubscriptionSpec) -> None:
@@ -84,10 +84,10 @@ def _check_window(message: subscriptions_pb2.SubscriptionSpec) -> None:
         return
     last = message.window.WhichOneof("last")
     if last is None:
-        raise RefusalError(Reason.INVALID_FIELD, "spec.window.last", "absent", "duration_ms or count")
+        raise RefusedError(Reason.INVALID_FIELD, "spec.window.last", "absent", "duration_ms or count")
     value = getattr(message.window, last)
     if value <= 0:
-        raise RefusalError(Reason.INVALID_FIELD, f"spec.window.{last}", value, "at least 1")
+        raise RefusedError(Reason.INVALID_FIELD, f"spec.window.{last}", value, "at least 1")
 
 
 _CHECKS: dict[str, Callable[[subscriptions_pb2.SubscriptionSpec], None]] = {

@@ -14,12 +14,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
+from identity.principal import ANYBODY, Principal
 from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
-from server.errors import RefusalError
+from server.errors import RefusedError
 from server.measures import cpu_us
 from server.object_traces import ObjectTraces
-from server.principal import ANYBODY, Principal
 from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Rejection
 from server.transport.report_timer import note_written
 
@@ -117,7 +117,7 @@ class StreamSender:
         """Write an event at once, on a stream for which nothing has been queued."""
         await self.write(((device_id, event),))
 
-    def send_away(self, error: RefusalError) -> None:
+    def send_away(self, error: RefusedError) -> None:
         """Write the queued events, then GoAway; the client ends the stream and may reconnect."""
         if self.is_finishing:
             return

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nearcast.v1 import geometry_pb2
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.transport import wire_kernels as k
 from server.transport.message_bounds import SMALL, MessageBound, field_bytes, field_counts, message_bounds
@@ -24,7 +24,7 @@ NOT_PARSABLE, PARSABLE = "not parsable", "a message of the type that the method 
 _UNBOUNDED = np.iinfo(np.int64).max
 
 
-class UnreadableError(RefusalError):
+class UnreadableError(RefusedError):
     """A message that is refused for its structure. `head` has its first bytes."""
 
     def __init__(self, field: str, value: object, limit: str, head: bytes = b"") -> None:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from cli import settings_reference
 from cli.serve import serve
+from cli.settings_options import facts_of_settings
 from index.catalogue import KINDS
 from server.settings import ServerSettings, load_settings
 
@@ -194,14 +195,26 @@ def test_the_documentation_is_generated_from_the_declaration():
     assert PAGE.read_text() == settings_reference.page(), "run make configuration and commit"
 
 
-def documented():
-    text = PAGE.read_text()
+def documented(heading="## The server"):
+    """Return the rows of a program's table by flag."""
+    _, _, rest = PAGE.read_text().partition(f"{heading}\n")
+    text, _, _ = rest.partition("\n## ")
     table = re.findall(r"^\| `(--[^|]*)` \|(.*)\|$", text, re.MULTILINE)
     return {flags.split("`")[0]: [cell.strip() for cell in row.split("|")] for flags, row in table}
 
 
 def test_the_documentation_has_every_setting():
     assert sorted(documented()) == sorted(flag(name) for name in FIELDS)
+
+
+def test_the_documentation_has_every_setting_of_the_gateway():
+    rows = documented("## The gateway")
+    facts = facts_of_settings("gateway")
+    assert set(rows) == {one.flag for one in facts}
+    for one in facts:
+        variable, key, *_, meaning = rows[one.flag]
+        assert variable.startswith(f"`{one.variable}`")
+        assert (key, meaning) == (f"`{one.name}`", one.description)
 
 
 @pytest.mark.parametrize("name", FIELDS)

@@ -13,10 +13,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 from unittest.mock import patch
 
+from identity.principal import ANYBODY, Principal, Role
+from identity.quotas import UNLIMITED, Account, Accounts, Quota
 from server import command as c
-from server.errors import Reason, RefusalError
-from server.principal import ANYBODY, Principal, Role
-from server.quotas import UNLIMITED, Account, Accounts, Quota
+from server.errors import Reason, RefusedError
 from server.runtime import charges
 from server.runtime.charges import Charges
 from server.runtime.command_queue import Entry
@@ -132,13 +132,13 @@ class _Driver:
         count = _COUNTS[self._choices.below(len(_COUNTS))]
         try:
             account.require(count)
-        except RefusalError as error:
+        except RefusedError as error:
             self._verify_refusal(error, quota, expected)
         else:
             assert not expected.refused_field or expected.is_near, "nothing was refused"
             expected.operations.take(count)
 
-    def _verify_refusal(self, error: RefusalError, quota: Quota, expected: model.Account) -> None:
+    def _verify_refusal(self, error: RefusedError, quota: Quota, expected: model.Account) -> None:
         assert error.reason is Reason.RATE_LIMITED
         if expected.is_near:
             return
@@ -284,7 +284,7 @@ class _Driver:
 def _is_refused(begin: Any, field: str) -> bool:
     try:
         begin()
-    except RefusalError as error:
+    except RefusedError as error:
         assert (error.reason, error.field) == (Reason.RATE_LIMITED, field)
         return True
     return False
@@ -323,6 +323,6 @@ BUDGETS = Target(
     "budgets",
     _make,
     _seeds,
-    ("server.quotas", "server.runtime.charges", "server.transport.answers"),
+    ("identity.quotas", "server.runtime.charges", "server.transport.answers"),
     100_000,
 )

@@ -12,6 +12,7 @@ from itertools import chain
 
 from google.protobuf.message import DecodeError
 
+from identity.principal import Principal, Role
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
@@ -30,9 +31,8 @@ from server.commands.planner import Planner
 from server.commands.validation import checked_report
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import RefusalError
+from server.errors import RefusedError
 from server.limits import Limits
-from server.principal import Principal, Role
 from server.session import Outbox
 from server.transport import converters
 from server.transport.inspections import inspect_from, inspect_message
@@ -129,7 +129,7 @@ class Server:
             for command in commands_of(message, caller, outbox):
                 self.carry_out(command)
                 before = self.state()  # each command of a fleet's message is one of its own
-        except RefusalError as error:
+        except RefusedError as error:
             assert error.field is not None
             assert self.state() == before, f"refused, and something has changed: {error}"
         except IdfError:
@@ -151,7 +151,7 @@ class Server:
                 inspect_message(*response.taken())
             return
         (decision,) = self.planner.plan_batch([command])
-        if isinstance(decision, RefusalError):
+        if isinstance(decision, RefusedError):
             raise decision
         assert isinstance(decision, Plan)
         batch = EvaluationBatch()
@@ -327,6 +327,6 @@ COMMANDS = Target(
     "commands",
     make,
     seeds,
-    ("server.transport", "server.commands", "server.session", "server.core", "server.rules"),
+    ("server.transport", "server.commands", "server.session", "server.core", "identity.rules"),
     200_000,
 )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
+from identity.principal import Principal, Role
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
 from server import command as c
 from server.clock import Clock
@@ -15,9 +16,8 @@ from server.commands.plan import Plan, slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import RefusalError
+from server.errors import RefusedError
 from server.limits import Limits
-from server.principal import Principal, Role
 from server.session import Outbox
 from server.transport import converters
 from server.transport.event_encoder import EventEncoder
@@ -62,7 +62,7 @@ def request_of(kind: int, data: bytes) -> object:
 
     Raises
     ------
-    RefusalError
+    RefusedError
         If it is refused without being parsed.
     DecodeError
         If it cannot be parsed.
@@ -127,7 +127,7 @@ class World:
             elif kind != HELLO or request.HasField("hello"):
                 for command in commands_of(request, CALLER, self._outbox):
                     self._carry_out(command)
-        except (DecodeError, RefusalError):
+        except (DecodeError, RefusedError):
             pass
         self.operation_count = max(self.operation_count, charged)
         self._written()
@@ -145,7 +145,7 @@ class World:
     def _carry_out_fleet(self, request: device_service_pb2.AttachFleetRequest) -> None:
         """Carry out the command of each entry: one that is refused does not end the message."""
         for entry in request.entries:
-            with contextlib.suppress(RefusalError):
+            with contextlib.suppress(RefusedError):
                 if entry.HasField("request"):
                     for command in device_commands(entry.request, self._outbox, entry.device_id):
                         self._carry_out(command)
@@ -167,7 +167,7 @@ class World:
                 response.SerializeToString()
             return
         (decision,) = self._planner.plan_batch([command])
-        if isinstance(decision, RefusalError):
+        if isinstance(decision, RefusedError):
             raise decision
         assert isinstance(decision, Plan)
         batch = EvaluationBatch()

@@ -189,7 +189,7 @@ COSTS = Target(
     "costs",
     make,
     messages.seeds,
-    ("server.transport", "server.commands", "server.core", "server.rules"),
+    ("server.transport", "server.commands", "server.core", "identity.rules"),
     10_000,
 )
 

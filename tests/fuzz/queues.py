@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from unittest.mock import patch
 
+from identity.principal import Principal, Role
+from identity.quotas import Account, Quota
 from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server.counters import Counters
 from server.model import Place, TopK
-from server.principal import Principal, Role
-from server.quotas import Account, Quota
 from server.runtime import command_queue, turns
 from server.runtime.command_queue import CommandQueue, Entry
 from server.session import Outbox

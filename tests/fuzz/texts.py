@@ -12,17 +12,16 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from feeds.redis.address import AddressError, RedisAddress
-from nearcast.errors import RefusedError
+from identity.certificates import read_chain, read_private_key
+from identity.issuer import Issuer
+from identity.keys import Keys, parse_keys, read_keys
+from identity.principal import Role
+from identity.tokens import TokenPolicy, TokenVerifier
+from identity.watched_file import LOOK_S, FileError, WatchedFiles
 from nearcast.expressions import clauses_of, text_of
 from nearcast.limits import EXPRESSION_LENGTH_MAX
 from safe_region.scoring.idf import IdfError, IdfTable
-from server.errors import Reason, RefusalError
-from server.identity.certificates import read_chain, read_private_key
-from server.identity.issuer import Issuer
-from server.identity.keys import Keys, parse_keys, read_keys
-from server.identity.tokens import TokenPolicy, TokenVerifier
-from server.identity.watched_file import LOOK_S, FileError, WatchedFiles
-from server.principal import Role
+from server.errors import Reason, RefusedError
 from server.settings import ServerSettings
 from tests.fuzz.target import Target
 
@@ -106,7 +105,7 @@ def _reloads():
             assert found is before
         try:
             verifier.principal(token)
-        except RefusalError as error:
+        except RefusedError as error:
             assert error.reason is Reason.UNAUTHENTICATED
 
     return run
@@ -138,7 +137,7 @@ def _tokens():
                 return
         try:
             found = verifier.principal(text)
-        except RefusalError as error:
+        except RefusedError as error:
             assert error.reason in (Reason.UNAUTHENTICATED, Reason.TOKEN_EXPIRED)
             assert len(text) < 30 or text not in str(error)
             return
@@ -207,9 +206,9 @@ IDF = Target(
     ("safe_region.scoring.idf", "safe_region.scoring.keywords"),
     200_000,
 )
-KEYS = Target("keys", _keys, _key_seeds, ("server.identity",), 100_000)
-RELOADS = Target("reloads", _reloads, _key_seeds, ("server.identity",), 40_000)
-TOKENS = Target("tokens", _tokens, _token_seeds, ("server.identity", "jwt"), 100_000)
+KEYS = Target("keys", _keys, _key_seeds, ("identity",), 100_000)
+RELOADS = Target("reloads", _reloads, _key_seeds, ("identity",), 40_000)
+TOKENS = Target("tokens", _tokens, _token_seeds, ("identity", "jwt"), 100_000)
 ADDRESSES = Target(
     "addresses",
     _addresses,

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from server.identity.certificates import read_certificates, watched_certificates
-from server.identity.issuer import Issuer
-from server.identity.keys import read_keys
-from server.identity.watched_file import LOOK_S, FileError, WatchedFiles
+from identity.certificates import read_certificates, watched_certificates
+from identity.issuer import Issuer
+from identity.keys import read_keys
+from identity.watched_file import LOOK_S, FileError, WatchedFiles
 from tests.support.identity import ISSUER, Authority
 
 PUBLIC = ISSUER.public_key()

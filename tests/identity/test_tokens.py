@@ -11,13 +11,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from server.errors import Reason, RefusalError
-from server.identity.issuer import Issuer
-from server.identity.keys import read_keys
-from server.identity.tokens import TokenPolicy, TokenVerifier
-from server.identity.watched_file import LOOK_S, WatchedFiles
-from server.principal import Role
-from server.quotas import Quota
+from identity.issuer import Issuer
+from identity.keys import read_keys
+from identity.principal import Role
+from identity.quotas import Quota
+from identity.tokens import TokenPolicy, TokenVerifier
+from identity.watched_file import LOOK_S, WatchedFiles
+from server.errors import Reason, RefusedError
 from tests.support.identity import ISSUER, KEY, keys_in, token
 
 QUOTAS = {Role.DEVICE: Quota(10.0, 2), Role.PUBLISHER: Quota(1000.0, 5)}
@@ -55,7 +55,7 @@ def unsigned(claims, header):
 
 
 def refused(verifier, text):
-    with pytest.raises(RefusalError) as failed:
+    with pytest.raises(RefusedError) as failed:
         verifier.principal(text)
     message = f"{failed.value} {failed.value.value}"
     assert text not in message

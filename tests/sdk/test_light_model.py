@@ -10,7 +10,7 @@ import pytest
 
 import nearcast
 from nearcast import errors, limits
-from server.errors import RefusalError
+from server.errors import RefusedError
 from server.limits import Limits
 
 PLAIN = ("limits", "checks", "spec_checks", "canonical", "model", "errors")
@@ -48,6 +48,6 @@ def test_the_server_has_the_limits_of_all_rooms():
 
 
 def test_a_refusal_is_one_exception_and_shortens_its_value():
-    assert RefusalError is errors.RefusedError
+    assert RefusedError is errors.RefusedError
     long = errors.invalid("field", "x" * 500, "short")
     assert long.value == "'" + "x" * 76 + "..."

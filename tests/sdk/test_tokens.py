@@ -138,8 +138,8 @@ async def test_a_hint_when_to_try_again_is_heeded(tmp_path):
 
 
 async def test_a_device_waits_for_a_stream_of_its_own_to_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("server.identity.setup.DEVICE_STREAMS_MAX", 1)
-    monkeypatch.setattr("server.quotas._STREAM_RETRY_MS", 50)
+    monkeypatch.setattr("identity.setup.DEVICE_STREAMS_MAX", 1)
+    monkeypatch.setattr("identity.quotas._STREAM_RETRY_MS", 50)
     async with a_place(tmp_path) as place:
         who = token("device", "device")
         async with (

@@ -18,7 +18,7 @@ from server.commands.plan import Plan
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import RefusalError
+from server.errors import RefusedError
 from server.limits import Limits
 from server.model import Place
 from server.session import Outbox
@@ -62,7 +62,7 @@ class Core:
 
     def _planned(self, command):
         (decision,) = Planner(self.coordinator).plan_batch([command])
-        if isinstance(decision, RefusalError):
+        if isinstance(decision, RefusedError):
             raise decision
         assert isinstance(decision, Plan)
         return decision
@@ -120,7 +120,7 @@ OBJECTS = [
 
 @pytest.mark.parametrize(("changes", "field", "value", "limit"), OBJECTS)
 def test_a_bad_object(core, changes, field, value, limit):
-    with pytest.raises(RefusalError) as refused:
+    with pytest.raises(RefusedError) as refused:
         core.published(an_object(), an_object(**changes), an_object())
     error = refused.value
     assert error.field == f"objects[1].{field}"
@@ -131,14 +131,14 @@ def test_a_bad_object(core, changes, field, value, limit):
 
 @pytest.mark.parametrize("count", [0, 1001])
 def test_too_few_and_too_many_objects(core, count):
-    with pytest.raises(RefusalError) as refused:
+    with pytest.raises(RefusedError) as refused:
         core.published(*[an_object()] * count)
     error = refused.value
     assert (error.field, error.value, error.limit) == ("objects", f"{count} entries", "1 to 1000 entries")
 
 
 def test_the_same_key_twice_in_a_request(core):
-    with pytest.raises(RefusalError) as refused:
+    with pytest.raises(RefusedError) as refused:
         core.published(*[an_object(key="k")] * 2)
     assert (refused.value.field, refused.value.value) == ("objects[1].key", "'k'")
     assert core.is_unchanged()
@@ -176,7 +176,7 @@ SPECS = [
 
 @pytest.mark.parametrize(("spec", "field", "value", "limit"), SPECS)
 def test_a_bad_spec(core, spec, field, value, limit):
-    with pytest.raises(RefusalError) as refused:
+    with pytest.raises(RefusedError) as refused:
         core.subscribed(spec)
     error = refused.value
     assert (error.field, str(error.value)) == (f"spec.{field}", value)

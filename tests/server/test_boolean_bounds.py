@@ -22,7 +22,7 @@ from server.core import matching_service
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs.boolean import BooleanKind
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import Boolean, Cause, Clause, DropReason, LiveObject, NewObject, Place
 from server.session import Outbox
@@ -152,7 +152,7 @@ def checked(where, limits=None):
 
 def test_holes_are_bounded():
     assert checked(polygon(16)).range == polygon(16)
-    with pytest.raises(RefusalError) as found:
+    with pytest.raises(RefusedError) as found:
         checked(polygon(17))
     assert found.value.reason is Reason.INVALID_FIELD
     assert found.value.field == "spec.boolean.polygon.holes"
@@ -178,11 +178,11 @@ def no_plain_python(monkeypatch):
 def test_polygons_are_validated_by_kernels():
     checked(polygon(16, 31))
     crossing = Polygon(((14.1, 35.1), (14.2, 35.2), (14.2, 35.1), (14.1, 35.2)))
-    with pytest.raises(RefusalError, match="edges 0 and 2 of ring 0 meet"):
+    with pytest.raises(RefusedError, match="edges 0 and 2 of ring 0 meet"):
         checked(crossing)
     lon, lat = checked_area(Polygon(polygon(1, 60).holes[0]), Limits(), FRAME, "area")
     assert (lon, lat) == pytest.approx((14.2, 35.2), abs=1e-3)
-    with pytest.raises(RefusalError, match="edges 0 and 2 of ring 0 meet"):
+    with pytest.raises(RefusedError, match="edges 0 and 2 of ring 0 meet"):
         checked_area(crossing, Limits(), FRAME, "area")
 
 
@@ -222,7 +222,7 @@ def test_keywords_in_clauses_of_a_device_are_bounded():
     for number in (1, 2):
         assert isinstance(subscribe(planner, coordinator, line, number, wide(number)), Plan)
     refused = subscribe(planner, coordinator, line, 3, CIRCLE)
-    assert isinstance(refused, RefusalError)
+    assert isinstance(refused, RefusedError)
     assert (refused.reason, refused.field) == (Reason.TOO_MANY, "spec.boolean.clauses")
     assert "4097 keywords in clauses of the device" in str(refused)
     assert "at most 4096" in str(refused)

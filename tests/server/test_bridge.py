@@ -16,6 +16,7 @@ from feeds.redis.address import BEGIN, Span
 from feeds.redis.entries import ARROW, JSON, packed
 from feeds.redis.streams import Streams
 from feeds.schemas import EXPIRE, KEYS, MESSAGES, PUBLISH, RETRACT
+from identity.principal import Principal, Role
 from safe_region.earth.frame import Area
 from server import command as c
 from server import main
@@ -27,7 +28,6 @@ from server.errors import BridgeError
 from server.limits import Limits
 from server.main import Server
 from server.model import NewObject
-from server.principal import Principal, Role
 from server.settings import ServerSettings
 from tests.support.redis_server import RedisServer
 from tests.support.servers import serving

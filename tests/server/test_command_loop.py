@@ -12,7 +12,7 @@ from safe_region.earth.frame import Area, Frame
 from server import clock as server_clock
 from server import command as c
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusalError, StoreError
+from server.errors import Reason, RefusedError, StoreError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop
@@ -111,7 +111,7 @@ async def test_retracting_twice_at_once_refuses_the_second(command_loop):
         return_exceptions=True,
     )
     assert responses[0] is None
-    assert isinstance(responses[1], RefusalError)
+    assert isinstance(responses[1], RefusedError)
     assert responses[1].reason is Reason.UNKNOWN_OBJECT
     assert str(object_id) in responses[1].value
 
@@ -150,7 +150,7 @@ async def test_a_full_disk_refuses_and_changes_nothing(command_loop):
     command_loop.coordinator.router.take(line, 10)
     big = tuple(an_object(payload=bytes(16_000)) for _ in range(50))
     with full_disk(command_loop.store.path):
-        with pytest.raises(RefusalError) as refused:
+        with pytest.raises(RefusedError) as refused:
             await command_loop.execute(c.Publish(big))
         assert refused.value.reason is Reason.INTERNAL
         assert ids_on_disk(command_loop) == [kept]
@@ -264,7 +264,7 @@ async def test_rows_that_a_full_disk_did_not_delete_are_deleted_later(command_lo
     await command_loop.execute(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(50))))
     steady_clock.now_ms += 1_000
     await command_loop.execute(c.Sync())
-    with full_disk(command_loop.store.path), pytest.raises(RefusalError):
+    with full_disk(command_loop.store.path), pytest.raises(RefusedError):
         await command_loop.execute(c.Publish(tuple(an_object(payload=bytes(16_000)) for _ in range(50))))
     assert len(command_loop.coordinator.late_mutations) == 50
     (after,) = await command_loop.execute(c.Publish((an_object(),)))
@@ -461,7 +461,7 @@ async def test_concurrent_searches_get_their_own_responses(held):
         held.ids,
         [],
     ]
-    with pytest.raises(RefusalError) as refused:
+    with pytest.raises(RefusedError) as refused:
         await held.loop.execute(c.Search(TopK(("sushi",), 0, 0.5), 14.5, 35.5))
     assert refused.value.field == "spec.top_k.k"
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from identity.principal import Principal, Role
+from identity.quotas import Account, Quota
 from server import command as c
 from server.counters import Counters
 from server.model import Place, TopK
-from server.principal import Principal, Role
-from server.quotas import Account, Quota
 from server.runtime.command_queue import CALLER_MAX, CommandQueue
 from server.session import Outbox
 

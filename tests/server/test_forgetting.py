@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from identity.principal import ANYBODY, Principal, Role
 from safe_region.earth.shapes import Circle
 from safe_region.regions.region import RegionMode
 from server import command as c
-from server.errors import Reason, RefusalError, StoreError
+from server.errors import Reason, RefusedError, StoreError
 from server.model import Boolean, Clause, TopK
-from server.principal import ANYBODY, Principal, Role
 from server.session import Detached, Outbox, Pong, Rejection, VersionedDelta, Welcome
 from tests.server.test_command_loop import (  # noqa: F401 - fixtures
     HERE,
@@ -186,7 +186,7 @@ async def test_without_a_commit_it_is_not_deleted(command_loop, monkeypatch):  #
         commit(mutations, *times)
 
     monkeypatch.setattr(command_loop.store, "commit", full)
-    with pytest.raises(RefusalError) as refused:
+    with pytest.raises(RefusedError) as refused:
         await command_loop.execute(c.ForgetDevice(WHO))
     assert refused.value.reason is Reason.INTERNAL
     monkeypatch.undo()
@@ -210,7 +210,7 @@ async def test_without_a_commit_it_is_not_deleted(command_loop, monkeypatch):  #
 async def test_a_device_of_another_caller_is_refused(command_loop, caller, device_id, field):  # noqa: F811
     gate = Principal("gate", frozenset({Role.GATEWAY}), "acme")
     await attached(command_loop, "acme\x1fdevice", SUSHI, principal=gate)
-    with pytest.raises(RefusalError) as refused:
+    with pytest.raises(RefusedError) as refused:
         await command_loop.execute(c.ForgetDevice(device_id, caller))
     assert refused.value.field == field
     assert len(on_disk(command_loop)) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.core.lru_cache import LruCache
+from identity.lru_cache import LruCache
 
 
 def test_the_last_used_items_are_kept_and_the_rest_is_bounded():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from identity.principal import Principal, Role
 from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.clock import Clock
@@ -13,10 +14,9 @@ from server.commands.plan import LATER, Plan, slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
-from server.principal import Principal, Role
 from server.session import Outbox
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -167,7 +167,7 @@ def test_a_republished_object_is_not_retracted_in_the_same_batch(coordinator, pl
     while len(replies) < len(commands):
         found = planner.plan_batch(commands[len(replies) :])
         plans = [plan for plan in found if plan is not LATER]
-        assert not any(isinstance(plan, RefusalError) for plan in plans)
+        assert not any(isinstance(plan, RefusedError) for plan in plans)
         replies += applied(coordinator, plans)
     (again,) = replies[1]
     assert list(coordinator.matching.objects) == [again]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from identity.principal import Principal, Role
+from identity.quotas import BURST_S, Account, Accounts, Quota
 from safe_region.earth.frame import Area, Frame
 from safe_region.earth.shapes import Circle
 from server import command as c
 from server.commands.costs import Costs, Factor
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.model import Boolean, Clause, NewObject, TopK
-from server.principal import Principal, Role
-from server.quotas import BURST_S, Account, Accounts, Quota
 from server.runtime.charges import Charges
 from server.runtime.command_queue import Entry
 
@@ -36,7 +36,7 @@ def test_time_that_was_used_has_to_come_again(clock):
     account = Account(Quota(time_share=0.1), clock)
     account.require(1)
     account.charge(1e6 * 0.1 * BURST_S + 50_000.0, clock.now_s)
-    with pytest.raises(RefusalError) as refused:
+    with pytest.raises(RefusedError) as refused:
         account.require(1)
     assert (refused.value.reason, refused.value.field) == (Reason.RATE_LIMITED, "time")
     assert 500 <= refused.value.retry_after_ms <= 501
@@ -80,7 +80,7 @@ def test_a_refusal_names_the_share_that_was_used_up(clock, quota, used, limit):
     one, other = (accounts.account("acme", name, quota) for name in ("one", "other"))
     cost_us = 1e6 * 0.2 * BURST_S + 1e6 if used == "other" else 1e6 * 0.1 * BURST_S + 1e5
     {"one": one, "other": other}[used].charge(cost_us, clock.now_s)
-    with pytest.raises(RefusalError) as refused:
+    with pytest.raises(RefusedError) as refused:
         one.require(1)
     assert limit in refused.value.limit
 
@@ -92,7 +92,7 @@ def test_a_tenant_has_a_share_of_its_own(clock):
     one.charge(1e6 * 0.2 * BURST_S + 1e6, clock.now_s)
     assert other.take(1) > 0.0
     assert third.take(1) == 0.0
-    with pytest.raises(RefusalError):
+    with pytest.raises(RefusedError):
         other.require(1)
 
 

@@ -6,6 +6,14 @@ import random
 
 import pytest
 
+from identity.principal import (
+    ANYBODY,
+    Principal,
+    Role,
+    local_name,
+    local_names,
+    tenant_of,
+)
 from safe_region.earth.frame import Area, Frame
 from safe_region.earth.shapes import Circle
 from safe_region.regions.region import RegionMode
@@ -19,14 +27,6 @@ from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.model import Boolean, Clause, NewObject, Place, TopK, Window
-from server.principal import (
-    ANYBODY,
-    Principal,
-    Role,
-    local_name,
-    local_names,
-    tenant_of,
-)
 from server.session import Outbox, VersionedDelta, Welcome
 from tests.support.amounts import seeds
 

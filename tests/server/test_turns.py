@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from server.quotas import Account, Quota
+from identity.quotas import Account, Quota
 from server.runtime.turns import QUANTUM_US, Turns
 from tests.support.amounts import examples
 

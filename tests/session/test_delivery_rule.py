@@ -29,7 +29,7 @@ from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.session import (
@@ -172,7 +172,7 @@ class DeliveryRule(RuleBasedStateMachine):
         """Plan, commit and apply one command, or accept it if it needs no disk, as the loop does."""
         coordinator, accepted, reply = self.coordinator, Accepted(), None
         (plan,) = self.planner.plan_batch([command])
-        if isinstance(plan, RefusalError):
+        if isinstance(plan, RefusedError):
             raise plan
         mutations = [] if plan is None else plan.mutations
         self.store.commit([*coordinator.late_mutations, *mutations], coordinator.matching.now_ms)
@@ -263,7 +263,7 @@ class DeliveryRule(RuleBasedStateMachine):
         left_ms = sum(self.took_over_ms.get(name, (0, 0))) - self.now_ms
         if hello.take_over and left_ms <= 0:
             return False
-        with pytest.raises(RefusalError) as refused:
+        with pytest.raises(RefusedError) as refused:
             self.carry_out(hello)
         assert refused.value.reason is Reason.DEVICE_IN_USE
         assert self.state(name) is state

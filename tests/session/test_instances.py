@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from server.errors import Reason, RefusalError
+from identity.principal import ANYBODY, Principal, Role
+from identity.rules import is_own_device
+from server.errors import Reason, RefusedError
 from server.limits import KEEPALIVE_MS, Limits, dead_connection_ms
 from server.main import limits_of
-from server.principal import ANYBODY, Principal, Role
-from server.rules import is_own_device
 from server.session import Detached, Outbox, Session
 from server.session.instances import require_instance
 from server.settings import load_settings
@@ -37,7 +37,7 @@ def refused(session, nonce, now_ms, *, may_take_over=False, lease_ms=0):
             limits=LIMITS,
             lease_ms=lease_ms,
         )
-    except RefusalError as error:
+    except RefusedError as error:
         found = error
     if found is not None:
         assert found.reason is Reason.DEVICE_IN_USE

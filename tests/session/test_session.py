@@ -10,7 +10,7 @@ import pytest
 
 from safe_region.earth.frame import Point
 from server.counters import Counters, ParkReason
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import Cause, Delta, Entry, LiveObject, Reach
 from server.session import Detached, Outbox, Pong, Session, State, VersionedDelta
@@ -145,7 +145,7 @@ def test_a_version_from_before_a_restart_is_never_undercut():
 def test_a_slow_device_gets_the_latest_state_in_the_place_of_the_steps():
     counters = Counters()
     session, outbox = a_session(State.IN_SYNC, counters)
-    session.enqueue(Detached(RefusalError(Reason.DRAINING, "x", "y", "z")))  # any event without a version
+    session.enqueue(Detached(RefusedError(Reason.DRAINING, "x", "y", "z")))  # any event without a version
     for number in range(50):
         assert session.push(1, a_delta(number)) is True
     assert session.state is State.CATCHING_UP

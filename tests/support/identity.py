@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from server.identity.issuer import Issuer
-from server.principal import Role
+from identity.issuer import Issuer
+from identity.principal import Role
 
 KEY = Ed25519PrivateKey.generate()
 ISSUER = Issuer(KEY)

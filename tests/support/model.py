@@ -13,7 +13,7 @@ from safe_region.earth.frame import Frame
 from safe_region.earth.shapes import Bounds, ObjectArea
 from safe_region.oracle import plane as oracle_plane
 from server import command as c
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.model import LiveObject, NewObject
 
 
@@ -145,7 +145,7 @@ class Model:
             one = self.submitted.popleft()
             settled.append(one)
             refusal = one.reply.exception()
-            if isinstance(refusal, RefusalError) and refusal.reason is Reason.INTERNAL:
+            if isinstance(refusal, RefusedError) and refusal.reason is Reason.INTERNAL:
                 assert self.may_fail, "nothing was wrong with the disk"
                 continue
             if isinstance(one.command, c.SetIdf) and refusal is not None:

@@ -11,6 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 import nearcast
+from identity.rules import RULES, Action
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
@@ -18,7 +19,6 @@ from nearcast.v1 import (
     publisher_service_pb2,
 )
 from server.errors import Reason
-from server.rules import RULES, Action
 from server.transport import authentication, device_service, first_message
 from tests.support.identity import bearer
 from tests.wire.conftest import served

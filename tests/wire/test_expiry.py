@@ -7,10 +7,10 @@ import asyncio
 import grpc
 import pytest
 
+from identity import expiry
 from nearcast.v1 import (
     publisher_service_pb2,
 )
-from server.transport import expiry
 from tests.support.identity import bearer, token
 from tests.wire.city import a_city, attach, reason_of, refused
 from tests.wire.test_bad_input import an_object, hello

@@ -10,13 +10,13 @@ import pytest
 
 from safe_region.earth.frame import Area, Frame
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.session import GoAway, Pong
 from server.transport.stream_sender import StreamSender
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
-AWAY = GoAway(RefusalError(Reason.DRAINING, "server", "stopping", "running"))
+AWAY = GoAway(RefusedError(Reason.DRAINING, "server", "stopping", "running"))
 
 
 class Stream:

@@ -1,4 +1,4 @@
-"""Intruders, from real channels: a test for each rule of `server/rules.py`."""
+"""Intruders, from real channels: a test for each rule of `identity/rules.py`."""
 
 from __future__ import annotations
 

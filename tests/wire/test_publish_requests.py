@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
 
 OBJECTS_MAX = 1000
-DRAINING = RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
+DRAINING = RefusedError(Reason.DRAINING, "server", "stopping", "running; try again")
 
 
 class Stream:
@@ -61,7 +61,7 @@ async def test_responses_are_sent_in_order_as_they_come(stream):
     await settled()
     assert stream.sent == [1, 2]
     stream.requests.enqueue(
-        PendingRequest(4, 1, RefusalError(Reason.INVALID_FIELD, "objects", "none", "some"))
+        PendingRequest(4, 1, RefusedError(Reason.INVALID_FIELD, "objects", "none", "some"))
     )
     stream.done(3)
     stream.requests.end()

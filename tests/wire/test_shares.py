@@ -10,13 +10,13 @@ import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
+from identity import setup
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
     errors_pb2,
     publisher_service_pb2,
 )
-from server.identity import setup
 from server.limits import Limits
 from tests.support.identity import bearer, token
 from tests.wire.city import a_city, attach, publish, reason_of, refused

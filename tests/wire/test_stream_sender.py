@@ -8,7 +8,7 @@ import pytest
 
 from safe_region.earth.frame import Area, Frame
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.session import Detached, Pong
 from server.transport.stream_sender import StreamSender
@@ -93,7 +93,7 @@ async def test_when_the_device_has_half_closed_the_rest_is_dropped(stream):
 async def test_a_session_that_is_over_ends_the_stream_of_its_only_device(single):
     stream = Stream(single=single)
     stream.put(1)
-    end = Detached(RefusalError(Reason.DRAINING, "server", "stopping", "running"))
+    end = Detached(RefusedError(Reason.DRAINING, "server", "stopping", "running"))
     stream.sender.outbox.put(None, "device", end)
     assert await flushed(stream) == [1, end]
     if not single:

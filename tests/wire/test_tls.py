@@ -9,8 +9,8 @@ import grpc
 import pytest
 
 import nearcast
-from server.identity import watched_file
-from server.identity.watched_file import FileError
+from identity import watched_file
+from identity.watched_file import FileError
 from server.main import Server
 from server.transport.listener import PortError
 from tests.support.identity import Authority, keys_in, token

@@ -10,8 +10,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from identity import setup
 from nearcast.v1 import control_service_pb2, device_service_pb2, subscriptions_pb2
-from server.identity import setup
 from server.transport import answers
 from tests.support.identity import bearer, token
 from tests.wire.city import a_city, publish, refused
@@ -122,7 +122,7 @@ async def reflected(channel, metadata):
 
 @pytest.mark.parametrize("begin", [watched, reflected])
 async def test_a_stream_of_a_library_ends_with_its_token(tmp_path, monkeypatch, begin):
-    monkeypatch.setattr("server.transport.expiry._HALF_CLOSE_S", 0.05)
+    monkeypatch.setattr("identity.expiry._HALF_CLOSE_S", 0.05)
     async with a_city(tmp_path, token_skew_s=0.0) as city:
         call = await begin(city.channel, bearer(token("d", "device", ttl_s=1.0)))
         await refused(call.read(), "TOKEN_EXPIRED", "token.exp")

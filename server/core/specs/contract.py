@@ -29,7 +29,7 @@ class Kind(Protocol[_Spec]):
 
         Raises
         ------
-        RefusalError
+        RefusedError
             Naming the field that is out of its limits.
         """
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import jwt
 
+from identity.keys import Keys
+from identity.lru_cache import LruCache
+from identity.principal import DEFAULT_TENANT, Principal, Role
+from identity.quotas import Accounts, Quota
+from identity.watched_file import WatchedFiles
 from nearcast import checks
+from nearcast.errors import Reason, RefusedError
 from nearcast.limits import DEFAULT_LIMITS
-from server.core.lru_cache import LruCache
-from server.errors import Reason, RefusalError
-from server.identity.keys import Keys
-from server.identity.watched_file import WatchedFiles
-from server.principal import DEFAULT_TENANT, Principal, Role
-from server.quotas import Accounts, Quota
 
 _KEPT_MAX = 10_000
 """Tokens that each of two generations caches, so that a caller costs one verification."""
@@ -91,7 +91,7 @@ class TokenVerifier:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             UNAUTHENTICATED or TOKEN_EXPIRED. It names the flaw, without any content of the token.
         """
         keys = self._keys.look()
@@ -157,9 +157,9 @@ class TokenVerifier:
         return Principal(name, roles, tenant, float(expires_s) + self._policy.skew_s, account)
 
 
-def expired() -> RefusalError:
+def expired() -> RefusedError:
     """Return the refusal of an expired token."""
-    return RefusalError(
+    return RefusedError(
         Reason.TOKEN_EXPIRED, "token.exp", "in the past", "in the future; use another token"
     )
 
@@ -179,5 +179,5 @@ def _width(quota: Quota) -> tuple[float, float]:
     return quota.operations_per_s, quota.streams_max
 
 
-def _wrong(field: str, shown: str, limit: str) -> RefusalError:
-    return RefusalError(Reason.UNAUTHENTICATED, field, shown, limit)
+def _wrong(field: str, shown: str, limit: str) -> RefusedError:
+    return RefusedError(Reason.UNAUTHENTICATED, field, shown, limit)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 
-from server.errors import Reason, RefusalError
-from server.identity.tokens import TokenVerifier
-from server.principal import ANYBODY, Principal
-from server.quotas import Account
+from identity.principal import ANYBODY, Principal
+from identity.quotas import Account
+from identity.tokens import TokenVerifier
+from nearcast.errors import Reason, RefusedError
 
 
 class Authenticator:
@@ -41,17 +41,17 @@ class Authenticator:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             UNAUTHENTICATED or TOKEN_EXPIRED, without any part of the token.
         """
         if self.is_open:
             return ANYBODY
         if not token:
-            raise RefusalError(Reason.UNAUTHENTICATED, "token", "absent", "a token of this server")
+            raise RefusedError(Reason.UNAUTHENTICATED, "token", "absent", "a token of this server")
         given = token.encode(errors="surrogatepass")
         known = [hmac.compare_digest(given, expected) for expected in self._static]
         if any(known):
             return ANYBODY
         if self._verifier is None:
-            raise RefusalError(Reason.UNAUTHENTICATED, "token", "not known", "a token of this server")
+            raise RefusedError(Reason.UNAUTHENTICATED, "token", "not known", "a token of this server")
         return self._verifier.principal(token)

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from server.errors import RefusalError
-from server.identity.tokens import expired
-from server.principal import Principal
+from identity.principal import Principal
+from identity.tokens import expired
+from nearcast.errors import RefusedError
 
 _HALF_CLOSE_S = 5.0
 """How long a client may continue after the announcement."""
@@ -20,7 +20,7 @@ _LOOK_S = 86_400.0
 
 @contextmanager
 def ending(
-    principal: Principal, announce: Callable[[RefusalError], None], end: Callable[[], object]
+    principal: Principal, announce: Callable[[RefusedError], None], end: Callable[[], object]
 ) -> Iterator[None]:
     """Announce the end of a stream when the token of its caller expires, if the block has not ended.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
-from server.errors import Reason, RefusalError
+from nearcast.errors import Reason, RefusedError
 
 BURST_S = 10.0
 """Seconds of its rate that a caller may use at once after a quiet period."""
@@ -170,7 +170,7 @@ class Account:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             RATE_LIMITED, with the time to retry.
         """
         if not self.is_limited:
@@ -223,11 +223,11 @@ class Account:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             RATE_LIMITED, if there are too many.
         """
         if self.stream_count >= self.quota.streams_max:
-            raise RefusalError(
+            raise RefusedError(
                 Reason.RATE_LIMITED,
                 "streams",
                 f"{self.stream_count + 1} of the caller",
@@ -245,11 +245,11 @@ class Account:
 
         Raises
         ------
-        RefusalError
+        RefusedError
             RATE_LIMITED, if there are too many.
         """
         if self.call_count >= self.quota.calls_max:
-            raise RefusalError(
+            raise RefusedError(
                 Reason.RATE_LIMITED,
                 "calls",
                 f"{self.call_count + 1} of the caller at once",
@@ -263,9 +263,9 @@ class Account:
         self.call_count -= 1
 
 
-def _too_early(field: str, limit: str, wait_s: float) -> RefusalError:
+def _too_early(field: str, limit: str, wait_s: float) -> RefusedError:
     retry_after_ms = math.ceil(1000.0 * wait_s)
-    return RefusalError(Reason.RATE_LIMITED, field, "too many", limit, retry_after_ms=retry_after_ms)
+    return RefusedError(Reason.RATE_LIMITED, field, "too many", limit, retry_after_ms=retry_after_ms)
 
 
 UNLIMITED = Account(Quota())

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from server.identity.private_file import write_private
+from identity.private_file import write_private
 
 THIS_MACHINE = ("localhost", "127.0.0.1")
 

@@ -49,7 +49,7 @@ class WatchedFiles(Generic[_Content]):
         read: Callable[[], _Content],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._paths = paths
+        self.paths = paths
         self._read = read
         self._clock = clock
         self._looked_s = clock()
@@ -70,11 +70,11 @@ class WatchedFiles(Generic[_Content]):
                 self._stamp = stamp
                 self.content = self._read()
                 self.generation += 1
-                _log.info("%s: reloaded", ", ".join(map(str, self._paths)))
+                _log.info("%s: reloaded", ", ".join(map(str, self.paths)))
         except FileError as error:
             _log.error("reload failed, the previous contents stay in force: %s", error)
         except Exception as error:  # noqa: BLE001 - any error of a library on the content
-            files = ", ".join(map(str, self._paths))
+            files = ", ".join(map(str, self.paths))
             _log.error(
                 "reload failed, the previous contents stay in force: %s: %s", files, type(error).__name__
             )
@@ -82,7 +82,7 @@ class WatchedFiles(Generic[_Content]):
 
     def _stamped(self) -> _Stamp:
         found = []
-        for path in self._paths:
+        for path in self.paths:
             try:
                 status = os.stat(path)  # noqa: PTH116 - the fields, once
             except OSError as error:

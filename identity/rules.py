@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from server.errors import Reason, RefusalError
-from server.principal import DEFAULT_TENANT, Principal, Role, tenant_of
+from identity.principal import DEFAULT_TENANT, Principal, Role, tenant_of
+from nearcast.errors import Reason, RefusedError
 
 
 class Action(Enum):
@@ -54,14 +54,14 @@ RULES: dict[Action, Rule] = {
 
 
 def require_action(principal: Principal, action: Action) -> None:
-    """Raise RefusalError (PERMISSION_DENIED) unless a caller may start a call."""
+    """Raise RefusedError (PERMISSION_DENIED) unless a caller may start a call."""
     rule = RULES[action]
     if not principal.roles & rule.roles:
         shown = ", ".join(sorted(role.value for role in principal.roles)) or "none"
         limit = " or ".join(sorted(role.value for role in rule.roles))
-        raise RefusalError(Reason.PERMISSION_DENIED, "token.roles", shown, f"{limit} to {action.value}")
+        raise RefusedError(Reason.PERMISSION_DENIED, "token.roles", shown, f"{limit} to {action.value}")
     if rule.concerns_all and principal.tenant != DEFAULT_TENANT:
-        raise RefusalError(
+        raise RefusedError(
             Reason.PERMISSION_DENIED,
             "token.tenant",
             repr(principal.tenant),
@@ -70,13 +70,13 @@ def require_action(principal: Principal, action: Action) -> None:
 
 
 def require_device(principal: Principal, device_id: str) -> None:
-    """Raise RefusalError (PERMISSION_DENIED) unless a caller may act for a device of its tenant."""
+    """Raise RefusedError (PERMISSION_DENIED) unless a caller may act for a device of its tenant."""
     if Role.GATEWAY not in principal.roles:
         _require_own_id(principal, device_id, "hello.device_id")
 
 
 def require_forgettable(principal: Principal, device_id: str) -> None:
-    """Raise RefusalError (PERMISSION_DENIED) unless a caller may delete the data of a device."""
+    """Raise RefusedError (PERMISSION_DENIED) unless a caller may delete the data of a device."""
     if not principal.roles & {Role.GATEWAY, Role.OPERATOR}:
         _require_own_id(principal, device_id, "device_id")
 
@@ -84,7 +84,7 @@ def require_forgettable(principal: Principal, device_id: str) -> None:
 def _require_own_id(principal: Principal, device_id: str, field: str) -> None:
     if device_id != principal.qualified(principal.id):
         shown, limit = repr(principal.local(device_id)), f"{principal.id!r}, the device of the token"
-        raise RefusalError(Reason.PERMISSION_DENIED, field, shown, limit)
+        raise RefusedError(Reason.PERMISSION_DENIED, field, shown, limit)
 
 
 def is_own_device(principal: Principal, device_id: str) -> bool:
@@ -99,15 +99,15 @@ def is_visible(principal: Principal, owner: str) -> bool:
 
 
 def require_owner(principal: Principal, owner: str, field: str, shown: object) -> None:
-    """Raise RefusalError (PERMISSION_DENIED) unless a caller may replace or retract an object."""
+    """Raise RefusedError (PERMISSION_DENIED) unless a caller may replace or retract an object."""
     if Role.OPERATOR not in principal.roles and owner != principal.owner:
-        raise RefusalError(
+        raise RefusedError(
             Reason.PERMISSION_DENIED, field, shown, "of an object that the publisher of the token owns"
         )
 
 
 def require_room(field: str, count: int, count_max: int, whose: str) -> None:
-    """Raise RefusalError (TOO_MANY) if a quota would be exceeded; 0 for no limit."""
+    """Raise RefusedError (TOO_MANY) if a quota would be exceeded; 0 for no limit."""
     if 0 < count_max < count:
         limit = f"at most {count_max} of a {whose}"
-        raise RefusalError(Reason.TOO_MANY, field, f"{count} of the {whose}", limit)
+        raise RefusedError(Reason.TOO_MANY, field, f"{count} of the {whose}", limit)

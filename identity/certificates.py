@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from server.identity.watched_file import FileError, WatchedFiles, read_bytes
+from identity.watched_file import FileError, WatchedFiles, read_bytes
 
 
 @dataclass(frozen=True, slots=True)

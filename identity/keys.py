@@ -10,7 +10,7 @@ from typing import Any
 
 import jwt
 
-from server.identity.watched_file import FileError, read_bytes
+from identity.watched_file import FileError, read_bytes
 
 _log = logging.getLogger(__name__)
 

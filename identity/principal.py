@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from server.quotas import UNLIMITED, Account
+from identity.quotas import UNLIMITED, Account
 
 _SEPARATOR = "\x1f"
 """Separates the tenant from a name. It is not printable, so no name of a caller contains it."""

@@ -19,9 +19,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from server.identity.private_file import write_private
-from server.identity.watched_file import FileError, read_bytes
-from server.principal import Role
+from identity.principal import Role
+from identity.private_file import write_private
+from identity.watched_file import FileError, read_bytes
 
 _ALGORITHM = "EdDSA"
 _KEY_ID_LENGTH = 16

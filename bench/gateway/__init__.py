@@ -1,0 +1,1 @@
+"""A gateway under load."""

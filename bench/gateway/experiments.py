@@ -1,0 +1,36 @@
+"""The experiment with a gateway process under load, as data."""
+
+from __future__ import annotations
+
+from bench import experiment as e
+from bench.server.experiments import LoadParameters
+
+GATEWAY = e.Suite(
+    "gateway",
+    "a gateway process under load, in front of a server",
+    "bench.gateway.run:GatewayBenchmark",
+    LoadParameters,
+    metrics={"objects": "objects", "devices": "devices"},
+    plots=(e.Lines("devices", ("reports_cpu_us", "server_reports_cpu_us"), log="x"),),
+    reduced={"devices": 500, "objects": 20_000, "seconds": 1.0, "rounds": 1},
+    about="Each device has a WebSocket. CPU is that of the process, all threads together, divided by the "
+    "number of messages; a report counts with its delta. Latencies need an idle machine.",
+    experiments=(
+        e.Experiment(
+            "load",
+            "",
+            "CPU a message, memory a WebSocket and latencies by the number of devices",
+            ("sockets",),
+            sweep=e.Over("devices", (100, 1_000, 10_000)),
+            metrics={
+                "kb_per_socket": "kB a WebSocket",
+                "reports_per_s": "reports/s",
+                "reports_cpu_us": "us of the gateway's CPU a report with its delta",
+                "server_reports_cpu_us": "us of the server's CPU a report",
+                "pushed_cpu_us": "us of the gateway's CPU a pushed delta",
+                "publish_ms_p50": "ms to a device",
+                "publish_ms_p99": "ms to a device",
+            },
+        ),
+    ),
+)

@@ -1,0 +1,134 @@
+"""The HTTP application: its routes, and refusals as problem documents."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import web
+
+from gateway.attachment import Attachment
+from gateway.connections import noting
+from gateway.counters import Counters
+from gateway.http_api import HttpApi
+from gateway.openapi import document, page
+from gateway.problems import plain_problem, problem
+from nearcast.errors import RefusedError
+from nearcast.wire.errors import error_message
+
+_log = logging.getLogger(__name__)
+
+_BODY_BYTES_MAX = 4 * 1024 * 1024
+"""Of any request; calls have bounds of their own below."""
+
+ATTACH = "/v1/attach"
+HEALTH = "/healthz"
+READINESS = "/readyz"
+DESCRIPTION = "/v1/openapi.json"
+DOCS = "/v1/docs"
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Readiness:
+    """Whether this gateway takes devices."""
+
+    def __init__(self) -> None:
+        self.is_draining = False
+        self.is_server_serving = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a load balancer should send devices here."""
+        return self.is_server_serving and not self.is_draining
+
+
+def application(
+    attachment: Attachment, api: HttpApi, readiness: Readiness, counters: Counters
+) -> web.Application:
+    """Return the application.
+
+    Parameters
+    ----------
+    attachment
+        Serves WebSockets.
+    api
+        Serves calls.
+    readiness
+        The state of the gateway.
+    counters
+        The counters of the gateway.
+    """
+    app = web.Application(
+        middlewares=(noting, _refusals(counters), _draining(readiness)), client_max_size=_BODY_BYTES_MAX
+    )
+    app.add_routes(
+        [
+            web.get(ATTACH, attachment.handle),
+            web.get(HEALTH, _health),
+            web.get(READINESS, _readiness(readiness)),
+            web.get(DESCRIPTION, _description),
+            web.get(DOCS, _docs),
+            *api.routes(),
+        ]
+    )
+    return app
+
+
+def _refusals(counters: Counters) -> Any:  # noqa: ANN401 - aiohttp's
+    @web.middleware
+    async def respond(request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Respond to refusals and to errors with problem documents."""
+        try:
+            return await handler(request)
+        except RefusedError as error:
+            counters.refused[error.reason.name] += 1
+            return problem(error_message(error))
+        except web.HTTPException as error:
+            return plain_problem(HTTPStatus(error.status), error.reason)
+        except Exception as error:
+            if isinstance(error, ConnectionError):
+                raise
+            _log.exception("a request has failed")
+            return plain_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault of the gateway; see its log")
+
+    return respond
+
+
+def _draining(readiness: Readiness) -> Any:  # noqa: ANN401 - aiohttp's
+    @web.middleware
+    async def respond(request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse requests once the gateway is stopping."""
+        if readiness.is_draining and request.path not in (HEALTH, READINESS):
+            return plain_problem(HTTPStatus.SERVICE_UNAVAILABLE, "the gateway is stopping")
+        return await handler(request)
+
+    return respond
+
+
+async def _health(_request: web.Request) -> web.Response:
+    return web.json_response({"status": "alive"})
+
+
+def _readiness(readiness: Readiness) -> Handler:
+    async def respond(_request: web.Request) -> web.Response:
+        content = {"draining": readiness.is_draining, "server_serving": readiness.is_server_serving}
+        status = HTTPStatus.OK if readiness.is_ready else HTTPStatus.SERVICE_UNAVAILABLE
+        return web.json_response(content, status=status)
+
+    return respond
+
+
+async def _description(_request: web.Request) -> web.Response:
+    return web.json_response(document(), headers=_HEADERS)
+
+
+async def _docs(_request: web.Request) -> web.Response:
+    return web.Response(text=page(), content_type="text/html", headers=_HEADERS)

@@ -1,0 +1,101 @@
+"""The connections of the port: bounded in all and by address; silent ones are closed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from typing import Any
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from gateway.counters import Counters
+
+_REQUEST_S = 10.0
+"""How long a connection may take from its start to its first request."""
+
+_log = logging.getLogger(__name__)
+
+
+class Connections:
+    """Counts the connections.
+
+    Parameters
+    ----------
+    counters
+        The counters of the gateway.
+    count_max
+        Connections in all.
+    address_count_max
+        Connections of one address; 0 for any number.
+    """
+
+    def __init__(self, counters: Counters, count_max: int, address_count_max: int) -> None:
+        self._counters = counters
+        self._count_max = count_max
+        self._address_count_max = address_count_max or count_max
+        self._by_address: Counter[str] = Counter()
+
+    def begin(self, address: str) -> bool:
+        """Count a connection that starts; return whether there is room for it."""
+        self._counters.connections += 1
+        self._by_address[address] += 1
+        is_within = self._counters.connections <= self._count_max
+        is_within &= self._by_address[address] <= self._address_count_max
+        self._counters.connections_refused += not is_within
+        return is_within
+
+    def end(self, address: str) -> None:
+        """Count a connection that has ended."""
+        self._counters.connections -= 1
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+
+
+class Connection(RequestHandler):
+    """A connection that is counted, and closed if no request comes in time."""
+
+    __slots__ = ("_address", "_connections", "_silence")
+
+    def __init__(self, connections: Connections, *args: Any, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **options)
+        self._connections = connections
+        self._address = ""
+        self._silence: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count the connection; close it at once if there are too many."""
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        self._address = str(peer[0]) if peer else ""
+        if self._connections.begin(self._address):
+            self._silence = asyncio.get_running_loop().call_later(_REQUEST_S, self._abort)
+        else:
+            self._abort()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Count the end of the connection."""
+        self.note_request()
+        self._connections.end(self._address)
+        super().connection_lost(exc)
+
+    def note_request(self) -> None:
+        """Record that a request has come."""
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
+
+    def _abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+
+@web.middleware
+async def noting(request: web.Request, handler: Any) -> web.StreamResponse:  # noqa: ANN401
+    """Record on its connection that a request has come."""
+    if isinstance(request.protocol, Connection):
+        request.protocol.note_request()
+    response: web.StreamResponse = await handler(request)
+    return response

@@ -1,0 +1,383 @@
+"""The WebSocket of one device: its conversation, and what waits to be written.
+
+Writing never waits: what the network does not take stays in the transport. If too much waits there, the
+device is detached at the server, which keeps or coalesces what follows, and when all has been written the
+device is requested to say hello again. So a slow device costs others nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import Enum
+from typing import Any
+
+from aiohttp import WSCloseCode, WSMessage, web
+from aiohttp.abc import AbstractStreamWriter
+
+from gateway import frames
+from gateway.counters import Counters
+from gateway.fleet_link import FleetLink
+from gateway.fleets import Fleet
+from gateway.frames import Request, Response
+from identity.principal import Principal
+from identity.rules import is_own_device, require_device
+from nearcast.errors import Reason, RefusedError
+from nearcast.v1 import device_service_pb2, errors_pb2
+
+EVENTS_MAX = 256
+BYTES_MAX = 1024 * 1024
+"""Frames that wait for a slow device, and their bytes; beyond, it is detached. As the server's."""
+
+_DRAIN_S = 60.0
+"""How long a slow device may take to read what waits; then its connection is closed."""
+
+_HELLO_S = 60.0
+"""How long a device that was detached may stay without a hello."""
+
+_WELCOME, _REJECTION, _DETACHED = (
+    Response.DESCRIPTOR.fields_by_name[name].number << 3 | 2
+    for name in ("welcome", "rejection", "detached")
+)
+"""The first byte of a response, which is the tag of its event."""
+
+_HELLO_AGAIN = (errors_pb2.ERROR_REASON_SILENT, errors_pb2.ERROR_REASON_LEASE_EXPIRED)
+_COMMAND_HELLO = device_service_pb2.Rejection.COMMAND_HELLO
+
+
+class State(Enum):
+    """The state of a conversation."""
+
+    NEW = "new"
+    """No hello yet."""
+    WAITING = "waiting"
+    """The hello has no response yet."""
+    ATTACHED = "attached"
+    SLOW = "slow"
+    """Detached, since it reads too slowly; it is not requested to say hello yet."""
+    DETACHED = "detached"
+    """It is to say hello again."""
+    ENDED = "ended"
+
+
+class DeviceSocket:
+    """One device's connection.
+
+    Parameters
+    ----------
+    socket
+        The WebSocket, which never waits when it sends (`writer_limit`).
+    writer
+        Its writer, which waits until it has drained.
+    transport
+        Its transport.
+    principal
+        The caller.
+    fleet
+        The streams to the server of the caller's tenant.
+    counters
+        The counters of the gateway.
+    handler
+        The task that reads and closes the WebSocket. (A WebSocket that another task closes does not wait
+        for the close frame of its client.)
+    """
+
+    __slots__ = (
+        "_announcing",
+        "_code",
+        "_counters",
+        "_draining",
+        "_fleet",
+        "_handler",
+        "_hello_due",
+        "_is_reading",
+        "_link",
+        "_principal",
+        "_socket",
+        "_transport",
+        "_waiting_count",
+        "_writer",
+        "device_id",
+        "state",
+    )
+
+    def __init__(
+        self,
+        socket: web.WebSocketResponse,
+        writer: AbstractStreamWriter,
+        transport: asyncio.Transport,
+        principal: Principal,
+        fleet: Fleet,
+        counters: Counters,
+        handler: asyncio.Task[Any],
+    ) -> None:
+        self._socket = socket
+        self._writer = writer
+        self._transport = transport
+        self._principal = principal
+        self._fleet = fleet
+        self._counters = counters
+        self.device_id = ""
+        self.state = State.NEW
+        self._link: FleetLink | None = None
+        self._waiting_count = 0
+        self._hello_due: asyncio.TimerHandle | None = None
+        self._announcing: asyncio.Task[None] | None = None
+        self._code: int | None = None
+        self._handler = handler
+        self._is_reading = False
+        self._draining: asyncio.Task[None] | None = None
+
+    # -- from the device -------------------------------------------------------------------------
+
+    async def receive(self, data: bytes) -> None:
+        """Process a frame."""
+        if self.state is State.ENDED:
+            return
+        counters = self._counters
+        counters.frames_received += 1
+        counters.bytes_received += len(data)
+        try:
+            request = frames.request_from(data)
+        except RefusedError as error:
+            await self.send_away(error)
+            return
+        kind = request.WhichOneof("command")
+        try:
+            self._require_order(kind)
+            frames.require_bounds(request, kind)
+            if kind == "hello":
+                self._say_hello(request)
+                return
+        except RefusedError as error:
+            await self._reject(request, kind, error)
+            return
+        link = self._link
+        if link is not None:
+            link.send(self.device_id, request.SerializeToString())
+            await link.room()
+
+    def _require_order(self, kind: str | None) -> None:
+        """Raise RefusedError unless a hello is the first command, and no later one is."""
+        if (kind == "hello") == (self.state in (State.NEW, State.DETACHED)):
+            return
+        if kind == "hello":
+            limit = "the first message of a device on a connection"
+            raise RefusedError(Reason.OUT_OF_ORDER, "hello", "second", limit)
+        if self.state is State.NEW:
+            limit = "a hello, the first message of a connection"
+            raise RefusedError(Reason.OUT_OF_ORDER, "command", kind or "absent", limit)
+
+    def _say_hello(self, request: Request) -> None:
+        hello, principal = request.hello, self._principal
+        device_id = hello.device_id
+        if not 1 <= len(device_id) <= frames.NAME_LENGTH_MAX:
+            limit = f"1 to {frames.NAME_LENGTH_MAX} characters"
+            raise RefusedError(Reason.INVALID_FIELD, "hello.device_id", repr(device_id), limit)
+        name = principal.qualified(device_id)
+        require_device(principal, name)
+        if hello.epoch == 0 and is_own_device(principal, name):
+            hello.take_over = True  # as the server decides about a device's own token
+        link = self._fleet.link_for(device_id)
+        self._cancel_timer()
+        self.device_id, self._link, self.state = device_id, link, State.WAITING
+        link.routes[device_id] = self
+        link.send(device_id, request.SerializeToString())
+
+    async def _reject(self, request: Request, kind: str | None, error: RefusedError) -> None:
+        """Refuse a command; a refused hello, and a first message that is none, end the connection."""
+        self._counters.refused[error.reason.name] += 1
+        is_over = kind == "hello" or self.state is State.NEW
+        await self._send(frames.rejection_of(request, kind, error))
+        if is_over:
+            self.end(WSCloseCode.POLICY_VIOLATION)
+
+    # -- from the server -------------------------------------------------------------------------
+
+    async def deliver(self, response: bytes) -> None:
+        """Process a response of the server."""
+        tag = response[0] if response else 0
+        if self.state is State.ATTACHED:
+            if tag == _DETACHED:
+                await self._end_conversation(response)
+            else:
+                await self._send(response)
+        elif self.state is State.WAITING:
+            await self._deliver_first(tag, response)
+        elif tag in (_WELCOME, _REJECTION):
+            self._forget_late_hello(tag, response)
+
+    async def _deliver_first(self, tag: int, response: bytes) -> None:
+        """Process the response to a hello; ignore responses to an earlier conversation."""
+        if tag == _WELCOME:
+            self.state = State.ATTACHED
+            self._counters.devices += 1
+            await self._send(response)
+        elif _is_refused_hello(tag, response):
+            self._leave_link()
+            await self._send(response)
+            self.end(WSCloseCode.POLICY_VIOLATION)
+
+    def _forget_late_hello(self, tag: int, response: bytes) -> None:
+        """Free the device's place on the stream: its connection ended while the hello was on its way."""
+        if tag == _WELCOME or _is_refused_hello(tag, response):
+            self._leave_link()
+
+    async def _end_conversation(self, response: bytes) -> None:
+        """Process the end of a conversation by the server."""
+        self._leave_link()
+        self.state = State.DETACHED
+        await self._send(response)
+        reason = Response.FromString(response).detached.error.reason
+        if reason in _HELLO_AGAIN:
+            self._await_hello()
+        else:
+            self.end(WSCloseCode.POLICY_VIOLATION)
+
+    async def leave(self) -> None:
+        """Request another hello: the stream to the server has ended."""
+        self._leave_link()
+        if self.state in (State.WAITING, State.ATTACHED):
+            self.state = State.DETACHED
+            await self._request_hello("the stream to the server", "ended")
+
+    async def send_away(self, error: RefusedError | None = None) -> None:
+        """Announce the end of the connection, and close it; by default the server is unreachable."""
+        code = WSCloseCode.POLICY_VIOLATION
+        if error is None:
+            error = RefusedError(Reason.RECOVERING, "server", "not reachable", "there; connect again")
+            code = WSCloseCode.SERVICE_RESTART
+        await self.announce(error)
+        self.end(code)
+
+    async def announce(self, error: RefusedError) -> None:
+        """Detach the device and announce the end of the connection; what follows is discarded."""
+        if self.state is not State.ENDED:
+            self._counters.refused[error.reason.name] += 1
+            self._detach()
+            await self._send(frames.go_away_frame(error))
+            self.state = State.ENDED
+
+    def expire(self, error: RefusedError) -> None:
+        """Announce the end of the connection: the token has expired."""
+        self._announcing = asyncio.create_task(self.announce(error))
+
+    def end_expired(self) -> None:
+        """Close the WebSocket of a client that has not closed it since its token expired."""
+        self.end(WSCloseCode.POLICY_VIOLATION)
+
+    def end(self, code: int = WSCloseCode.OK) -> None:
+        """Let the handler of the connection close the WebSocket: `read` returns None from now on."""
+        self._detach()
+        self.state = State.ENDED
+        self._cancel_timer()
+        if self._draining is not None:
+            self._draining.cancel()
+        if self._code is None:
+            self._code = code
+            if self._is_reading:
+                self._handler.cancel()
+
+    async def read(self) -> WSMessage | None:
+        """Return the next frame; None if the WebSocket is to be closed."""
+        if self._code is not None:
+            return None
+        self._is_reading = True
+        try:
+            return await self._socket.receive()
+        except asyncio.CancelledError:
+            if self._code is None or self._handler.uncancel():
+                raise
+            return None
+        finally:
+            self._is_reading = False
+
+    async def finish(self) -> None:
+        """Leave the server and close the WebSocket, if its client has not."""
+        self.end()
+        await self._socket.close(code=self._code or WSCloseCode.OK, drain=False)
+        if self._transport.get_write_buffer_size():
+            self._transport.abort()  # nobody reads it
+
+    # -- the link --------------------------------------------------------------------------------
+
+    def _detach(self) -> None:
+        """Detach the device at the server. A hello without a response keeps its place on the stream."""
+        link = self._link
+        if link is None or self.state not in (State.WAITING, State.ATTACHED):
+            return
+        link.send(self.device_id, None)
+        if self.state is State.ATTACHED:
+            self._leave_link()
+
+    def _leave_link(self) -> None:
+        """Give up the device's place on the stream."""
+        self._counters.devices -= self.state is State.ATTACHED
+        link, self._link = self._link, None
+        if link is not None and link.routes.get(self.device_id) is self:
+            del link.routes[self.device_id]
+
+    # -- what waits ------------------------------------------------------------------------------
+
+    async def _send(self, frame: bytes) -> None:
+        """Write a frame. It does not wait."""
+        if self.state in (State.SLOW, State.ENDED):
+            return
+        counters = self._counters
+        counters.frames_sent += 1
+        counters.bytes_sent += len(frame)
+        transport = self._transport
+        if not transport.get_write_buffer_size():
+            self._waiting_count = 0
+        self._waiting_count += 1
+        try:
+            await self._socket.send_bytes(frame)
+        except (ConnectionError, RuntimeError):  # it is closing
+            return
+        if self._waiting_count > EVENTS_MAX or transport.get_write_buffer_size() > BYTES_MAX:
+            self._set_aside()
+
+    def _set_aside(self) -> None:
+        """Detach a device that reads too slowly, until it has read what waits."""
+        if self.state is State.ATTACHED:
+            self._counters.slow += 1
+            self._detach()
+            self.state = State.SLOW
+            self._draining = asyncio.create_task(self._drain())
+
+    async def _drain(self) -> None:
+        """Wait until the device has read what waits; then request another hello."""
+        transport = self._transport
+        transport.set_write_buffer_limits(high=0)
+        try:
+            async with asyncio.timeout(_DRAIN_S):
+                await self._writer.drain()
+        except (TimeoutError, ConnectionError):
+            transport.abort()
+            return
+        transport.set_write_buffer_limits()
+        self._draining = None
+        self._waiting_count = 0
+        if self.state is State.SLOW:
+            self.state = State.DETACHED
+            await self._request_hello("the connection", "read too slowly")
+
+    async def _request_hello(self, subject: str, value: str) -> None:
+        error = RefusedError(Reason.SILENT, subject, value, "open; say hello again")
+        await self._send(frames.detached_frame(error))
+        self._await_hello()
+
+    def _await_hello(self) -> None:
+        if self.state is not State.ENDED:
+            self.state = State.DETACHED
+            loop = asyncio.get_running_loop()
+            self._cancel_timer()
+            self._hello_due = loop.call_later(_HELLO_S, self.end, WSCloseCode.POLICY_VIOLATION)
+
+    def _cancel_timer(self) -> None:
+        if self._hello_due is not None:
+            self._hello_due.cancel()
+            self._hello_due = None
+
+
+def _is_refused_hello(tag: int, response: bytes) -> bool:
+    return tag == _REJECTION and Response.FromString(response).rejection.command == _COMMAND_HELLO

@@ -1,0 +1,68 @@
+"""The handshake of a WebSocket: its address, its origin, its subprotocols and its token."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from aiohttp import web
+
+from identity.bearer import HEADER, bearer_token
+from nearcast.errors import Reason, RefusedError
+
+PROTOCOL = "nearcast.v1"
+_BEARER = "bearer."
+_ORIGIN = "Origin"
+_PROTOCOLS = "Sec-WebSocket-Protocol"
+ANY_ORIGIN = "*"
+
+
+def require_handshake(request: web.Request, origins: Collection[str]) -> None:
+    """Verify the address, the origin and the subprotocol of a handshake.
+
+    Raises
+    ------
+    RefusedError
+        INVALID_FIELD, or PERMISSION_DENIED for the origin.
+    """
+    require_plain_address(request)
+    require_origin(request, origins)
+    if PROTOCOL not in _offered(request):
+        limit = f"offered: this gateway speaks {PROTOCOL} only"
+        raise RefusedError(Reason.INVALID_FIELD, _PROTOCOLS, "of another kind", limit)
+
+
+def require_plain_address(request: web.Request) -> None:
+    """Raise RefusedError if an address has a query: a token in it would be in logs of proxies."""
+    if request.rel_url.query_string:
+        limit = f"absent: a token goes into the header {_PROTOCOLS} or {HEADER}"
+        raise RefusedError(Reason.INVALID_FIELD, "query", "there", limit)
+
+
+def require_origin(request: web.Request, origins: Collection[str]) -> None:
+    """Raise RefusedError if the page of a browser may not use this gateway."""
+    origin = request.headers.get(_ORIGIN)
+    if origin is not None and origin not in origins and ANY_ORIGIN not in origins:
+        limit = "one that --origin allows"
+        raise RefusedError(Reason.PERMISSION_DENIED, _ORIGIN, repr(origin), limit)
+
+
+def header_token(request: web.Request) -> str | None:
+    """Return the token in the headers of a request; None if there is none.
+
+    Raises
+    ------
+    RefusedError
+        UNAUTHENTICATED, if there are several.
+    """
+    found = [one.removeprefix(_BEARER) for one in _offered(request) if one.startswith(_BEARER)]
+    token = bearer_token(request.headers.getall(HEADER, []))
+    found += [] if token is None else [token]
+    if len(found) > 1:
+        limit = "there once"
+        raise RefusedError(Reason.UNAUTHENTICATED, "token", f"there {len(found)} times", limit)
+    return found[0] if found else None
+
+
+def _offered(request: web.Request) -> list[str]:
+    values = request.headers.getall(_PROTOCOLS, [])
+    return [one.strip() for value in values for one in value.split(",")]

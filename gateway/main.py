@@ -1,0 +1,229 @@
+"""The composition root: settings become a listening gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import ssl
+from collections.abc import Callable
+
+import uvloop
+from aiohttp import WSCloseCode, web
+
+from gateway.application import Readiness, application
+from gateway.attachment import Attachment
+from gateway.connections import Connection, Connections
+from gateway.counters import Counters
+from gateway.fleets import Fleets
+from gateway.http_api import HttpApi
+from gateway.metrics_port import MetricsPort
+from gateway.settings import GatewaySettings
+from gateway.upstream import Upstream
+from identity.certificates import Certificates
+from identity.principal import Role
+from identity.quotas import Accounts, Quota
+from identity.setup import identity_of, quota_of_device
+from identity.watched_file import WatchedFiles
+from nearcast.errors import Reason, RefusedError
+
+_log = logging.getLogger(__name__)
+
+_BACKLOG = 4096
+"""Connections that wait to be accepted: devices come back together."""
+
+_HANDSHAKE_S = 10.0
+_IDLE_S = 60.0
+"""How long a connection without a request may stay open, after its first one."""
+
+_LOOK_S = 1.0
+"""Interval between two checks of the server's health and of the certificates."""
+
+_HALF_CLOSE_S = 4.0
+"""How long a stopping gateway waits for its clients to close."""
+
+_SHUTDOWN_S = 5.0
+"""How long it waits for requests in progress."""
+
+_GOODBYE_S = 2.0
+"""How long it waits for the server to end its streams."""
+
+
+class PortError(Exception):
+    """The gateway cannot listen on the address."""
+
+
+class Gateway:
+    """A running gateway.
+
+    Parameters
+    ----------
+    settings
+        The settings of the gateway.
+    """
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self.settings = settings
+        self.port = 0
+        self.metrics_port = 0
+        """The port for Prometheus, if there is one."""
+        self.counters = Counters()
+
+    async def start(self) -> None:
+        """Listen. The readiness follows when the server serves.
+
+        Raises
+        ------
+        FileError
+            If keys, certificates or tokens cannot be used.
+        PortError
+            If the gateway cannot listen on an address.
+        """
+        settings = self.settings
+        quotas = {
+            Role.DEVICE: quota_of_device(settings.device_rate, 1.0),
+            **dict.fromkeys((Role.GATEWAY, Role.PUBLISHER, Role.OPERATOR), Quota()),
+        }
+        identity = identity_of(settings, quotas, Accounts())
+        authenticator = identity.authenticator
+        self._upstream = Upstream(settings, authenticator)
+        self._fleets = Fleets(self._upstream.channels, self._upstream.is_serving, self.counters)
+        self._attachment = Attachment(
+            authenticator,
+            self._fleets,
+            self.counters,
+            settings.origins,
+            settings.keepalive_ms / 1000.0,
+        )
+        api = HttpApi(self._upstream.calls, authenticator, self.counters, settings.origins)
+        self.readiness = Readiness()
+        app = application(self._attachment, api, self.readiness, self.counters)
+        self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
+        await self._runner.setup()
+        self._certificates = identity.certificates
+        self._tls = None if identity.certificates is None else _context(identity.certificates)
+        try:
+            await self._listen()
+            self._metrics = await self._open_metrics()
+        except BaseException:
+            await self._close()
+            raise
+        self._looking = asyncio.create_task(self._look())
+        _log.info("gateway on %s:%d, for the server %s", settings.host, self.port, settings.server)
+
+    async def _listen(self) -> None:
+        settings, loop = self.settings, asyncio.get_running_loop()
+        connections = Connections(
+            self.counters, settings.connections_max, settings.address_connections_max
+        )
+
+        def connection() -> Connection:
+            return Connection(
+                connections,
+                self._runner.server,
+                loop=loop,
+                access_log=None,
+                keepalive_timeout=_IDLE_S,
+                auto_decompress=False,
+            )
+
+        try:
+            self._server = await loop.create_server(
+                connection,
+                settings.host.strip("[]"),
+                settings.port,
+                ssl=self._tls,
+                backlog=_BACKLOG,
+                ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE_S,
+            )
+        except OSError as error:
+            raise PortError(
+                f"port is {settings.port}, must be free on host {settings.host}: {error.strerror}"
+            ) from error
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _open_metrics(self) -> MetricsPort | None:
+        settings = self.settings
+        if settings.metrics_port is None:
+            return None
+        metrics = MetricsPort(self.counters)
+        try:
+            self.metrics_port = await metrics.listen(settings.metrics_host, settings.metrics_port)
+        except OSError as error:
+            raise PortError(
+                f"metrics_port is {settings.metrics_port}, must be free on metrics_host "
+                f"{settings.metrics_host}: {error.strerror}"
+            ) from error
+        return metrics
+
+    async def _look(self) -> None:
+        """Check the health of the server, and whether certificates have changed."""
+        generation = 1
+        while True:
+            self.readiness.is_server_serving = await self._upstream.is_serving()
+            if self._certificates is not None and self._tls is not None:
+                self._certificates.look()
+                if self._certificates.generation != generation:
+                    generation = self._certificates.generation
+                    _load(self._tls, self._certificates)
+            await asyncio.sleep(_LOOK_S)
+
+    async def stop(self) -> None:
+        """Refuse connections, send every device away, wait for them to close, detach the rest."""
+        self.readiness.is_draining = True
+        self._server.close()
+        error = RefusedError(Reason.DRAINING, "gateway", "stopping", "running; connect again")
+        sockets = list(self._attachment.sockets)
+        for device in sockets:
+            await device.announce(error)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._attachment.idle(), _HALF_CLOSE_S)
+        for device in list(self._attachment.sockets):
+            device.end(WSCloseCode.GOING_AWAY)
+        self._looking.cancel()
+        await self._close()
+        if self._metrics is not None:
+            await self._metrics.close()
+        _log.info("stopped")
+
+    async def _close(self) -> None:
+        """Close all connections."""
+        await self._runner.cleanup()
+        await self._fleets.close(_GOODBYE_S)
+        await self._upstream.close()
+
+    async def run_until_signalled(self, on_ready: Callable[[Gateway], None]) -> None:
+        """Wait for SIGTERM or SIGINT; then stop. `on_ready` is called when the handlers are in place."""
+        signalled = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, signalled.set)
+        on_ready(self)
+        await signalled.wait()
+        await self.stop()
+
+
+def _context(certificates: WatchedFiles[Certificates]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _load(context, certificates)
+    return context
+
+
+def _load(context: ssl.SSLContext, certificates: WatchedFiles[Certificates]) -> None:
+    """Load the certificate and key that were verified; new connections get them."""
+    certificate, key = certificates.paths[:2]
+    context.load_cert_chain(certificate, key)
+
+
+def serve(settings: GatewaySettings, on_ready: Callable[[Gateway], None]) -> None:
+    """Run a gateway until signalled. `on_ready` is called once the port is open."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(settings, on_ready))
+
+
+async def _serve(settings: GatewaySettings, on_ready: Callable[[Gateway], None]) -> None:
+    gateway = Gateway(settings)
+    await gateway.start()
+    await gateway.run_until_signalled(on_ready)

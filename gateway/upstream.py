@@ -1,0 +1,105 @@
+"""The connections to the server, and the tokens of this gateway."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+
+from gateway.settings import GatewaySettings
+from identity.authenticator import Authenticator
+from identity.principal import DEFAULT_TENANT, Role
+from identity.watched_file import FileError, read_bytes
+from nearcast.address import grpc_target
+from nearcast.errors import RefusedError
+from nearcast.transport.channel import Channel, Tls
+
+_log = logging.getLogger(__name__)
+
+_CHECK = "/grpc.health.v1.Health/Check"
+_SERVING = b"\x08\x01"
+"""A serialized HealthCheckResponse with the status SERVING."""
+
+_CHECK_S = 2.0
+_KEEPALIVE_S = 10.0
+"""The server's least interval: a gateway notices within twenty seconds that its server is gone."""
+
+
+class Upstream:
+    """The server, as this gateway reaches it.
+
+    Parameters
+    ----------
+    settings
+        The settings of the gateway.
+    authenticator
+        Verifies the gateway's own tokens, which are of the same keys.
+
+    Raises
+    ------
+    FileError
+        If a token or the roots cannot be used.
+    """
+
+    def __init__(self, settings: GatewaySettings, authenticator: Authenticator) -> None:
+        self._target = grpc_target(settings.server)
+        self._tls = _tls(settings)
+        self._health = self._channel("")
+        self.calls = self._channel("")
+        """For calls with the tokens of their callers."""
+        tokens = {_tenant(path, authenticator): path for path in settings.server_token_file}
+        self.channels = {tenant: self._channel(_reader(path)) for tenant, path in tokens.items()}
+        """For fleet streams with this gateway's tokens, by tenant."""
+        if not tokens:
+            self.channels[DEFAULT_TENANT] = self._channel("")
+
+    def _channel(self, token: str | Callable[[], str]) -> Channel:
+        return Channel(self._target, token, self._tls, _KEEPALIVE_S)
+
+    async def is_serving(self) -> bool:
+        """Return whether the server can be reached and serves."""
+        check = self._health.call(_CHECK)
+        try:
+            return bool(await check(b"", timeout=_CHECK_S) == _SERVING)
+        except grpc.aio.AioRpcError:
+            return False
+
+    async def close(self) -> None:
+        """Close the connections, except those of the fleet streams."""
+        await self._health.close()
+        await self.calls.close()
+
+
+def _tls(settings: GatewaySettings) -> Tls | None:
+    if not settings.server_tls and settings.server_tls_roots is None:
+        return None
+    roots = settings.server_tls_roots
+    return Tls(
+        root_certificates=None if roots is None else read_bytes(roots),
+        server_name=settings.server_tls_name or None,
+    )
+
+
+def _reader(path: Path) -> Callable[[], str]:
+    """Return a function that reads a token whenever a stream starts."""
+    return lambda: path.read_text(encoding="utf-8")
+
+
+def _tenant(path: Path, authenticator: Authenticator) -> str:
+    """Return the tenant of one of this gateway's own tokens.
+
+    Raises
+    ------
+    FileError
+        If the token is none of a gateway.
+    """
+    try:
+        caller = authenticator.principal(read_bytes(path).decode().strip())
+    except (RefusedError, UnicodeDecodeError) as error:
+        reason = str(error) if isinstance(error, RefusedError) else "it is no text"
+        raise FileError(f"{path} has no token of this gateway's own: {reason}") from None
+    if Role.GATEWAY not in caller.roles:
+        raise FileError(f"{path} has a token without the role gateway")
+    return caller.tenant

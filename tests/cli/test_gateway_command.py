@@ -1,0 +1,61 @@
+"""`nearcast gateway`: its settings, from flags, variables and a file."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from cli.gateway import gateway
+from cli.settings_errors import read_settings
+from cli.settings_options import facts_of_settings
+
+
+def refused(*arguments, environment=None):
+    """Run the command, which is to be refused; return what it says."""
+    found = CliRunner().invoke(gateway, arguments, env=environment)
+    assert found.exit_code != 0
+    return found.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "text"),
+    [
+        (["--port", "x"], {}, "--port is 'x', must be a whole number, 0 to 65535"),
+        ([], {"NEARCAST_GATEWAY_PORT": "70000"}, "NEARCAST_GATEWAY_PORT is '70000', must be"),
+        (["--host", "0.0.0.0"], {}, "--host is '0.0.0.0', must be of this machine"),  # noqa: S104
+        (["--server", "http://a"], {}, "--server is 'http://a', must be HOST"),
+        (["--origin", "example.com"], {}, "--origin has 'example.com', must have"),
+        (["--jwks", "nothing"], {}, "--jwks is 'nothing', must be an existing file"),
+        (["--server-token-file", "nothing"], {}, "--server-token-file"),
+        (["--tls-certificate", __file__], {}, "--tls-certificate needs --tls-key"),
+        ([], {"NEARCAST_GATEWAY_ORIGINS": "x"}, "NEARCAST_GATEWAY_ORIGINS must be a JSON list"),
+    ],
+)
+def test_wrong_settings_are_lines_that_name_them(arguments, environment, text):
+    assert text in refused(*arguments, environment=environment)
+
+
+def test_secrets_are_not_shown():
+    said = refused("--dev-token", "s3cret", "--host", "0.0.0.0", "--port", "x")  # noqa: S104
+    assert "s3cret" not in said
+
+
+def test_flags_win_over_variables_and_these_over_the_file(tmp_path, monkeypatch):
+    file = tmp_path / "gateway.toml"
+    file.write_text('port = 1\ndevice_rate = 7.0\norigins = ["https://a.com"]\n', encoding="utf-8")
+    monkeypatch.setenv("NEARCAST_GATEWAY_PORT", "2")
+    monkeypatch.setenv("NEARCAST_GATEWAY_ORIGINS", json.dumps(["https://b.com"]))
+    found = read_settings("gateway", {"origins": ("https://c.com",)}, file)
+    assert (found.port, found.device_rate, found.origins) == (2, 7.0, ("https://c.com",))
+    file.write_text("prot = 1\n", encoding="utf-8")
+    assert "did you mean 'port'?" in refused("--config", str(file))
+
+
+def test_the_help_has_every_setting():
+    said = re.sub(r"\s+", " ", CliRunner().invoke(gateway, ["--help"]).output)
+    for facts in facts_of_settings("gateway"):
+        assert facts.flag in said
+        assert facts.variable in said

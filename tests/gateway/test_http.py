@@ -1,0 +1,188 @@
+"""HTTP with JSON: the calls of the server, with the same rights and the same errors."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from gateway.calls import CALLS
+from gateway.openapi import document, page
+from nearcast.errors import Reason
+from nearcast.wire.errors import CODES
+from tests.gateway.town import a_town
+from tests.support.identity import token
+
+HERE = {"lon": 14.5, "lat": 35.5}
+OBJECT = {"position": HERE, "keywords": ["sushi"], "ttl_ms": "60000"}
+SEARCH = {"spec": {"top_k": {"keywords": ["sushi"], "k": 3, "alpha": 0.5}}, "position": HERE}
+BODIES = {
+    "publish": {"objects": [OBJECT]},
+    "retract": {"ids": ["1"]},
+    "search": SEARCH,
+    "status": None,
+    "inspect": {"device_id": "device"},
+}
+MAY = {
+    "publish": {"publisher"},
+    "retract": {"publisher", "operator"},
+    "search": {"device", "gateway", "publisher", "operator"},
+    "status": {"operator"},
+    "inspect": {"operator"},
+}
+ROLES = ("device", "gateway", "publisher", "operator")
+
+
+async def call(town, name, body=None, roles=("publisher",), headers=None, **claims):
+    """Make a call; return its status and its content."""
+    who = token("somebody", *roles, **claims)
+    headers = {"Authorization": f"Bearer {who}", **(headers or {})}
+    method = "GET" if name == "status" else "POST"
+    options = {} if name == "status" else {"json": BODIES[name] if body is None else body}
+    address = town.address(f"/v1/{name}")
+    async with town.http.request(method, address, headers=headers, **options) as response:
+        return response.status, await response.json(content_type=None)
+
+
+async def test_publish_search_retract(town):
+    payload = base64.b64encode(b"20 % off").decode()
+    status, published = await call(town, "publish", {"objects": [{**OBJECT, "payload": payload}]})
+    assert (status, list(published["ids"])) == (200, ["1"])
+    status, found = await call(town, "search", roles=("device",))
+    assert status == 200
+    assert [one["object"]["id"] for one in found["matches"]] == ["1"]
+    assert found["matches"][0]["object"]["payload"] == payload
+    assert (await call(town, "retract"))[0] == 200
+    assert (await call(town, "search"))[1]["matches"] == []
+    status, problem = await call(town, "retract")
+    assert (status, problem["reason"]) == (404, "UNKNOWN_OBJECT")
+
+
+async def test_the_idempotency_key_is_the_key_of_the_object(town):
+    headers = {"Idempotency-Key": "shop-7"}
+    first, again = [await call(town, "publish", headers=headers) for _ in range(2)]
+    assert first == again
+    assert (await call(town, "search"))[1]["matches"][0]["object"]["key"] == "shop-7"
+    for objects in ([OBJECT, OBJECT], [], [{**OBJECT, "key": "other"}]):
+        status, problem = await call(town, "publish", {"objects": objects}, headers=headers)
+        assert (status, problem["metadata"]["field"]) == (400, "Idempotency-Key")
+
+
+@pytest.mark.parametrize("tenant", ["", "acme"])
+@pytest.mark.parametrize("role", ROLES)
+async def test_every_role_may_do_what_is_its_own_and_nothing_else(town, role, tenant):
+    for name, roles in MAY.items():
+        status, content = await call(town, name, roles=(role,), tenant=tenant)
+        assert (status == 403) == (role not in roles), (name, content)
+        if role not in roles:
+            assert content["reason"] == "PERMISSION_DENIED"
+            assert content["metadata"]["field"] == "token.roles"
+
+
+async def test_an_object_belongs_to_the_caller_and_not_to_the_gateway(town):
+    await call(town, "publish")
+    who = token("another", "publisher")
+    headers = {"Authorization": f"Bearer {who}"}
+    address = town.address("/v1/retract")
+    async with town.http.post(address, headers=headers, json=BODIES["retract"]) as response:
+        assert response.status == 403
+        assert (await response.json(content_type=None))["domain"] == "nearcast"
+
+
+async def test_a_problem_has_the_field_its_value_and_the_limit(town):
+    wrong = {"objects": [{**OBJECT, "ttl_ms": "0"}]}
+    headers = {"Authorization": f"Bearer {token('one', 'publisher')}"}
+    async with town.http.post(town.address("/v1/publish"), json=wrong, headers=headers) as response:
+        assert response.status == 400
+        assert response.content_type == "application/problem+json"
+        found = await response.json(content_type=None)
+    assert found["type"] == "/v1/docs#INVALID_FIELD"
+    assert found["status"] == 400
+    assert found["metadata"]["field"] == "objects[0].ttl_ms"
+    assert found["metadata"]["value"] == "0"
+    assert found["metadata"]["limit"] in found["detail"]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "status"),
+    [
+        (b"", "application/json", 400),
+        (b"{", "application/json", 400),
+        (b"[" * 100_000, "application/json", 400),
+        (b"[]", "application/json", 400),
+        (b'{"nothing": 1}', "application/json", 400),
+        (b'{"ids": ["x"]}', "application/json", 400),
+        (b'{"ids": ["1"]}', "text/plain", 400),
+        (b" " * (1024 * 1024 + 1), "application/json", 400),
+        (b" " * (5 * 1024 * 1024), "application/json", 400),
+    ],
+)
+async def test_bodies_that_are_no_requests(town, data, kind, status):
+    headers = {"Authorization": f"Bearer {token('one', 'publisher')}", "Content-Type": kind}
+    async with town.http.post(town.address("/v1/retract"), data=data, headers=headers) as response:
+        assert response.status == status
+        assert (await response.json(content_type=None))["reason"] == "INVALID_FIELD"
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(("who", "reason"), [("garbage", "UNAUTHENTICATED"), (None, "UNAUTHENTICATED")])
+async def test_strangers(town, name, who, reason):
+    method = "GET" if name == "status" else "POST"
+    headers = {} if who is None else {"Authorization": f"Bearer {who}"}
+    async with town.http.request(method, town.address(f"/v1/{name}"), headers=headers) as response:
+        assert response.status == 401
+        assert response.headers["WWW-Authenticate"] == "Bearer"
+        assert (await response.json(content_type=None))["reason"] == reason
+
+
+async def test_a_path_that_is_not_there(town):
+    async with town.http.get(town.address("/nothing")) as response:
+        assert response.status == 404
+        assert response.content_type == "application/problem+json"
+
+
+async def test_a_server_that_cannot_be_reached(tmp_path):
+    async with a_town(tmp_path) as town:
+        await town.server.stop()
+        status, problem = await call(town, "search")
+        assert (status, problem["type"]) == (502, "about:blank")
+
+
+async def test_status_and_inspect(town):
+    status, found = await call(town, "status", roles=("operator",))
+    assert (status, found["state"], found["gauges"]["objects"]) == (200, "SERVER_STATE_SERVING", "0")
+    await call(town, "publish")
+    status, found = await call(town, "inspect", {"object_id": "1"}, roles=("operator",))
+    assert (status, found["object"]["object"]["keywords"]) == (200, ["sushi"])
+
+
+def references(schema):
+    if isinstance(schema, dict):
+        yield from (schema[name] for name in schema if name == "$ref")
+        for value in schema.values():
+            yield from references(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from references(value)
+
+
+async def test_the_description(town):
+    async with town.http.get(town.address("/v1/openapi.json")) as response:
+        found = await response.json()
+    assert found == document()
+    assert set(found["paths"]) == {one.path for one in CALLS}
+    names = found["components"]["schemas"]
+    assert {one.rpartition("/")[2] for one in references(found)} == set(names)
+    assert names["Object"]["properties"]["id"] == {"type": "string", "format": "int64"}
+    assert names["Object"]["properties"]["payload"]["contentEncoding"] == "base64"
+
+
+async def test_the_page_has_everything_and_no_address_outside(town):
+    async with town.http.get(town.address("/v1/docs")) as response:
+        text = await response.text()
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+    assert text == page()
+    assert "https://" not in text
+    assert all(one.path in text for one in CALLS)
+    assert all(f'id="{reason.name}"' in text for reason in CODES)
+    assert set(CODES) == set(Reason) - {Reason.UNSPECIFIED}

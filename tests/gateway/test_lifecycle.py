@@ -1,0 +1,155 @@
+"""Start, readiness, drain, metrics, certificates; a server that goes and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+
+import aiohttp
+import pytest
+from pydantic import ValidationError
+
+from gateway import fleet_link
+from gateway.main import PortError
+from gateway.settings import GatewaySettings
+from identity.self_signed import write_self_signed
+from identity.watched_file import FileError
+from tests.gateway.town import PATIENCE_S, Client, a_town, gateway_settings, reason_of, running, until
+from tests.sdk.conftest import Place
+from tests.support.identity import token
+
+
+async def status_of(http, address):
+    async with http.get(address) as response:
+        return response.status
+
+
+async def test_readiness_follows_the_server(tmp_path):
+    place = Place(tmp_path / "store.db")
+    settings = GatewaySettings(port=0, server=place.target)
+    async with running(settings) as gateway, aiohttp.ClientSession() as http:
+        base = f"http://127.0.0.1:{gateway.port}"
+        assert await status_of(http, f"{base}/healthz") == 200
+        assert await status_of(http, f"{base}/readyz") == 503
+        await place.start()
+        await until(lambda: gateway.readiness.is_ready)
+        assert await status_of(http, f"{base}/readyz") == 200
+        await place.stop()
+        await until(lambda: not gateway.readiness.is_ready)
+        assert await status_of(http, f"{base}/readyz") == 503
+
+
+async def test_devices_of_a_server_that_restarts_stay_connected(tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet_link, "_PATIENCE_S", PATIENCE_S)
+    place = Place(tmp_path / "store.db")
+    await place.start()
+    settings = GatewaySettings(port=0, server=place.target)
+    async with running(settings) as gateway, aiohttp.ClientSession() as http:
+        address = f"http://127.0.0.1:{gateway.port}/v1/attach"
+        async with http.ws_connect(address, protocols=("nearcast.v1",)) as socket:
+            client = Client(socket)
+            epoch = (await client.attach()).epoch
+            version = (await client.subscribe()).version
+            await place.stop()
+            await place.start()
+            assert reason_of((await client.receive()).detached.error) == "SILENT"
+            welcome = await client.attach(version=version, epoch=epoch)
+            assert [one.subscription_id for one in welcome.subscriptions] == [1]
+            assert (await client.receive()).delta.snapshot
+    await place.stop()
+
+
+async def test_devices_of_a_server_that_does_not_come_back_are_sent_away(tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet_link, "_PATIENCE_S", 0.1)
+    place = Place(tmp_path / "store.db")
+    settings = GatewaySettings(port=0, server=place.target)
+    async with running(settings) as gateway, aiohttp.ClientSession() as http:
+        address = f"http://127.0.0.1:{gateway.port}/v1/attach"
+        async with http.ws_connect(address, protocols=("nearcast.v1",)) as socket:
+            client = Client(socket)
+            with contextlib.suppress(AssertionError):
+                await client.attach()
+            assert await client.closed() == 1012
+        assert gateway.counters.refused == {"RECOVERING": 1}
+        assert gateway.counters.streams == 0
+
+
+async def test_a_gateway_that_stops_sends_its_devices_away(town):
+    async with town.client() as polite, town.client(name="other") as other:
+        await polite.attach()
+        await other.attach("other")
+        stopping = asyncio.create_task(town.gateway.stop())
+        for client in (polite, other):
+            assert reason_of((await client.receive()).go_away.error) == "DRAINING"
+        await polite.socket.close()
+        assert await other.closed() == 1001
+        await stopping
+        assert not any(one.is_attached for one in town.server.coordinator.sessions.values())
+        with pytest.raises(aiohttp.ClientConnectionError):
+            async with town.connect():
+                pass
+
+
+async def test_metrics(tmp_path):
+    async with a_town(tmp_path, metrics_port=0) as town, town.client() as client:
+        await client.attach()
+        address = f"http://127.0.0.1:{town.gateway.metrics_port}/metrics"
+        async with town.http.get(address) as response:
+            text = await response.text()
+        assert "nearcast_gateway_devices 1.0" in text
+        assert "nearcast_gateway_frames_received_total 1.0" in text
+        async with town.http.get(town.address("/metrics")) as response:
+            assert response.status == 404
+
+
+async def test_tls(tmp_path):
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    write_self_signed(chain, key)
+    async with a_town(tmp_path, tls_certificate=chain, tls_key=key) as town:
+        trusted = ssl.create_default_context(cafile=str(chain))
+        offered = ("nearcast.v1", f"bearer.{token('device', 'device')}")
+        address = town.address(scheme="https")
+        async with town.http.ws_connect(address, protocols=offered, ssl=trusted) as socket:
+            assert (await Client(socket).attach()).epoch
+        with pytest.raises(aiohttp.ClientError):
+            async with town.http.ws_connect(town.address(), protocols=offered):
+                pass
+
+
+async def test_own_tokens_are_verified_at_the_start(tmp_path, town):
+    for who, flaw in (
+        (token("gateway", "device"), "without the role gateway"),
+        (token("gateway", "gateway", ttl_s=-60), "in the past"),
+        ("garbage", "not known"),
+    ):
+        path = tmp_path / "own.token"
+        path.write_text(who, encoding="utf-8")
+        settings = gateway_settings(tmp_path, town.server, server_token_file=[path])
+        with pytest.raises(FileError, match=flaw):
+            async with running(settings):
+                pass
+
+
+async def test_a_port_in_use(tmp_path, town):
+    settings = gateway_settings(tmp_path, town.server, port=town.gateway.port)
+    with pytest.raises(PortError, match="port is"):
+        async with running(settings):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        ({"host": "0.0.0.0"}, "without TLS and tokens"),  # noqa: S104
+        ({"server": "10.0.0.7"}, "tokens would be in the clear"),
+        ({"server": "http://10.0.0.7"}, "server is"),
+        ({"origins": ("example.com",)}, "origins has"),
+        ({"origins": ("https://example.com/path",)}, "origins has"),
+        ({"tls_certificate": __file__}, "tls_certificate needs"),
+        ({"jwks": __file__}, "server_token_file is none"),
+    ],
+)
+def test_wrong_settings(flags, text):
+    with pytest.raises(ValidationError, match=text):
+        GatewaySettings(**flags)
