@@ -186,6 +186,13 @@ proto-check: proto  ## Fail if the committed stubs differ from those of proto/
 	@git diff --exit-code --stat -- $(STUBS) && test -z "`git status --porcelain -- $(STUBS)`" || \
 		{ echo "the stubs in $(STUBS) are out of date: run make proto and commit"; exit 1; }
 
+vectors: $(STAMP)  ## Write the golden vectors in proto/vectors with the Python SDK
+	$(BIN)/python -m tests.vectors
+
+vectors-check: vectors  ## Fail if the committed vectors are not what the Python SDK writes
+	@git diff --exit-code --stat -- proto/vectors && test -z "`git status --porcelain -- proto/vectors`" || \
+		{ echo "proto/vectors is out of date: run make vectors, read the difference and commit"; exit 1; }
+
 dashboard-picture: $(STAMP)  ## Run a demo, draw its dashboard's panels and `nearcast top` (DEVICES=500 SECONDS=600)
 	$(BIN)/python -m bench.dashboard runs/dashboard --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED)
 
