@@ -55,7 +55,7 @@ export class Clock {
 /**
  * Return whole milliseconds of the platform's monotonic clock.
  *
- * While a phone sleeps it may stand still. `Device.networkChanged`, or the next welcome, sets the time again.
+ * It may stand still while a phone sleeps. The next welcome or delta sets the time again.
  */
 function steadyClockMs(): number {
   return Math.floor(performance.now());

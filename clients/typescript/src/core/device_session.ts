@@ -80,6 +80,8 @@ export class DeviceSession implements Host {
   leaseMs = 0;
   /** Called after every event. */
   onEvent: () => void = () => {};
+  /** Called once, when the session has ended. */
+  onEnd: () => void = () => {};
   /** Called after a welcome. */
   onWelcome: () => void = () => {};
   #nameLengthMax = NAME_LENGTH_MAX;
@@ -161,6 +163,7 @@ export class DeviceSession implements Host {
     this.error = error;
     this.disconnect();
     for (const subscription of this.#all()) subscription.end(error);
+    this.onEnd();
   }
 
   /** Process a message of the server. It throws a `StreamError` if the device has to resume. */

@@ -1,7 +1,5 @@
 /** Data types of the SDK's public interface. */
 
-import { equals } from "@bufbuild/protobuf";
-import { ObjectSchema } from "../generated/nearcast/v1/objects_pb.js";
 import type { Object$ as WireObject } from "../generated/nearcast/v1/objects_pb.js";
 import { areaFrom } from "./areas.js";
 import type { ObjectArea } from "./areas.js";
@@ -95,16 +93,11 @@ export interface Counters {
   bytesReceived: number;
 }
 
-/** An object as a subscription holds it: with its message, by which two objects are compared. */
-export interface HeldObject extends LiveObject {
-  readonly message: WireObject;
-}
-
 /** Convert a message to an object. */
-export function heldObject(message: WireObject): HeldObject {
+export function liveObject(message: WireObject): LiveObject {
   const { id, position, keywords, payload, key } = message;
   const area = message.area === undefined ? undefined : areaFrom(message.area);
-  const found: LiveObject = {
+  return {
     id,
     lon: position?.lon ?? 0,
     lat: position?.lat ?? 0,
@@ -115,12 +108,14 @@ export function heldObject(message: WireObject): HeldObject {
     key,
     ...(area && { area }),
   };
-  // Apps that print an object need not see its message.
-  return Object.defineProperty({ ...found, message }, "message", { enumerable: false });
 }
 
 /** Return whether two objects are the same in all their fields: ids may be reused. */
-export function isSameObject(one: HeldObject | undefined, other: HeldObject | undefined): boolean {
-  if (one === undefined || other === undefined || one === other) return one === other;
-  return equals(ObjectSchema, one.message, other.message);
+export function isSameObject(one: LiveObject | undefined, other: LiveObject | undefined): boolean {
+  return one === other || (one !== undefined && other !== undefined && textOf(one) === textOf(other));
+}
+
+function textOf(object: LiveObject): string {
+  const keywords = [...object.keywords].sort();
+  return JSON.stringify({ ...object, id: String(object.id), keywords, payload: [...object.payload] });
 }

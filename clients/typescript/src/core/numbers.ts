@@ -23,7 +23,12 @@ export function whole(value: number, field: string, least: number, most: number,
 /** Default of the server's limit on the length of names. */
 export const NAME_LENGTH_MAX = 128;
 
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
+/**
+ * Controls, blanks but for the space, marks of formatting and direction, surrogates, private characters. The
+ * server has the complete table of Unicode; not all engines have classes of it in regular expressions.
+ */
+const UNPRINTABLE =
+  /[\x00-\x1f\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ud800-\uf8ff\ufeff\ufff0-\ufffb\ufffe\uffff\u{e0000}-\u{10ffff}]/u;
 
 /** Return whether a text has printable characters only. */
 export function isPrintable(text: string): boolean {

@@ -221,7 +221,7 @@ function keywordList(keywords: readonly string[], field: string): string[] {
 }
 
 function isWellFormed(text: string): boolean {
-  return !/\p{Surrogate}/u.test(text);
+  return !/[\ud800-\udfff]/u.test(text);
 }
 
 function named<Name extends string, Value>(table: Record<Name, Value>, name: Name, field: string): Value {

@@ -11,8 +11,8 @@ import { groundDistanceM } from "./ground.js";
 import { regionOf } from "./kinds.js";
 import type { KindRegion } from "./kinds.js";
 import type { Location, SharedLocation } from "./location.js";
-import { heldObject, isSameObject } from "./model.js";
-import type { Change, ChangeReason, Geofence, HeldObject, Match, SubscriptionState } from "./model.js";
+import { liveObject, isSameObject } from "./model.js";
+import type { Change, ChangeReason, Geofence, LiveObject, Match, SubscriptionState } from "./model.js";
 import type { Buffered, Evaluation } from "./region.js";
 import { ReportPolicy } from "./report_policy.js";
 import { needsExactPosition, windowMs } from "./specs.js";
@@ -70,7 +70,7 @@ export class Subscription extends ChangingSpec {
   #kind!: KindRegion;
   #policy!: ReportPolicy;
   #idfGeneration = 0n;
-  #objects = new Map<bigint, HeldObject>();
+  #objects = new Map<bigint, LiveObject>();
   /** Whether the server does not evaluate it: the device's position was too vague. */
   #isUnplaced = false;
   /** Sequence of a report that waits for its delta; 0 for none. */
@@ -143,12 +143,12 @@ export class Subscription extends ChangingSpec {
     }));
   }
 
-  #found(): [lengthM: number, object: HeldObject][] {
+  #found(): [lengthM: number, object: LiveObject][] {
     const { dwell } = this.#kind;
     const nowMs = this.#host.clock.nowMs();
     return this.#evaluate()
       .best.filter(([, one]) => dwell === undefined || dwell.isOver(one, nowMs))
-      .map(([lengthM, one]) => [lengthM, this.#objects.get(one) as HeldObject]);
+      .map(([lengthM, one]) => [lengthM, this.#objects.get(one) as LiveObject]);
   }
 
   /**
@@ -262,7 +262,8 @@ export class Subscription extends ChangingSpec {
 
   /** Store the object of an entry. If another object had its id, the dwell time starts again. */
   #buffered(entry: Entry): Buffered {
-    const item = heldObject(entry.object as NonNullable<Entry["object"]>);
+    const message = entry.object as NonNullable<Entry["object"]>;
+    const item = liveObject(message);
     const before = this.#objects.get(item.id);
     if (!isSameObject(before, item)) {
       if (before !== undefined) this.#kind.dwell?.forget([item.id]);
@@ -271,8 +272,8 @@ export class Subscription extends ChangingSpec {
     const durationMs = windowMs(this.spec);
     return {
       objectId: item.id,
-      xM: item.message.point?.xM ?? 0,
-      yM: item.message.point?.yM ?? 0,
+      xM: message.point?.xM ?? 0,
+      yM: message.point?.yM ?? 0,
       constantM: entry.rM,
       expiryMs: durationMs ? Math.min(item.expiryMs, item.createdMs + durationMs) : item.expiryMs,
       area: item.area && planeArea(item.area, this.#host.frame),

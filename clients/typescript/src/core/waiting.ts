@@ -54,7 +54,8 @@ export class Notice {
 /** Wait for a promise; throw the signal's reason if it aborts first. */
 export async function unlessAborted<Value>(promise: Promise<Value>, signal?: AbortSignal): Promise<Value> {
   if (signal === undefined) return promise;
-  signal.throwIfAborted();
+  promise.catch(() => {}); // nobody may be waiting any more when it is rejected
+  if (signal.aborted) throw signal.reason as Error;
   const aborted = new Deferred<never>();
   const abort = () => aborted.reject(signal.reason as Error);
   signal.addEventListener("abort", abort);

@@ -1,13 +1,13 @@
 /** One reader of the changes of a result. */
 
 import { isSameObject } from "./model.js";
-import type { Change, ChangeReason, HeldObject } from "./model.js";
+import type { Change, ChangeReason, LiveObject } from "./model.js";
 import { Notice } from "./waiting.js";
 
 /** Compares results. Objects are the same only if all their fields are equal. */
 export class Watcher {
   readonly noticed = new Notice();
-  #seen: readonly HeldObject[] = [];
+  #seen: readonly LiveObject[] = [];
   #reason: ChangeReason = "subscribed";
   #removals = new Map<bigint, ChangeReason>();
 
@@ -20,7 +20,7 @@ export class Watcher {
   }
 
   /** Return the changes since the last call. */
-  difference(now: readonly HeldObject[]): Change[] {
+  difference(now: readonly LiveObject[]): Change[] {
     const before = this.#seen;
     const reason = this.#reason;
     const removals = this.#removals;
