@@ -14,10 +14,12 @@ import type { WebSocket } from "ws";
 import { AttachRequestSchema, AttachResponseSchema } from "../src/generated/nearcast/v1/device_service_pb.js";
 import type { AttachRequest } from "../src/generated/nearcast/v1/device_service_pb.js";
 import { Cause } from "../src/generated/nearcast/v1/subscriptions_pb.js";
-import type { DeltaSchema, SubscriptionSchema } from "../src/generated/nearcast/v1/subscriptions_pb.js";
+import type { Delta, SubscriptionSchema } from "../src/generated/nearcast/v1/subscriptions_pb.js";
 
 type Event = NonNullable<MessageInitShape<typeof AttachResponseSchema>["event"]>;
-type DeltaInit = MessageInitShape<typeof DeltaSchema>;
+type DeltaFields = Partial<Pick<Delta, "subscriptionId" | "snapshot" | "cause" | "reportSequence">> & {
+  bound?: { case: "reach"; value: { lengthM: number } };
+};
 
 const NOW_MS = 1_000_000;
 const AREA = { lonMin: 14, latMin: 35, lonMax: 15, latMax: 36, lon0Deg: 14.5, lat0Deg: 35.5 };
@@ -100,15 +102,16 @@ export class FrameServer {
   }
 
   /** Send a delta of subscription 1 with objects at 14.5 degrees and a bound in metres. */
-  delta(ids: readonly bigint[], others: DeltaInit = {}): void {
+  delta(ids: readonly bigint[], others: DeltaFields = {}): void {
     this.version += 1n;
     const add = ids.map((id) => ({ object: { id, position: HERE, point: { xM: 0, yM: 0 }, expiryMs: LATE } }));
     const anchor = { xM: 0, yM: 0 };
-    const value: DeltaInit = {
+    const bound = { case: "reach", value: { lengthM: 1000 } } as const;
+    const value = {
       version: this.version,
       subscriptionId: 1,
       anchor,
-      bound: { case: "reach", value: { lengthM: 1000 } },
+      bound,
       add,
       cause: Cause.PUBLISHED,
       timeMs: BigInt(NOW_MS),
@@ -168,4 +171,4 @@ export const answerAll: Answer = (server, { command }) => {
   }
 };
 
-const INFINITE = { case: "reach", value: { lengthM: Infinity } } as const;
+const INFINITE = { case: "reach" as const, value: { lengthM: Infinity } };
