@@ -8,7 +8,7 @@ from nearcast.errors import invalid
 from nearcast.protocol.shapes import number
 
 _HEADING_DEG_MAX = 360.0
-_SPEED_MPS_MAX = 10_000.0
+SPEED_MPS_MAX = 10_000.0
 
 
 class Motion(NamedTuple):
@@ -32,9 +32,9 @@ class Motion(NamedTuple):
             if abs(heading_deg) > _HEADING_DEG_MAX:
                 raise invalid("heading_deg", given, limit)
         if speed_mps is not None:
-            limit = f"a number of metres a second from 0 to {_SPEED_MPS_MAX:g}, or None"
+            limit = f"a number of metres a second from 0 to {SPEED_MPS_MAX:g}, or None"
             given, speed_mps = speed_mps, number(speed_mps, "speed_mps", limit)
-            if not 0.0 <= speed_mps <= _SPEED_MPS_MAX:
+            if not 0.0 <= speed_mps <= SPEED_MPS_MAX:
                 raise invalid("speed_mps", given, limit)
         return cls(heading_deg, speed_mps)
 

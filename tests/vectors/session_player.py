@@ -114,5 +114,16 @@ class SessionPlayer(Player):
         return {**found, "error": _reason(one.error)} if one.error else found
 
 
+class NextFixPlayer(SessionPlayer):
+    """The same, of which the output is the time to the next fix, for two speeds."""
+
+    def __call__(self, step):
+        super().__call__(step)
+        return {
+            "at_1_5_mps": double(self.session.next_fix_s(1.5)),
+            "at_36_mps": double(self.session.next_fix_s(36.0)),
+        }
+
+
 def _reason(error):
     return error.reason.name if isinstance(error, RefusedError) else "CLOSED"

@@ -34,7 +34,7 @@ from tests.vectors.players import (
     RegionPlayer,
     SpecPlayer,
 )
-from tests.vectors.session_player import SessionPlayer
+from tests.vectors.session_player import NextFixPlayer, SessionPlayer
 from tests.vectors.sessions import scripts, walks
 
 FOLDER = Path(__file__).resolve().parents[2] / "proto" / "vectors"
@@ -68,6 +68,7 @@ SUBJECTS = {
     "specs": Subject("Specs that are known, and that are the same", spec_cases.cases, SpecPlayer),
     "ground": Subject("Distances on the ground, for display", ground_cases.cases, GroundPlayer, 1e-9),
     "sessions": Subject("Sessions, message by message", scripts.cases, SessionPlayer),
+    "next-fix": Subject("Time to the next fix", scripts.next_fix_cases, NextFixPlayer, 1e-9),
     "walks": Subject("Long random sessions", walks.cases, SessionPlayer),
 }
 

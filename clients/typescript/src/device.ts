@@ -104,6 +104,18 @@ export class Device {
     return this.#session.geofence();
   }
 
+  /**
+   * Return the milliseconds for which the device need not even look where it is.
+   *
+   * At `vMaxMps` metres a second at most, it cannot leave its safe regions until then, so it has nothing to
+   * report. What the app shows in the meantime is the result at the last fix. The time ends at the latest when
+   * a held object ends. Call the method again after each change of a result and after each fix.
+   */
+  nextFixIn(vMaxMps: number): number {
+    this.#session.requireOpen();
+    return this.#session.nextFixMs(vMaxMps);
+  }
+
   /** Detach from the server. The server keeps the subscriptions until the next attach. */
   async detach(): Promise<void> {
     await this.#stream.close();

@@ -365,6 +365,16 @@ function sessionPlayer(given: Fields): Player {
   return (step) => sessions.play(step);
 }
 
+/** The same, of which the output is the time to the next fix, for two speeds. */
+function nextFixPlayer(given: Fields): Player {
+  const sessions = new SessionPlayer(given);
+  return (step) => {
+    sessions.play(step);
+    const seconds = (vMaxMps: number) => double(sessions.session.nextFixMs(vMaxMps) / 1000);
+    return { at_1_5_mps: seconds(1.5), at_36_mps: seconds(36) };
+  };
+}
+
 /** Players by subject. */
 export const PLAYERS: Record<string, (given: Fields) => Player> = {
   frames: framePlayer,
@@ -378,5 +388,6 @@ export const PLAYERS: Record<string, (given: Fields) => Player> = {
   specs: specPlayer,
   ground: groundPlayer,
   sessions: sessionPlayer,
+  "next-fix": nextFixPlayer,
   walks: sessionPlayer,
 };

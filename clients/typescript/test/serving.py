@@ -19,7 +19,7 @@ from server.settings import load_settings
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        flags = {"area": "14,35,15,36", "store": str(Path(folder) / "store.db"), "port": 0}
+        flags = {"area": "14,35,15,36", "store": str(Path(folder) / "store.db"), "create": True, "port": 0}
         server = Server(load_settings(flags))
         await server.start()
         say({"port": server.port})

@@ -87,6 +87,36 @@ def cases():
     yield {"name": "real time", "given": given(), "steps": _real_time()}
 
 
+def next_fix_cases():
+    """Make sessions of which the time to the next fix is of interest."""
+    for name, steps in {
+        "in virtual time": _moved_after_welcome(_expiry()),
+        "before and after a report": [*_first(), DISCONNECT],
+        "until a dwell time ends": _dwell(),
+        "until an object leaves a window": _moved_after_welcome(_windows()),
+        "anywhere": _fixed(),
+        "a fix that is too poor": _too_vague(),
+        "in real time": _ageing(),
+    }.items():
+        yield {"name": name, "given": given(), "steps": steps}
+
+
+def _moved_after_welcome(steps):
+    """Insert a fix after the welcome, which is the third step: earlier fixes are of real time."""
+    return [*steps[:3], move(*HERE), *steps[3:]]
+
+
+def _ageing():
+    """A fix that grows old; a fix that is new; and an object that ends before either."""
+    add = [entry(1, 14.501, expiry_ms=NOW_MS + 40_000), entry(2, 14.503), entry(3, 14.51)]
+    steps = [subscribe(TEA), CONNECT, welcome(virtual_time=False)]
+    steps.append(snapshot(1, add=add, reach=reach(2000.0)))
+    steps += [{**PASS_TIME, "steady_ms": str(50_000 + age_ms)} for age_ms in (0, 1, 10_000, 24_000)]
+    steps.append({**move(14.5001), "steady_ms": "75000"})
+    steps += [{**PASS_TIME, "steady_ms": str(ms)} for ms in (80_000, 89_999, 90_000, 120_000)]
+    return [*steps, {**move(14.5), "steady_ms": "121000"}, {**move(14.6), "steady_ms": "122000"}]
+
+
 def _online(spec=TEA, bound=None, add=None, name=""):
     """Subscribe before the first stream, and get a first result."""
     add = [entry(1, 14.501), entry(2, 14.503), entry(3, 14.51)] if add is None else add

@@ -34,6 +34,7 @@ import { earliest } from "./subscription.js";
 import type { Host, Subscription } from "./subscription.js";
 import type { Notice } from "./waiting.js";
 
+const MS_PER_S = 1000;
 const HEADING_DEG_MAX = 360;
 const SPEED_MPS_MAX = 10_000;
 const EXACT = "with an exact position only: in this mode the server needs to know where the device is";
@@ -89,6 +90,8 @@ export class DeviceSession implements Host {
   readonly #sequence = new DeltaSequence();
   readonly #sender: RequestSender;
   readonly #pongs = new Map<bigint, () => void>();
+  /** Steady time of the last fix, and whether it was virtual. */
+  #fixed: { readonly steadyMs: number; readonly isVirtual: boolean };
   readonly #nonce: Uint8Array;
   readonly #takeOver: boolean;
 
@@ -97,6 +100,7 @@ export class DeviceSession implements Host {
     this.clock = options.clock;
     this.location = options.location;
     this.prefetchM = notNegative(options.prefetchM ?? 0, "prefetchM");
+    this.#fixed = this.#fixedNow();
     this.#nonce = options.nonce;
     this.#takeOver = options.takeOver ?? false;
     this.#registry = new SubscriptionRegistry(this);
@@ -335,6 +339,7 @@ export class DeviceSession implements Host {
     checkMotion(motion);
     this.location.move(fix);
     this.point = this.location.project(this.frame);
+    this.#fixed = this.#fixedNow();
     this.counters.moves += 1;
     const nowMs = this.clock.nowMs();
     for (const subscription of this.#all()) {
@@ -377,6 +382,22 @@ export class DeviceSession implements Host {
     const { lon, lat } = this.location;
     const radiusM = groundRadiusM(this.frame, lon, lat, planeM);
     return { lon, lat, radiusM, untilMs: earliest(fenced.map((one) => one.nextExpiryMs)) };
+  }
+
+  #fixedNow(): { readonly steadyMs: number; readonly isVirtual: boolean } {
+    return { steadyMs: this.clock.steadyMs(), isVirtual: this.clock.isVirtual };
+  }
+
+  /** Return the milliseconds for which the device need not look where it is; 0 while a response is due. */
+  nextFixMs(vMaxMps: number): number {
+    const limit = `a number of metres a second, above 0, at most ${SPEED_MPS_MAX}`;
+    const speed = finite(vMaxMps, "vMaxMps", limit);
+    if (speed <= 0 || speed > SPEED_MPS_MAX) throw invalid("vMaxMps", vMaxMps, limit);
+    if (this.isWaiting || this.clock.isVirtual !== this.#fixed.isVirtual) return 0;
+    const { radiusM, untilMs } = this.geofence();
+    const ageMs = this.clock.steadyMs() - this.#fixed.steadyMs;
+    const leftMs = untilMs > 0 ? untilMs - this.clock.nowMs() : Infinity;
+    return Math.max(0, Math.min((radiusM / speed) * MS_PER_S - ageMs, leftMs));
   }
 
   /** Start a subscription, or return the one of that name and start its change to the spec. */
