@@ -42,6 +42,14 @@ def test_the_typescript_sdk():
     assert int(re.search(r"^\S+ pass (\d+)$", done.stdout, re.MULTILINE)[1]) > 0
 
 
+def test_the_page_shows_the_examples_that_are_compiled():
+    page = (FOLDER.parents[1] / "docs" / "typescript.md").read_text()
+    examples = list((FOLDER / "examples").glob("*.ts"))
+    assert len(re.findall(r"^```ts$", page, re.MULTILINE)) == len(examples)
+    for path in examples:
+        assert f"```ts\n{path.read_text()}```\n" in page, path.name
+
+
 def test_the_lock_file_names_no_address():
     """Packages come from the registry that a user has configured."""
     assert '"resolved"' not in (FOLDER / "package-lock.json").read_text()

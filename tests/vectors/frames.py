@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearcast.v1 import geometry_pb2
-from safe_region.frame import Area, Frame
+from safe_region.earth.frame import Area, Frame
 
 Y_M_PER_DEG = 111195.08023353292
 

@@ -13,15 +13,15 @@ from nearcast.protocol.location import Location
 from nearcast.protocol.shapes import area_from
 from nearcast.protocol.specs import spec_from
 from nearcast.v1 import geometry_pb2, objects_pb2, subscriptions_pb2
-from safe_region.anchored import AnchoredRegion, StationaryRegion
-from safe_region.areas import area_distance, area_meets_box, plane_area
-from safe_region.exact_geometry import on_grid, orientation
-from safe_region.frame import Point
-from safe_region.ground import ground_distance_m
-from safe_region.keywords import normalised_keyword
-from safe_region.ranges import FixedRegion, RangeRegion, RectangleRegion
-from safe_region.region import Buffered
-from safe_region.shapes import PolygonShape, RectangleShape
+from safe_region.earth.frame import Point
+from safe_region.earth.ground import ground_distance_m
+from safe_region.geometry.areas import area_distance, area_meets_box, plane_area
+from safe_region.geometry.exact_geometry import on_grid, orientation
+from safe_region.geometry.shapes import PolygonShape, RectangleShape
+from safe_region.regions.anchored import AnchoredRegion, StationaryRegion
+from safe_region.regions.ranges import FixedRegion, RangeRegion, RectangleRegion
+from safe_region.regions.region import Buffered
+from safe_region.scoring.keywords import normalised_keyword
 from tests.vectors.notation import double, ids, read_double, read_message
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from safe_region.ranges import ROUNDING_M, ROUNDING_SHARE
-from safe_region.scoring import REACH_SLACK
+from safe_region.regions.ranges import ROUNDING_M, ROUNDING_SHARE
+from safe_region.scoring.formulas import REACH_SLACK
 from tests.vectors.draws import Draws
 from tests.vectors.notation import double
 from tests.vectors.top_k_cases import entry, evaluate

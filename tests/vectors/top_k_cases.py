@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from safe_region.scoring import REACH_SLACK, length
+from safe_region.scoring.formulas import REACH_SLACK, length
 from tests.vectors.draws import Draws
 from tests.vectors.notation import double
 

@@ -9,7 +9,7 @@ import math
 from collections import deque
 from typing import NamedTuple
 
-from safe_region.scoring import length
+from safe_region.scoring.formulas import length
 from tests.vectors.sessions.messages import NOW_MS, reach, slack, welcome
 
 _EXTRA = 2

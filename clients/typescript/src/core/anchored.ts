@@ -1,4 +1,4 @@
-/** Whether a top-k result is exact, without the server. See `safe_region/anchored.py` for the proof. */
+/** Whether a top-k result is exact, without the server. See `safe_region/regions/anchored.py` for the proof. */
 
 import type { Point } from "./frame.js";
 import { Region } from "./region.js";

@@ -1,4 +1,4 @@
-/** Distances to the areas of objects on the plane, and whether they meet boxes. See `safe_region/areas.py`. */
+/** Distances to the areas of objects on the plane, and whether they meet boxes. See `safe_region/geometry/areas.py`. */
 
 import type { ObjectArea as WireArea } from "../generated/nearcast/v1/objects_pb.js";
 import type { Area, Frame, Position } from "./frame.js";

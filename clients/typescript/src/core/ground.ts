@@ -1,4 +1,4 @@
-/** Distances on the ground, for display; see `safe_region/ground.py`. They decide nothing about results. */
+/** Distances on the ground, for display; see `safe_region/earth/ground.py`. They decide nothing about results. */
 
 import type { Frame } from "./frame.js";
 

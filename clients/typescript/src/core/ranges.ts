@@ -1,4 +1,4 @@
-/** Whether the device holds all matches of a boolean subscription. See `safe_region/ranges.py`. */
+/** Whether the device holds all matches of a boolean subscription. See `safe_region/regions/ranges.py`. */
 
 import { areaDistance, areaMeetsBox, isPolygon } from "./areas.js";
 import type { Box } from "./areas.js";

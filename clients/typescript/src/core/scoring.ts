@@ -1,4 +1,4 @@
-/** Lengths and scores. See `safe_region/scoring.py`. */
+/** Lengths and scores. See `safe_region/scoring/formulas.py`. */
 
 /** Relative safety margin of every test of a length against a reach. */
 export const REACH_SLACK = 1e-12;
