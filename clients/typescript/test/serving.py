@@ -1,7 +1,7 @@
-"""A server for tests of this client, with a publisher. It reads JSON lines and answers each with one.
+"""A server for tests of this client, with a publisher. It reads JSON lines and responds to each with one.
 
-The first line that it writes has its port. `{"publish": {...}}` has the fields of an object, and is answered
-with its id; `{"search": {...}}` has a place and keywords, and is answered with the ids of the result.
+The first line that it writes has its port. `{"publish": {...}}` has the fields of an object; the response
+is its id. `{"search": {...}}` has a place and keywords; the response is the result.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from server.settings import load_settings
 
 
 async def main() -> None:
+    """Serve until the input ends."""
     with tempfile.TemporaryDirectory() as folder:
-        flags = {"area": "14,35,15,36", "store": str(Path(folder) / "store.db"), "create": True, "port": 0}
-        server = Server(load_settings(flags))
+        flags = {"area": "14,35,15,36", "store": str(Path(folder) / "store.db"), "port": 0}
+        server = Server(load_settings({**flags, "create": True}))
         await server.start()
         say({"port": server.port})
         async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
             publisher = client.publisher()
             while line := await asyncio.to_thread(sys.stdin.readline):
-                say(await answered(client, publisher, json.loads(line)))
+                say(await response_to(json.loads(line), client, publisher))
         await server.stop()
 
 
-async def answered(client: nearcast.Client, publisher: nearcast.Publisher, command: dict) -> object:
+async def response_to(command: dict, client: nearcast.Client, publisher: nearcast.Publisher) -> object:
+    """Carry out a command."""
     if "publish" in command:
         (object_id,) = await publisher.publish(nearcast.GeoObject(**command["publish"]))
         return str(object_id)
@@ -41,6 +43,7 @@ async def answered(client: nearcast.Client, publisher: nearcast.Publisher, comma
 
 
 def say(value: object) -> None:
+    """Write a line."""
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
 
