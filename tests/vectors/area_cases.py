@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 from nearcast.v1 import geometry_pb2, objects_pb2
+from safe_region.geometry.exact_geometry import on_grid, orientation
 from tests.vectors.draws import Draws
 from tests.vectors.frames import FRAMES, frame_message
 from tests.vectors.notation import message_json
 
+_BESIDE_COUNT = 12
 _HOOK = [[0.0, 0.0], [4000.0, 0.0], [4000.0, 1000.0], [1000.0, 1000.0], [1000.0, 3000.0], [0.0, 3000.0]]
 _THIN = [[0.1, 0.1], [1000.3, 1000.3], [500.2, 500.20000000000005]]
 _FAR = [[9123456.7, -4123456.7], [9123956.9, -4123456.7], [9123700.1, -4122900.3]]
@@ -24,6 +26,7 @@ def cases():
     }
     for seed, (name, area) in enumerate(shapes.items()):
         yield {"name": name, "given": {"area": area}, "steps": _checks(area, Draws(seed))}
+    yield from _beside_edges()
     yield _in_degrees()
 
 
@@ -76,6 +79,27 @@ def _checks(area, draws):
         boxes = ([x_m, y_m, x_m + side, y_m + side], [x_m - side, y_m - side, x_m, y_m])
         steps += [{"op": "meets", "box": box} for box in boxes]
     return steps
+
+
+def _beside_edges():
+    """Make triangles, and points so near to an edge that doubles alone give the wrong side of it."""
+    draws, found = Draws(9), 0
+    while found < _BESIDE_COUNT:
+        a, b = ([draws.between(0.5, 25.0), draws.between(0.5, 25.0)] for _ in range(2))
+        share = draws.random()
+        c = [a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])]
+        c[0] = math.nextafter(c[0], draws.one_of((-math.inf, math.inf)))
+        rounded = (a[0] - c[0]) * (b[1] - c[1]) - (a[1] - c[1]) * (b[0] - c[0])
+        (grid,) = on_grid([(a, b, c)])
+        if rounded != 0.0 and rounded * orientation(*grid) <= 0.0:
+            found += 1
+            triangle = [a, b, [a[0] - 30.0, b[1] + 40.0]]
+            steps = [
+                {"op": "distance", "x_m": c[0], "y_m": c[1]},
+                {"op": "meets", "box": [c[0], c[1], c[0], c[1]]},
+            ]
+            given = {"area": {"polygon": triangle}}
+            yield {"name": f"beside an edge, {found}", "given": given, "steps": steps}
 
 
 def _corners_of(rectangle):

@@ -57,6 +57,7 @@ def cases():
         "a change of spec": _change(),
         "a change of spec that the server refuses": _refused_change(),
         "a change of spec that is coalesced": _held_change(),
+        "a change of spec that is lost with its stream": _lost_change(),
         "a change of spec without a stream": _offline_change(),
         "moves to another server": _moved(),
         "taken over": [*_online(TEA), detached("SUPERSEDED"), CONNECT, move(14.6)],
@@ -334,6 +335,13 @@ def _held_change():
     return [*steps, rejection("SUBSCRIBE", 1, "INVALID_FIELD"), pong(2)]
 
 
+def _lost_change():
+    """The server has not received the change: what was held is of the old spec."""
+    coalesced = snapshot(5, cause="RESUMED", add=[entry(4, 14.5)], reach=reach(500.0))
+    steps = [*_online(name="tea"), subscribe(NEAR, "tea"), coalesced, DISCONNECT, CONNECT]
+    return [*steps, welcome(5, [(1, TEA, "tea")], resumed=True), pong(2)]
+
+
 def _offline_change():
     steps = [*_online(name="tea"), DISCONNECT, subscribe(NEAR, "tea"), CONNECT]
     steps.append(welcome(1, [(1, TEA, "tea")], resumed=True))
@@ -456,7 +464,13 @@ def _dwell():
     steps += [move(14.4975), delta(2, **tick, time_ms=str(NOW_MS + 1000)), move(14.5)]
     steps += [delta(3, **tick, time_ms=str(NOW_MS + 1999)), delta(4, **tick, time_ms=str(NOW_MS + 2000))]
     steps += [PASS_TIME, delta(5, **tick, time_ms=str(NOW_MS + 3000)), PASS_TIME]
-    return [*steps, move(14.4965), move(14.5)]
+    steps += [move(14.4965), move(14.5)]
+    # An object that ends, and another one under its id: the time starts again.
+    ends = entry(5, 14.5, created_ms=NOW_MS + 3000, expiry_ms=NOW_MS + 6000)
+    steps.append(delta(6, add=[ends], **tick, time_ms=str(NOW_MS + 3000)))
+    steps.append(delta(7, **tick, time_ms=str(NOW_MS + 6000)))
+    again = entry(5, 14.5, created_ms=NOW_MS + 6000)
+    return [*steps, delta(8, add=[again], **tick, time_ms=str(NOW_MS + 6000))]
 
 
 def _stationary():

@@ -9,12 +9,12 @@ export const REACH_SLACK = 1e-12;
  * This one expression is used everywhere, so that devices and servers round alike: no `Math.hypot`.
  */
 export function length(dxM: number, dyM: number, constantM: number): number {
-  return Math.sqrt(dxM * dxM + dyM * dyM) + constantM;
+    return Math.sqrt(dxM * dxM + dyM * dyM) + constantM;
 }
 
 /** Return the score that belongs to a length, for display. */
 export function scoreOf(lengthM: number, alpha: number, scaleM: number): number {
-  return (lengthM * alpha) / scaleM;
+    return (lengthM * alpha) / scaleM;
 }
 
 /** Length in metres and id of an object in a result. */
@@ -22,6 +22,6 @@ export type Ranked = readonly [lengthM: number, objectId: bigint];
 
 /** Order by length; of equal lengths the smaller id comes first. */
 export function byRank(one: Ranked, other: Ranked): number {
-  if (one[0] !== other[0]) return one[0] < other[0] ? -1 : 1;
-  return one[1] < other[1] ? -1 : one[1] > other[1] ? 1 : 0;
+    if (one[0] !== other[0]) return one[0] < other[0] ? -1 : 1;
+    return one[1] < other[1] ? -1 : one[1] > other[1] ? 1 : 0;
 }
