@@ -70,6 +70,7 @@ def cases():
         "the position that the server requests": _locate(),
         "fixes that are poor": _poor(),
         "a fix that is too poor": _too_vague(),
+        "a fix that is too poor, and too few objects": _vague_and_lacking(),
         "ranges that move": _ranges(),
         "too many matches": _too_many(),
         "areas in a range that moves": _areas(),
@@ -403,6 +404,16 @@ def _too_vague():
     return [*steps, move(14.5003, accuracy_m=800.0), move(14.52, accuracy_m=800.0)]
 
 
+def _vague_and_lacking():
+    """A device that waits for a better fix reports when an object ends and too few are left."""
+    at = (14.5001, 35.5)
+    add = [entry(1, 14.501), entry(2, 14.503, expiry_ms=NOW_MS + 100)]
+    steps = [*_online(bound={"reach": reach(1500.0)}, add=add), move(*at, accuracy_m=800.0)]
+    steps.append(delta(2, at=at, reach=reach(1700.0), report_sequence="1"))
+    later = {"report_sequence": "1", "time_ms": str(NOW_MS + 100)}
+    return [*steps, delta(3, cause="PUBLISHED", at=at, reach=reach(1700.0), **later)]
+
+
 def _ranges():
     add = [entry(1, 14.501), entry(2, 14.506), entry(3, 14.508)]
     steps = _online(NEAR, {"slack": slack(400.0)}, add)
@@ -468,9 +479,11 @@ def _dwell():
     # An object that ends, and another one under its id: the time starts again.
     ends = entry(5, 14.5, created_ms=NOW_MS + 3000, expiry_ms=NOW_MS + 6000)
     steps.append(delta(6, add=[ends], **tick, time_ms=str(NOW_MS + 3000)))
-    steps.append(delta(7, **tick, time_ms=str(NOW_MS + 6000)))
-    again = entry(5, 14.5, created_ms=NOW_MS + 6000)
-    return [*steps, delta(8, add=[again], **tick, time_ms=str(NOW_MS + 6000))]
+    again = [
+        entry(5, 14.5, created_ms=NOW_MS + 6000),
+        entry(1, 14.501, created_ms=NOW_MS + 6000, key="other"),
+    ]
+    return [*steps, delta(7, add=again, **tick, time_ms=str(NOW_MS + 6000))]
 
 
 def _stationary():
