@@ -51,6 +51,9 @@ TYPESCRIPT := clients/typescript
 TYPESCRIPT_STUBS := $(TYPESCRIPT)/src/generated
 TYPESCRIPT_GENERATOR := $(TYPESCRIPT)/node_modules/.bin/protoc-gen-es
 TYPESCRIPT_STAMP := $(TYPESCRIPT)/node_modules/.package-lock.json
+GENERATE_TYPESCRIPT = rm -rf $(TYPESCRIPT_STUBS) && mkdir $(TYPESCRIPT_STUBS) && \
+	$(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-es=$(TYPESCRIPT_GENERATOR) \
+	--es_out=$(TYPESCRIPT_STUBS) --es_opt=target=ts,import_extension=js $(PROTOS)
 
 # Tests start hundreds of processes, each of which would compile what it imports.
 export PYTHONDONTWRITEBYTECODE :=
@@ -190,13 +193,11 @@ proto: $(STAMP)  ## Generate the stubs from proto/: Python's, and TypeScript's i
 	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. --grpc_python_out=. $(PROTOS)
 	@# Files without a service get an empty stub.
 	cd $(STUBS) && rm -f $(patsubst proto/nearcast/v1/%.proto,%_pb2_grpc.py,$(filter-out %_service.proto,$(PROTOS)))
-	@if test -x $(TYPESCRIPT_GENERATOR); then $(MAKE) --no-print-directory client-stubs; \
+	@if test -x $(TYPESCRIPT_GENERATOR); then $(GENERATE_TYPESCRIPT); \
 		else echo "the stubs in $(TYPESCRIPT_STUBS) stay as they are: make client-packages installs their generator"; fi
 
 client-stubs: $(STAMP) $(TYPESCRIPT_STAMP)  ## Generate the TypeScript stubs from proto/
-	rm -rf $(TYPESCRIPT_STUBS) && mkdir $(TYPESCRIPT_STUBS)
-	$(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-es=$(TYPESCRIPT_GENERATOR) \
-		--es_out=$(TYPESCRIPT_STUBS) --es_opt=target=ts,import_extension=js $(PROTOS)
+	$(GENERATE_TYPESCRIPT)
 
 client-packages: $(TYPESCRIPT_STAMP)  ## Install the packages of the TypeScript SDK; needs Node.js 20 or newer
 
