@@ -16,6 +16,7 @@ import type { Change, Client, Subscription } from "../src/index.js";
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const PYTHON = process.env["NEARCAST_PYTHON"] ?? `${ROOT}.venv/bin/python`;
 const PATIENCE_MS = 60_000;
+const OBJECTS = 900;
 const WORDS = ["coffee", "tea", "wifi", "garden"];
 
 /** A server in another process. */
@@ -76,20 +77,21 @@ describe("on a real server", { skip }, () => {
 
     test("results are those of a search, to the last bit, wherever the device moves", async () => {
         const chance = randoms(7);
-        const publish = async () => {
-            const object = { keywords: WORDS.filter(() => chance() < 0.5).concat("shop"), ttl_s: 600 };
-            const place = { lon: 14.5 + (chance() - 0.5) * 0.1, lat: 35.5 + (chance() - 0.5) * 0.1 };
-            return server.call({ publish: { ...object, ...place } });
-        };
-        for (let i = 0; i < 60; i += 1) await publish();
+        const object = () => ({
+            keywords: WORDS.filter(() => chance() < 0.5).concat("shop"),
+            ttl_s: 600,
+            lon: 14.5 + (chance() - 0.5) * 0.5,
+            lat: 35.5 + (chance() - 0.5) * 0.5,
+        });
+        await server.call({ publish: Array.from({ length: OBJECTS }, object) });
         let [lon, lat] = [14.5, 35.5];
         const device = await client.attach("walker", { lon, lat });
         const subscription = await device.subscribe({ kind: "topK", keywords: ["coffee", "shop"], k: 5 });
         for (let step = 0; step < 40; step += 1) {
-            lon += (chance() - 0.5) * 0.01;
-            lat += (chance() - 0.5) * 0.01;
+            lon += (chance() - 0.5) * 0.05;
+            lat += (chance() - 0.5) * 0.05;
             device.move({ lon, lat });
-            if (step % 4 === 0) await publish();
+            if (step % 4 === 0) await server.call({ publish: [object()] });
             const expected = await server.call({
                 search: { keywords: ["coffee", "shop"], k: 5, lon, lat },
             });
@@ -114,9 +116,10 @@ describe("on a real server", { skip }, () => {
         } as const;
         const subscription = await device.subscribe(spec, { name: "tea" });
         const changes = subscription.changes();
+        const first = changes.next();
         const object = { keywords: ["Tea"], lon: 14.2, lat: 35.2, ttl_s: 600 };
-        const id = await server.call({ publish: object });
-        const { value } = await changes.next();
+        const [id] = (await server.call({ publish: [object] })) as string[];
+        const { value } = await first;
         const change = value as Change;
         assert.deepEqual(
             [change.kind, change.reason, String(change.object.id)],

@@ -1,7 +1,7 @@
 """A server for tests of this client, with a publisher. It reads JSON lines and responds to each with one.
 
-The first line that it writes has its port. `{"publish": {...}}` has the fields of an object; the response
-is its id. `{"search": {...}}` has a place and keywords; the response is the result.
+The first line that it writes has its port. `{"publish": [{...}]}` has the fields of objects; the response
+has their ids. `{"search": {...}}` has a place and keywords; the response is the result.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ async def main() -> None:
 async def response_to(command: dict, client: nearcast.Client, publisher: nearcast.Publisher) -> object:
     """Carry out a command."""
     if "publish" in command:
-        (object_id,) = await publisher.publish(nearcast.GeoObject(**command["publish"]))
-        return str(object_id)
+        objects = [nearcast.GeoObject(**fields) for fields in command["publish"]]
+        return list(map(str, await publisher.publish(objects)))
     search = command["search"]
     spec = nearcast.TopK(search["keywords"], k=search["k"])
     found = await client.search(spec, lon=search["lon"], lat=search["lat"])
