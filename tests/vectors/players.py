@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from nearcast.errors import RefusedError
 from nearcast.expressions import clauses_of
 from nearcast.geofence import ground_radius_m
@@ -184,7 +186,8 @@ class ExpressionPlayer(Player):
         try:
             found = clauses_of(text)
         except RefusedError as error:
-            return {"refused": {"field": error.field, "limit": error.limit}}
+            at = re.search(r"at character (\d+)", error.limit)
+            return {"refused": {"field": error.field, "character": int(at[1]) if at else None}}
         return [{"required": sorted(one.required), "excluded": sorted(one.excluded)} for one in found]
 
 

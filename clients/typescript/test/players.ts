@@ -228,9 +228,11 @@ function expressionPlayer(): Player {
                     excluded: [...one.excluded],
                 }));
             } catch (error) {
-                if (error instanceof RefusedError)
-                    return { refused: { field: error.field, limit: error.limit } };
-                throw error;
+                if (!(error instanceof RefusedError)) throw error;
+                const at = /at character (\d+)/u.exec(error.limit)?.[1];
+                return {
+                    refused: { field: error.field, character: at === undefined ? null : Number(at) },
+                };
             }
         },
     });

@@ -147,7 +147,7 @@ class Parser {
         const { at } = this.#next;
         this.#opened.push(at);
         if (this.#opened.length > NESTING_MAX) {
-            throw refused(this.text, at, `expected at most ${NESTING_MAX} parentheses in each other`);
+            throw refused(this.text, at, `expected at most ${NESTING_MAX} nested parentheses`);
         }
         this.#advance();
         const found = this.#any();
@@ -178,7 +178,7 @@ class Parser {
         } else if (token.terminal === "NOT") {
             expected += "; write AND NOT";
         } else if (token.terminal === "word" || token.terminal === "quoted") {
-            expected += "; put AND between keywords, or quotes around one that has blanks";
+            expected += "; put AND between keywords, or quotes around a keyword with blanks";
         }
         return refused(this.text, token.at, expected);
     }
@@ -220,6 +220,6 @@ function unquoted(token: Token, text: string): string {
 }
 
 function unexpectedCharacter(text: string, at: number): RefusedError {
-    if (text[at] === '"') return refused(text, at, "expected another quote that closes this one");
+    if (text[at] === '"') return refused(text, at, "expected a closing quote");
     return refused(text, at, 'expected plain quotes (") and parentheses');
 }
