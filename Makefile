@@ -47,6 +47,13 @@ PYTEST = NEARCAST_TEST_TIMES=$(TIMES) $(BIN)/python $(MEASURE) -m pytest -n $(JO
 
 PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
+TYPESCRIPT := clients/typescript
+TYPESCRIPT_STUBS := $(TYPESCRIPT)/src/generated
+TYPESCRIPT_GENERATOR := $(TYPESCRIPT)/node_modules/.bin/protoc-gen-es
+TYPESCRIPT_STAMP := $(TYPESCRIPT)/node_modules/.package-lock.json
+GENERATE_TYPESCRIPT = rm -rf $(TYPESCRIPT_STUBS) && mkdir $(TYPESCRIPT_STUBS) && \
+	$(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-es=$(TYPESCRIPT_GENERATOR) \
+	--es_out=$(TYPESCRIPT_STUBS) --es_opt=target=ts,import_extension=js $(PROTOS)
 
 # Tests start hundreds of processes, each of which would compile what it imports.
 export PYTHONDONTWRITEBYTECODE :=
@@ -157,6 +164,11 @@ test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=6 process
 	$(COMPILE)
 	$(PYTEST)
 
+test-clients: $(STAMP) $(TYPESCRIPT_STAMP)  ## Build, test and measure the TypeScript SDK; needs Node.js 20 or newer
+	cd $(TYPESCRIPT) && npm run build
+	cd $(TYPESCRIPT) && NEARCAST_PYTHON=$(abspath $(BIN)/python) npm test
+	cd $(TYPESCRIPT) && npm run size
+
 test-quick: $(STAMP)  ## Run the tests of the product that need neither Spark nor other processes (JOBS=6)
 	$(BIN)/nearcast compile
 	$(PYTEST)
@@ -190,15 +202,34 @@ fuzz: $(STAMP)  ## Feed decoders, parsers, sessions, settings, the fair queue an
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
 
-proto: $(STAMP)  ## Generate the Python stubs from proto/
+proto: $(STAMP)  ## Generate the stubs from proto/: Python's, and TypeScript's if its packages are installed
 	rm -f $(STUBS)/*_pb2*.py*
 	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. --grpc_python_out=. $(PROTOS)
 	@# Files without a service get an empty stub.
 	cd $(STUBS) && rm -f $(patsubst proto/nearcast/v1/%.proto,%_pb2_grpc.py,$(filter-out %_service.proto,$(PROTOS)))
+	@if test -x $(TYPESCRIPT_GENERATOR); then $(GENERATE_TYPESCRIPT); \
+		else echo "the stubs in $(TYPESCRIPT_STUBS) stay as they are: make client-packages installs their generator"; fi
+
+client-stubs: $(STAMP) $(TYPESCRIPT_STAMP)  ## Generate the TypeScript stubs from proto/
+	$(GENERATE_TYPESCRIPT)
+
+client-packages: $(TYPESCRIPT_STAMP)  ## Install the packages of the TypeScript SDK; needs Node.js 20 or newer
+
+$(TYPESCRIPT_STAMP): $(TYPESCRIPT)/package-lock.json
+	cd $(TYPESCRIPT) && npm ci
+	@touch $@
 
 proto-check: proto  ## Fail if the committed stubs differ from those of proto/
-	@git diff --exit-code --stat -- $(STUBS) && test -z "`git status --porcelain -- $(STUBS)`" || \
-		{ echo "the stubs in $(STUBS) are out of date: run make proto and commit"; exit 1; }
+	@git diff --exit-code --stat -- $(STUBS) $(TYPESCRIPT_STUBS) && \
+		test -z "`git status --porcelain -- $(STUBS) $(TYPESCRIPT_STUBS)`" || \
+		{ echo "the stubs in $(STUBS) or $(TYPESCRIPT_STUBS) are out of date: run make proto and commit"; exit 1; }
+
+vectors: $(STAMP)  ## Write the golden vectors in proto/vectors with the Python SDK
+	$(BIN)/python -m tests.vectors
+
+vectors-check: vectors  ## Fail if the committed vectors are not what the Python SDK writes
+	@git diff --exit-code --stat -- proto/vectors && test -z "`git status --porcelain -- proto/vectors`" || \
+		{ echo "proto/vectors is out of date: run make vectors, read the difference and commit"; exit 1; }
 
 dashboard-picture: $(STAMP)  ## Run a demo, draw its dashboard's panels and `nearcast top` (DEVICES=500 SECONDS=600)
 	$(BIN)/python -m bench.dashboard runs/dashboard --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED)

@@ -229,6 +229,33 @@ class Device:
         self._session.require_open()
         return self._session.geofence()
 
+    def next_fix_in(self, v_max_mps: float) -> float:
+        """Return the seconds for which the device need not even look where it is.
+
+        Until then it cannot leave its safe regions, so it has nothing to report. What the app shows in
+        the meantime is the result at the last fix. The time ends at the latest when a held object
+        expires, leaves a window of seconds or ends its dwell time. A delta changes it: call the method
+        again after each change of a result (`Subscription.changes`) and after each fix.
+
+        Parameters
+        ----------
+        v_max_mps
+            The highest speed of the device, in metres a second.
+
+        Returns
+        -------
+        float
+            The radius of `geofence`, divided by the speed, less the age of the last fix. 0 while a
+            response is due; infinite if the device may go anywhere and nothing that it holds ends.
+
+        Raises
+        ------
+        RefusedError
+            If the speed is not above 0, or above 10,000 m/s.
+        """
+        self._session.require_open()
+        return self._session.next_fix_s(v_max_mps)
+
     def pass_time(self) -> None:
         """Process the events that are due at the current virtual time. In real time a timer does this."""
         self._session.pass_time()

@@ -15,9 +15,15 @@ class Clock:
 
     Real time never runs backwards, even if a later welcome has a smaller offset. Virtual time stands
     still until `observe` advances it.
+
+    Parameters
+    ----------
+    steady
+        Milliseconds of a clock that never jumps.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, steady: Callable[[], int] = steady_clock_ms) -> None:
+        self._steady_ms = steady
         self.is_virtual = False
         self.on_leap: Callable[[], None] = lambda: None
         """Called when time has jumped ahead: timers may be late."""
@@ -28,23 +34,23 @@ class Clock:
     def adjust(self, server_ms: int, *, is_virtual: bool) -> None:
         """Set the time from a welcome."""
         self.is_virtual = is_virtual
-        self._offset_ms = server_ms - steady_clock_ms()
+        self._offset_ms = server_ms - self._steady_ms()
         self._reach(server_ms)
 
     def observe(self, server_ms: int) -> None:
         """Record that the server's clock has reached a time, and continue from there."""
-        self._offset_ms = max(self._offset_ms, server_ms - steady_clock_ms())
+        self._offset_ms = max(self._offset_ms, server_ms - self._steady_ms())
         self._reach(server_ms)
 
     def now_ms(self) -> int:
         """Return server time in milliseconds."""
         if not self.is_virtual:
-            self._latest_ms = max(self._latest_ms, steady_clock_ms() + self._offset_ms)
+            self._latest_ms = max(self._latest_ms, self._steady_ms() + self._offset_ms)
         return self._latest_ms
 
     def steady_ms(self) -> int:
         """Return milliseconds of a clock that never jumps at a welcome; virtual if time is virtual."""
-        return self._latest_ms if self.is_virtual else steady_clock_ms()
+        return self._latest_ms if self.is_virtual else self._steady_ms()
 
     def _reach(self, server_ms: int) -> None:
         has_leaped = self._offset_ms >= self._emitted_offset_ms + LEAP_MS

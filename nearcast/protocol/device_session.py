@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, invalid
 from nearcast.geofence import Geofence, ground_radius_m
+from nearcast.limits import SPEED_MAX_MPS
 from nearcast.model import ChangeReason, Counters, Spec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import distance_setting, frame
@@ -26,6 +27,7 @@ from nearcast.protocol.motion import UNKNOWN_MOTION, Motion
 from nearcast.protocol.names import LENGTH_MAX, checked_name
 from nearcast.protocol.placement import Placement
 from nearcast.protocol.request_sender import Request, RequestSender
+from nearcast.protocol.shapes import number
 from nearcast.protocol.specs import spec_from, spec_message
 from nearcast.protocol.subscription_registry import Listed, SubscriptionRegistry
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
@@ -33,6 +35,8 @@ from nearcast.wire.errors import refusal_from
 from safe_region.earth.frame import Frame, Point
 
 _log = logging.getLogger(__name__)
+
+_MS_PER_S = 1000.0
 
 _EXACT = "with an exact position only: this mode requires the position of the device"
 
@@ -93,6 +97,8 @@ class DeviceSession:
         self.on_welcome: Callable[[DeviceSession], None] = lambda _: None
         self.lease_ms = 0
         """Time that the device may send nothing, in milliseconds; 0 for no limit."""
+        self._fixed_ms = clock.steady_ms()
+        self._is_fixed_virtually = clock.is_virtual
         self._nonce = nonce
         self._take_over = take_over
         self._sequence = DeltaSequence()
@@ -326,6 +332,7 @@ class DeviceSession:
         motion = Motion.checked(heading_deg, speed_mps)
         self.location.move(lon, lat, accuracy_m)
         self.point = self.location.project(self.frame)
+        self._fixed_ms, self._is_fixed_virtually = self.clock.steady_ms(), self.clock.is_virtual
         self.counters.moves += 1
         now_ms = self.clock.now_ms()
         for subscription in self.subscriptions.values():
@@ -371,6 +378,23 @@ class DeviceSession:
         location = self.location
         radius_m = ground_radius_m(self.frame, location.lon, location.lat, radius_m)
         return Geofence(location.lon, location.lat, radius_m, min(times, default=0))
+
+    def next_fix_s(self, v_max_mps: float) -> float:
+        """Return the seconds for which the device need not look where it is.
+
+        It is 0 while a response is due, and if time has become virtual or real since the last fix.
+        """
+        limit = f"a number of metres a second, above 0, at most {SPEED_MAX_MPS:g}"
+        if not 0.0 < number(v_max_mps, "v_max_mps", limit) <= SPEED_MAX_MPS:
+            raise invalid("v_max_mps", v_max_mps, limit)
+        if self.is_waiting or self.clock.is_virtual != self._is_fixed_virtually:
+            return 0.0
+        fence = self.geofence()
+        age_s = (self.clock.steady_ms() - self._fixed_ms) / _MS_PER_S
+        next_s = fence.radius_m / v_max_mps - age_s
+        if fence.until_ms:
+            next_s = min(next_s, (fence.until_ms - self.clock.now_ms()) / _MS_PER_S)
+        return max(0.0, next_s)
 
     def subscribe(self, spec: Spec, name: str = "") -> HeldSubscription:
         """Start a subscription, or return the one of that name and start its change to the spec.

@@ -1,0 +1,155 @@
+/** Client: a server or a gateway, and the devices on it. */
+
+import { Clock } from "./core/clock.js";
+import { DeviceSession } from "./core/device_session.js";
+import { ClosedError, RefusedError, invalid } from "./core/errors.js";
+import { Location } from "./core/location.js";
+import type { Fix } from "./core/location.js";
+import { notNegative } from "./core/numbers.js";
+import { Deferred, unlessAborted } from "./core/waiting.js";
+import { Device } from "./device.js";
+import { DeviceStream } from "./transport/device_stream.js";
+import type { TokenSource, Transport } from "./transport/transport.js";
+import { WebSocketTransport } from "./transport/websocket.js";
+import type { WebSocketConstructor } from "./transport/websocket.js";
+
+const NONCE_BYTES = 16;
+/** Longest pause between two attempts to attach a device that another instance uses. */
+const PAUSE_MS = 5000;
+/** Added to the time that the server gives: it notices and detaches within this time. */
+const SLACK_MS = 1000;
+
+/** Settings of a client. */
+export interface ConnectOptions {
+    /** Token of this client, or a function that returns a valid one whenever a stream starts. */
+    readonly token?: TokenSource;
+    /** Constructor of WebSockets; that of the platform by default. */
+    readonly webSocket?: WebSocketConstructor;
+    /** Whether to send a token without encryption to another machine, where others can read it. */
+    readonly insecure?: boolean;
+}
+
+/** Settings of a device. */
+export interface AttachOptions extends Fix {
+    /** The SDK sends positions that are blurred by up to this distance; 0, the default, for none. */
+    readonly privacyRadiusM?: number;
+    /** Distance from the edge of a safe region at which the device already reports. */
+    readonly prefetchM?: number;
+    /** Whether to replace another instance that is attached. */
+    readonly takeOver?: boolean;
+    /** Time to wait for another instance to be detached; by default as long as the server says. */
+    readonly waitMs?: number;
+    /** Ends the wait. */
+    readonly signal?: AbortSignal;
+}
+
+/** A connection to a server. `connect` creates it. */
+export class Client {
+    readonly #transport: Transport;
+    readonly #token: TokenSource;
+    readonly #clock = new Clock();
+    readonly #streams = new Set<DeviceStream>();
+    #isClosed = false;
+
+    /** @internal */
+    constructor(transport: Transport, token: TokenSource) {
+        this.#transport = transport;
+        this.#token = token;
+        // After the device that has set the clock is done.
+        this.#clock.onLeap = () => queueMicrotask(() => this.#passTime());
+    }
+
+    /**
+     * Attach a device on a stream of its own; resolve when it is online.
+     *
+     * A device has one instance of the app at a time. If another instance is attached, this one replaces
+     * it at once if the token is the token of this device, or with `takeOver`. Otherwise the SDK waits
+     * until the other one is detached.
+     */
+    async attach(deviceId: string, options: AttachOptions): Promise<Device> {
+        const startMs = performance.now();
+        let allowedMs = options.waitMs === undefined ? undefined : notNegative(options.waitMs, "waitMs");
+        for (;;) {
+            try {
+                return await this.#attach(deviceId, options);
+            } catch (error) {
+                if (!isInUse(error)) throw error;
+                allowedMs ??= error.retryAfterMs + SLACK_MS;
+                const leftMs = allowedMs - (performance.now() - startMs);
+                if (leftMs <= 0) throw error;
+                await pause(Math.min(error.retryAfterMs, PAUSE_MS, leftMs), options.signal);
+            }
+        }
+    }
+
+    async #attach(deviceId: string, options: AttachOptions): Promise<Device> {
+        if (this.#isClosed) throw new ClosedError("the client is closed");
+        const { privacyRadiusM, prefetchM, takeOver, signal } = options;
+        const stream = new DeviceStream(this.#transport, this.#token);
+        const session = new DeviceSession({
+            deviceId,
+            nonce: crypto.getRandomValues(new Uint8Array(NONCE_BYTES)),
+            clock: this.#clock,
+            send: stream.send,
+            location: new Location(options, privacyRadiusM),
+            prefetchM,
+            takeOver,
+        });
+        this.#streams.add(stream);
+        session.onEnd = () => this.#streams.delete(stream);
+        try {
+            await stream.start(session, signal);
+        } catch (error) {
+            await stream.close();
+            throw error;
+        }
+        return new Device(session, stream);
+    }
+
+    /** Reconnect at once. Call it when the phone has changed its network, or has woken up. */
+    networkChanged(): void {
+        this.#transport.renew();
+        for (const stream of this.#streams) stream.rebuild();
+    }
+
+    /** Detach all devices and close the connection. Later calls throw a `ClosedError`. */
+    async close(): Promise<void> {
+        this.#isClosed = true;
+        const error = new ClosedError("the client is closed");
+        await Promise.all([...this.#streams].map((stream) => stream.close(error)));
+        this.#transport.close();
+    }
+
+    #passTime(): void {
+        for (const { session } of this.#streams) session.passTime();
+    }
+}
+
+/**
+ * Return a client of a gateway, such as `wss://near.example`, or of another transport.
+ *
+ * Nothing is sent before a device is attached.
+ */
+export function connect(target: string | Transport, options: ConnectOptions = {}): Client {
+    const { token = "", webSocket, insecure = false } = options;
+    const transport = typeof target === "string" ? new WebSocketTransport(target, webSocket) : target;
+    if (token !== "" && !transport.isConfidential && !insecure) {
+        const limit = "wss: without, others could read the token on the way; insecure: true sends it so";
+        throw invalid("target", target, limit);
+    }
+    return new Client(transport, typeof token === "string" ? token.trim() : token);
+}
+
+function isInUse(error: unknown): error is RefusedError {
+    return error instanceof RefusedError && error.reason === "DEVICE_IN_USE" && error.retryAfterMs > 0;
+}
+
+async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+    const elapsed = new Deferred();
+    const timer = setTimeout(() => elapsed.resolve(), ms);
+    try {
+        await unlessAborted(elapsed.promise, signal);
+    } finally {
+        clearTimeout(timer);
+    }
+}

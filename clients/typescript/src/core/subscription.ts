@@ -1,0 +1,408 @@
+/** A subscription on the device. It computes its result from the objects that the device holds. */
+
+import { Cause, DropReason } from "../generated/nearcast/v1/subscriptions_pb.js";
+import type { Delta, Entry } from "../generated/nearcast/v1/subscriptions_pb.js";
+import { planeArea } from "./areas.js";
+import { ChangingSpec } from "./changing_spec.js";
+import type { Clock } from "./clock.js";
+import { ClosedError } from "./errors.js";
+import type { Frame, Point } from "./frame.js";
+import { groundDistanceM } from "./ground.js";
+import { regionOf } from "./kinds.js";
+import type { KindRegion } from "./kinds.js";
+import type { Location, SharedLocation } from "./location.js";
+import { liveObject, isSameObject } from "./model.js";
+import type { Change, ChangeReason, Geofence, LiveObject, Match, SubscriptionState } from "./model.js";
+import type { Buffered, Evaluation } from "./region.js";
+import { ReportPolicy } from "./report_policy.js";
+import { needsExactPosition, windowMs } from "./specs.js";
+import type { Spec } from "./specs.js";
+import { Deferred, Notice } from "./waiting.js";
+import { Watcher } from "./watcher.js";
+
+const REASONS: Partial<Record<Cause, ChangeReason>> = {
+    [Cause.SUBSCRIBED]: "subscribed",
+    [Cause.REPORTED]: "moved",
+    [Cause.PUBLISHED]: "published",
+    [Cause.RETRACTED]: "retracted",
+    [Cause.REPLACED]: "replaced",
+    [Cause.RESUMED]: "resumed",
+    [Cause.REWEIGHED]: "reweighed",
+    [Cause.REFILLED]: "refilled",
+};
+const REMOVALS: Partial<Record<DropReason, ChangeReason>> = {
+    [DropReason.RETRACTED]: "retracted",
+    [DropReason.REPLACED]: "replaced",
+    [DropReason.OUT_OF_WINDOW]: "out of window",
+};
+const NO_REMOVALS: ReadonlyMap<bigint, ChangeReason> = new Map();
+const NOTHING: Evaluation = { best: [], marginM: -Infinity, exact: false, isLacking: true };
+
+/** What a subscription needs of the session of its device. */
+export interface Host {
+    readonly clock: Clock;
+    readonly location: Location;
+    /** Position of the device on the plane. */
+    readonly point: Point;
+    readonly prefetchM: number;
+    /** Largest number of objects that the server sends for a result without a k. */
+    readonly matchesMax: number;
+    readonly isOnline: boolean;
+    /** False while the server has left a request without a response for seconds. */
+    readonly isResponsive: boolean;
+    /** Set whenever the state of any subscription may have changed. */
+    readonly stateWatchers: Set<Notice>;
+    readonly frame: Frame;
+    /** Whether all deltas that the last welcome announced have arrived. */
+    readonly isCaughtUp: boolean;
+    geofence(subscriptions?: Iterable<Subscription>): Geofence;
+    unsubscribe(subscription: Subscription, onEnded: () => void): void;
+}
+
+/** A subscription of a device and its current result. `Device.subscribe` creates it. */
+export class Subscription extends ChangingSpec {
+    /** The reason for the end of the subscription; undefined while it lives. */
+    error: Error | undefined;
+    readonly #host: Host;
+    readonly #watchers = new Set<Watcher>();
+    #firstAnswer: Deferred | undefined;
+    #sent: SharedLocation | undefined;
+    #kind!: KindRegion;
+    #policy!: ReportPolicy;
+    #idfGeneration = 0n;
+    #objects = new Map<bigint, LiveObject>();
+    /** Whether the server does not evaluate it: the device's position was too vague. */
+    #isUnplaced = false;
+    /** Sequence of a report that waits for its delta; 0 for none. */
+    #pendingReport = 0n;
+    #nextExpiryMs = 0;
+
+    /** @internal */
+    constructor(
+        host: Host,
+        /** Number of the subscription on the server. It may change when the device reconnects. */
+        public id: number,
+        spec: Spec,
+        /** The app's name, unique within the device; empty if there is none. */
+        readonly name = "",
+    ) {
+        super(spec);
+        this.#host = host;
+        this.begin(spec);
+    }
+
+    protected override begin(spec: Spec): void {
+        this.currentSpec = spec;
+        this.#kind = regionOf(spec);
+        this.#idfGeneration = 0n;
+        this.#objects = new Map();
+        this.isKnownHere = false;
+        this.#isUnplaced = false;
+        this.#pendingReport = 0n;
+        this.#nextExpiryMs = 0;
+        this.#policy = new ReportPolicy(this.#kind.region, this.#host.prefetchM, this.#sent);
+    }
+
+    // -- for apps --------------------------------------------------------------------------------------
+
+    /** Generation of the table of weights that the result uses, for tfidf; 0 for none. */
+    get idfGeneration(): bigint {
+        return this.#idfGeneration;
+    }
+
+    /** State of the result: whether `results` is exact now, or the reason why not. */
+    get state(): SubscriptionState {
+        const host = this.#host;
+        if (this.error !== undefined) return "ended";
+        if (host.isResponsive && host.isCaughtUp) return this.#stateInSync();
+        if (host.isResponsive && host.isOnline) return "catching up";
+        const { window, region } = this.spec;
+        const isRefilled = (window !== undefined && "count" in window) || region === "stationary";
+        return this.isKnownHere && !isRefilled && this.#evaluate().exact
+            ? "offline"
+            : "offline and stale";
+    }
+
+    #stateInSync(): SubscriptionState {
+        const { frame, location } = this.#host;
+        const evaluation = this.#evaluate();
+        const isAnchored = (this.spec.region ?? "anchored") === "anchored";
+        if (!this.isKnownHere || this.isChanging) return "stale";
+        if (this.#pendingReport > 0n && !(evaluation.exact && isAnchored)) return "stale";
+        if (evaluation.exact && !this.waitsForPosition) return "exact";
+        if (evaluation.isCapped) return "too many";
+        const isTooVague = this.#policy.isTooVague(frame, location, evaluation);
+        return isTooVague || this.waitsForPosition ? "too vague" : "stale";
+    }
+
+    /** Return the result at the device's position, best first. It costs O(buffer) and sends nothing. */
+    results(): Match[] {
+        const { frame, location } = this.#host;
+        return this.#found().map(([lengthM, object]) => ({
+            object,
+            score: this.#kind.score(lengthM, frame),
+            distanceM: groundDistanceM(location.lon, location.lat, object.lon, object.lat),
+        }));
+    }
+
+    #found(): [lengthM: number, object: LiveObject][] {
+        const { dwell } = this.#kind;
+        const nowMs = this.#host.clock.nowMs();
+        return this.#evaluate()
+            .best.filter(([, one]) => dwell === undefined || dwell.isOver(one, nowMs))
+            .map(([lengthM, one]) => [lengthM, this.#objects.get(one) as LiveObject]);
+    }
+
+    /**
+     * Yield the changes of the result, starting with its current objects.
+     *
+     * A slow reader gets the net difference since its last change. The iterator ends when the
+     * subscription ends, and throws the signal's reason when the signal aborts. Changes of rank only are
+     * yielded by default for top-k subscriptions alone.
+     */
+    async *changes(
+        options: { reordered?: boolean; signal?: AbortSignal } = {},
+    ): AsyncGenerator<Change, void> {
+        const watcher = this.watch();
+        try {
+            for (;;) {
+                const isReordered = options.reordered ?? this.spec.kind === "topK";
+                for (const change of this.difference(watcher)) {
+                    if (isReordered || change.kind !== "reordered") yield change;
+                }
+                if (this.error !== undefined) return;
+                await watcher.noticed.wait(options.signal);
+            }
+        } finally {
+            this.#watchers.delete(watcher);
+        }
+    }
+
+    /** Yield `state` whenever it changes, starting with the current state. It ends after "ended". */
+    async *states(options: { signal?: AbortSignal } = {}): AsyncGenerator<SubscriptionState, void> {
+        const changed = new Notice();
+        const watchers = this.#host.stateWatchers;
+        watchers.add(changed);
+        try {
+            let seen: SubscriptionState | undefined;
+            while (seen !== "ended") {
+                changed.take();
+                const { state } = this;
+                if (state !== seen) {
+                    seen = state;
+                    yield state;
+                }
+                if (state !== "ended") await changed.wait(options.signal);
+            }
+        } finally {
+            watchers.delete(changed);
+        }
+    }
+
+    /** Return a circle about the device within which this subscription needs no report. */
+    geofence(): Geofence {
+        if (this.error !== undefined) throw this.error;
+        return this.#host.geofence([this]);
+    }
+
+    /** End the subscription; resolve when the server has confirmed it, or if there is no stream. */
+    async unsubscribe(): Promise<void> {
+        const known = new Deferred();
+        this.#host.unsubscribe(this, () => known.resolve());
+        await known.promise;
+    }
+
+    // -- for the session -------------------------------------------------------------------------------
+
+    /** Return a new watcher of the changes. @internal */
+    watch(): Watcher {
+        const watcher = new Watcher();
+        this.#watchers.add(watcher);
+        return watcher;
+    }
+
+    /** Return the changes since a watcher's last call. @internal */
+    difference(watcher: Watcher): Change[] {
+        return watcher.difference(this.#found().map(([, object]) => object));
+    }
+
+    /** Whether a response of the server is due. @internal */
+    get isWaiting(): boolean {
+        return !this.isKnownHere || this.#pendingReport > 0n || this.isChanging || !this.#host.isCaughtUp;
+    }
+
+    protected override apply(delta: Delta): number {
+        const { region, dwell } = this.#kind;
+        const { clock, point, frame, matchesMax } = this.#host;
+        if (delta.snapshot) region.buffer.clear();
+        const added = delta.add.map((entry) => this.#buffered(entry));
+        this.#kind.update(delta, added, matchesMax);
+        this.#idfGeneration = delta.bound.case === "reach" ? delta.bound.value.idfGeneration : 0n;
+        for (const id of [...this.#objects.keys()]) if (!region.buffer.has(id)) this.#objects.delete(id);
+        this.isKnownHere = true;
+        this.#isUnplaced = needsExactPosition(this.spec) && delta.bound.case === undefined;
+        const ids = added.map((one) => one.objectId);
+        dwell?.hold(clock.nowMs(), point, this.#createdMs, ids);
+        if (delta.reportSequence >= this.#pendingReport) this.#pendingReport = 0n;
+        this.#setNextExpiry();
+        this.#policy.changed();
+        if (delta.cause === Cause.SUBSCRIBED || delta.cause === Cause.REPORTED) {
+            this.#policy.answered(frame, this.#evaluate, Number(delta.timeMs));
+        } else if (delta.snapshot) {
+            this.#policy.anchored(this.#evaluate);
+        }
+        this.answerFirst();
+        this.notice(REASONS[delta.cause] ?? "resumed", removalsOf(delta));
+        return added.length;
+    }
+
+    readonly #createdMs = (objectId: bigint): number => this.#objects.get(objectId)?.createdMs ?? 0;
+
+    #setNextExpiry(): void {
+        let next = Infinity;
+        for (const entry of this.#kind.region.buffer.values()) next = Math.min(next, entry.expiryMs);
+        this.#nextExpiryMs = next === Infinity ? 0 : next;
+    }
+
+    /** Store the object of an entry. If another object had its id, the dwell time starts again. */
+    #buffered(entry: Entry): Buffered {
+        const message = entry.object as NonNullable<Entry["object"]>;
+        const item = liveObject(message);
+        const before = this.#objects.get(item.id);
+        if (!isSameObject(before, item)) {
+            if (before !== undefined) this.#kind.dwell?.forget([item.id]);
+            this.#objects.set(item.id, item);
+        }
+        const durationMs = windowMs(this.spec);
+        return {
+            objectId: item.id,
+            xM: message.point?.xM ?? 0,
+            yM: message.point?.yM ?? 0,
+            constantM: entry.rM,
+            expiryMs: durationMs ? Math.min(item.expiryMs, item.createdMs + durationMs) : item.expiryMs,
+            area: item.area && planeArea(item.area, this.#host.frame),
+        };
+    }
+
+    /** Server time of the next expiry or end of a dwell time in the buffer; 0 for never. @internal */
+    get nextExpiryMs(): number {
+        return earliest([this.#nextExpiryMs, this.#kind.dwell?.nextMs() ?? 0]);
+    }
+
+    /** Record that the device has moved. @internal */
+    moved(nowMs: number): void {
+        if (this.isKnownHere) this.#kind.dwell?.move(nowMs, this.#host.point, this.#createdMs);
+        this.notice("moved");
+    }
+
+    /** Drop expired objects, and let objects enter that have matched for the dwell time. @internal */
+    passTime(nowMs: number): void {
+        if (this.#nextExpiryMs > 0 && this.#nextExpiryMs <= nowMs) this.#forgetExpired(nowMs);
+        if (this.#kind.dwell?.passTime(nowMs)) this.notice("dwelled");
+    }
+
+    #forgetExpired(nowMs: number): void {
+        const gone = this.#kind.region.forgetExpired(nowMs);
+        const reasons = new Map<bigint, ChangeReason>();
+        for (const id of gone) {
+            const expiryMs = this.#objects.get(id)?.expiryMs ?? 0;
+            reasons.set(id, expiryMs <= nowMs ? "expired" : "out of window");
+            this.#objects.delete(id);
+        }
+        this.#kind.dwell?.forget(gone);
+        this.#setNextExpiry();
+        this.#policy.changed();
+        this.notice("expired", reasons);
+    }
+
+    /** Return whether the device must report its position. Usually O(1). @internal */
+    mustReport(): boolean {
+        const { frame, location, point } = this.#host;
+        if (this.isWaiting || this.waitsForPosition) return false;
+        if (this.#policy.isQuiet(point, location.accuracyM)) return false;
+        return this.#policy.mustReport(frame, location, point, this.#evaluate());
+    }
+
+    /** Return the radius on the plane within which the device need not report. @internal */
+    fenceM(): number {
+        if (!this.isKnownHere || this.isChanging) return 0;
+        if (this.waitsForPosition) return Infinity;
+        return this.#policy.fenceM(this.#host.frame, this.#host.location, this.#evaluate());
+    }
+
+    /** Record a position that the device sends in this report, or in a subscribe. @internal */
+    markSent(shared: SharedLocation, sequence = 0n): void {
+        this.#sent = shared;
+        this.#policy.markSent(shared);
+        this.#pendingReport = sequence;
+    }
+
+    /** Record that a report was refused; return whether it was for this subscription. @internal */
+    reportFailed(sequence: bigint): boolean {
+        const isMine = this.#pendingReport === sequence;
+        if (isMine) this.#pendingReport = 0n;
+        return isMine;
+    }
+
+    /** Record that the stream broke: no response to a report will arrive. @internal */
+    interrupted(): void {
+        this.#pendingReport = 0n;
+    }
+
+    /** Wait for the first delta of the latest spec; throw the error of a refusal. @internal */
+    async answered(): Promise<void> {
+        if (this.change !== undefined) await this.change.latest.done;
+        if (this.error !== undefined) throw this.error;
+        if (this.isKnownHere) return;
+        this.#firstAnswer ??= new Deferred();
+        await this.#firstAnswer.promise;
+    }
+
+    protected override answerFirst(error?: Error): void {
+        const first = this.#firstAnswer;
+        this.#firstAnswer = undefined;
+        if (error === undefined) first?.resolve();
+        else first?.reject(error);
+    }
+
+    /** Wake the watchers of the result. @internal */
+    notice(reason: ChangeReason, removals = NO_REMOVALS): void {
+        for (const watcher of this.#watchers) watcher.notice(reason, removals);
+    }
+
+    /** End the subscription on the device only. @internal */
+    end(error: Error = new ClosedError(`subscription ${this.id} has ended`)): void {
+        this.error = error;
+        while (this.change !== undefined) this.endChange(error);
+        this.answerFirst(error);
+        this.notice("resumed");
+    }
+
+    /** Whether the device must not report until it knows its exact position. @internal */
+    get waitsForPosition(): boolean {
+        return needsExactPosition(this.spec) && !this.#host.location.isExact;
+    }
+
+    readonly #evaluate = (): Evaluation => {
+        if (this.#isUnplaced) return NOTHING;
+        const { point, clock, location } = this.#host;
+        return this.#kind.region.evaluate(point.xM, point.yM, clock.nowMs(), location.accuracyM);
+    };
+}
+
+function removalsOf(delta: Delta): ReadonlyMap<bigint, ChangeReason> {
+    const found = new Map<bigint, ChangeReason>();
+    for (const { objectId, reason } of delta.drop) {
+        const why = REMOVALS[reason];
+        if (why !== undefined) found.set(objectId, why);
+    }
+    return found;
+}
+
+/** Return the least time; 0, for never, does not count. */
+export function earliest(times: Iterable<number>): number {
+    const least = [...times]
+        .filter((one) => one > 0)
+        .reduce((one, other) => Math.min(one, other), Infinity);
+    return least === Infinity ? 0 : least;
+}

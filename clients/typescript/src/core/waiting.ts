@@ -1,0 +1,70 @@
+/** Waiting in one place for what happens in another. */
+
+/** A promise that is settled from outside. Nobody has to wait for it. */
+export class Deferred<Value = void> {
+    readonly promise: Promise<Value>;
+    #resolve!: (value: Value) => void;
+    #reject!: (error: Error) => void;
+
+    constructor() {
+        this.promise = new Promise((resolve, reject) => {
+            this.#resolve = resolve;
+            this.#reject = reject;
+        });
+        this.promise.catch(() => {});
+    }
+
+    resolve(value: Value): void {
+        this.#resolve(value);
+    }
+
+    reject(error: Error): void {
+        this.#reject(error);
+    }
+}
+
+/** An event that is set until somebody has waited for it. */
+export class Notice {
+    #isSet = false;
+    #waiting: Deferred | undefined;
+
+    set(): void {
+        this.#isSet = true;
+        this.#waiting?.resolve();
+        this.#waiting = undefined;
+    }
+
+    /** Return whether it is set, and clear it. */
+    take(): boolean {
+        const isSet = this.#isSet;
+        this.#isSet = false;
+        return isSet;
+    }
+
+    /** Wait until it is set, and clear it; the signal's reason is thrown if it aborts first. */
+    async wait(signal?: AbortSignal): Promise<void> {
+        if (!this.#isSet) {
+            this.#waiting ??= new Deferred();
+            await unlessAborted(this.#waiting.promise, signal);
+        }
+        this.#isSet = false;
+    }
+}
+
+/** Wait for a promise; throw the signal's reason if it aborts first. */
+export async function unlessAborted<Value>(
+    promise: Promise<Value>,
+    signal?: AbortSignal,
+): Promise<Value> {
+    if (signal === undefined) return promise;
+    promise.catch(() => {}); // nobody may be waiting any more when it is rejected
+    if (signal.aborted) throw signal.reason as Error;
+    const aborted = new Deferred<never>();
+    const abort = () => aborted.reject(signal.reason as Error);
+    signal.addEventListener("abort", abort);
+    try {
+        return await Promise.race([promise, aborted.promise]);
+    } finally {
+        signal.removeEventListener("abort", abort);
+    }
+}

@@ -1,0 +1,158 @@
+/** A device: its position and its subscriptions. */
+
+import { UnavailableError, invalid } from "./core/errors.js";
+import type { DeviceSession } from "./core/device_session.js";
+import type { Frame } from "./core/frame.js";
+import type { Fix } from "./core/location.js";
+import type { Counters, Geofence, Match, SubscriptionState } from "./core/model.js";
+import type { Motion } from "./core/request_sender.js";
+import type { Spec } from "./core/specs.js";
+import type { Subscription } from "./core/subscription.js";
+import { unlessAborted } from "./core/waiting.js";
+import type { DeviceStream } from "./transport/device_stream.js";
+
+const DECIDED: readonly SubscriptionState[] = ["exact", "too vague", "too many", "ended"];
+const AWAY: readonly SubscriptionState[] = ["offline", "offline and stale"];
+/** Time that a search waits for a missing server. */
+const SEARCH_MS = 8000;
+
+/** A device attached to the server. `Client.attach` creates it. */
+export class Device {
+    readonly #session: DeviceSession;
+    readonly #stream: DeviceStream;
+
+    /** @internal */
+    constructor(session: DeviceSession, stream: DeviceStream) {
+        this.#session = session;
+        this.#stream = stream;
+    }
+
+    /** Name of the device on the server. */
+    get id(): string {
+        return this.#session.deviceId;
+    }
+
+    /** Service area of the server and its projection. */
+    get frame(): Frame {
+        return this.#session.frame;
+    }
+
+    /** Numbers of moves, reports, deltas, received objects, and bytes in each direction. */
+    get counters(): Readonly<Counters> {
+        return this.#session.counters;
+    }
+
+    /** The error that has ended the device; undefined while it lives. */
+    get error(): Error | undefined {
+        return this.#session.error;
+    }
+
+    /** Subscriptions of the device, including those that an earlier instance of the app started. */
+    get subscriptions(): Subscription[] {
+        return [...this.#session.subscriptions.values()];
+    }
+
+    /**
+     * Start a subscription, or continue the one of that name; return it with its first result.
+     *
+     * Subscriptions are durable. An app that subscribes under a name each time it starts continues the
+     * subscription of that name, and changes it in place if it has another spec. If the signal aborts,
+     * the caller stops waiting; the subscription goes on.
+     */
+    async subscribe(
+        spec: Spec,
+        options: { name?: string; signal?: AbortSignal } = {},
+    ): Promise<Subscription> {
+        const subscription = this.#session.subscribe(spec, options.name ?? "");
+        await unlessAborted(subscription.answered(), options.signal);
+        return subscription;
+    }
+
+    /** Set a new position. The device checks it locally, and reports only if it left a safe region. */
+    move(fix: Fix & Motion): void {
+        this.#session.move(fix, fix);
+        this.#stream.wakeLater();
+    }
+
+    /** Return the result of a spec at the device's position, now, without a lasting subscription. */
+    async search(spec: Spec, options: { signal?: AbortSignal } = {}): Promise<Match[]> {
+        const wanted = spec.kind === "boolean" ? { ...spec, dwellMs: 0 } : spec;
+        const subscription = this.#session.subscribe(wanted);
+        try {
+            const state = await decided(subscription, options.signal);
+            const { isExact } = this.#session.location;
+            if (state === "too vague" || (state === "too many" && !isExact)) throw this.#tooVague();
+            if (subscription.error !== undefined) throw subscription.error;
+            return subscription.results();
+        } finally {
+            this.#session.unsubscribe(subscription); // does not wait for the server's response
+        }
+    }
+
+    #tooVague(): Error {
+        const { isPrivate, privacyRadiusM, accuracyM } = this.#session.location;
+        const limit = "small enough for the server to cover it: it sends only so many objects";
+        return isPrivate
+            ? invalid("privacyRadiusM", privacyRadiusM, limit)
+            : invalid("accuracyM", accuracyM, limit);
+    }
+
+    /**
+     * Return a circle about the device within which it has nothing to report.
+     *
+     * It is valid until `untilMs`, and until an object enters or leaves a result.
+     */
+    geofence(): Geofence {
+        this.#session.requireOpen();
+        return this.#session.geofence();
+    }
+
+    /**
+     * Return the milliseconds for which the device need not even look where it is.
+     *
+     * At `vMaxMps` metres a second at most, it cannot leave its safe regions until then, so it has
+     * nothing to report. What the app shows in the meantime is the result at the last fix. The time ends
+     * at the latest when a held object ends. Call the method again after each change of a result and
+     * after each fix.
+     */
+    nextFixIn(vMaxMps: number): number {
+        this.#session.requireOpen();
+        return this.#session.nextFixMs(vMaxMps);
+    }
+
+    /** Detach from the server. The server keeps the subscriptions until the next attach. */
+    async detach(): Promise<void> {
+        await this.#stream.close();
+    }
+}
+
+/** Wait for the first result of a new subscription; return the state of that result. */
+async function decided(subscription: Subscription, signal?: AbortSignal): Promise<SubscriptionState> {
+    const limit = new AbortController();
+    const abort = () => limit.abort(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    if (signal?.aborted) abort();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    try {
+        for await (const state of subscription.states({ signal: limit.signal })) {
+            if (DECIDED.includes(state)) return state;
+            if (!AWAY.includes(state)) {
+                clearTimeout(timer);
+                timer = undefined;
+            }
+            timer ??= AWAY.includes(state)
+                ? setTimeout(() => limit.abort(unreachable()), SEARCH_MS)
+                : undefined;
+        }
+        return "ended";
+    } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+    }
+}
+
+function unreachable(): UnavailableError {
+    return new UnavailableError(
+        `the server cannot be reached: it has not responded for ${SEARCH_MS / 1000} s`,
+    );
+}

@@ -1,0 +1,260 @@
+/**
+ * The stream of one device. It is opened again when it breaks.
+ *
+ * The session continues with the objects that it holds and resumes on the next stream. A device that was
+ * never online fails at once if the server cannot be reached, unless the server reports that it will be
+ * back.
+ */
+
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { DeviceSession } from "../core/device_session.js";
+import { ClosedError, NearcastError, RefusedError, UnavailableError } from "../core/errors.js";
+import type { Reason } from "../core/errors.js";
+import { Deferred, Notice } from "../core/waiting.js";
+import {
+    AttachRequestSchema,
+    AttachResponseSchema,
+    Rejection_Command,
+} from "../generated/nearcast/v1/device_service_pb.js";
+import type { AttachRequest, AttachResponse } from "../generated/nearcast/v1/device_service_pb.js";
+import { ServerWatch } from "./server_watch.js";
+import type { Stream, TokenSource, Transport } from "./transport.js";
+
+const BACKOFF_FIRST_MS = 100;
+const BACKOFF_MAX_MS = 5000;
+/** Time to wait for a server that reports that it is stopping or starting. */
+const PATIENCE_MS = 60_000;
+/** Time to wait until the server ends a stream, before the client cancels it. */
+const GOODBYE_MS = 1000;
+/** The longest delay that timers of the platforms accept. */
+const DELAY_MS_MAX = 2 ** 31 - 1;
+
+const UNWELCOME: readonly Reason[] = ["UNAUTHENTICATED", "TOKEN_EXPIRED", "PERMISSION_DENIED"];
+const COMING_BACK: readonly Reason[] = ["DRAINING", "RECOVERING"];
+
+export class DeviceStream {
+    session!: DeviceSession;
+    readonly #changed = new Notice();
+    readonly #rebuilt = new Notice();
+    readonly #watch: ServerWatch;
+    #stream: Stream | undefined;
+    #isStreaming = false;
+    #isClosed = false;
+    #hasServed = false;
+    /** Hellos without a response. Earlier messages belong to an earlier conversation. */
+    #pendingHellos = 0;
+    #goAway: RefusedError | undefined;
+    #beatTimer: ReturnType<typeof setTimeout> | undefined;
+    #expiryTimer: ReturnType<typeof setTimeout> | undefined;
+    /** Until then a device that was never online keeps trying to connect. */
+    #retryUntilMs = 0;
+    #retryAfterMs = 0;
+    #running: Promise<void> | undefined;
+
+    constructor(
+        readonly transport: Transport,
+        readonly token: TokenSource,
+    ) {
+        this.#watch = new ServerWatch(
+            () => this.session.isResponseDue,
+            (isSilent) => this.session.setResponsive(!isSilent),
+        );
+    }
+
+    /** Start the stream of a session; resolve when it is online, and throw the error that ended it. */
+    async start(session: DeviceSession, signal?: AbortSignal): Promise<void> {
+        this.session = session;
+        session.onEvent = () => this.#onEvent();
+        session.onWelcome = () => this.#beatLater();
+        this.#running = this.#run();
+        while (!session.isOnline) {
+            await this.#changed.wait(signal);
+            if (session.error !== undefined) throw session.error;
+        }
+    }
+
+    /** Queue a request for the stream. Drop it if there is none: the next one starts with a hello. */
+    readonly send = (request: AttachRequest): void => {
+        if (!this.#isStreaming) return;
+        const kind = request.command.case;
+        if (kind === "hello") this.#pendingHellos += 1;
+        const message = toBinary(AttachRequestSchema, request);
+        this.session.counters.bytesSent += message.length;
+        this.#stream?.send(message);
+        if (kind !== "ack") this.#watch.requested();
+    };
+
+    /** Drop the stream and open another one at once: the network has changed. */
+    rebuild(): void {
+        this.#rebuilt.set();
+        this.#stream?.cancel();
+    }
+
+    /** End the session and its stream; resolve when the server has ended it, or did not in time. */
+    async close(
+        error: NearcastError = new ClosedError(`device ${this.session.deviceId} has detached`),
+    ): Promise<void> {
+        this.#isClosed = true;
+        if (this.session.error === undefined) this.session.fail(error);
+        clearTimeout(this.#expiryTimer);
+        this.#stream?.end();
+        this.#rebuilt.set();
+        const timer = setTimeout(() => this.#stream?.cancel(), GOODBYE_MS);
+        await this.#running;
+        clearTimeout(timer);
+    }
+
+    // -- the stream ------------------------------------------------------------------------------------
+
+    async #run(): Promise<void> {
+        for (let attempt = 1; this.#isAlive; attempt += 1) {
+            this.#retryAfterMs = 0;
+            this.#hasServed = false;
+            const failure = await this.#streamed();
+            this.#interrupt();
+            if (this.session.error === undefined && !this.#isClosed) this.#handleFailure(failure);
+            if (this.#hasServed) attempt = 1;
+            if (this.#isAlive) attempt = (await this.#waited(attempt)) ? attempt : 0;
+        }
+        this.#changed.set();
+    }
+
+    get #isAlive(): boolean {
+        return !this.#isClosed && this.session.error === undefined;
+    }
+
+    /** Run one stream until either side breaks or ends it; return the reason. */
+    async #streamed(): Promise<Error> {
+        let token: string;
+        try {
+            token = typeof this.token === "string" ? this.token : await this.token();
+        } catch (error) {
+            return new UnavailableError(`the token function failed: ${String(error)}`);
+        }
+        if (this.#isClosed) return new ClosedError("the client is closed");
+        const ended = new Deferred<Error>();
+        this.#goAway = undefined;
+        this.#pendingHellos = 0;
+        this.#stream = this.transport.open(token, {
+            onOpen: () => {
+                if (this.#isClosed) return;
+                this.#isStreaming = true;
+                this.session.connect();
+            },
+            onMessage: (message) => this.#receive(message, ended),
+            onClose: (error) => ended.resolve(error),
+        });
+        const error = await ended.promise;
+        return this.#goAway ?? error;
+    }
+
+    #receive(message: Uint8Array, ended: Deferred<Error>): void {
+        if (this.#goAway !== undefined || this.#isClosed) return;
+        try {
+            const response = fromBinary(AttachResponseSchema, message);
+            this.session.counters.bytesReceived += message.length;
+            this.#watch.arrived();
+            if (response.event.case === "goAway") this.#goAwayFrom(response.event.value.error);
+            else if (this.#isCurrent(response)) this.session.receive(response);
+            this.#hasServed ||= this.session.isOnline;
+            if (this.session.error !== undefined) this.#stream?.end();
+        } catch (error) {
+            ended.resolve(error instanceof Error ? error : new Error(String(error)));
+            this.#stream?.cancel();
+        }
+    }
+
+    /** Send nothing more on this stream; the device reconnects on the next. */
+    #goAwayFrom(error: Parameters<typeof RefusedError.fromWire>[0]): void {
+        this.#goAway = RefusedError.fromWire(error);
+        this.#isStreaming = false;
+        this.#stream?.end();
+    }
+
+    /** Return whether a response is for the last hello. */
+    #isCurrent({ event }: AttachResponse): boolean {
+        if (this.#pendingHellos === 0) return true;
+        const isRefused = event.case === "rejection" && event.value.command === Rejection_Command.HELLO;
+        if (event.case !== "welcome" && !isRefused) return false;
+        this.#pendingHellos -= 1;
+        return this.#pendingHellos === 0;
+    }
+
+    /** Process the end of the stream: set the next attempt, or fail the device. */
+    #handleFailure(failure: Error): void {
+        const reason = failure instanceof RefusedError ? failure.reason : undefined;
+        if (failure instanceof RefusedError && reason === "RATE_LIMITED" && failure.retryAfterMs > 0) {
+            this.#retryAfterMs = failure.retryAfterMs;
+            this.#extendRetries();
+        } else if (reason === "TOKEN_EXPIRED" && typeof this.token !== "string") {
+            this.#extendRetries();
+        } else if (reason !== undefined && UNWELCOME.includes(reason)) {
+            this.session.fail(failure);
+        } else if (reason !== undefined && COMING_BACK.includes(reason)) {
+            this.#extendRetries();
+        } else if (!this.session.wasOnline && performance.now() >= this.#retryUntilMs) {
+            const error =
+                failure instanceof NearcastError ? failure : new UnavailableError(failure.message);
+            this.session.fail(error);
+        }
+    }
+
+    /** Let a newcomer retry: the server has reported that it will be back. */
+    #extendRetries(): void {
+        this.#retryUntilMs ||= performance.now() + PATIENCE_MS;
+    }
+
+    /** Wait before the next attempt, with full jitter; return false if `rebuild` has ended the wait. */
+    async #waited(attempt: number): Promise<boolean> {
+        const mostMs = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(attempt, 30));
+        let isElapsed = false;
+        const timer = setTimeout(
+            () => {
+                isElapsed = true;
+                this.#rebuilt.set();
+            },
+            Math.max(this.#retryAfterMs, Math.random() * mostMs),
+        );
+        await this.#rebuilt.wait();
+        clearTimeout(timer);
+        return isElapsed;
+    }
+
+    #interrupt(): void {
+        this.#stream = undefined;
+        this.#isStreaming = false;
+        this.#watch.clear();
+        clearTimeout(this.#beatTimer);
+        if (this.session.error === undefined) this.session.disconnect();
+        this.#changed.set();
+    }
+
+    // -- timers ----------------------------------------------------------------------------------------
+
+    #onEvent(): void {
+        this.wakeLater();
+        this.#changed.set();
+    }
+
+    /** Set a timer for the next expiry in a buffer; the server sends no message for it. */
+    wakeLater(): void {
+        clearTimeout(this.#expiryTimer);
+        const { clock, error } = this.session;
+        const expiryMs = this.session.nextExpiryMs();
+        if (expiryMs === 0 || clock.isVirtual || error !== undefined) return;
+        const delayMs = Math.min(DELAY_MS_MAX, Math.max(0, expiryMs - clock.nowMs()));
+        this.#expiryTimer = setTimeout(() => this.session.passTime(), delayMs);
+    }
+
+    /** Set a timer for the ping that renews the lease. */
+    #beatLater(): void {
+        clearTimeout(this.#beatTimer);
+        const { clock, leaseMs, beatDueMs } = this.session;
+        if (leaseMs === 0 || clock.isVirtual) return;
+        const delayMs = Math.min(DELAY_MS_MAX, Math.max(0, beatDueMs - clock.steadyMs()));
+        this.#beatTimer = setTimeout(() => {
+            this.session.beat();
+            if (this.session.isOnline) this.#beatLater();
+        }, delayMs);
+    }
+}

@@ -1,0 +1,43 @@
+/** What a device needs of a connection: streams of serialized messages of `Attach`. */
+
+/** A token, or a function that returns a valid one, called whenever a stream starts. */
+export type TokenSource = string | (() => string | Promise<string>);
+
+/** The events of one stream, in order. `onClose` is the last one. */
+export interface StreamEvents {
+    /** The server has accepted the stream. */
+    onOpen(): void;
+    /** A serialized `AttachResponse` has arrived. */
+    onMessage(message: Uint8Array): void;
+    /** The stream has ended, with the reason if it is known. */
+    onClose(error: Error): void;
+}
+
+/** One stream of `Attach`. */
+export interface Stream {
+    /** Send a serialized `AttachRequest`. It is dropped if the stream has ended. */
+    send(message: Uint8Array<ArrayBuffer>): void;
+    /** Send nothing more; the server ends the stream. */
+    end(): void;
+    /** End the stream at once. */
+    cancel(): void;
+}
+
+/** Opens streams to a server or a gateway. */
+export interface Transport {
+    /** Whether others on the way to the server cannot read what is sent. */
+    readonly isConfidential: boolean;
+    /** Open a stream for one device; the token is empty if there is none. */
+    open(token: string, events: StreamEvents): Stream;
+    /** Use another connection for the next streams: the network has changed. */
+    renew(): void;
+    /** Close the connection. */
+    close(): void;
+}
+
+/** Return whether an address is one of this machine. */
+export function isLoopback(host: string): boolean {
+    return (
+        host === "localhost" || host === "[::1]" || host === "::1" || /^127\.\d+\.\d+\.\d+$/u.test(host)
+    );
+}

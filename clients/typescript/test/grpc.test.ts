@@ -1,0 +1,167 @@
+/** Devices over gRPC, on a real server. It needs the Python environment of this repository. */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import type { ChildProcessByStdio } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
+import { GrpcTransport } from "../src/grpc.js";
+import { UnavailableError, connect } from "../src/index.js";
+import type { Change, Client, Subscription } from "../src/index.js";
+
+const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+const PYTHON = process.env["NEARCAST_PYTHON"] ?? `${ROOT}.venv/bin/python`;
+const PATIENCE_MS = 60_000;
+const OBJECTS = 900;
+const WORDS = ["coffee", "tea", "wifi", "garden"];
+
+/** A server in another process. */
+class Server {
+    readonly #lines: AsyncIterator<string>;
+
+    constructor(readonly process: ChildProcessByStdio<Writable, Readable, null>) {
+        this.#lines = createInterface(process.stdout)[Symbol.asyncIterator]();
+    }
+
+    async read(): Promise<unknown> {
+        const { value, done } = await this.#lines.next();
+        assert.ok(done !== true, "the server has ended");
+        return JSON.parse(value) as unknown;
+    }
+
+    async call(command: object): Promise<unknown> {
+        this.process.stdin.write(`${JSON.stringify(command)}\n`);
+        return this.read();
+    }
+}
+
+test("a server that cannot be reached", async () => {
+    const client = connect(new GrpcTransport("127.0.0.1:1"));
+    await assert.rejects(client.attach("phone", { lon: 14.5, lat: 35.5 }), UnavailableError);
+    await client.close();
+});
+
+test("addresses", () => {
+    for (const target of ["", "http://localhost:1", "a b"]) {
+        assert.throws(() => new GrpcTransport(target), { field: "target" });
+    }
+    assert.throws(() => connect(new GrpcTransport("near.example"), { token: "t" }), { field: "target" });
+    connect(new GrpcTransport("near.example", { tls: {} }), { token: "t" });
+});
+
+const skip = existsSync(PYTHON) ? false : `no Python environment: ${PYTHON} does not exist`;
+
+describe("on a real server", { skip }, () => {
+    let server: Server;
+    let client: Client;
+
+    before(async () => {
+        const script = fileURLToPath(new URL("../../test/serving.py", import.meta.url));
+        const env = { ...process.env, PYTHONPATH: ROOT };
+        server = new Server(
+            spawn(PYTHON, [script], { cwd: ROOT, env, stdio: ["pipe", "pipe", "inherit"] }),
+        );
+        const { port } = (await server.read()) as { port: number };
+        client = connect(new GrpcTransport(`localhost:${port}`));
+    });
+
+    after(async () => {
+        await client?.close();
+        server?.process.stdin.end();
+        server?.process.kill();
+    });
+
+    test("results are those of a search, to the last bit, wherever the device moves", async () => {
+        const chance = randoms(7);
+        const object = () => ({
+            keywords: WORDS.filter(() => chance() < 0.5).concat("shop"),
+            ttl_s: 600,
+            lon: 14.5 + (chance() - 0.5) * 0.5,
+            lat: 35.5 + (chance() - 0.5) * 0.5,
+        });
+        await server.call({ publish: Array.from({ length: OBJECTS }, object) });
+        let [lon, lat] = [14.5, 35.5];
+        const device = await client.attach("walker", { lon, lat });
+        const subscription = await device.subscribe({ kind: "topK", keywords: ["coffee", "shop"], k: 5 });
+        for (let step = 0; step < 40; step += 1) {
+            lon += (chance() - 0.5) * 0.05;
+            lat += (chance() - 0.5) * 0.05;
+            device.move({ lon, lat });
+            if (step % 4 === 0) await server.call({ publish: [object()] });
+            const expected = await server.call({
+                search: { keywords: ["coffee", "shop"], k: 5, lon, lat },
+            });
+            await settled(subscription, expected);
+        }
+        assert.ok(
+            device.counters.reports < device.counters.moves,
+            "the device is silent while it may be",
+        );
+        assert.ok(device.counters.reports > 0);
+        await device.detach();
+    });
+
+    test("changes arrive, and ids are bigints", async () => {
+        const device = await client.attach("reader", { lon: 14.2, lat: 35.2 });
+        const range = { kind: "circle", radiusM: 500 } as const;
+        const spec = {
+            kind: "boolean",
+            expression: 'tea AND NOT "live music"',
+            range,
+            moving: true,
+        } as const;
+        const subscription = await device.subscribe(spec, { name: "tea" });
+        const changes = subscription.changes();
+        const first = changes.next();
+        const object = { keywords: ["Tea"], lon: 14.2, lat: 35.2, ttl_s: 600 };
+        const [id] = (await server.call({ publish: [object] })) as string[];
+        const { value } = await first;
+        const change = value as Change;
+        assert.deepEqual(
+            [change.kind, change.reason, String(change.object.id)],
+            ["entered", "published", id],
+        );
+        assert.equal(typeof change.object.id, "bigint");
+        await changes.return();
+        client.networkChanged();
+        for await (const state of subscription.states()) if (state === "offline") break;
+        for await (const state of subscription.states()) if (state === "exact") break;
+        assert.equal(await device.subscribe(spec, { name: "tea" }), subscription);
+        await subscription.unsubscribe();
+        assert.equal(subscription.state, "ended");
+        await device.detach();
+    });
+
+    /** Wait until the result of a subscription is the expected one; its deltas may be on their way. */
+    async function settled(subscription: Subscription, expected: unknown): Promise<void> {
+        const ranked = () =>
+            subscription.results().map(({ object, score }) => [String(object.id), score]);
+        const wanted = (expected as [string, number, number][]).map(([id, score]) => [id, score]);
+        const limit = AbortSignal.timeout(PATIENCE_MS);
+        while (subscription.state !== "exact" || !isDeepStrictEqual(ranked(), wanted)) {
+            assert.ok(!limit.aborted, `${JSON.stringify(ranked())} is not ${JSON.stringify(wanted)}`);
+            await new Promise((resolve) => setImmediate(resolve));
+        }
+        subscription.results().forEach(({ distanceM }, rank) => {
+            const [, , exactM] = (expected as [string, number, number][])[rank] as [
+                string,
+                number,
+                number,
+            ];
+            assert.ok(Math.abs(distanceM - exactM) <= 1e-9 * exactM);
+        });
+    }
+});
+
+/** Return a generator of numbers from [0, 1), the same ones each time. */
+function randoms(seed: number): () => number {
+    let state = seed;
+    return () => {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+        return state / 2 ** 32;
+    };
+}

@@ -1,0 +1,323 @@
+/** Devices over real WebSockets, with real messages. */
+
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import { WebSocket } from "ws";
+import { ClosedError, RefusedError, UnavailableError, connect } from "../src/index.js";
+import type {
+    Change,
+    Client,
+    Subscription,
+    SubscriptionState,
+    WebSocketConstructor,
+} from "../src/index.js";
+import { ErrorReason } from "../src/generated/nearcast/v1/errors_pb.js";
+import { FrameServer, answerAll } from "./frame_server.js";
+
+const HERE = { lon: 14.5, lat: 35.5 };
+const TEA = { kind: "topK", keywords: ["tea"], k: 1 } as const;
+
+// The constructors of the platforms are accepted as they are.
+const fromPackage: WebSocketConstructor = WebSocket;
+const fromPlatform: WebSocketConstructor | undefined = (
+    globalThis as { WebSocket?: typeof globalThis.WebSocket }
+).WebSocket;
+assert.ok(fromPackage !== fromPlatform);
+
+let server: FrameServer;
+let client: Client;
+
+beforeEach(async () => {
+    server = await FrameServer.start();
+    client = connected();
+});
+
+afterEach(async () => {
+    await client.close();
+    await server.stop();
+});
+
+function connected(options: Parameters<typeof connect>[1] = {}): Client {
+    return connect(server.target, { webSocket: fromPackage, ...options });
+}
+
+function ids(subscription: Subscription): bigint[] {
+    return subscription.results().map((match) => match.object.id);
+}
+
+async function until(subscription: Subscription, state: SubscriptionState): Promise<void> {
+    for await (const one of subscription.states()) if (one === state) return;
+}
+
+/** Wait for the next change of a result. */
+async function next(changes: AsyncGenerator<Change, void>): Promise<Change> {
+    const { value, done } = await changes.next();
+    assert.ok(done !== true && value !== undefined);
+    return value;
+}
+
+function goAway(reason: keyof typeof ErrorReason, retryAfterMs = 0n): void {
+    const error = { reason: ErrorReason[reason], message: "because", retryAfterMs };
+    server.send({ case: "goAway", value: { error } });
+    server.close(1008);
+}
+
+test("a first result, changes, silence and a report", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA, { name: "tea" });
+    assert.equal(subscription.state, "exact");
+    assert.deepEqual(ids(subscription), [7n]);
+    const changes = subscription.changes();
+    assert.deepEqual(await next(changes).then(({ kind, object }) => [kind, object.id]), ["entered", 7n]);
+    device.move({ lon: 14.501, lat: 35.5 });
+    assert.deepEqual(server.kinds(), ["hello", "subscribe"], "within the region nothing is sent");
+    server.delta([3n]);
+    assert.equal((await next(changes)).kind, "left");
+    assert.deepEqual(await next(changes).then(({ kind, reason }) => [kind, reason]), [
+        "entered",
+        "published",
+    ]);
+    device.move({ lon: 14.52, lat: 35.5, headingDeg: 90, speedMps: 2 });
+    await until(subscription, "exact");
+    assert.deepEqual(server.kinds(), ["hello", "subscribe", "report"]);
+    assert.equal(device.counters.reports, 1);
+    assert.ok(device.counters.bytesSent > 0 && device.counters.bytesReceived > device.counters.bytesSent);
+});
+
+test("the handshake has the subprotocol and the path, and the token as another subprotocol", async () => {
+    client = connected({ token: "abc.def-ghi_" });
+    await client.attach("phone", HERE);
+    const [handshake] = server.handshakes;
+    assert.deepEqual(handshake, { protocols: "nearcast.v1,bearer.abc.def-ghi_", url: "/v1/attach" });
+});
+
+test("a token that cannot be a subprotocol is the first frame", async () => {
+    client = connected({ token: async () => "with/slash=" });
+    await client.attach("phone", HERE);
+    assert.equal(server.handshakes[0]?.protocols, "nearcast.v1");
+    assert.equal(server.handshakes[0]?.text, "with/slash=");
+});
+
+test("a token is not sent in the clear to another machine", () => {
+    assert.throws(
+        () => connect("ws://near.example", { token: "t", webSocket: fromPackage }),
+        RefusedError,
+    );
+    connect("ws://near.example", { token: "t", webSocket: fromPackage, insecure: true });
+    connect("wss://near.example", { token: "t", webSocket: fromPackage });
+});
+
+test("addresses that are none of a gateway are refused", () => {
+    for (const target of [
+        "near.example",
+        "http://near.example",
+        "wss://near.example?token=1",
+        "wss://me@near.example",
+    ]) {
+        assert.throws(() => connect(target, { webSocket: fromPackage }), { field: "target" });
+    }
+});
+
+test("a broken connection is resumed, with the version and the epoch", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const missed: () => void = () => server.delta([2n]);
+    server.answer = (one, request) => {
+        answerAll(one, request);
+        if (request.command.case === "hello") missed();
+    };
+    const changes = subscription.changes();
+    await next(changes);
+    server.cut();
+    assert.equal((await next(changes)).kind, "left");
+    assert.equal((await next(changes)).object.id, 2n);
+    const hello = server.requests.at(-1)?.command;
+    assert.ok(
+        hello?.case === "hello" && hello.value.version === 1n && hello.value.epoch === server.epoch,
+    );
+});
+
+test("a lost delta is noticed, and the device resumes", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.version += 1n;
+    server.delta([3n]);
+    server.version = 1n;
+    await until(subscription, "offline");
+    await until(subscription, "exact");
+    assert.deepEqual(server.kinds(), ["hello", "subscribe", "hello"]);
+    assert.deepEqual(ids(subscription), [7n]);
+});
+
+test("a device goes on elsewhere when the gateway drains", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    goAway("DRAINING");
+    await until(subscription, "offline");
+    await until(subscription, "exact");
+    assert.equal(server.handshakes.length, 2);
+});
+
+test("a device that is new waits for a server that is starting", async () => {
+    server.onConnect = () => {
+        if (server.handshakes.length < 3) goAway("RECOVERING");
+    };
+    await client.attach("phone", HERE);
+    assert.equal(server.handshakes.length, 3);
+});
+
+test("refusals of the connection", async () => {
+    server.onConnect = () => goAway("UNAUTHENTICATED");
+    await assert.rejects(client.attach("phone", HERE), { reason: "UNAUTHENTICATED", message: "because" });
+    assert.equal(server.handshakes.length, 1);
+    server.onConnect = () => {
+        if (server.handshakes.length === 2) goAway("RATE_LIMITED", 20n);
+    };
+    await client.attach("phone", HERE);
+    assert.equal(server.handshakes.length, 3);
+});
+
+test("a token that ends is replaced by another one", async () => {
+    let number = 0;
+    client = connected({ token: () => `token-${(number += 1)}` });
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    goAway("TOKEN_EXPIRED");
+    await until(subscription, "offline");
+    await until(subscription, "exact");
+    assert.equal(server.handshakes[1]?.protocols, "nearcast.v1,bearer.token-2");
+});
+
+test("a token that ends and is all there is ends the device", async () => {
+    client = connected({ token: "one" });
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    goAway("TOKEN_EXPIRED");
+    await until(subscription, "ended");
+    assert.ok(device.error instanceof RefusedError && device.error.reason === "TOKEN_EXPIRED");
+    assert.throws(() => device.move(HERE), { reason: "TOKEN_EXPIRED" });
+});
+
+test("a server that cannot be reached fails a new device at once", async () => {
+    await server.stop();
+    await assert.rejects(client.attach("phone", HERE), UnavailableError);
+    server = await FrameServer.start();
+});
+
+test("a device that another instance uses is attached when it is free", async () => {
+    server.answer = (one, request) => {
+        if (one.requests.length > 2) return answerAll(one, request);
+        const error = { reason: ErrorReason.DEVICE_IN_USE, retryAfterMs: 10n };
+        one.send({ case: "rejection", value: { command: 1, error } });
+        return undefined;
+    };
+    await client.attach("phone", { ...HERE, takeOver: true });
+    assert.equal(server.requests.length, 3);
+    const [hello] = server.requests;
+    assert.ok(hello?.command.case === "hello" && hello.command.value.takeOver);
+    await assert.rejects(
+        (async () => {
+            server.requests.length = 0;
+            await client.attach("tablet", { ...HERE, waitMs: 0 });
+        })(),
+        { reason: "DEVICE_IN_USE" },
+    );
+});
+
+test("a device that is taken over ends, and closes its connection", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.send({
+        case: "detached",
+        value: { error: { reason: ErrorReason.SUPERSEDED, message: "taken over" } },
+    });
+    await until(subscription, "ended");
+    assert.ok(subscription.error instanceof RefusedError && subscription.error.reason === "SUPERSEDED");
+    await assert.rejects(device.subscribe(TEA), { reason: "SUPERSEDED" });
+});
+
+test("a device that was detached for silence says hello on the same connection", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.send({ case: "detached", value: { error: { reason: ErrorReason.SILENT } } });
+    server.delta([5n]); // of the conversation that has ended
+    server.version -= 1n;
+    await until(subscription, "offline");
+    await until(subscription, "exact");
+    assert.deepEqual(server.kinds(), ["hello", "subscribe", "hello"]);
+    assert.equal(server.handshakes.length, 1);
+    assert.deepEqual(ids(subscription), [7n]);
+});
+
+test("a search leaves no subscription", async () => {
+    const device = await client.attach("phone", HERE);
+    const matches = await device.search(TEA);
+    assert.deepEqual(
+        matches.map((match) => match.object.id),
+        [7n],
+    );
+    assert.deepEqual(device.subscriptions, []);
+});
+
+test("a refused subscription is an error, and the device goes on", async () => {
+    const device = await client.attach("phone", HERE);
+    server.answer = (one, request) => {
+        if (request.command.case !== "subscribe") return answerAll(one, request);
+        const error = {
+            reason: ErrorReason.INVALID_FIELD,
+            field: "spec.top_k.k",
+            value: "9000",
+            limit: "1 to 100",
+        };
+        one.send({ case: "rejection", value: { command: 2, number: 1n, error } });
+        return undefined;
+    };
+    await assert.rejects(device.subscribe(TEA), { message: "spec.top_k.k is 9000, must be 1 to 100" });
+    await assert.rejects(device.subscribe({ ...TEA, k: 0 }), { field: "spec.topK.k" });
+    server.answer = answerAll;
+    device.move(HERE);
+});
+
+test("signals end what waits", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const stop = new AbortController();
+    const changes = subscription.changes({ signal: stop.signal });
+    await next(changes);
+    const waiting = changes.next();
+    stop.abort(new Error("enough"));
+    await assert.rejects(waiting, /enough/u);
+    server.answer = () => {};
+    const never = device.subscribe(TEA, { name: "other", signal: AbortSignal.abort(new Error("no")) });
+    await assert.rejects(never, /no/u);
+});
+
+test("a network that has changed gets another connection at once", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    client.networkChanged();
+    await until(subscription, "offline");
+    await until(subscription, "exact");
+    assert.equal(server.handshakes.length, 2);
+});
+
+test("closing says goodbye, and ends everything", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const rest = (async () => {
+        for await (const change of subscription.changes()) assert.equal(change.kind, "entered");
+    })();
+    await client.close();
+    await rest;
+    assert.ok(subscription.error instanceof ClosedError);
+    assert.throws(() => device.geofence(), ClosedError);
+    await assert.rejects(client.attach("phone", HERE), ClosedError);
+});
+
+test("a geofence has the radius of silence on the ground", async () => {
+    const device = await client.attach("phone", HERE);
+    await device.subscribe(TEA);
+    const { lon, lat, radiusM, untilMs } = device.geofence();
+    assert.deepEqual([lon, lat, untilMs], [14.5, 35.5, 9_007_199_254_740_991]);
+    assert.ok(radiusM > 490 && radiusM < 500, String(radiusM));
+});

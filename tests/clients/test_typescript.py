@@ -1,0 +1,55 @@
+"""The tests of the TypeScript SDK, the golden vectors among them, where Node.js and its packages are."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "clients" / "typescript"
+NODE_MIN = 20
+
+
+def why_not():
+    """Return the reason why the tests cannot run here; None if they can."""
+    node = shutil.which("node")
+    if node is None or shutil.which("npm") is None:
+        return "Node.js is not installed"
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+    if int(version.removeprefix("v").split(".", maxsplit=1)[0]) < NODE_MIN:
+        return f"Node.js is {version.strip()}, and {NODE_MIN} is needed"
+    if not (FOLDER / "node_modules" / ".package-lock.json").exists():
+        return "the packages of the TypeScript SDK are not installed: make client-packages"
+    return None
+
+
+@pytest.mark.processes
+def test_the_typescript_sdk():
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    environment = {**os.environ, "NEARCAST_PYTHON": sys.executable}
+    command = ["npm", "test", "--silent"]
+    done = subprocess.run(
+        command, cwd=FOLDER, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
+    assert int(re.search(r"^\S+ pass (\d+)$", done.stdout, re.MULTILINE)[1]) > 0
+
+
+def test_the_page_shows_the_examples_that_are_compiled():
+    page = (FOLDER.parents[1] / "docs" / "typescript.md").read_text()
+    examples = list((FOLDER / "examples").glob("*.ts"))
+    assert len(re.findall(r"^```ts$", page, re.MULTILINE)) == len(examples)
+    for path in examples:
+        assert f"```ts\n{path.read_text()}```\n" in page, path.name
+
+
+def test_the_lock_file_names_no_address():
+    """Packages come from the registry that a user has configured."""
+    assert '"resolved"' not in (FOLDER / "package-lock.json").read_text()
