@@ -47,17 +47,10 @@ from index.published.ap_plus_tree import layout as L
 from index.published.ap_plus_tree.cargo import ListCargo
 from index.published.ap_plus_tree.invariants import check_lists
 from index.published.ap_plus_tree.lists import ListArrays
+from index.published.ap_tree import layout as T
 from index.published.ap_tree.arrays import TreeArrays
 from index.published.ap_tree.invariants import check_tree
-from index.published.ap_tree.layout import (
-    CANDIDATES,
-    DUE_COUNT,
-    FINISHED,
-    HAS_DUE,
-    SEEN_STRIDE,
-    STACK_COUNT,
-    Numbers,
-)
+from index.published.ap_tree.layout import Numbers
 from index.published.ap_tree.rebuilds import Rebuilds
 from index.square import Square
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
@@ -171,11 +164,11 @@ class ApPlusTree:
         self._begin()
         while (
             object_kernels.publish(self._arrays.tree(), self._cargo.now(), slots, offsets, self._found)
-            != FINISHED
+            != T.FINISHED
         ):
             self._grow()
         found = self._end(offsets)
-        self._arrays.sample(objects, SEEN_STRIDE)
+        self._arrays.sample(objects, T.SEEN_STRIDE)
         self._arrays.motions.come(len(objects))
         self._sweep(len(objects))
         self._rebuilds.ride(len(objects))
@@ -244,7 +237,7 @@ class ApPlusTree:
     # -- arguments of kernels -------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._arrays.meta[[STACK_COUNT, CANDIDATES]] = 0
+        self._arrays.meta[[T.STACK_COUNT, T.CANDIDATES]] = 0
         self._lists.state[[L.DONE, L.FOUND, L.LEFT]] = 0
 
     def _grow(self) -> None:
@@ -259,7 +252,7 @@ class ApPlusTree:
         state[[L.FOUND_WANTED, L.LEFT_WANTED]] = 0
 
     def _end(self, offsets: Ints) -> Matches:
-        self.candidate_count += int(self._arrays.meta[CANDIDATES])
+        self.candidate_count += int(self._arrays.meta[T.CANDIDATES])
         return Matches(offsets, self._found[: self._lists.state[L.FOUND]].copy())
 
     def _change(self, slots: Numbers, kind: int, boxes: Floats) -> Moves:
@@ -281,11 +274,11 @@ class ApPlusTree:
                 left,
                 self._left,
             )
-            if status == FINISHED:
+            if status == T.FINISHED:
                 break
-            if status == HAS_DUE:
-                rebuilds.settle([int(node) for node in arrays.due[: arrays.meta[DUE_COUNT]]])
-                arrays.meta[DUE_COUNT] = 0
+            if status == T.HAS_DUE:
+                rebuilds.settle([int(node) for node in arrays.due[: arrays.meta[T.DUE_COUNT]]])
+                arrays.meta[T.DUE_COUNT] = 0
             else:
                 self._grow()
         return Moves(self._end(entered), Matches(left, self._left[: self._lists.state[L.LEFT]].copy()))
@@ -296,7 +289,7 @@ class ApPlusTree:
         self._begin()
         while (
             scan_kernels.find_objects(self._arrays.tree(), self._cargo.now(), slots, offsets, self._found)
-            != FINISHED
+            != T.FINISHED
         ):
             self._grow()
         return self._end(offsets)

@@ -101,7 +101,7 @@ class ApTree:
         If there is no such variant.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the paper's parameters, by name
         self,
         square: Square | None = None,
         *,
