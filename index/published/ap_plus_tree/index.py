@@ -51,7 +51,7 @@ from index.published.ap_tree import layout as T
 from index.published.ap_tree.arrays import TreeArrays
 from index.published.ap_tree.invariants import check_tree
 from index.published.ap_tree.layout import Numbers
-from index.published.ap_tree.rebuilds import Rebuilds
+from index.published.ap_tree.rebuilds import Rebuilding, Rebuilds
 from index.square import Square
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 
@@ -65,7 +65,7 @@ _SWEEP_EACH = 64
 """Items examined in a call: _SWEEP, plus _SWEEP_EACH for each of its rows, plus a 64th of all items."""
 
 
-class ApPlusTree:
+class ApPlusTree(Rebuilding):
     """See `index.contracts.MovingIndex`.
 
     Parameters
@@ -193,28 +193,6 @@ class ApPlusTree:
         self._lists.state[L.NOW_MS] = now_ms
         self._forget(self._objects.due())
         self._sweep(0)
-
-    def maintain(self) -> bool:
-        """Do one slice of a rebuild, a few milliseconds; return whether more is pending."""
-        return self._rebuilds.advance()
-
-    def rebuild(self) -> None:
-        """Rebuild the whole tree at once, for the present clauses and objects."""
-        self._rebuilds.plant()
-
-    def begin_rebuild(self) -> None:
-        """Start a rebuild of the whole tree, in the slices of `maintain` and of all calls."""
-        self._rebuilds.begin_all()
-
-    @property
-    def rebuild_count(self) -> int:
-        """Return the number of nodes with parts that were rebuilt so far for drift."""
-        return self._rebuilds.count
-
-    @property
-    def rebuild_s(self) -> float:
-        """Return the seconds spent on these rebuilds so far, including slices within other calls."""
-        return self._rebuilds.spent_s
 
     def check(self) -> None:
         """Verify every invariant. Slow."""
