@@ -9,8 +9,7 @@ import numpy as np
 
 from safe_region.earth.frame import Point
 from safe_region.geometry import validity_kernels as kernels
-from safe_region.geometry.exact_geometry import Ring
-from safe_region.geometry.polygon_validity import COORDINATE_M_MAX
+from safe_region.geometry.exact_geometry import COORDINATE_M_MAX, Ring
 from safe_region.geometry.shape_kernels import Floats, Ints
 
 _VERBS = {kernels.MEET: "meet", kernels.OVERLAP: "overlap", kernels.CROSS: "cross"}

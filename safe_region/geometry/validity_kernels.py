@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from safe_region.geometry.exact_geometry import COORDINATE_M_MAX
 from safe_region.geometry.orientation_kernels import orientation
-from safe_region.geometry.polygon_validity import COORDINATE_M_MAX
 from safe_region.geometry.segment_kernels import boxes_meet, segments_meet
 from safe_region.geometry.shape_kernels import Floats, Ints, ring_contains, ring_side
 from safe_region.jit import kernel, leaf

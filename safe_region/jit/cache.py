@@ -17,7 +17,7 @@ from platformdirs import user_cache_path
 
 _ROOMS = ("safe_region", "index", "engine", "server", "simulator", "bench")
 _NAMES = ("*kernels.py", "layout.py", "closeness.py")
-_SHARED = ("scoring/formulas.py", "geometry/polygon_validity.py")
+_SHARED = ("scoring/formulas.py", "geometry/exact_geometry.py")
 """Plain Python of this package with functions or constants that kernels use."""
 
 
