@@ -164,7 +164,10 @@ def test_secrets_are_not_shown():
     ("text", "message"),
     [
         (b'stroe = "x.db"\n', "{config}: 'stroe' is not a setting: did you mean 'store'?"),
-        (b"metrics-port = 1\n", "{config}: 'metrics-port' is not a setting: did you mean 'metrics_port'?"),
+        (
+            b"metrics-port = 1\n",
+            "{config}: 'metrics-port' is not a setting: did you mean 'metrics_port'?",
+        ),
         (b"zzzz = 1\n", "{config}: 'zzzz' is not a setting"),
         (b"port = 70000\n", "port in {config} is 70000, must be a whole number, 0 to 65535"),
         (

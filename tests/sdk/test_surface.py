@@ -190,7 +190,9 @@ async def test_a_fleet_carries_devices_like_any_other(client):
 async def test_two_clients_cannot_be_one_device(client, place):
     device = await client.attach("d", lon=14.5, lat=35.5)
     async with nearcast.connect(place.target) as other:
-        with pytest.raises(RefusedError, match="no other instance is attached: another one is, last seen"):
+        with pytest.raises(
+            RefusedError, match="no other instance is attached: another one is, last seen"
+        ):
             await other.attach("d", lon=14.5, lat=35.5, wait_s=0)
         await device.detach()
         await (await other.attach("d", lon=14.5, lat=35.5)).detach()
