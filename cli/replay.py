@@ -86,7 +86,7 @@ region_option = click.option(
     help="Write a report of the run to this HTML file: map, charts, figures.",
 )
 @click.option("--json", "json_file", type=LocalPath(), help="Write the figures to this JSON file.")
-def replay(
+def replay(  # noqa: PLR0913 - an option each
     simulation: Path,
     fleets: int,
     processes: int,

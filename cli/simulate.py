@@ -79,6 +79,7 @@ def simulate(
     from feeds.redis.streams import RedisError  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
+    from simulator.session import SparkStart  # noqa: PLC0415
     from simulator.simulation import simulate as run  # noqa: PLC0415
 
     with refused(ParameterError, AddressError):
@@ -90,8 +91,7 @@ def simulate(
             chosen,
             out,
             report,
-            master=spark.master,
-            settings=spark.settings,
+            spark=SparkStart(*spark),
             feed_slice_s=stream_slice_s if stream or target else 0,
             append_to=target,
         )

@@ -53,7 +53,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="Key set for --jwks of the server, written together with a new key.",
 )
-def token(
+def token(  # noqa: PLR0913 - an option each
     name: str,
     roles: tuple[str, ...],
     tenant: str,

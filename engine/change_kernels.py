@@ -1,7 +1,7 @@
-"""Sort changes of results, and omit those that undo each other.
+"""Write changes of results; sort them, and omit those that undo each other.
 
-Operations: O(changes log changes of a subscription), plus sorting them by subscription, which is
-O(changes).
+Operations: write O(1). The others O(changes log changes of a subscription), plus sorting them by
+subscription, which is O(changes).
 """
 
 from __future__ import annotations
@@ -17,6 +17,16 @@ Rows = npt.NDArray[Any]
 
 _FEW = 24
 """Up to this number, changes are sorted by insertion."""
+
+
+@leaf
+def emit(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
+    """Write a change; return the place of the next one."""
+    changes[at]["handle"] = handle
+    changes[at]["object_id"] = object_id
+    changes[at]["r_m"] = r_m
+    changes[at]["is_drop"] = is_drop
+    return at + 1
 
 
 @leaf

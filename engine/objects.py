@@ -14,6 +14,7 @@ from engine.areas import Areas
 from engine.expiries import Expiries
 from engine.layout import NO_HOLDING, OBJECT_DTYPE
 from engine.polygons import Rings
+from engine.share_kernels import Texts
 from engine.weights import SLOTS, Refill, Weights
 from engine.windows import Windows
 from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
@@ -100,6 +101,10 @@ class Objects:
         self.windows.departed(ids, self.now_ms)
 
     # -- weights ---------------------------------------------------------------------------------
+
+    def texts_with(self, subscriptions: SlotTable) -> Texts:
+        """Return the keywords of the objects and of subscriptions, and their weights, for kernels."""
+        return Texts(self.table.pool, subscriptions.pool, self.weights.squares)
 
     def norms(self, objects: ObjectBatch) -> Floats:
         """Return the sum of the squared weights of each object's keywords, by object and slot."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from index.batches import Floats, KeywordIds
 from safe_region.jit import leaf
@@ -13,6 +13,16 @@ Row = Any
 """One row of a table, by reference."""
 
 _TFIDF = int(Similarity.TFIDF)
+
+
+class Texts(NamedTuple):
+    """The keywords of all objects and subscriptions, and their weights."""
+
+    object_pool: KeywordIds
+    pool: KeywordIds
+    """Of subscriptions."""
+    squares: Floats
+    """Squared weights, shape (keywords, generations of weights)."""
 
 
 @leaf
@@ -37,16 +47,14 @@ def _weighed_share(
 
 
 @leaf
-def share_of(
-    subscription: Row, pool: KeywordIds, item: Row, object_pool: KeywordIds, squares: Floats
-) -> float:
+def share_of(subscription: Row, item: Row, texts: Texts) -> float:
     """Return the constant part for an object and a subscription that have a common keyword."""
     start, count = subscription["keyword_start"], subscription["keyword_count"]
     object_start, object_count = item["keyword_start"], item["keyword_count"]
-    words = pool[start : start + count]
-    object_words = object_pool[object_start : object_start + object_count]
+    words = texts.pool[start : start + count]
+    object_words = texts.object_pool[object_start : object_start + object_count]
     if subscription["similarity"] == _TFIDF:
-        return _weighed_share(subscription, words, item, object_words, squares)
+        return _weighed_share(subscription, words, item, object_words, texts.squares)
     common = common_count(words, object_words)
     distance = text_distance(subscription["similarity"], common, count, object_count)
     return float(subscription["weight_m"] * distance)

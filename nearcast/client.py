@@ -99,7 +99,7 @@ class Client:
         self._publishers.append(publisher)
         return publisher
 
-    async def attach(
+    async def attach(  # noqa: PLR0913 - all but the first by name, most with defaults
         self,
         device_id: str,
         *,
@@ -458,7 +458,7 @@ class Fleet:
     def __repr__(self) -> str:
         return f"<nearcast.Fleet, devices: {len(self._stream.sessions)}>"
 
-    async def attach(
+    async def attach(  # noqa: PLR0913 - all but the first by name, most with defaults
         self,
         device_id: str,
         *,

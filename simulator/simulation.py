@@ -31,12 +31,14 @@ from simulator.files import Root, files_at
 from simulator.maps import read_map, read_texts
 from simulator.parameters import SimulationParameters
 from simulator.run import Progress, Run, write_terrain
-from simulator.session import LOCAL, simulator_session
+from simulator.session import SparkStart, session_of
 from simulator.stages import Stages
 from simulator.tables import check_table, read_table
 from simulator.terrain import Terrain
 from simulator.workload.feeds import FEEDS_FOLDER, append_feeds
 from simulator.world import VERSION, WORLD_FILE, World, read_world, write_world
+
+_ALONE = SparkStart()
 
 __all__ = ["VERSION", "Simulation", "SimulationError", "World", "load", "root_of", "simulate"]
 
@@ -119,9 +121,7 @@ def simulate(
     out_dir: Where,
     progress: Progress | None = None,
     *,
-    spark: SparkSession | None = None,
-    master: str = LOCAL,
-    settings: Mapping[str, str] | None = None,
+    spark: SparkSession | SparkStart = _ALONE,
     partitions: int | None = None,
     feed_slice_s: int = 0,
     append_to: RedisAddress | None = None,
@@ -138,11 +138,7 @@ def simulate(
     progress
         Called as progress(stage, done, total); a total of 0 is not known yet.
     spark
-        A session to use; by default one is started and stopped.
-    master
-        The master URL of the started session.
-    settings
-        The settings of the started session.
+        A session to use, or how to start one, which is stopped at the end; by default on this machine.
     partitions
         The number of tasks; no influence on the result.
     feed_slice_s
@@ -166,7 +162,7 @@ def simulate(
     terrain = _terrain(parameters, report)
     with ExitStack() as stack:
         report("spark", 0, 1)
-        session = spark or stack.enter_context(simulator_session(master, settings))
+        session = stack.enter_context(session_of(spark))
         root = root_of(out_dir, session)
         if not is_local(str(session.sparkContext.master)):
             # A URI is for Spark alone: the stage misses rows that were written elsewhere.

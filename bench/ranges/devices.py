@@ -13,13 +13,11 @@ from bench.boolean_specs import boolean_of
 from bench.ranges.workload import RangesWorkload
 from bench.silence.traffic import InformedDevices, Traffic
 from engine import Engine, Published
-from engine.boolean.pairs import Places
+from engine.boolean.pairs import PAIR_BITS, Places
 from engine.contracts import Bools
 from index.batches import Floats, Ints
 from safe_region.regions.ranges import ROUNDING_M, ROUNDING_SHARE, STEP_SHARE
 from safe_region.scoring.formulas import REACH_SLACK
-
-_PAIR_BITS = 32
 
 
 def results(engine: Engine, workload: RangesWorkload, x_m: Floats, y_m: Floats) -> Ints:
@@ -29,7 +27,7 @@ def results(engine: Engine, workload: RangesWorkload, x_m: Floats, y_m: Floats) 
     reach_m = np.full(len(slots), workload.radius_m)
     found = matcher.tables.find(Places(slots, x_m, y_m, reach_m))
     ids = engine.objects.table.rows["id"][found.objects]
-    pairs: Ints = np.sort(found.rows << _PAIR_BITS | ids)
+    pairs: Ints = np.sort(found.rows << PAIR_BITS | ids)
     return pairs
 
 
@@ -166,7 +164,7 @@ class PeriodicDevices(AnchoredDevices):
             shown = results(self._engine, self._workload, bounds.x_m, bounds.y_m)
             true = results(self._engine, self._workload, self._x_m, self._y_m)
             changed = np.setxor1d(true, shown, assume_unique=True)
-            self.traffic.stale += len(np.unique(changed >> _PAIR_BITS))
+            self.traffic.stale += len(np.unique(changed >> PAIR_BITS))
 
     def _must_report(self) -> Bools:
         return np.full(len(self._workload.handles), self.is_sure(self._second))
@@ -199,8 +197,8 @@ class SetDevices(InformedDevices):
 
     def shown(self, row: int) -> set[int] | None:
         """Return the ids that a device shows."""
-        mine = self._shown[self._shown >> _PAIR_BITS == row]
-        return set((mine & ((1 << _PAIR_BITS) - 1)).tolist())
+        mine = self._shown[self._shown >> PAIR_BITS == row]
+        return set((mine & ((1 << PAIR_BITS) - 1)).tolist())
 
     def _true(self) -> Ints:
         return results(self._engine, self._workload, *self._workload.positions(self._second))
@@ -208,17 +206,17 @@ class SetDevices(InformedDevices):
     def stale(self) -> int:
         """Return the number of devices that show a wrong result."""
         changed = np.setxor1d(self._true(), self._shown, assume_unique=True)
-        return len(np.unique(changed >> _PAIR_BITS))
+        return len(np.unique(changed >> PAIR_BITS))
 
     def update(self) -> int:
         """Replace the shown results by the true ones; return the number of devices with a change."""
         true = self._true()
-        alive = self._engine.objects.table.ids.present(self._shown & ((1 << _PAIR_BITS) - 1))
+        alive = self._engine.objects.table.ids.present(self._shown & ((1 << PAIR_BITS) - 1))
         self._shown = self._shown[alive]  # devices know when objects expire
         entered = np.setdiff1d(true, self._shown, assume_unique=True)
         left = np.setdiff1d(self._shown, true, assume_unique=True)
         self._shown = true
-        changed = len(np.unique(np.concatenate([entered, left]) >> _PAIR_BITS))
+        changed = len(np.unique(np.concatenate([entered, left]) >> PAIR_BITS))
         self.traffic.deltas += changed
         self.traffic.objects += len(entered)
         self.traffic.drops += len(left)

@@ -58,6 +58,7 @@ def traces(
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError  # noqa: PLC0415
     from simulator.parameters.traces import TraceParameters  # noqa: PLC0415
+    from simulator.session import SparkStart  # noqa: PLC0415
     from simulator.traces.errors import TraceError  # noqa: PLC0415
     from simulator.traces.reading import check_files, source_name, unused_columns  # noqa: PLC0415
     from simulator.traces.run import simulate_traces  # noqa: PLC0415
@@ -70,9 +71,7 @@ def traces(
         for line in unused_columns(files, chosen):
             click.echo(f"warning: {line}", err=True)
         with bars() as report:
-            found = simulate_traces(
-                files, chosen, folder, report, master=spark.master, settings=spark.settings
-            )
+            found = simulate_traces(files, chosen, folder, report, spark=SparkStart(*spark))
     for line in report_lines(found):
         click.echo(line)
     if (warning := dropped(found)) is not None:

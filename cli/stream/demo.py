@@ -67,7 +67,7 @@ _FILL_S = 8.0
     show_default=True,
     help="Folder for the simulation, the feeds and the results; existing files are replaced.",
 )
-def demo(
+def demo(  # noqa: PLR0913 - an option each
     devices: int,
     seconds: int,
     arrivals_per_s: float,

@@ -10,7 +10,8 @@ from engine.boolean.layout import Rows
 from index.batches import Floats, Ints
 from index.tables.slots import Slots
 
-_PAIR_BITS = 32
+PAIR_BITS = 32
+"""A pair of two numbers as one: the first is above this many bits, for the second."""
 
 
 class Places(NamedTuple):
@@ -55,7 +56,7 @@ class Pairs(NamedTuple):
 
     def keys(self) -> Ints:
         """Return one number for each pair, increasing."""
-        found: Ints = self.rows << _PAIR_BITS | self.objects
+        found: Ints = self.rows << PAIR_BITS | self.objects
         return found
 
     def part(self, which: Rows | slice) -> Pairs:

@@ -18,7 +18,7 @@ from engine.boolean.capped import Capped
 from engine.boolean.crowds import Crowds
 from engine.boolean.finders import ClauseFinder, Finder, MovingFinder
 from engine.boolean.layout import BooleanSpecs
-from engine.boolean.pairs import Pairs, Places, joined
+from engine.boolean.pairs import PAIR_BITS, Pairs, Places, joined
 from engine.boolean.pending import Pending
 from engine.boolean.work import Work
 from engine.contracts import Bools
@@ -31,7 +31,6 @@ from index.tables import SlotTable
 from index.tables.growth import longer
 from index.tables.slots import Slots
 
-_PAIR_BITS = 32
 _LEAST_M = 1.0
 """The least radius of a search: the radius doubles, so a search that starts at 0 would never end."""
 _NO_KEYWORDS: KeywordIds = np.empty(0, dtype=np.int32)
@@ -401,6 +400,6 @@ def _united(specs: BooleanSpecs) -> KeywordLists:
     owners = np.repeat(np.arange(len(counts)), counts)
     rows = [np.repeat(owners, np.diff(one.offsets)) for one in (specs.required, specs.excluded)]
     words = np.concatenate([specs.required.ids, specs.excluded.ids]).astype(np.int64)
-    keys = np.unique(np.concatenate(rows) << _PAIR_BITS | words)
-    offsets = np.searchsorted(keys >> _PAIR_BITS, np.arange(len(counts) + 1))
-    return KeywordLists(offsets, (keys & ((1 << _PAIR_BITS) - 1)).astype(np.int32))
+    keys = np.unique(np.concatenate(rows) << PAIR_BITS | words)
+    offsets = np.searchsorted(keys >> PAIR_BITS, np.arange(len(counts) + 1))
+    return KeywordLists(offsets, (keys & ((1 << PAIR_BITS) - 1)).astype(np.int32))

@@ -163,24 +163,27 @@ class StationaryMatcher:
         """Rebuild buffers from the object index; return the changes of results."""
         if not len(slots):
             return np.empty(0, dtype=CHANGE_DTYPE)
-        begin = self._begin(slots)
+        ranking, reach_m, reach_id = self._begin(slots)
         rows, k = self.subscriptions.rows, self.subscriptions.rows["k"][slots].astype(np.int64)
-        self.tables.make_room(slots, np.diff(begin.ranking.offsets))
+        self.tables.make_room(slots, np.diff(ranking.offsets))
         changes = np.empty(2 * int(k.sum()), dtype=CHANGE_DTYPE)
+        table = self._objects.table
         emitted = kernels.settle(
-            self._objects.table.rows,
-            self._objects.table.ids.keys,
-            self._objects.table.ids.values,
+            table.rows,
+            table.ids.keys,
+            table.ids.values,
             rows,
             self.tables.entries,
             slots,
-            begin.ranking.offsets,
-            begin.ranking.ids,
-            self._objects.table.rows["expiry_ms"][self._objects.table.slots(begin.ranking.ids)],
-            begin.ranking.length_m,
-            begin.ranking.r_m,
-            begin.reach_m,
-            begin.reach_id,
+            kernels.Best(
+                ranking.offsets,
+                ranking.ids,
+                table.rows["expiry_ms"][table.slots(ranking.ids)],
+                ranking.length_m,
+                ranking.r_m,
+                reach_m,
+                reach_id,
+            ),
             int(self.policy is not StationaryPolicy.KMAX),
             changes,
             np.empty(int(k.max()), dtype=np.int64),
@@ -274,10 +277,8 @@ class StationaryMatcher:
         lowered = np.empty(len(owners), dtype=np.int32)
         emitted, lowered_count = kernels.admit(
             self._objects.table.rows,
-            self._objects.table.pool,
             rows,
-            self.subscriptions.pool,
-            self.weights.squares,
+            self._objects.texts_with(self.subscriptions),
             self.tables.entries,
             owners,
             new_slots,
@@ -311,10 +312,8 @@ class StationaryMatcher:
         shrunk = np.empty(count, dtype=np.int32)
         emitted, short_count, shrunk_count = kernels.remove(
             rows,
-            self._objects.table.pool,
             self.subscriptions.rows,
-            self.subscriptions.pool,
-            self.weights.squares,
+            self._objects.texts_with(self.subscriptions),
             self.tables.entries,
             slots,
             window,

@@ -10,7 +10,7 @@ import numpy as np
 from engine.contracts import Positions, Rows
 from engine.objects import Objects
 from engine.options import EngineOptions
-from engine.share_kernels import share_of
+from engine.share_kernels import Texts, share_of
 from engine.stationary import entry_kernels
 from engine.stationary.layout import ENTRY_DTYPE, ROOM_STEP, SUBSCRIPTION_DTYPE
 from engine.subscription_indexes import SubscriptionIndexes, index_numbers
@@ -153,10 +153,8 @@ class StationaryTables:
         entries = entries[np.argsort(entries["object_id"])]
         shares = np.empty(len(entries))
         table = self.objects.table
-        _fill_shares(
-            self.subscriptions.rows, slot, self.subscriptions.pool, table.rows, table.pool,
-            self.objects.weights.squares, entries["object"].copy(), shares,
-        )  # fmt: skip
+        texts = self.objects.texts_with(self.subscriptions)
+        _fill_shares(table.rows, self.subscriptions.rows, slot, texts, entries["object"].copy(), shares)
         return entries["object_id"].copy(), shares
 
     def memory_bytes(self) -> int:
@@ -178,16 +176,8 @@ def _sizes(needed: Ints) -> Slots:
 
 @kernel
 def _fill_shares(
-    subscriptions: Rows,
-    slot: int,
-    pool: Slots,
-    objects: Rows,
-    object_pool: Slots,
-    squares: Floats,
-    slots: Slots,
-    shares: Floats,
+    objects: Rows, subscriptions: Rows, slot: int, texts: Texts, slots: Slots, shares: Floats
 ) -> None:
     """Write the constant part of each object's length for a subscription."""
     for i in range(slots.shape[0]):
-        item = objects[slots[i]]
-        shares[i] = share_of(subscriptions[slot], pool, item, object_pool, squares)
+        shares[i] = share_of(subscriptions[slot], objects[slots[i]], texts)

@@ -15,13 +15,16 @@ Operations: O(entries) an object that enters or leaves a buffer.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from engine.change_kernels import emit
 from engine.layout import NO_WINDOW
-from engine.share_kernels import share_of
+from engine.share_kernels import Texts, share_of
 from engine.stationary.entry_kernels import hold, release
 from engine.stationary.layout import NOBODY, NOTHING, Row, Rows, Slots
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Floats, Ints
 from index.tables.id_map_kernels import Values, find
 from index.tables.prefetch_kernels import prefetch
 from index.tables.selection_kernels import is_less
@@ -35,14 +38,19 @@ _LOST = -1
 """In `oldest_left_out`: an object that was left out may have to return."""
 
 
-@leaf
-def emit(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
-    """Write a change of a result; return the place of the next one."""
-    changes[at]["handle"] = handle
-    changes[at]["object_id"] = object_id
-    changes[at]["r_m"] = r_m
-    changes[at]["is_drop"] = is_drop
-    return at + 1
+class Best(NamedTuple):
+    """The best objects of subscriptions, row i at `offsets[i] : offsets[i + 1]`, and the new reaches.
+
+    All of them are below the reach.
+    """
+
+    offsets: Ints
+    ids: Ints
+    expiries_ms: Ints
+    lengths: Floats
+    shares: Floats
+    reach_m: Floats
+    reach_id: Ints
 
 
 @leaf
@@ -160,10 +168,8 @@ def _ask_for(subscriptions: Rows, entries: Rows, owners: Slots, at: int) -> None
 @kernel
 def admit(
     objects: Rows,
-    object_pool: KeywordIds,
     subscriptions: Rows,
-    pool: KeywordIds,
-    squares: Floats,
+    texts: Texts,
     entries: Rows,
     owners: Slots,
     slots: Slots,
@@ -190,7 +196,7 @@ def admit(
         owner = owners[i]
         row = subscriptions[owner]
         item = objects[slots[i]]
-        r_m = share_of(row, pool, item, object_pool, squares)
+        r_m = share_of(row, item, texts)
         length_m = length(row["x_m"] - item["x_m"], row["y_m"] - item["y_m"], r_m)
         if not is_less(length_m, item["id"], row["reach_m"], row["reach_id"]):
             continue
@@ -260,10 +266,8 @@ def _owners(objects: Rows, entries: Rows, slots: Slots, owners: Slots) -> int:
 @leaf
 def _promote(
     objects: Rows,
-    object_pool: KeywordIds,
     subscriptions: Rows,
-    pool: KeywordIds,
-    squares: Floats,
+    texts: Texts,
     entries: Rows,
     owner: int,
     changes: Rows,
@@ -282,7 +286,7 @@ def _promote(
             break
         entries[best]["is_result"] = 1
         item = objects[entries[best]["object"]]
-        r_m = share_of(row, pool, item, object_pool, squares)
+        r_m = share_of(row, item, texts)
         emitted = emit(changes, emitted, row["id"], item["id"], r_m, 0)
         missing -= 1
     return emitted
@@ -291,10 +295,8 @@ def _promote(
 @kernel
 def remove(
     objects: Rows,
-    object_pool: KeywordIds,
     subscriptions: Rows,
-    pool: KeywordIds,
-    squares: Floats,
+    texts: Texts,
     entries: Rows,
     gone: Slots,
     window: int,
@@ -348,9 +350,7 @@ def remove(
             touched[short_count] = touched[i]
             short_count += 1
         else:
-            emitted = _promote(
-                objects, object_pool, subscriptions, pool, squares, entries, touched[i], changes, emitted
-            )
+            emitted = _promote(objects, subscriptions, texts, entries, touched[i], changes, emitted)
     return emitted, short_count, shrunk_count
 
 
@@ -406,22 +406,15 @@ def settle(
     subscriptions: Rows,
     entries: Rows,
     slots: Slots,
-    offsets: Ints,
-    ids: Ints,
-    expiries_ms: Ints,
-    lengths: Floats,
-    shares: Floats,
-    reach_m: Floats,
-    reach_id: Ints,
+    best: Best,
     is_skyband: int,
     changes: Rows,
     kept: Ints,
 ) -> int:
     """Fill the buffers of subscriptions with their best objects; capacity has been allocated.
 
-    Row i's best are at `offsets[i] : offsets[i + 1]`, all of them below its reach. Unless the buffer is a
-    skyband, nothing is left out. `kept` is scratch for the largest k. Returns the number of changes of
-    results.
+    Unless the buffer is a skyband, nothing is left out. `kept` is scratch for the largest k. Returns the
+    number of changes of results.
     """
     emitted = 0
     for i in range(slots.shape[0]):
@@ -429,21 +422,22 @@ def settle(
         row = subscriptions[owner]
         results = _empty(objects, subscriptions, entries, owner, kept)
         row["oldest_left_out"] = NOBODY
-        row["reach_m"] = reach_m[i]
-        row["reach_id"] = reach_id[i]
-        first = int(offsets[i])
-        for j in range(first, int(offsets[i + 1])):
-            dominators = _dominator_count(row, ids, expiries_ms, first, j) if is_skyband else 0
+        row["reach_m"] = best.reach_m[i]
+        row["reach_id"] = best.reach_id[i]
+        first = int(best.offsets[i])
+        for j in range(first, int(best.offsets[i + 1])):
+            object_id = best.ids[j]
+            dominators = _dominator_count(row, best.ids, best.expiries_ms, first, j) if is_skyband else 0
             if dominators >= row["k"]:
-                row["oldest_left_out"] = min(row["oldest_left_out"], ids[j])
+                row["oldest_left_out"] = min(row["oldest_left_out"], object_id)
                 continue
-            slot = find(id_keys, id_values, ids[j])
-            place = hold(objects, subscriptions, entries, owner, slot, lengths[j])
+            slot = find(id_keys, id_values, object_id)
+            place = hold(objects, subscriptions, entries, owner, slot, best.lengths[j])
             entries[place]["dominators"] = dominators
             if j - first < row["k"]:
                 entries[place]["is_result"] = 1
-                if not _take_away(kept, results, ids[j]):
-                    emitted = emit(changes, emitted, row["id"], ids[j], shares[j], 0)
+                if not _take_away(kept, results, object_id):
+                    emitted = emit(changes, emitted, row["id"], object_id, best.shares[j], 0)
         for other in range(results):
             if kept[other] != NOBODY:
                 emitted = emit(changes, emitted, row["id"], kept[other], 0.0, 1)

@@ -9,27 +9,18 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from engine.share_kernels import share_of
+from engine.change_kernels import emit
+from engine.share_kernels import Texts, share_of
 from engine.top_k.chain_kernels import hold, release
 from engine.top_k.choice_kernels import Chosen
 from engine.top_k.layout import NO_HOLDING, Row, Rows
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Floats, Ints
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel, leaf
 from safe_region.scoring.kernels import length
 
 Slots = npt.NDArray[np.int32]
-
-
-@leaf
-def emit(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
-    """Write a change; return the place of the next one."""
-    changes[at]["handle"] = handle
-    changes[at]["object_id"] = object_id
-    changes[at]["r_m"] = r_m
-    changes[at]["is_drop"] = is_drop
-    return at + 1
 
 
 @kernel
@@ -178,10 +169,8 @@ def settle(
 @kernel
 def admit(
     objects: Rows,
-    object_pool: KeywordIds,
     subscriptions: Rows,
-    pool: KeywordIds,
-    squares: Floats,
+    texts: Texts,
     holdings: Rows,
     slots: Slots,
     new_slots: Slots,
@@ -213,14 +202,14 @@ def admit(
         if subscriptions[slot]["buffer_count"] + end - begin > room:
             keep = subscriptions[slot]["k"] + subscriptions[slot]["extra"]
             _lower_reach(
-                objects, object_pool, subscriptions, pool, squares, holdings, slot,
+                objects, subscriptions, texts, holdings, slot,
                 new_slots[begin:end], lengths[: keep + 1], ids[: keep + 1], shares[: keep + 1],
             )  # fmt: skip
             moved[moved_count] = slot
             moved_count += 1
             emitted = _drop_beyond(objects, subscriptions, holdings, slot, changes, emitted)
         for i in range(begin, end):
-            r_m = share_of(subscriptions[slot], pool, objects[new_slots[i]], object_pool, squares)
+            r_m = share_of(subscriptions[slot], objects[new_slots[i]], texts)
             if _is_below(objects[new_slots[i]], subscriptions[slot], r_m):
                 hold(objects, subscriptions, holdings, slot, new_slots[i], r_m)
                 subscriptions[slot]["arrivals"] += 1
@@ -244,10 +233,8 @@ def _is_below(item: Row, subscription: Row, r_m: float) -> bool:
 @leaf
 def _lower_reach(
     objects: Rows,
-    object_pool: KeywordIds,
     subscriptions: Rows,
-    pool: KeywordIds,
-    squares: Floats,
+    texts: Texts,
     holdings: Rows,
     slot: int,
     new_slots: Slots,
@@ -264,7 +251,7 @@ def _lower_reach(
         size = offer(lengths, ids, shares, size, at_anchor, item["id"], 0.0)
     for i in range(new_slots.shape[0]):
         item = objects[new_slots[i]]
-        r_m = share_of(subscriptions[slot], pool, item, object_pool, squares)
+        r_m = share_of(subscriptions[slot], item, texts)
         at_anchor = _length_at_anchor(item, subscriptions[slot], r_m)
         size = offer(lengths, ids, shares, size, at_anchor, item["id"], 0.0)
     drain(lengths, ids, shares, size)

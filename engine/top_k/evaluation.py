@@ -23,6 +23,7 @@ from engine.top_k.choice_kernels import Chosen, Costs, Known, Moving, Ranked
 from engine.top_k.layout import BY_COST, ELLIPSE
 from engine.top_k.tables import TopKTables
 from index.batches import Floats, Ints, Ranking
+from index.tables.buckets.rankings import Answers
 from index.tables.slots import Slots
 from index.tables.threads import ahead_of
 
@@ -160,38 +161,22 @@ class Evaluation:
         """
         slots = self._subscriptions.slots(positions.handles)
         rows = self._subscriptions.rows
-        starts = np.zeros(len(slots) + 1, dtype=np.int64)
-        np.cumsum(rows["k"][slots].astype(np.int64) + 1, out=starts[1:])
-        sizes = np.zeros(len(slots), dtype=np.int64)
-        ids = np.empty(starts[-1], dtype=np.int64)
-        lengths = np.empty(starts[-1])
-        shares = np.empty(starts[-1])
+        answers = Answers(rows["k"][slots].astype(np.int64) + 1, 0)
+        known = np.zeros(len(slots), dtype=np.bool_)
         region_kernels.resolve(
             self._objects.table.rows,
-            self._objects.table.pool,
             self._objects.table.ids.keys,
             self._objects.table.ids.values,
             rows,
-            self._subscriptions.pool,
-            self._objects.weights.squares,
+            self._objects.texts_with(self._subscriptions),
             self._tables.buffers.holdings,
             slots,
-            positions.x_m,
-            positions.y_m,
-            pending_offsets,
-            pending_ids,
-            starts,
-            sizes,
-            ids,
-            lengths,
-            shares,
+            region_kernels.Located(positions.x_m, positions.y_m, pending_offsets, pending_ids),
+            answers.arrays,
+            known,
         )
-        known = sizes >= 0
         changes = self.anchor(positions.part(~known))
-        kept = np.arange(starts[-1]) < np.repeat(starts[:-1] + sizes, np.diff(starts))
-        offsets = np.zeros(int(known.sum()) + 1, dtype=np.int64)
-        np.cumsum(sizes[known], out=offsets[1:])
-        ranking = Ranking(offsets, ids[kept], lengths[kept], shares[kept])
+        ranking = answers.ranking().part(known)
         choice = self.choose(slots[known], rows[slots[known]], positions.part(known), ranking)
         return np.concatenate([changes, self.settle(choice)])
 

@@ -256,10 +256,8 @@ class TopKMatcher:
         kept = np.empty(len(owners), dtype=np.bool_)
         prune_kernels.undominated(
             self._objects.table.rows,
-            self._objects.table.pool,
             self.subscriptions.rows,
-            self.subscriptions.pool,
-            self._objects.weights.squares,
+            self._objects.texts_with(self.subscriptions),
             self._objects.windows.durations,
             self.buffers.holdings,
             owners,
@@ -280,10 +278,8 @@ class TopKMatcher:
         room = int((rows["k"][touched] + rows["extra"][touched]).max()) + 1
         emitted, moved_count = buffer_kernels.admit(
             self._objects.table.rows,
-            self._objects.table.pool,
             rows,
-            self.subscriptions.pool,
-            self._objects.weights.squares,
+            self._objects.texts_with(self.subscriptions),
             self.buffers.holdings,
             owners[order],
             new_slots[order],

@@ -17,13 +17,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from engine.change_kernels import emit
 from engine.layout import NO_WINDOW
-from engine.share_kernels import share_of
-from engine.top_k.buffer_kernels import emit
+from engine.share_kernels import Texts, share_of
 from engine.top_k.chain_kernels import hold
 from engine.top_k.choice_kernels import STRICT, Chosen
 from engine.top_k.layout import ELLIPSE, Row, Rows
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Floats, Ints
 from index.tables.id_map_kernels import Values, find
 from safe_region.jit import kernel, leaf
 from safe_region.scoring.kernels import length
@@ -106,10 +106,8 @@ def prune(
 @kernel
 def undominated(
     objects: Rows,
-    object_pool: KeywordIds,
     subscriptions: Rows,
-    pool: KeywordIds,
-    squares: Floats,
+    texts: Texts,
     durations: Ints,
     holdings: Rows,
     owners: Slots,
@@ -127,7 +125,7 @@ def undominated(
         kept[i] = True
         if row["buffer_count"] < row["k"]:
             continue
-        r_m = share_of(row, pool, item, object_pool, squares)
+        r_m = share_of(row, item, texts)
         dominators = 0
         for place in range(start, start + row["buffer_count"]):
             held = holdings[place]

@@ -8,14 +8,16 @@ mode only if its length at the anchor is below the reach.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.share_kernels import share_of
+from engine.share_kernels import Texts, share_of
 from engine.top_k.choice_kernels import STRICT
 from engine.top_k.layout import ELLIPSE, Row, Rows
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Floats, Ints
+from index.tables.buckets.question_kernels import Answered
 from index.tables.id_map_kernels import NO_VALUE, Values, find
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel, leaf
@@ -24,8 +26,19 @@ from safe_region.scoring.kernels import length
 
 Slots = npt.NDArray[np.int32]
 
+Flags = npt.NDArray[np.bool_]
+
 _OUTWARD = 1.0 + 1e-12
 _ANY_ID = np.iinfo(np.int64).max
+
+
+class Located(NamedTuple):
+    """Positions of devices, and their pending objects: row i has `pending_offsets[i]` up to the next."""
+
+    x_m: Floats
+    y_m: Floats
+    pending_offsets: Ints
+    pending_ids: Ints
 
 
 @kernel
@@ -105,60 +118,56 @@ def _is_held(holdings: Rows, subscription: Row, object_slot: int) -> bool:
 @kernel
 def resolve(
     objects: Rows,
-    object_pool: KeywordIds,
     id_keys: Ints,
     id_values: Values,
     subscriptions: Rows,
-    pool: KeywordIds,
-    squares: Floats,
+    texts: Texts,
     holdings: Rows,
     slots: Slots,
-    x_m: Floats,
-    y_m: Floats,
-    pending_offsets: Ints,
-    pending_ids: Ints,
-    starts: Ints,
-    sizes: Ints,
-    ids: Ints,
-    lengths: Floats,
-    shares: Floats,
+    located: Located,
+    answered: Answered,
+    known: Flags,
 ) -> None:
     """Rank the buffers of ELLIPSE subscriptions together with their pending objects.
 
-    Row i has space for its k + 1 best at `starts[i]`. `sizes[i]` is their number, or -1 if the objects
-    have to be searched: either the buffer is not the result at the device's position, or no pending
-    object entered, so that the (k+1)-th best is unknown. Source: lamps.txt algorithm 3.
+    Row i has space for its k + 1 best. `known[i]` is false if the objects have to be searched: either the
+    buffer is not the result at the device's position, or no pending object entered, so that the (k+1)-th
+    best is unknown. Source: lamps.txt algorithm 3.
     """
     for i in range(slots.shape[0]):
         subscription = subscriptions[slots[i]]
-        sizes[i] = -1
-        if not _is_inside(objects, holdings, subscription, x_m[i], y_m[i]):
+        x_m, y_m = located.x_m[i], located.y_m[i]
+        answered.sizes[i] = 0
+        known[i] = False
+        if not _is_inside(objects, holdings, subscription, x_m, y_m):
             continue
-        kept_lengths = lengths[starts[i] : starts[i + 1]]
-        kept_ids = ids[starts[i] : starts[i + 1]]
-        kept_shares = shares[starts[i] : starts[i + 1]]
+        begin, end = answered.starts[i], answered.starts[i + 1]
+        kept_lengths = answered.lengths[begin:end]
+        kept_ids = answered.ids[begin:end]
+        kept_shares = answered.shares[begin:end]
         size = 0
         worst, worst_id = 0.0, -1
         start = subscription["buffer_start"]
         for place in range(start, start + subscription["buffer_count"]):
             item = objects[holdings[place]["object"]]
-            here = length(x_m[i] - item["x_m"], y_m[i] - item["y_m"], holdings[place]["r_m"])
+            here = length(x_m - item["x_m"], y_m - item["y_m"], holdings[place]["r_m"])
             size = offer(
                 kept_lengths, kept_ids, kept_shares, size, here, item["id"], holdings[place]["r_m"]
             )
             if is_less(worst, worst_id, here, item["id"]):
                 worst, worst_id = here, item["id"]
         is_entered = math.isinf(subscription["reach_m"])
-        for j in range(pending_offsets[i], pending_offsets[i + 1]):
-            object_slot = find(id_keys, id_values, pending_ids[j])
+        for j in range(located.pending_offsets[i], located.pending_offsets[i + 1]):
+            object_slot = find(id_keys, id_values, located.pending_ids[j])
             if object_slot == NO_VALUE or _is_held(holdings, subscription, object_slot):
                 continue  # it is gone, or was inserted in another way
             item = objects[object_slot]
-            r_m = share_of(subscription, pool, item, object_pool, squares)
-            here = length(x_m[i] - item["x_m"], y_m[i] - item["y_m"], r_m)
+            r_m = share_of(subscription, item, texts)
+            here = length(x_m - item["x_m"], y_m - item["y_m"], r_m)
             size = offer(kept_lengths, kept_ids, kept_shares, size, here, item["id"], r_m)
             if is_less(here, item["id"], worst, worst_id):
                 is_entered = True
         if is_entered:
             drain(kept_lengths, kept_ids, kept_shares, size)
-            sizes[i] = size
+            answered.sizes[i] = size
+            known[i] = True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from index.batches import Floats, Ints, KeywordIds
+from index.tables.buckets.question_kernels import Answered, Queries
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel, leaf
 from safe_region.scoring.kernels import (
@@ -81,48 +81,34 @@ def match(
 def best(
     objects: Rows,
     pool: KeywordIds,
-    weight_m: Floats,
-    similarity: npt.NDArray[np.int8],
-    keyword_offsets: Ints,
-    keyword_ids: KeywordIds,
-    squares: Floats,
-    x_m: Floats,
-    y_m: Floats,
-    bound_m: Floats,
-    first_id: Ints,
-    starts: Ints,
-    sizes: Ints,
-    ids: Ints,
-    lengths: Floats,
-    shares: Floats,
+    queries: Queries,
+    answered: Answered,
 ) -> None:
-    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
-
-    `squares` has the squared weight of each of `keyword_ids`; the capacity for each interest is `starts[i
-    + 1] - starts[i]`. O(interests * objects).
-    """
-    for i in range(weight_m.shape[0]):
-        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
-        weighed = squares[keyword_offsets[i] : keyword_offsets[i + 1]]
-        left = norm_of(similarity[i], words.shape[0], weighed.sum())
-        kept_lengths = lengths[starts[i] : starts[i + 1]]
-        kept_ids = ids[starts[i] : starts[i + 1]]
-        kept_shares = shares[starts[i] : starts[i + 1]]
+    """Write the best objects of each interest. O(interests * objects)."""
+    for i in range(queries.weight_m.shape[0]):
+        first, last = queries.keyword_offsets[i], queries.keyword_offsets[i + 1]
+        words, weighed = queries.keyword_ids[first:last], queries.squares[first:last]
+        similarity = queries.similarity[i]
+        left = norm_of(similarity, words.shape[0], weighed.sum())
+        begin, end = answered.starts[i], answered.starts[i + 1]
+        kept_lengths = answered.lengths[begin:end]
+        kept_ids = answered.ids[begin:end]
+        kept_shares = answered.shares[begin:end]
         size = 0
         for slot in range(objects.shape[0]):
             row = objects[slot]
             start = row["keyword_start"]
             count = row["keyword_count"]
             common = common_square(words, weighed, pool[start : start + count])
-            if common == 0.0 or row["id"] < first_id[i]:
+            if common == 0.0 or row["id"] < queries.first_id[i]:
                 continue
-            right = norm_of(similarity[i], count, row["norm2"])
-            share = weight_m[i] * text_distance(similarity[i], common, left, right)
-            here = length(x_m[i] - row["x_m"], y_m[i] - row["y_m"], share)
-            if here <= bound_m[i]:
+            right = norm_of(similarity, count, row["norm2"])
+            share = queries.weight_m[i] * text_distance(similarity, common, left, right)
+            here = length(queries.x_m[i] - row["x_m"], queries.y_m[i] - row["y_m"], share)
+            if here <= queries.bound_m[i]:
                 size = offer(kept_lengths, kept_ids, kept_shares, size, here, row["id"], share)
         drain(kept_lengths, kept_ids, kept_shares, size)
-        sizes[i] = size
+        answered.sizes[i] = size
 
 
 @kernel

@@ -16,11 +16,11 @@ from index.batches import (
     Matches,
     ObjectBatch,
     Ranking,
-    all_first_ids,
 )
 from index.naive import kernels
 from index.naive.layout import OBJECT_DTYPE
 from index.tables import SlotTable
+from index.tables.buckets.rankings import Answers, queries_of
 
 _MATCHES_GUESS = 64
 
@@ -54,35 +54,10 @@ class NaiveObjectIndex:
     ) -> Ranking:
         """Rank every object for every interest."""
         rows = self._table.rows[: self._table.end]
-        starts = np.zeros(len(interests) + 1, dtype=np.int64)
-        np.cumsum(np.minimum(count, len(self._table)), out=starts[1:])
-        sizes = np.zeros(len(interests), dtype=np.int64)
-        ids = np.empty(starts[-1], dtype=np.int64)
-        lengths = np.empty(starts[-1], dtype=np.float64)
-        shares = np.empty(starts[-1], dtype=np.float64)
-        kernels.best(
-            rows,
-            self._table.pool,
-            interests.weight_m,
-            interests.similarity,
-            interests.keywords.offsets,
-            interests.keywords.ids,
-            interests.all_squares(),
-            np.ascontiguousarray(x_m),
-            np.ascontiguousarray(y_m),
-            bound_m,
-            all_first_ids(first_id, len(interests)),
-            starts,
-            sizes,
-            ids,
-            lengths,
-            shares,
-        )
-        offsets = np.zeros(len(interests) + 1, dtype=np.int64)
-        np.cumsum(sizes, out=offsets[1:])
-        room = np.diff(starts)
-        kept = np.arange(starts[-1]) < np.repeat(starts[:-1] + sizes, room)
-        return Ranking(offsets, ids[kept], lengths[kept], shares[kept])
+        answers = Answers(np.minimum(count, len(self._table)), 0)
+        queries = queries_of(interests, x_m, y_m, bound_m, first_id)
+        kernels.best(rows, self._table.pool, queries, answers.arrays)
+        return answers.ranking()
 
     def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
         """Test every object against every row."""

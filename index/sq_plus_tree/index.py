@@ -42,7 +42,7 @@ from index.sq_plus_tree.entry_kernels import (
 )
 from index.sq_plus_tree.invariants import check_forest
 from index.sq_plus_tree.layout import Forest, Slots
-from index.sq_plus_tree.match_kernels import match
+from index.sq_plus_tree.match_kernels import Room, match
 from index.sq_plus_tree.walk_kernels import new_walk
 from index.square import Square
 from index.tables import SlotTable
@@ -186,16 +186,15 @@ class SqPlusTree:
         is_weighed = bool(self._meta[L.IS_WEIGHED])
         factors = np.empty((1, 1, 1), dtype=np.float32) if is_weighed else self._closeness
         offsets = np.zeros(stop - start + 1, dtype=np.int64)
+        stack = np.empty(L.CHILDREN * (L.DEPTH_MAX + 1), dtype=np.int32)
         seen = np.zeros(1, dtype=np.int64)
         while True:
-            room = self._found_room
-            found = np.empty(room, dtype=np.int64)
+            found = np.empty(self._found_room, dtype=np.int64)
             seen[0] = 0
             total = match(
                 self._forest(),
                 new_walk(),
-                np.empty(L.CHILDREN * (L.DEPTH_MAX + 1), dtype=np.int32),
-                factors,
+                Room(stack, factors, found, seen),
                 objects.ids[part],
                 objects.x_m[part],
                 objects.y_m[part],
@@ -204,10 +203,8 @@ class SqPlusTree:
                 np.empty(len(words.ids)),
                 norm2[part] if is_weighed else norm2,
                 offsets,
-                found,
-                seen,
             )
-            if total <= room:
+            if total <= len(found):
                 return offsets, found[:total], int(seen[0])
             self._found_room = max(self._found_room, 2 * total)
 

@@ -220,8 +220,7 @@ def _search_node(forest: Forest, node: int, item: Item, room: Room, total: int) 
 def match(
     forest: Forest,
     walk: Walk,
-    stack: Slots,
-    factors: Singles,
+    room: Room,
     object_ids: Ints,
     x_m: Floats,
     y_m: Floats,
@@ -230,16 +229,13 @@ def match(
     squares: Floats,
     norm2: Floats,
     offsets: Ints,
-    found: Ints,
-    seen: Ints,
 ) -> int:
     """Write the matches of each object as CSR; return their number.
 
-    Fills `offsets` (objects + 1) always and `found` up to its length; the caller retries with a larger
-    `found` when the return value exceeds its length. `seen[0]` counts the verified subscriptions.
+    Fills `offsets` (objects + 1) always and `room.found` up to its length; the caller retries with a
+    larger one when the return value exceeds its length. `room.seen[0]` counts the verified subscriptions.
     `squares` is scratch for one number for each keyword; `norm2` is unused without weights.
     """
-    room = Room(stack, factors, found, seen)
     is_weighed = bool(forest.meta[L.IS_WEIGHED])
     total = 0
     for i in range(object_ids.shape[0]):

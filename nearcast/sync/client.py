@@ -62,7 +62,7 @@ class Client:
         """Return a new publisher, which uses a separate stream."""
         return Publisher(self._loop, self._loop.call(self._client.publisher))
 
-    def attach(
+    def attach(  # noqa: PLR0913 - all but the first by name, most with defaults
         self,
         device_id: str,
         *,
@@ -179,7 +179,7 @@ class Fleet:
     def __repr__(self) -> str:
         return self._loop.call(self._fleet.__repr__).replace("nearcast.", "nearcast.sync.", 1)
 
-    def attach(
+    def attach(  # noqa: PLR0913 - all but the first by name, most with defaults
         self,
         device_id: str,
         *,

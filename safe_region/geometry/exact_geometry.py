@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+COORDINATE_M_MAX = 1e9
+"""Of shapes on the plane: far beyond any service area."""
+
 Ring = Sequence[tuple[float, float]]
 GridPoint = tuple[int, int]
 GridRing = list[GridPoint]

@@ -9,7 +9,7 @@ import numpy as np
 
 from safe_region.earth.frame import Point
 from safe_region.geometry import validity_kernels as kernels
-from safe_region.geometry.exact_geometry import Ring
+from safe_region.geometry.exact_geometry import COORDINATE_M_MAX, Ring
 from safe_region.geometry.shape_kernels import Floats, Ints
 
 _VERBS = {kernels.MEET: "meet", kernels.OVERLAP: "overlap", kernels.CROSS: "cross"}
@@ -62,8 +62,7 @@ def _in_words(found: int, ring: int, place: int, other: int, other_place: int) -
     words = {
         kernels.FEW: f"ring {ring} has {place} vertices, must have at least 3",
         kernels.NOT_FINITE: f"vertex {place} of ring {ring} is not finite",
-        kernels.FAR: f"vertex {place} of ring {ring} has a coordinate beyond "
-        f"{kernels.COORDINATE_M_MAX:g} m",
+        kernels.FAR: f"vertex {place} of ring {ring} has a coordinate beyond {COORDINATE_M_MAX:g} m",
         kernels.EQUAL: f"vertices {place} and {other_place} of ring {ring} are equal",
         kernels.STRAIGHT: f"ring {ring} has no area",
         kernels.NOT_WITHIN: f"ring {ring}, a hole, is not within the outer ring",

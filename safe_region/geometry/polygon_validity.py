@@ -22,6 +22,7 @@ from itertools import pairwise
 
 from safe_region.geometry.edge_sweep import MeetingError, touching_points
 from safe_region.geometry.exact_geometry import (
+    COORDINATE_M_MAX,
     INSIDE,
     OUTSIDE,
     GridPoint,
@@ -32,9 +33,6 @@ from safe_region.geometry.exact_geometry import (
     orientation,
     side_of_ring,
 )
-
-COORDINATE_M_MAX = 1e9
-"""Far beyond any service area."""
 
 _VERTEX_COUNT_MIN = 3
 

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 from safe_region.earth.frame import Point
-from safe_region.geometry.exact_geometry import OUTSIDE, Ring, on_grid, side_of_ring
-from safe_region.geometry.polygon_validity import COORDINATE_M_MAX, flaw
+from safe_region.geometry.exact_geometry import COORDINATE_M_MAX, OUTSIDE, Ring, on_grid, side_of_ring
+from safe_region.geometry.polygon_validity import flaw
 
 _UNDERFLOW_M = 1e-150
 """Squares of smaller differences may be rounded to 0, and so may distances."""

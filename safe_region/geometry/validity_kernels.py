@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from safe_region.geometry.exact_geometry import COORDINATE_M_MAX
 from safe_region.geometry.orientation_kernels import orientation
 from safe_region.geometry.segment_kernels import boxes_meet, segments_meet
 from safe_region.geometry.shape_kernels import Floats, Ints, ring_contains, ring_side
@@ -37,7 +38,6 @@ NOT_WITHIN = 9
 """A hole is not within the outer ring."""
 HOLES_OVERLAP = 10
 
-COORDINATE_M_MAX = 1e9
 _TINY = 1e-200
 """Smaller coordinates are read as 0."""
 _VERTEX_COUNT_MIN = 3

@@ -17,6 +17,8 @@ from platformdirs import user_cache_path
 
 _ROOMS = ("safe_region", "index", "engine", "server", "simulator", "bench")
 _NAMES = ("*kernels.py", "layout.py", "closeness.py")
+_SHARED = ("scoring/formulas.py", "geometry/exact_geometry.py")
+"""Plain Python of this package with functions or constants that kernels use."""
 
 
 def kernel_sources() -> list[Path]:
@@ -24,7 +26,8 @@ def kernel_sources() -> list[Path]:
     here = Path(__file__).resolve().parent
     root = here.parent.parent
     found = [path for room in _ROOMS for name in _NAMES for path in (root / room).rglob(name)]
-    return sorted([*found, root / "safe_region" / "scoring" / "formulas.py", *here.glob("*.py")])
+    shared = [root / "safe_region" / name for name in _SHARED]
+    return sorted([*found, *shared, *here.glob("*.py")])
 
 
 def _cache_folder() -> Path:

@@ -175,7 +175,7 @@ class _ObjectRules:
         self._next_id = next_id
         self._keys: set[str] = set()
 
-    def __call__(
+    def __call__(  # noqa: PLR0913 - a row, in the order of its columns
         self,
         object_id: int,
         lon: float,

@@ -16,7 +16,7 @@ def meta_checksum(name: str, value: str) -> int:
     return crc32(f"{name}\0{value}".encode())
 
 
-def object_checksum(
+def object_checksum(  # noqa: PLR0913 - a row, in the order of its columns
     object_id: int,
     lon: float,
     lat: float,

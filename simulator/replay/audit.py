@@ -20,7 +20,7 @@ from nearcast import (
 )
 from nearcast.expressions import clauses_of
 from safe_region import oracle
-from safe_region.earth.frame import Frame
+from safe_region.earth.frame import Frame, Point
 from safe_region.scoring.keywords import normalised_keyword
 from simulator.replay.published_objects import Liveness, PublishedObjects
 
@@ -100,11 +100,9 @@ class Audit:
         self, subscription: Subscription, place: Place, moment: Liveness
     ) -> list[tuple[oracle.OracleMatch, float]]:
         published = self._published
-        x_m, y_m = published.frame.project(place.lon, place.lat)
         return expected_list(
             subscription.spec,
-            x_m,
-            y_m,
+            published.frame.project(place.lon, place.lat),
             published.frame,
             moment.objects,
             moment.now_ms,
@@ -119,19 +117,18 @@ class UndecidedError(Exception):
 
 def expected_list(
     spec: Spec,
-    x_m: float,
-    y_m: float,
+    here: Point,
     frame: Frame,
     objects: Iterable[oracle.OracleObject],
     now_ms: int,
     latest_id: int,
     weigh: Callable[[str], float] | None = None,
 ) -> list[tuple[oracle.OracleMatch, float]]:
-    """Return the result that the oracle expects of a device, with scores."""
+    """Return the result that the oracle expects of a device at a position, with scores."""
     window = oracle_window(spec, latest_id)
     if isinstance(spec, Boolean):
         wanted = oracle_range(spec, frame)._replace(window=window)
-        return [(one, 0.0) for one in oracle.matching(wanted, x_m, y_m, objects, now_ms)]
+        return [(one, 0.0) for one in oracle.matching(wanted, *here, objects, now_ms)]
     query = oracle.OracleSubscription(
         _normalised(spec.keywords),
         spec.k,
@@ -141,7 +138,7 @@ def expected_list(
         window,
         spec.distance_scale_m,
     )
-    best = oracle.top_k(query, x_m, y_m, frame.maxdist_m, objects, now_ms)
+    best = oracle.top_k(query, *here, frame.maxdist_m, objects, now_ms)
     return [(one, oracle.score(query, one.length_m, frame.maxdist_m)) for one in best]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from simulator.parameters import SimulationParameters
 from simulator.parameters.places import PlaceParameters
 from simulator.parameters.traces import TraceParameters
 from simulator.run import Progress
-from simulator.session import LOCAL, simulator_session
+from simulator.session import SparkStart, session_of
 from simulator.simulation import root_of
 from simulator.terrain import Terrain
 from simulator.traces.errors import TraceError
@@ -25,6 +25,8 @@ from simulator.traces.reading import check_files, damage_of, unused_columns
 from simulator.traces.trace_run import TraceReport, TraceRun
 
 TASKS_PER_CORE = 2
+
+_ALONE = SparkStart()
 
 _TRACE_ERROR = re.compile(r"simulator\.traces\.errors\.TraceError: (.*)")
 """The message of a worker, in the error that Spark makes of it."""
@@ -36,10 +38,8 @@ def simulate_traces(
     out_dir: Where,
     progress: Progress | None = None,
     *,
-    spark: SparkSession | None = None,
+    spark: SparkSession | SparkStart = _ALONE,
     partitions: int | None = None,
-    master: str = LOCAL,
-    settings: Mapping[str, str] | None = None,
 ) -> TraceReport:
     """Make a simulation from files of traces and write it to a folder.
 
@@ -55,13 +55,9 @@ def simulate_traces(
     progress
         Called as progress(stage, done, total).
     spark
-        A session to use; by default a local one is started and stopped.
+        A session to use, or how to start one, which is stopped at the end; by default on this machine.
     partitions
         The number of tasks; no influence on the result.
-    master
-        Spark's master if no session is given.
-    settings
-        The settings of that session.
 
     Raises
     ------
@@ -82,7 +78,7 @@ def simulate_traces(
     terrain = None if parameters.map_file is None else _map(parameters.map_file, parameters, report)
     with ExitStack() as stack:
         report("spark", 0, 1)
-        session = spark or stack.enter_context(simulator_session(master, settings))
+        session = stack.enter_context(session_of(spark))
         report("spark", 1, 1)
         stack.enter_context(_utc(session))
         stack.enter_context(_named(paths))

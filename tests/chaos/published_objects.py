@@ -72,6 +72,6 @@ class PublishedObjects:
         self, spec: Spec, lon: float, lat: float, now_ms: int, candidates: list[oracle.OracleObject]
     ) -> list[int]:
         """Return the ids of the result at a place, by definition."""
-        x_m, y_m = self.frame.project(lon, lat)
-        found = expected_list(spec, x_m, y_m, self.frame, candidates, now_ms, self.latest_id)
+        here = self.frame.project(lon, lat)
+        found = expected_list(spec, here, self.frame, candidates, now_ms, self.latest_id)
         return [one.object_id for one, _ in found]

@@ -50,7 +50,7 @@ _WIDTH = 160
 @click.option("--jobs", default=1, show_default=True, help="How many run side by side.")
 @click.option("--keep", is_flag=True, help="Leave the folders of jobs, with all logs.")
 @click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
-def main(
+def main(  # noqa: PLR0913 - an option each
     mechanisms: tuple[str, ...],
     faults: tuple[str, ...],
     times: int,

@@ -17,6 +17,8 @@ from safe_region.jit.cache import kernel_sources
 from safe_region.scoring import formulas, kernels
 from safe_region.scoring.keywords import normalised_keyword
 
+PARAMETERS_MAX = 12
+
 
 def test_compiled_scoring_is_plain_scoring_to_the_bit():
     for similarity in formulas.Similarity:
@@ -66,6 +68,27 @@ def test_the_cache_is_keyed_on_every_file_that_kernels_have_constants_from():
             found.add(name)
             assert Path(home.__file__).resolve() in sources, f"{path.name} has {name} from elsewhere"
     assert {"REACH_SLACK", "formulas", "NO_HOLDING"} <= found
+
+
+WIDE = {
+    # Arrays in a tuple take longer to pass, and one object is matched in a few microseconds.
+    ("inverted_grid", "match"),
+}
+
+
+def wide_kernels(path):
+    """The functions of a file with more parameters than a kernel may have."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            arguments = node.args
+            count = len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs)
+            if count > PARAMETERS_MAX:
+                yield path.parent.name, node.name
+
+
+def test_kernels_have_few_parameters():
+    found = {wide for path in kernel_sources() for wide in wide_kernels(path)}
+    assert found == WIDE
 
 
 @pytest.mark.processes

@@ -6,8 +6,9 @@ from index.published.ap_plus_tree import layout as L
 from index.published.ap_plus_tree import load_kernels
 from index.published.ap_plus_tree.layout import Lists
 from index.published.ap_plus_tree.lists import ListArrays
+from index.published.ap_tree import layout as T
 from index.published.ap_tree.arrays import TreeArrays
-from index.published.ap_tree.layout import FINISHED, JOB_NEW, NOTHING, OUT_OF_ROOM, ROOT, Numbers
+from index.published.ap_tree.layout import Numbers
 
 
 class ListCargo:
@@ -41,7 +42,7 @@ class ListCargo:
         live = used[rows["expiry_ms"][used] > self._lists.objects.now_ms]
         self._lists.load[: len(live)] = live
         self._lists.state[L.LOADED] = len(live)
-        self.put_back(int(self._arrays.meta[ROOT]), self._arrays.order)
+        self.put_back(int(self._arrays.meta[T.ROOT]), self._arrays.order)
 
     def take_off(self, node: int) -> None:
         """Empty the lists of a node and below."""
@@ -51,7 +52,7 @@ class ListCargo:
     def put_back(self, node: int, order: Numbers) -> None:
         """Insert the removed objects into the rebuilt node."""
         self._lists.state[L.PUT_AT] = 0
-        while load_kernels.put_back(self._arrays.tree(), self.now(), order, node) == OUT_OF_ROOM:
+        while load_kernels.put_back(self._arrays.tree(), self.now(), order, node) == T.OUT_OF_ROOM:
             self._lists.grow()
         self._lists.state[L.LOADED] = 0
 
@@ -67,13 +68,13 @@ class ListCargo:
         """Insert some objects into the new subtree; return whether all are done."""
         state = self._lists.state
         if state[L.CARRY_AGAIN]:
-            self.take_off(int(self._arrays.meta[JOB_NEW]))
+            self.take_off(int(self._arrays.meta[T.JOB_NEW]))
             self.begin_carrying()
         end = self._lists.objects.table.end
         status = load_kernels.carry(self._arrays.tree(), self.now(), end, budget)
-        if status == OUT_OF_ROOM:
+        if status == T.OUT_OF_ROOM:
             self._lists.grow()
-        return status == FINISHED
+        return status == T.FINISHED
 
     def end_carrying(self, old: int) -> None:
         """Start to empty the lists of the replaced subtree."""
@@ -81,9 +82,9 @@ class ListCargo:
         state[L.CARRIES] = 0
         now = self.now()
         now.walk[0] = old
-        now.walk[1] = NOTHING
+        now.walk[1] = T.NOTHING
         state[L.WALK_COUNT] = 1
 
     def let_go(self, budget: int) -> bool:
         """Empty some of these lists; return whether all are done."""
-        return load_kernels.let_go(self._arrays.tree(), self.now(), budget) == FINISHED
+        return load_kernels.let_go(self._arrays.tree(), self.now(), budget) == T.FINISHED

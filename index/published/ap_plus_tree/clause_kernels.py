@@ -11,19 +11,8 @@ that entries have the generation of their clauses.
 from __future__ import annotations
 
 from index.batches import Floats, Ints
-from index.published.ap_plus_tree.layout import (
-    BOTH,
-    DONE,
-    ENTER,
-    FOUND,
-    KEPT,
-    LEAVE,
-    LEFT,
-    LISTS,
-    NEW,
-    OLD,
-    Lists,
-)
+from index.published.ap_plus_tree import layout as L
+from index.published.ap_plus_tree.layout import Lists
 from index.published.ap_plus_tree.object_kernels import box_of
 from index.published.ap_plus_tree.part_kernels import (
     give_child,
@@ -38,7 +27,7 @@ from index.published.ap_plus_tree.scan_kernels import (
     old_box,
     scan_list,
 )
-from index.published.ap_tree import layout as L
+from index.published.ap_tree import layout as T
 from index.published.ap_tree.change_kernels import enter_leaf, note_due
 from index.published.ap_tree.chunk_kernels import add_pending, lacks_chunks
 from index.published.ap_tree.drift_kernels import update_above
@@ -58,8 +47,8 @@ _Box = tuple[float, float, float, float]
 
 @leaf
 def _push(tree: Tree, node: int, mode: int) -> None:
-    tree.stack[tree.meta[L.STACK_COUNT]] = 4 * node + mode
-    tree.meta[L.STACK_COUNT] += 1
+    tree.stack[tree.meta[T.STACK_COUNT]] = 4 * node + mode
+    tree.meta[T.STACK_COUNT] += 1
 
 
 @leaf
@@ -68,8 +57,8 @@ def _push_part(
 ) -> None:
     """Push the child of a part, created if it is required and missing."""
     child = int(tree.parts[int(tree.nodes[node]["start"]) + number]["child"])
-    if child == L.NOTHING:
-        if not mode & NEW:
+    if child == T.NOTHING:
+        if not mode & L.NEW:
             return
         child = give_child(tree, job, lists, order, node, number)
     _push(tree, child, mode)
@@ -80,18 +69,18 @@ def _descend_by_keywords(
     tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, slot: int, mode: int
 ) -> bool:
     row = tree.nodes[node]
-    number = L.DUMMY
-    if mode == NEW and (lacks_nodes(tree, 1) or lacks_chunks_below(lists, node, 1)):
+    number = T.DUMMY
+    if mode == L.NEW and (lacks_nodes(tree, 1) or lacks_chunks_below(lists, node, 1)):
         return False
     if clause_codes(tree, order, slot) > row["offset"]:
         code = int(tree.codes[row["offset"]])
-        if mode != NEW:
+        if mode != L.NEW:
             number = find_cut(tree, row, code, 1)
         elif lacks_open_cut(tree, lists, node, code):
             return False
         else:
             number = open_cut(tree, lists, order, node, code)
-    tree.meta[L.STACK_COUNT] -= 1
+    tree.meta[T.STACK_COUNT] -= 1
     _push_part(tree, job, lists, order, node, number, mode)
     return True
 
@@ -141,30 +130,33 @@ def _descend_by_place(
 ) -> bool:
     row = tree.nodes[node]
     old, new = old_box(lists), box_of(tree.clauses[slot])
-    was_within = mode & OLD != 0 and _contains(row, old)
-    is_within = mode & NEW != 0 and _contains(row, new)
-    before, now = _cells_of(tree, row, old, mode & OLD != 0), _cells_of(tree, row, new, mode & NEW != 0)
+    was_within = mode & L.OLD != 0 and _contains(row, old)
+    is_within = mode & L.NEW != 0 and _contains(row, new)
+    before, now = (
+        _cells_of(tree, row, old, mode & L.OLD != 0),
+        _cells_of(tree, row, new, mode & L.NEW != 0),
+    )
     needed = _size(now) + int(is_within)
-    used = int(tree.meta[L.STACK_COUNT])
+    used = int(tree.meta[T.STACK_COUNT])
     if (
         lacks_stack(tree, tree.stack, used, _size(before) + needed + 1)
         or (needed > 0 and lacks_nodes(tree, needed))
         or lacks_chunks_below(lists, node, needed)
     ):
         return False
-    tree.meta[L.STACK_COUNT] = used - 1
+    tree.meta[T.STACK_COUNT] = used - 1
     if was_within or is_within:
-        dummy_mode = (OLD if was_within else 0) | (NEW if is_within else 0)
-        _push_part(tree, job, lists, order, node, L.DUMMY, dummy_mode)
+        dummy_mode = (L.OLD if was_within else 0) | (L.NEW if is_within else 0)
+        _push_part(tree, job, lists, order, node, T.DUMMY, dummy_mode)
     columns = int(row["x_count"])
     for line in range(before[2], before[3] + 1):
         for column in range(before[0], before[1] + 1):
-            here = BOTH if _has(now, column, line) else OLD
+            here = L.BOTH if _has(now, column, line) else L.OLD
             _push_part(tree, job, lists, order, node, 1 + line * columns + column, here)
     for line in range(now[2], now[3] + 1):
         for column in range(now[0], now[1] + 1):
             if not _has(before, column, line):
-                _push_part(tree, job, lists, order, node, 1 + line * columns + column, NEW)
+                _push_part(tree, job, lists, order, node, 1 + line * columns + column, L.NEW)
     return True
 
 
@@ -172,19 +164,19 @@ def _descend_by_place(
 def _pass_leaf(tree: Tree, job: Build, node: int, slot: int, mode: int) -> bool:
     """Insert, remove or update a clause in the leaf on top; return false if space is lacking."""
     kind = tree.nodes[node]["kind"]
-    if mode == NEW:
-        if kind == L.PENDING:
+    if mode == L.NEW:
+        if kind == T.PENDING:
             if lacks_chunks(tree, job.chunks, 1):
                 return False
             add_pending(tree, job, node, slot)
         elif not enter_leaf(tree, node, slot):
             return False
-    elif kind == L.LEAF:
-        if mode == BOTH:
+    elif kind == T.LEAF:
+        if mode == L.BOTH:
             write_entry(tree, find_entry(tree, node, slot), slot)
         elif remove_entry(tree, node, slot):
             note_due(tree, update_above(tree, node, -1))
-    tree.meta[L.STACK_COUNT] -= 1
+    tree.meta[T.STACK_COUNT] -= 1
     return True
 
 
@@ -194,9 +186,9 @@ def _pass_node(
 ) -> bool:
     """Descend below the node on top, or change it if it is a leaf; return false if space is lacking."""
     kind = tree.nodes[node]["kind"]
-    if kind == L.KEYWORDS:
+    if kind == T.KEYWORDS:
         return _descend_by_keywords(tree, job, lists, order, node, slot, mode)
-    if kind == L.SPACE:
+    if kind == T.SPACE:
         return _descend_by_place(tree, job, lists, order, node, slot, mode)
     return _pass_leaf(tree, job, node, slot, mode)
 
@@ -215,27 +207,27 @@ def _walk(
 ) -> bool:
     """Process the stack; return false, to be called again, if space is lacking."""
     meta = tree.meta
-    while meta[L.STACK_COUNT] > 0:
-        top = int(tree.stack[meta[L.STACK_COUNT] - 1])
+    while meta[T.STACK_COUNT] > 0:
+        top = int(tree.stack[meta[T.STACK_COUNT] - 1])
         node, mode = top // 4, top % 4
         row = tree.nodes[node]
-        if node == meta[L.JOB_OLD]:
-            meta[L.MEETS_JOB] |= mode
-        scans = reports and kind != LEAVE and lists.counts[LISTS * node + KEPT] > 0
-        if mode == BOTH:
-            root = tree.nodes[meta[L.ROOT]]
+        if node == meta[T.JOB_OLD]:
+            meta[T.MEETS_JOB] |= mode
+        scans = reports and kind != L.LEAVE and lists.counts[L.LISTS * node + L.KEPT] > 0
+        if mode == L.BOTH:
+            root = tree.nodes[meta[T.ROOT]]
             is_same = is_same_within(root, row, old_box(lists), box_of(tree.clauses[slot]))
             if is_same and not changes_in_both(lists):
                 scans = False
-                if meta[L.JOB_OLD] == L.NOTHING:
-                    meta[L.STACK_COUNT] -= 1
+                if meta[T.JOB_OLD] == T.NOTHING:
+                    meta[T.STACK_COUNT] -= 1
                     continue
         if scans and lacks_results(lists, node, found, left):
             return False
         if not _pass_node(tree, job, lists, order, node, slot, mode):
             return False
         if scans:
-            scan_list(tree, lists, node, slot, mode, kind != ENTER, found, left)
+            scan_list(tree, lists, node, slot, mode, kind != L.ENTER, found, left)
     return True
 
 
@@ -246,22 +238,22 @@ def _begin(tree: Tree, lists: Lists, slot: int, kind: int, boxes: Floats) -> Non
     lists.same[0], lists.same[1], lists.same[2], lists.same[3] = boxes[4], boxes[5], boxes[6], boxes[7]
     lists.old[0], lists.old[1] = clause["x1_m"], clause["y1_m"]
     lists.old[2], lists.old[3] = clause["x2_m"], clause["y2_m"]
-    meta[L.MEETS_JOB] = 0
-    if kind == LEAVE or meta[L.JOB_OLD] != L.NOTHING:
+    meta[T.MEETS_JOB] = 0
+    if kind == L.LEAVE or meta[T.JOB_OLD] != T.NOTHING:
         clause["generation"] += 1
-    if kind != LEAVE:
+    if kind != L.LEAVE:
         clause["mark"] = 0
-    if kind == ENTER:
+    if kind == L.ENTER:
         start = int(clause["keyword_start"])
         for place in range(start, start + int(clause["keyword_count"])):
             enrol(tree.order, tree.pool[place])
             enrol(tree.job_order, tree.pool[place])
-        _push(tree, int(meta[L.ROOT]), NEW)
-    elif kind == LEAVE:
-        _push(tree, int(meta[L.ROOT]), OLD)
+        _push(tree, int(meta[T.ROOT]), L.NEW)
+    elif kind == L.LEAVE:
+        _push(tree, int(meta[T.ROOT]), L.OLD)
     else:
         clause["x1_m"], clause["y1_m"], clause["x2_m"], clause["y2_m"] = boxes[:4]
-        _push(tree, int(meta[L.ROOT]), BOTH)
+        _push(tree, int(meta[T.ROOT]), L.BOTH)
 
 
 @leaf
@@ -270,22 +262,22 @@ def _change(
 ) -> bool:
     """Process one clause; return false, to be called again, if space is lacking."""
     meta = tree.meta
-    if meta[L.STAGE] == _BEGIN:
+    if meta[T.STAGE] == _BEGIN:
         _begin(tree, lists, slot, kind, boxes)
-        meta[L.STAGE] = _TREE
-    if meta[L.STAGE] == _TREE:
+        meta[T.STAGE] = _TREE
+    if meta[T.STAGE] == _TREE:
         if not _walk(tree, job, lists, tree.order, slot, kind, True, found, left):
             return False
-        meta[L.STAGE] = _LEAVE_JOB
-        if meta[L.MEETS_JOB] & OLD:
-            _push(tree, int(meta[L.JOB_NEW]), OLD)
-    if meta[L.STAGE] == _LEAVE_JOB:
+        meta[T.STAGE] = _LEAVE_JOB
+        if meta[T.MEETS_JOB] & L.OLD:
+            _push(tree, int(meta[T.JOB_NEW]), L.OLD)
+    if meta[T.STAGE] == _LEAVE_JOB:
         if not _walk(tree, job, lists, tree.job_order, slot, kind, False, found, left):
             return False
-        meta[L.STAGE] = _ENTER_JOB
-        if meta[L.MEETS_JOB] & NEW:
-            tree.clauses[slot]["mark"] = meta[L.JOB_NUMBER]
-            _push(tree, int(meta[L.JOB_NEW]), NEW)
+        meta[T.STAGE] = _ENTER_JOB
+        if meta[T.MEETS_JOB] & L.NEW:
+            tree.clauses[slot]["mark"] = meta[T.JOB_NUMBER]
+            _push(tree, int(meta[T.JOB_NEW]), L.NEW)
     return _walk(tree, job, lists, tree.job_order, slot, kind, False, found, left)
 
 
@@ -309,22 +301,22 @@ def change_all(
     clause, and of the box within which nothing changes; the latter is for moves.
     """
     meta, state = tree.meta, lists.state
-    while state[DONE] < slots.shape[0]:
-        i = state[DONE]
+    while state[L.DONE] < slots.shape[0]:
+        i = state[L.DONE]
         j = i if boxes.shape[0] > 1 else 0
-        if meta[L.STAGE] == _BEGIN:
-            found_offsets[i] = state[FOUND]
-            left_offsets[i] = state[LEFT]
+        if meta[T.STAGE] == _BEGIN:
+            found_offsets[i] = state[L.FOUND]
+            left_offsets[i] = state[L.LEFT]
         if not _change(tree, job, lists, int(slots[i]), kind, boxes[j], found, left):
-            return L.OUT_OF_ROOM
-        meta[L.STAGE] = _BEGIN
-        state[DONE] = i + 1
-        if kind == ENTER:
-            tree.limits[L.POPULATION] += 1
-        elif kind == LEAVE:
-            tree.limits[L.POPULATION] -= 1
-        if meta[L.DUE_COUNT] > 0:
-            return L.HAS_DUE
-    found_offsets[slots.shape[0]] = state[FOUND]
-    left_offsets[slots.shape[0]] = state[LEFT]
-    return L.FINISHED
+            return T.OUT_OF_ROOM
+        meta[T.STAGE] = _BEGIN
+        state[L.DONE] = i + 1
+        if kind == L.ENTER:
+            tree.limits[T.POPULATION] += 1
+        elif kind == L.LEAVE:
+            tree.limits[T.POPULATION] -= 1
+        if meta[T.DUE_COUNT] > 0:
+            return T.HAS_DUE
+    found_offsets[slots.shape[0]] = state[L.FOUND]
+    left_offsets[slots.shape[0]] = state[L.LEFT]
+    return T.FINISHED

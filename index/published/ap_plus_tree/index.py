@@ -47,18 +47,11 @@ from index.published.ap_plus_tree import layout as L
 from index.published.ap_plus_tree.cargo import ListCargo
 from index.published.ap_plus_tree.invariants import check_lists
 from index.published.ap_plus_tree.lists import ListArrays
+from index.published.ap_tree import layout as T
 from index.published.ap_tree.arrays import TreeArrays
 from index.published.ap_tree.invariants import check_tree
-from index.published.ap_tree.layout import (
-    CANDIDATES,
-    DUE_COUNT,
-    FINISHED,
-    HAS_DUE,
-    SEEN_STRIDE,
-    STACK_COUNT,
-    Numbers,
-)
-from index.published.ap_tree.rebuilds import Rebuilds
+from index.published.ap_tree.layout import Numbers
+from index.published.ap_tree.rebuilds import Rebuilding, Rebuilds
 from index.square import Square
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 
@@ -72,7 +65,7 @@ _SWEEP_EACH = 64
 """Items examined in a call: _SWEEP, plus _SWEEP_EACH for each of its rows, plus a 64th of all items."""
 
 
-class ApPlusTree:
+class ApPlusTree(Rebuilding):
     """See `index.contracts.MovingIndex`.
 
     Parameters
@@ -171,11 +164,11 @@ class ApPlusTree:
         self._begin()
         while (
             object_kernels.publish(self._arrays.tree(), self._cargo.now(), slots, offsets, self._found)
-            != FINISHED
+            != T.FINISHED
         ):
             self._grow()
         found = self._end(offsets)
-        self._arrays.sample(objects, SEEN_STRIDE)
+        self._arrays.sample(objects, T.SEEN_STRIDE)
         self._arrays.motions.come(len(objects))
         self._sweep(len(objects))
         self._rebuilds.ride(len(objects))
@@ -201,28 +194,6 @@ class ApPlusTree:
         self._forget(self._objects.due())
         self._sweep(0)
 
-    def maintain(self) -> bool:
-        """Do one slice of a rebuild, a few milliseconds; return whether more is pending."""
-        return self._rebuilds.advance()
-
-    def rebuild(self) -> None:
-        """Rebuild the whole tree at once, for the present clauses and objects."""
-        self._rebuilds.plant()
-
-    def begin_rebuild(self) -> None:
-        """Start a rebuild of the whole tree, in the slices of `maintain` and of all calls."""
-        self._rebuilds.begin_all()
-
-    @property
-    def rebuild_count(self) -> int:
-        """Return the number of nodes with parts that were rebuilt so far for drift."""
-        return self._rebuilds.count
-
-    @property
-    def rebuild_s(self) -> float:
-        """Return the seconds spent on these rebuilds so far, including slices within other calls."""
-        return self._rebuilds.spent_s
-
     def check(self) -> None:
         """Verify every invariant. Slow."""
         self._table.check()
@@ -244,7 +215,7 @@ class ApPlusTree:
     # -- arguments of kernels -------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._arrays.meta[[STACK_COUNT, CANDIDATES]] = 0
+        self._arrays.meta[[T.STACK_COUNT, T.CANDIDATES]] = 0
         self._lists.state[[L.DONE, L.FOUND, L.LEFT]] = 0
 
     def _grow(self) -> None:
@@ -259,7 +230,7 @@ class ApPlusTree:
         state[[L.FOUND_WANTED, L.LEFT_WANTED]] = 0
 
     def _end(self, offsets: Ints) -> Matches:
-        self.candidate_count += int(self._arrays.meta[CANDIDATES])
+        self.candidate_count += int(self._arrays.meta[T.CANDIDATES])
         return Matches(offsets, self._found[: self._lists.state[L.FOUND]].copy())
 
     def _change(self, slots: Numbers, kind: int, boxes: Floats) -> Moves:
@@ -281,11 +252,11 @@ class ApPlusTree:
                 left,
                 self._left,
             )
-            if status == FINISHED:
+            if status == T.FINISHED:
                 break
-            if status == HAS_DUE:
-                rebuilds.settle([int(node) for node in arrays.due[: arrays.meta[DUE_COUNT]]])
-                arrays.meta[DUE_COUNT] = 0
+            if status == T.HAS_DUE:
+                rebuilds.settle([int(node) for node in arrays.due[: arrays.meta[T.DUE_COUNT]]])
+                arrays.meta[T.DUE_COUNT] = 0
             else:
                 self._grow()
         return Moves(self._end(entered), Matches(left, self._left[: self._lists.state[L.LEFT]].copy()))
@@ -296,7 +267,7 @@ class ApPlusTree:
         self._begin()
         while (
             scan_kernels.find_objects(self._arrays.tree(), self._cargo.now(), slots, offsets, self._found)
-            != FINISHED
+            != T.FINISHED
         ):
             self._grow()
         return self._end(offsets)

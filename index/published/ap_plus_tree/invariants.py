@@ -10,20 +10,8 @@ from index.batches import KeywordIds
 from index.contracts import InconsistentIndexError
 from index.published.ap_plus_tree import layout as L
 from index.published.ap_plus_tree.layout import Lists
-from index.published.ap_tree.layout import (
-    DUMMY,
-    JOB_NEW,
-    JOB_OLD,
-    KEYWORDS,
-    LEAF,
-    NODE_END,
-    NOTHING,
-    ROOT,
-    SPACE,
-    Numbers,
-    Row,
-    Tree,
-)
+from index.published.ap_tree import layout as T
+from index.published.ap_tree.layout import Numbers, Row, Tree
 from index.tables.signature_kernels import signature_of
 
 _BOX = ("x1_m", "y1_m", "x2_m", "y2_m")
@@ -44,11 +32,11 @@ def check_lists(tree: Tree, lists: Lists, used: Numbers) -> None:
     if state[L.USED]:
         raise InconsistentIndexError("scratch data of the last object remains")
     held = _held(tree, lists)
-    root, new = int(tree.meta[ROOT]), int(tree.meta[JOB_NEW])
+    root, new = int(tree.meta[T.ROOT]), int(tree.meta[T.JOB_NEW])
     nodes = set(_below(tree, root))
     expected: Held = {}
     begins = _expect(tree, lists, held, used, expected)
-    if new != NOTHING:
+    if new != T.NOTHING:
         beside = set(_below(tree, new))
         if state[L.CARRY_AGAIN]:  # all present items are to be removed
             held = {one: slots for one, slots in held.items() if one // L.LISTS not in beside}
@@ -66,12 +54,12 @@ def check_lists(tree: Tree, lists: Lists, used: Numbers) -> None:
 def _expect(tree: Tree, lists: Lists, held: Held, used: Numbers, expected: Held) -> dict[int, int]:
     """Compute the expected lists; return the objects in the rebuilt subtree, with positions in codes."""
     begins: dict[int, int] = {}
-    old = int(tree.meta[JOB_OLD])
+    old = int(tree.meta[T.JOB_OLD])
     for slot in used.tolist():
         if lists.objects["expiry_ms"][slot] <= lists.state[L.NOW_MS]:
             continue
-        for node, one, begin in _places(tree, lists, tree.order, held, int(tree.meta[ROOT]), slot, 0):
-            if one != NOTHING:
+        for node, one, begin in _places(tree, lists, tree.order, held, int(tree.meta[T.ROOT]), slot, 0):
+            if one != T.NOTHING:
                 expected.setdefault(one, {})[slot] = begin
             if node == old:
                 begins[slot] = begin
@@ -80,14 +68,14 @@ def _expect(tree: Tree, lists: Lists, held: Held, used: Numbers, expected: Held)
 
 def _expect_beside(tree: Tree, lists: Lists, held: Held, begins: dict[int, int], expected: Held) -> None:
     """Compute the expected lists of the new subtree."""
-    new = int(tree.meta[JOB_NEW])
-    is_whole = tree.meta[JOB_OLD] == tree.meta[ROOT]
+    new = int(tree.meta[T.JOB_NEW])
+    is_whole = tree.meta[T.JOB_OLD] == tree.meta[T.ROOT]
     for slot, begin in begins.items():
         is_marked = lists.objects["carried"][slot] == lists.state[L.CARRY_MARK]
         if slot < lists.state[L.CARRY_AT] or is_marked:
             first = 0 if is_whole else begin
             for _, one, there in _places(tree, lists, tree.job_order, held, new, slot, first):
-                if one != NOTHING:
+                if one != T.NOTHING:
                     expected.setdefault(one, {})[slot] = there
 
 
@@ -105,10 +93,10 @@ def _below(tree: Tree, top: int) -> Iterator[int]:
         node = stack.pop()
         yield node
         row = tree.nodes[node]
-        if row["kind"] in (KEYWORDS, SPACE):
+        if row["kind"] in (T.KEYWORDS, T.SPACE):
             start = int(row["start"])
             children = tree.parts["child"][start : start + int(row["count"])].tolist()
-            stack += [child for child in children if child != NOTHING]
+            stack += [child for child in children if child != T.NOTHING]
 
 
 def _words(lists: Lists, slot: int) -> KeywordIds:
@@ -134,27 +122,27 @@ def _places(
         node, begin = stack.pop()
         row = tree.nodes[node]
         kept = L.LISTS * node + L.KEPT
-        if row["kind"] == LEAF or slot in held.get(kept, {}):
+        if row["kind"] == T.LEAF or slot in held.get(kept, {}):
             yield node, kept, begin
             continue
         parts = dict(_parts_of(tree, row, lists.objects[slot], codes, begin))
         start = int(row["start"])
         children = {number: int(tree.parts["child"][start + number]) for number in parts}
-        waits = NOTHING in children.values()
-        if row["kind"] == KEYWORDS:
+        waits = T.NOTHING in children.values()
+        if row["kind"] == T.KEYWORDS:
             cuts = tree.parts[start + 1 : start + int(row["count"])]
             is_hit = [((cuts["low"] <= code) & (code <= cuts["high"])).any() for code in codes[begin:]]
             waits = waits or has_strange or not all(is_hit)
-        yield node, L.LISTS * node + L.WAITING if waits else NOTHING, begin
-        stack += [(child, parts[number]) for number, child in children.items() if child != NOTHING]
+        yield node, L.LISTS * node + L.WAITING if waits else T.NOTHING, begin
+        stack += [(child, parts[number]) for number, child in children.items() if child != T.NOTHING]
 
 
 def _parts_of(tree: Tree, row: Row, one: Row, codes: list[int], begin: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of a node that an object belongs to, and its position in the codes there."""
-    yield DUMMY, begin
+    yield T.DUMMY, begin
     start, count = int(row["start"]), int(row["count"])
     parts = tree.parts[start : start + count]
-    if row["kind"] == KEYWORDS:
+    if row["kind"] == T.KEYWORDS:
         for number in range(1, count):
             hits = [
                 i
@@ -185,9 +173,9 @@ def _held(tree: Tree, lists: Lists) -> Held:
     held: Held = {}
     copies, stops = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     total, dead = 0, 0
-    for one in range(L.LISTS * int(tree.meta[NODE_END])):
+    for one in range(L.LISTS * int(tree.meta[T.NODE_END])):
         mine: dict[int, int] = {}
-        is_parted = tree.nodes["kind"][one // L.LISTS] in (KEYWORDS, SPACE)
+        is_parted = tree.nodes["kind"][one // L.LISTS] in (T.KEYWORDS, T.SPACE)
         for place in _item_places(lists, one, chunks):
             item = lists.items[place]
             slot = int(item["slot"])
@@ -218,7 +206,7 @@ def _item_places(lists: Lists, one: int, chunks: list[int]) -> Iterator[int]:
     count = int(lists.counts[one])
     chunk = int(lists.heads[one]) - 1
     size = (count - 1) % L.CHUNK_LENGTH + 1
-    while chunk != NOTHING:
+    while chunk != T.NOTHING:
         chunks.append(chunk)
         yield from range(chunk * L.CHUNK_LENGTH, chunk * L.CHUNK_LENGTH + size)
         count -= size
@@ -245,7 +233,7 @@ def _check_chunks(lists: Lists, used: list[int]) -> None:
     """Verify that used and free chunks together are all chunks, none of them twice."""
     free = []
     chunk = int(lists.state[L.FREE_CHUNK]) - 1
-    while chunk != NOTHING:
+    while chunk != T.NOTHING:
         free.append(chunk)
         chunk = int(lists.links[chunk]) - 1
     if len(free) != lists.state[L.FREE_CHUNK_COUNT] or sorted(used + free) != list(

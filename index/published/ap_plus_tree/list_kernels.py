@@ -6,7 +6,8 @@ import numpy as np
 
 from index.published.ap_plus_tree import layout as L
 from index.published.ap_plus_tree.layout import Lists
-from index.published.ap_tree.layout import KEYWORDS, NOTHING, SPACE, Row, Tree
+from index.published.ap_tree import layout as T
+from index.published.ap_tree.layout import Row, Tree
 from index.tables.signature_kernels import signature_of
 from safe_region.jit import leaf
 
@@ -77,7 +78,7 @@ def add_item(lists: Lists, one: int, slot: int, begin: int) -> None:
     if count % L.CHUNK_LENGTH == 0:
         state = lists.state
         chunk = int(state[L.FREE_CHUNK]) - 1
-        if chunk == NOTHING:
+        if chunk == T.NOTHING:
             chunk = int(state[L.CHUNK_END])
             state[L.CHUNK_END] += 1
         else:
@@ -105,7 +106,7 @@ def _give_back_first(lists: Lists, one: int) -> None:
 def is_stop(tree: Tree, one: int) -> bool:
     """Return whether the items of a list are stored nowhere below, although the node has parts."""
     kind = tree.nodes[one // L.LISTS]["kind"]
-    return bool(one % L.LISTS == L.KEPT and kind in (KEYWORDS, SPACE))
+    return bool(one % L.LISTS == L.KEPT and kind in (T.KEYWORDS, T.SPACE))
 
 
 @leaf
@@ -138,11 +139,11 @@ def find_item(lists: Lists, one: int, slot: int) -> int:
     generation = lists.objects[slot]["generation"]
     chunk = int(lists.heads[one]) - 1
     size = first_size(lists, one)
-    while chunk != NOTHING:
+    while chunk != T.NOTHING:
         for place in range(chunk * L.CHUNK_LENGTH, chunk * L.CHUNK_LENGTH + size):
             item = lists.items[place]
             if item["slot"] == slot and item["generation"] == generation:
                 return place
         chunk = int(lists.links[chunk]) - 1
         size = L.CHUNK_LENGTH
-    return NOTHING
+    return T.NOTHING

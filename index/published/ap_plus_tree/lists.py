@@ -7,7 +7,8 @@ import numpy as np
 from index.batches import Floats, Ints
 from index.published.ap_plus_tree import layout as L
 from index.published.ap_plus_tree.layout import Lists
-from index.published.ap_tree.layout import DEPTH_MAX, Numbers, Rows
+from index.published.ap_tree import layout as T
+from index.published.ap_tree.layout import Numbers, Rows
 from index.tables.growth import as_long, longer
 from index.tables.live_objects import LiveObjects
 
@@ -54,8 +55,8 @@ class ListArrays:
         count = max(object_keywords_max, clause_keywords_max)
         if count >= len(self._codes):
             count += count // 2
-            depth = count + DEPTH_MAX + _SURE
-            entries = (count + 2) * (count + 2) + (DEPTH_MAX + 1) * (max(4, self._fanout) + 2) + _SURE
+            depth = count + T.DEPTH_MAX + _SURE
+            entries = (count + 2) * (count + 2) + (T.DEPTH_MAX + 1) * (max(4, self._fanout) + 2) + _SURE
             self._codes = as_long(self._codes, count + 1)
             self._stack = as_long(self._stack, 2 * entries)
             self._flags = as_long(self._flags, entries)

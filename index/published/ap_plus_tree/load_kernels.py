@@ -15,19 +15,8 @@ from index.published.ap_plus_tree.object_kernels import (
     place_in_part,
     place_object,
 )
-from index.published.ap_tree.layout import (
-    FINISHED,
-    JOB_NEW,
-    JOB_OLD,
-    KEYWORDS,
-    MORE,
-    NODE_END,
-    NOTHING,
-    OUT_OF_ROOM,
-    SPACE,
-    Numbers,
-    Tree,
-)
+from index.published.ap_tree import layout as T
+from index.published.ap_tree.layout import Numbers, Tree
 from safe_region.jit import kernel, leaf
 
 
@@ -61,19 +50,19 @@ def _empty_below(
     while used > 0 and budget > 0:
         node, part = int(stack[2 * used - 2]), int(stack[2 * used - 1])
         row = tree.nodes[node]
-        if part == NOTHING:
+        if part == T.NOTHING:
             for one in range(L.LISTS * node, L.LISTS * node + L.LISTS):
                 budget -= _empty(tree, lists, one, gathers)
         part += 1
         budget -= 1
-        if row["kind"] not in (KEYWORDS, SPACE) or part >= row["count"]:
+        if row["kind"] not in (T.KEYWORDS, T.SPACE) or part >= row["count"]:
             used -= 1
             continue
         stack[2 * used - 1] = part
         child = int(tree.parts[int(row["start"]) + part]["child"])
-        if child != NOTHING:
+        if child != T.NOTHING:
             stack[2 * used] = child
-            stack[2 * used + 1] = NOTHING
+            stack[2 * used + 1] = T.NOTHING
             used += 1
     return used
 
@@ -84,7 +73,7 @@ def take_off(tree: Tree, lists: Lists, node: int) -> None:
     lists.state[L.MARK] += 1
     lists.state[L.LOADED] = 0
     lists.stack[0] = node
-    lists.stack[1] = NOTHING
+    lists.stack[1] = T.NOTHING
     _empty_below(tree, lists, lists.stack, 1, 1 << 60, True)
 
 
@@ -98,10 +87,10 @@ def _write_path(tree: Tree, lists: Lists, node: int) -> None:
     here = node
     while True:
         above = int(tree.nodes[here]["parent"])
-        if above == NOTHING and here == tree.meta[JOB_NEW] and tree.meta[JOB_OLD] != NOTHING:
-            here = int(tree.meta[JOB_OLD])
+        if above == T.NOTHING and here == tree.meta[T.JOB_NEW] and tree.meta[T.JOB_OLD] != T.NOTHING:
+            here = int(tree.meta[T.JOB_OLD])
             above = int(tree.nodes[here]["parent"])
-        if above == NOTHING:
+        if above == T.NOTHING:
             break
         number = 0
         start = int(tree.nodes[above]["start"])
@@ -123,11 +112,11 @@ def _follow_path(tree: Tree, lists: Lists, order: Numbers, slot: int) -> int:
     begin = 0
     for i in range(lists.state[L.PATH_COUNT] - 1, -1, -1):
         node, number = int(lists.path[2 * i]), int(lists.path[2 * i + 1])
-        if one["stops"] > 0 and find_item(lists, L.LISTS * node + L.KEPT, slot) != NOTHING:
-            return NOTHING
+        if one["stops"] > 0 and find_item(lists, L.LISTS * node + L.KEPT, slot) != T.NOTHING:
+            return T.NOTHING
         begin = place_in_part(tree, lists, tree.nodes[node], number, begin, code_count, box)
-        if begin == NOTHING:
-            return NOTHING
+        if begin == T.NOTHING:
+            return T.NOTHING
     return begin
 
 
@@ -142,10 +131,10 @@ def put_back(tree: Tree, lists: Lists, order: Numbers, node: int) -> int:
     while state[L.PUT_AT] < state[L.LOADED]:
         slot = int(lists.load[state[L.PUT_AT]])
         begin = _follow_path(tree, lists, order, slot)
-        if begin != NOTHING and not place_object(tree, lists, order, slot, node, begin, 0):
-            return OUT_OF_ROOM
+        if begin != T.NOTHING and not place_object(tree, lists, order, slot, node, begin, 0):
+            return T.OUT_OF_ROOM
         state[L.PUT_AT] += 1
-    return FINISHED
+    return T.FINISHED
 
 
 @kernel
@@ -155,23 +144,23 @@ def carry(tree: Tree, lists: Lists, end: int, budget: int) -> int:
     Returns FINISHED, MORE, or OUT_OF_ROOM.
     """
     state = lists.state
-    _write_path(tree, lists, int(tree.meta[JOB_NEW]))
+    _write_path(tree, lists, int(tree.meta[T.JOB_NEW]))
     while state[L.CARRY_AT] < end:
         if budget <= 0:
-            return MORE
+            return T.MORE
         slot = int(state[L.CARRY_AT])
         row = lists.objects[slot]
         budget -= 1
         is_there = row["keyword_count"] > 0 and row["expiry_ms"] > state[L.NOW_MS]
         if is_there and row["carried"] != state[L.CARRY_MARK]:
             begin = _follow_path(tree, lists, tree.job_order, slot)
-            if begin != NOTHING:
+            if begin != T.NOTHING:
                 before = int(row["copies"])
                 if not place_beside(tree, lists, slot, begin):
-                    return OUT_OF_ROOM
+                    return T.OUT_OF_ROOM
                 budget -= 4 * (int(row["copies"]) - before)
         state[L.CARRY_AT] = slot + 1
-    return FINISHED
+    return T.FINISHED
 
 
 @kernel
@@ -180,7 +169,7 @@ def let_go(tree: Tree, lists: Lists, budget: int) -> int:
     used = int(lists.state[L.WALK_COUNT])
     used = _empty_below(tree, lists, lists.walk, used, budget, False)
     lists.state[L.WALK_COUNT] = used
-    return FINISHED if used == 0 else MORE
+    return T.FINISHED if used == 0 else T.MORE
 
 
 @kernel
@@ -198,7 +187,7 @@ def end_objects(lists: Lists, slots: Numbers) -> None:
 def sweep(tree: Tree, lists: Lists, budget: int) -> None:
     """Search about `budget` items for those of removed objects, from list `state[SWEEP_AT]` on."""
     state = lists.state
-    end = L.LISTS * int(tree.meta[NODE_END])
+    end = L.LISTS * int(tree.meta[T.NODE_END])
     while budget > 0:
         one = int(state[L.SWEEP_AT])
         if one >= end:
@@ -208,7 +197,7 @@ def sweep(tree: Tree, lists: Lists, budget: int) -> None:
         budget -= 1 + int(lists.counts[one])
         chunk = int(lists.heads[one]) - 1
         size = first_size(lists, one)
-        while chunk != NOTHING:
+        while chunk != T.NOTHING:
             following = int(lists.links[chunk]) - 1
             for place in range(chunk * L.CHUNK_LENGTH + size - 1, chunk * L.CHUNK_LENGTH - 1, -1):
                 if not is_alive(lists, lists.items[place]):

@@ -16,20 +16,8 @@ from index.published.ap_plus_tree.list_kernels import (
     free_chunks,
     lacks_chunks,
 )
-from index.published.ap_tree.layout import (
-    DUMMY,
-    FINISHED,
-    JOB_NEW,
-    JOB_OLD,
-    KEYWORDS,
-    LEAF,
-    NOTHING,
-    OUT_OF_ROOM,
-    ROOT,
-    Numbers,
-    Row,
-    Tree,
-)
+from index.published.ap_tree import layout as T
+from index.published.ap_tree.layout import Numbers, Row, Tree
 from index.published.ap_tree.match_kernels import push_cells, push_cuts, scan_leaf
 from index.published.ap_tree.node_kernels import column_at, find_cut, line_at
 from index.published.ap_tree.order_kernels import write_codes
@@ -66,19 +54,19 @@ def place_in_part(
     box: tuple[float, float, float, float],
 ) -> int:
     """Return an object's position in its codes below a part; NOTHING if it does not go there."""
-    if number == DUMMY:
+    if number == T.DUMMY:
         return begin
-    if row["kind"] == KEYWORDS:
+    if row["kind"] == T.KEYWORDS:
         part = tree.parts[int(row["start"]) + number]
         for i in range(begin, code_count):
             if part["low"] <= lists.codes[i] <= part["high"]:
                 return i + 1
-        return NOTHING
+        return T.NOTHING
     column, line = (number - 1) % int(row["x_count"]), (number - 1) // int(row["x_count"])
     is_met = column_at(tree, row, box[0]) <= column <= column_at(tree, row, box[2]) and line_at(
         tree, row, box[1]
     ) <= line <= line_at(tree, row, box[3])
-    return begin if is_met else NOTHING
+    return begin if is_met else T.NOTHING
 
 
 @leaf
@@ -86,15 +74,15 @@ def waits_at(tree: Tree, lists: Lists, row: Row, slot: int, begin: int, code_cou
     """Return whether an object belongs to a part of a node that no clause has yet."""
     start = int(row["start"])
     one = lists.objects[slot]
-    if tree.parts[start + DUMMY]["child"] == NOTHING:
+    if tree.parts[start + T.DUMMY]["child"] == T.NOTHING:
         return True
-    if row["kind"] == KEYWORDS:
+    if row["kind"] == T.KEYWORDS:
         if one["keyword_count"] > code_count:
             return True
         last = 1
         for i in range(begin, code_count):
             number = find_cut(tree, row, int(lists.codes[i]), last)
-            if number == DUMMY or tree.parts[start + number]["child"] == NOTHING:
+            if number == T.DUMMY or tree.parts[start + number]["child"] == T.NOTHING:
                 return True
             last = number
         return False
@@ -102,7 +90,7 @@ def waits_at(tree: Tree, lists: Lists, row: Row, slot: int, begin: int, code_cou
     low, high = line_at(tree, row, one["y1_m"]), line_at(tree, row, one["y2_m"])
     for line in range(low, high + 1):
         for column in range(first, last + 1):
-            if tree.parts[start + 1 + line * int(row["x_count"]) + column]["child"] == NOTHING:
+            if tree.parts[start + 1 + line * int(row["x_count"]) + column]["child"] == T.NOTHING:
                 return True
     return False
 
@@ -112,7 +100,7 @@ def _keep_at(tree: Tree, lists: Lists, node: int, slot: int, begin: int, code_co
     """Store an object in a node; return whether it is to be stored below. A chunk must be free."""
     row = tree.nodes[node]
     one = lists.objects[slot]
-    if row["kind"] == LEAF:
+    if row["kind"] == T.LEAF:
         add_item(lists, L.LISTS * node + L.KEPT, slot, begin)
         return False
     if one["copies"] >= lists.state[L.COPIES_MAX]:
@@ -127,7 +115,7 @@ def _keep_at(tree: Tree, lists: Lists, node: int, slot: int, begin: int, code_co
 def stop_at(tree: Tree, lists: Lists, node: int, slot: int, begin: int) -> None:
     """Store an object in a node, and not below. A chunk must be free."""
     add_item(lists, L.LISTS * node + L.KEPT, slot, begin)
-    if tree.nodes[node]["kind"] != LEAF:
+    if tree.nodes[node]["kind"] != T.LEAF:
         lists.objects[slot]["stops"] += 1
 
 
@@ -146,7 +134,7 @@ def _push_parts(
 ) -> None:
     """Push the parts that an object belongs to. The stack is long enough for every tree."""
     used = int(lists.state[L.USED])
-    if row["kind"] == KEYWORDS:
+    if row["kind"] == T.KEYWORDS:
         end = push_cuts(tree, row, begin, lists.codes, code_count, lists.stack, used)
     else:
         end = push_cells(tree, row, begin, box_of(lists.objects[slot]), lists.stack, used)
@@ -189,14 +177,14 @@ def withdraw_object(tree: Tree, lists: Lists, order: Numbers, slot: int, node: i
         top = int(lists.state[L.USED])
         here, place = int(lists.stack[2 * top]), int(lists.stack[2 * top + 1])
         found = find_item(lists, L.LISTS * here + L.KEPT, slot)
-        if found != NOTHING:
+        if found != T.NOTHING:
             drop_item(tree, lists, L.LISTS * here + L.KEPT, found)
             continue
         row = tree.nodes[here]
-        if row["kind"] == LEAF:
+        if row["kind"] == T.LEAF:
             continue
         found = find_item(lists, L.LISTS * here + L.WAITING, slot)
-        if found != NOTHING:
+        if found != T.NOTHING:
             drop_item(tree, lists, L.LISTS * here + L.WAITING, found)
         _push_parts(tree, lists, row, slot, place, code_count, 1)
 
@@ -209,7 +197,7 @@ def place_beside(tree: Tree, lists: Lists, slot: int, begin: int) -> bool:
     """
     state, copies = lists.state, int(lists.objects[slot]["copies"])
     state[L.COPIES_MAX] += copies
-    is_placed = place_object(tree, lists, tree.job_order, slot, int(tree.meta[JOB_NEW]), begin, 0)
+    is_placed = place_object(tree, lists, tree.job_order, slot, int(tree.meta[T.JOB_NEW]), begin, 0)
     state[L.COPIES_MAX] -= copies
     return is_placed
 
@@ -221,10 +209,10 @@ def _begin(tree: Tree, lists: Lists, slot: int) -> None:
     one["stops"] = 0
     one["mark"] = 0
     one["carried"] = 0
-    lists.state[L.JOB_BEGIN] = NOTHING
+    lists.state[L.JOB_BEGIN] = T.NOTHING
     lists.state[L.STARTED] = 1
     if one["expiry_ms"] > lists.state[L.NOW_MS]:
-        _push(lists, int(tree.meta[ROOT]), 0, 1)
+        _push(lists, int(tree.meta[T.ROOT]), 0, 1)
 
 
 @leaf
@@ -244,14 +232,14 @@ def _match_and_keep(tree: Tree, lists: Lists, slot: int, found: Ints) -> bool:
             int(lists.flags[top]),
         )
         row = tree.nodes[node]
-        is_leaf = row["kind"] == LEAF
+        is_leaf = row["kind"] == T.LEAF
         if lacks_chunks(lists, 1):
             return False
         if is_leaf and row["count"] > found.shape[0] - state[L.FOUND]:
             state[L.FOUND_WANTED] = row["count"]
             return False
         state[L.USED] = top
-        if flag and node == tree.meta[JOB_OLD]:
+        if flag and node == tree.meta[T.JOB_OLD]:
             state[L.JOB_BEGIN] = begin
         if flag:
             flag = int(_keep_at(tree, lists, node, slot, begin, code_count))
@@ -267,9 +255,9 @@ def _match_and_keep(tree: Tree, lists: Lists, slot: int, found: Ints) -> bool:
 def _carry_along(tree: Tree, lists: Lists, slot: int) -> bool:
     """Store a new object also in the new subtree, if it belongs there."""
     state = lists.state
-    if not state[L.CARRIES] or state[L.JOB_BEGIN] == NOTHING:
+    if not state[L.CARRIES] or state[L.JOB_BEGIN] == T.NOTHING:
         return True
-    begin = 0 if tree.meta[JOB_OLD] == tree.meta[ROOT] else int(state[L.JOB_BEGIN])
+    begin = 0 if tree.meta[T.JOB_OLD] == tree.meta[T.ROOT] else int(state[L.JOB_BEGIN])
     if not place_beside(tree, lists, slot, begin):
         return False
     lists.objects[slot]["carried"] = state[L.CARRY_MARK]
@@ -290,8 +278,8 @@ def publish(tree: Tree, lists: Lists, slots: Numbers, offsets: Ints, found: Ints
             offsets[i] = state[L.FOUND]
             _begin(tree, lists, slot)
         if not _match_and_keep(tree, lists, slot, found) or not _carry_along(tree, lists, slot):
-            return OUT_OF_ROOM
+            return T.OUT_OF_ROOM
         state[L.STARTED] = 0
         state[L.DONE] = i + 1
     offsets[slots.shape[0]] = state[L.FOUND]
-    return FINISHED
+    return T.FINISHED

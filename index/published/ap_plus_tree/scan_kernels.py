@@ -9,20 +9,8 @@ from index.published.ap_plus_tree import layout as L
 from index.published.ap_plus_tree.layout import Lists
 from index.published.ap_plus_tree.list_kernels import first_size, is_alive
 from index.published.ap_plus_tree.object_kernels import box_of
-from index.published.ap_tree.layout import (
-    CANDIDATES,
-    DUMMY,
-    FINISHED,
-    KEYWORDS,
-    LEAF,
-    NOTHING,
-    OUT_OF_ROOM,
-    ROOT,
-    STACK_COUNT,
-    Numbers,
-    Row,
-    Tree,
-)
+from index.published.ap_tree import layout as T
+from index.published.ap_tree.layout import Numbers, Row, Tree
 from index.published.ap_tree.node_kernels import (
     column_at,
     find_cut,
@@ -104,7 +92,7 @@ def _is_reported_here(tree: Tree, node: int, mine: _Box, theirs: _Box) -> bool:
     """
     if theirs[0] == theirs[2] and theirs[1] == theirs[3]:
         return True
-    root = tree.nodes[tree.meta[ROOT]]
+    root = tree.nodes[tree.meta[T.ROOT]]
     return is_in_region(root, tree.nodes[node], max(mine[0], theirs[0]), max(mine[1], theirs[1]))
 
 
@@ -131,10 +119,10 @@ def scan_list(
     words: KeywordIds = tree.pool[first : first + required]
     signature = signature_of(words)
     old, new = old_box(lists), box_of(clause)
-    tree.meta[CANDIDATES] += lists.counts[one]
+    tree.meta[T.CANDIDATES] += lists.counts[one]
     chunk = int(lists.heads[one]) - 1
     size = first_size(lists, one)
-    while chunk != NOTHING:
+    while chunk != T.NOTHING:
         for place in range(chunk * L.CHUNK_LENGTH, chunk * L.CHUNK_LENGTH + size):
             item = lists.items[place]
             if signature & ~item["signature"] != 0:
@@ -168,32 +156,32 @@ def scan_list(
 @leaf
 def _push_child(tree: Tree, part: int) -> None:
     child = int(tree.parts[part]["child"])
-    if child != NOTHING:
-        tree.stack[tree.meta[STACK_COUNT]] = child
-        tree.meta[STACK_COUNT] += 1
+    if child != T.NOTHING:
+        tree.stack[tree.meta[T.STACK_COUNT]] = child
+        tree.meta[T.STACK_COUNT] += 1
 
 
 @leaf
 def _push_below(tree: Tree, row: Row, slot: int) -> bool:
     """Replace the node on top by the parts that a clause is in; return false if space is lacking."""
-    used, start = int(tree.meta[STACK_COUNT]), int(row["start"])
+    used, start = int(tree.meta[T.STACK_COUNT]), int(row["start"])
     clause = tree.clauses[slot]
-    if row["kind"] == KEYWORDS:
-        number = DUMMY
+    if row["kind"] == T.KEYWORDS:
+        number = T.DUMMY
         if clause_codes(tree, tree.order, slot) > row["offset"]:
             number = find_cut(tree, row, int(tree.codes[row["offset"]]), 1)
-        tree.meta[STACK_COUNT] = used - 1
+        tree.meta[T.STACK_COUNT] = used - 1
         _push_child(tree, start + number)
         return True
     if has_within(row, clause):
-        tree.meta[STACK_COUNT] = used - 1
-        _push_child(tree, start + DUMMY)
+        tree.meta[T.STACK_COUNT] = used - 1
+        _push_child(tree, start + T.DUMMY)
         return True
     first, last = column_at(tree, row, clause["x1_m"]), column_at(tree, row, clause["x2_m"])
     low, high = line_at(tree, row, clause["y1_m"]), line_at(tree, row, clause["y2_m"])
     if lacks_stack(tree, tree.stack, used, (last - first + 1) * (high - low + 1)):
         return False
-    tree.meta[STACK_COUNT] = used - 1
+    tree.meta[T.STACK_COUNT] = used - 1
     for line in range(low, high + 1):
         for column in range(first, last + 1):
             _push_child(tree, start + 1 + line * int(row["x_count"]) + column)
@@ -210,20 +198,20 @@ def find_objects(tree: Tree, lists: Lists, slots: Numbers, offsets: Ints, found:
     while state[L.DONE] < slots.shape[0]:
         i = state[L.DONE]
         slot = int(slots[i])
-        if meta[STACK_COUNT] == 0:
+        if meta[T.STACK_COUNT] == 0:
             offsets[i] = state[L.FOUND]
-            tree.stack[0] = meta[ROOT]
-            meta[STACK_COUNT] = 1
-        while meta[STACK_COUNT] > 0:
-            node = int(tree.stack[meta[STACK_COUNT] - 1])
+            tree.stack[0] = meta[T.ROOT]
+            meta[T.STACK_COUNT] = 1
+        while meta[T.STACK_COUNT] > 0:
+            node = int(tree.stack[meta[T.STACK_COUNT] - 1])
             row = tree.nodes[node]
             if lacks_results(lists, node, found, found):
-                return OUT_OF_ROOM
-            if row["kind"] == LEAF:
-                meta[STACK_COUNT] -= 1
+                return T.OUT_OF_ROOM
+            if row["kind"] == T.LEAF:
+                meta[T.STACK_COUNT] -= 1
             elif not _push_below(tree, row, slot):
-                return OUT_OF_ROOM
+                return T.OUT_OF_ROOM
             scan_list(tree, lists, node, slot, L.NEW, False, found, found)
         state[L.DONE] = i + 1
     offsets[slots.shape[0]] = state[L.FOUND]
-    return FINISHED
+    return T.FINISHED

@@ -55,7 +55,7 @@ from index.published.ap_tree import layout as L
 from index.published.ap_tree.arrays import TreeArrays
 from index.published.ap_tree.invariants import check_tree
 from index.published.ap_tree.layout import Numbers
-from index.published.ap_tree.rebuilds import Rebuilds
+from index.published.ap_tree.rebuilds import Rebuilding, Rebuilds
 from index.square import Square
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 
@@ -70,7 +70,7 @@ _VARIANTS = {
 _WITHOUT_REBUILDS = "NR"
 
 
-class ApTree:
+class ApTree(Rebuilding):
     """See `index.contracts.ClauseIndex`.
 
     Parameters
@@ -101,7 +101,7 @@ class ApTree:
         If there is no such variant.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the paper's parameters, by name
         self,
         square: Square | None = None,
         *,
@@ -174,28 +174,6 @@ class ApTree:
             self._arrays.motions.come(len(objects))
         self._rebuilds.ride(len(objects))
         return found
-
-    def maintain(self) -> bool:
-        """Do one slice of a rebuild, a few milliseconds; return whether more is pending."""
-        return self._rebuilds.advance()
-
-    def rebuild(self) -> None:
-        """Rebuild the whole tree at once, for the present clauses and the objects so far."""
-        self._rebuilds.plant()
-
-    def begin_rebuild(self) -> None:
-        """Start a rebuild of the whole tree, in the slices of `maintain` and of all calls."""
-        self._rebuilds.begin_all()
-
-    @property
-    def rebuild_count(self) -> int:
-        """Return the number of nodes with parts that were rebuilt so far for drift."""
-        return self._rebuilds.count
-
-    @property
-    def rebuild_s(self) -> float:
-        """Return the seconds spent on these rebuilds so far, including slices within other calls."""
-        return self._rebuilds.spent_s
 
     def check(self) -> None:
         """Verify every invariant. Slow."""

@@ -321,3 +321,31 @@ class Rebuilds:
             x1_m, y1_m, x2_m, y2_m = 0.0, 0.0, 1.0, 1.0
         row["x1_m"], row["y1_m"] = x1_m, y1_m
         row["x2_m"], row["y2_m"] = np.nextafter(x2_m, np.inf), np.nextafter(y2_m, np.inf)
+
+
+class Rebuilding:
+    """The part of a tree by which its user starts rebuilds, continues and counts them."""
+
+    _rebuilds: Rebuilds
+
+    def maintain(self) -> bool:
+        """Do one slice of a rebuild, a few milliseconds; return whether more is pending."""
+        return self._rebuilds.advance()
+
+    def rebuild(self) -> None:
+        """Rebuild the whole tree at once, for the present clauses and objects."""
+        self._rebuilds.plant()
+
+    def begin_rebuild(self) -> None:
+        """Start a rebuild of the whole tree, in the slices of `maintain` and of all calls."""
+        self._rebuilds.begin_all()
+
+    @property
+    def rebuild_count(self) -> int:
+        """Return the number of nodes with parts that were rebuilt so far for drift."""
+        return self._rebuilds.count
+
+    @property
+    def rebuild_s(self) -> float:
+        """Return the seconds spent on these rebuilds so far, including slices within other calls."""
+        return self._rebuilds.spent_s

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Floats, Ints, KeywordIds, ObjectBatch
 from index.published.clause_cells.cell_kernels import CANDIDATES, meets
 from index.published.clause_cells.layout import Cells
 from index.published.clause_cells.workload_kernels import NO_WORD, see_place, word_of
@@ -30,6 +30,21 @@ class Published(NamedTuple):
     y2_m: Floats
     keyword_offsets: Ints
     keyword_ids: KeywordIds
+
+
+def published_of(objects: ObjectBatch) -> Published:
+    """Return the arrays of a batch of objects, as kernels take them."""
+    extents = objects.extents()
+    return Published(
+        objects.x_m,
+        objects.y_m,
+        extents.x1_m,
+        extents.y1_m,
+        extents.x2_m,
+        extents.y2_m,
+        objects.keywords.offsets,
+        objects.keywords.ids,
+    )
 
 
 class Item(NamedTuple):

@@ -17,7 +17,7 @@ from index.published.clause_cells import layout as L
 from index.published.clause_cells import workload_kernels as workload
 from index.published.clause_cells.invariants import check
 from index.published.clause_cells.layout import Cells
-from index.published.clause_cells.scan_kernels import Published
+from index.published.clause_cells.scan_kernels import Published, published_of
 from index.square import Square
 from index.tables import SlotTable
 from index.tables.buckets import square_of
@@ -110,17 +110,7 @@ class CellTrees:
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find the clauses that match each object; count the objects for the cost model."""
-        extents = objects.extents()
-        published = Published(
-            objects.x_m,
-            objects.y_m,
-            extents.x1_m,
-            extents.y1_m,
-            extents.x2_m,
-            extents.y2_m,
-            objects.keywords.offsets,
-            objects.keywords.ids,
-        )
+        published = published_of(objects)
         arrays = (self._arrays(), published)
         found = collected(
             len(objects), lambda row, offsets, found: self._match(*arrays, row, offsets, found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
-from index.published.clause_cells.scan_kernels import Published
+from index.published.clause_cells.scan_kernels import published_of
 from index.published.grid_files import clause_kernels
 from index.published.grid_files.invariants import check_clauses
 from index.published.grid_files.match_kernels import match
@@ -73,17 +73,7 @@ class _GridClauses:
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find the clauses that match each object."""
-        extents = objects.extents()
-        published = Published(
-            objects.x_m,
-            objects.y_m,
-            extents.x1_m,
-            extents.y1_m,
-            extents.x2_m,
-            extents.y2_m,
-            objects.keywords.offsets,
-            objects.keywords.ids,
-        )
+        published = published_of(objects)
         files = self._arrays.now()
         found = collected(
             len(objects), lambda row, offsets, found: match(files, published, row, offsets, found)

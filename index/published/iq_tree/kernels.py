@@ -32,7 +32,7 @@ from index.tables.buckets.question_kernels import (
     scratch_for,
     words_of,
 )
-from index.tables.buckets.scan_kernels import scan
+from index.tables.buckets.scan_kernels import scan_leaf
 from index.tables.heap_kernels import Heap, pop, push
 from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, NO_VALUE, find, find_cell
 from index.tables.id_map_kernels import pop as pop_key
@@ -206,15 +206,7 @@ def _search(
         waiting = pop(frontier, waiting)
         first = nodes[node]["first_child"]
         if first == NO_NODE:
-            block = nodes[node]["block"]
-            left = nodes[node]["count"]
-            keyword_min = nodes[node]["keyword_min"]
-            while left > 0:
-                taken = (left - 1) % BLOCK_CAPACITY + 1
-                place = block * BLOCK_CAPACITY
-                size = scan(question, 0, keyword_min, trees.entries, place, taken, objects, kept, size)
-                left -= taken
-                block = trees.blocks[block]["next"]
+            size = scan_leaf(question, 0, trees, node, objects, kept, size)
             continue
         for child in range(first, first + 4):
             if nodes[child]["count"] == 0:

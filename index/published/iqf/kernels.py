@@ -8,7 +8,6 @@ import numpy.typing as npt
 from index.batches import Ints, KeywordIds
 from index.published.iqf.layout import Files
 from index.published.iqf.list_kernels import DONE, add_posting, drop_posting, list_count
-from index.tables.buckets.kernels import BLOCK_CAPACITY
 from index.tables.buckets.layout import Objects, Trees
 from index.tables.buckets.question_kernels import (
     Answered,
@@ -24,7 +23,7 @@ from index.tables.buckets.question_kernels import (
     scratch_for,
     words_of,
 )
-from index.tables.buckets.scan_kernels import scan
+from index.tables.buckets.scan_kernels import scan, scan_leaf
 from index.tables.heap_kernels import Heap, pop, push
 from index.tables.id_map_kernels import NO_VALUE, find
 from index.tables.quad_kernels import NO_NODE, node_distance
@@ -123,15 +122,7 @@ def _search_tree(
         waiting = pop(frontier, waiting)
         first = nodes[node]["first_child"]
         if first == NO_NODE:
-            block = nodes[node]["block"]
-            left = nodes[node]["count"]
-            keyword_min = nodes[node]["keyword_min"]
-            while left > 0:
-                taken = (left - 1) % BLOCK_CAPACITY + 1
-                place = block * BLOCK_CAPACITY
-                size = scan(question, rank, keyword_min, trees.entries, place, taken, objects, kept, size)
-                left -= taken
-                block = trees.blocks[block]["next"]
+            size = scan_leaf(question, rank, trees, node, objects, kept, size)
             continue
         for child in range(first, first + 4):
             if nodes[child]["count"] > 0:

@@ -41,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
-from index.published.clause_cells.scan_kernels import Published
+from index.published.clause_cells.scan_kernels import published_of
 from index.published.rt_tree import bulk, list_kernels, search_kernels, tree_kernels
 from index.published.rt_tree import layout as at
 from index.published.rt_tree.invariants import check_tree
@@ -154,17 +154,7 @@ class RtTree:
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find the clauses that match each object."""
-        extents = objects.extents()
-        published = Published(
-            objects.x_m,
-            objects.y_m,
-            extents.x1_m,
-            extents.y1_m,
-            extents.x2_m,
-            extents.y2_m,
-            objects.keywords.offsets,
-            objects.keywords.ids,
-        )
+        published = published_of(objects)
         self._tree = self._tree._replace(marks=as_long(self._tree.marks, len(self._table.rows)))
         self._node_marks = as_long(self._node_marks, len(self._tree.nodes))
         depths = np.empty(len(self._tree.stack), dtype=np.int32)

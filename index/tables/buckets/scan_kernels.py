@@ -15,7 +15,8 @@ from typing import Any
 import numpy.typing as npt
 
 from index.batches import KeywordIds
-from index.tables.buckets.layout import Objects
+from index.tables.buckets.kernels import BLOCK_CAPACITY
+from index.tables.buckets.layout import Objects, Trees
 from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of, share_of
 from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
@@ -111,4 +112,21 @@ def scan(
         size = offer(kept.lengths, kept.ids, kept.shares, size, here, row["id"], share)
         limit = limit_of(question, kept, size)
         reach2 = reach_squared(limit, floor)
+    return size
+
+
+@leaf
+def scan_leaf(
+    question: Question, rank: int, trees: Trees, node: int, objects: Objects, kept: Kept, size: int
+) -> int:
+    """Offer the objects of a leaf, block by block, as `scan` does; return the new size."""
+    block = trees.nodes[node]["block"]
+    left = trees.nodes[node]["count"]
+    keyword_min = trees.nodes[node]["keyword_min"]
+    while left > 0:
+        taken = (left - 1) % BLOCK_CAPACITY + 1
+        place = block * BLOCK_CAPACITY
+        size = scan(question, rank, keyword_min, trees.entries, place, taken, objects, kept, size)
+        left -= taken
+        block = trees.blocks[block]["next"]
     return size

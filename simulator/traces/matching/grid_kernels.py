@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from safe_region.jit import kernel, leaf
+from simulator.traces.matching.layout import Candidates, Floats, Grid, Ints, Longs, Roads
 
 CANDIDATES_MAX = 12
 """The maximum number of places on roads that are considered for a point, the nearest. Roads are cut at
@@ -19,10 +19,6 @@ their bends, and usually lead both ways: this is some three streets.
 """
 
 _HALF_DIAGONAL = math.sqrt(0.5) * (1.0 + 1e-9)
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 
 @leaf
@@ -155,64 +151,31 @@ def _insert(
 
 
 @kernel
-def candidates(
-    xs_m: Floats,
-    ys_m: Floats,
-    radius_m: float,
-    tails: Ints,
-    heads: Ints,
-    node_xs_m: Floats,
-    node_ys_m: Floats,
-    x0_m: float,
-    y0_m: float,
-    cell_m: float,
-    columns: int,
-    rows: int,
-    offsets: Longs,
-    edges: Ints,
-) -> tuple[Longs, Ints, Floats, Floats]:
-    """Find the places on roads that are near points.
-
-    Parameters
-    ----------
-    xs_m, ys_m
-        The points.
-    radius_m
-        The radius of the search.
-    tails, heads, node_xs_m, node_ys_m
-        The roads.
-    x0_m, y0_m, cell_m, columns, rows, offsets, edges
-        The grid.
-
-    Returns
-    -------
-    The number of candidates of each point, at most `CANDIDATES_MAX`, the nearest first; and their edges,
-    their fractions along these, and their distances from the point, each of shape (points,
-    `CANDIDATES_MAX`).
-    """
+def candidates(xs_m: Floats, ys_m: Floats, radius_m: float, roads: Roads, grid: Grid) -> Candidates:
+    """Find the places on roads that are within a radius of points, at most `CANDIDATES_MAX` each."""
     count = xs_m.shape[0]
     counts = np.zeros(count, np.int64)
     found = np.full((count, CANDIDATES_MAX), -1, np.int32)
     fractions = np.zeros((count, CANDIDATES_MAX))
     distances_m = np.zeros((count, CANDIDATES_MAX))
     for i in range(count):
-        first = _position(xs_m[i] - radius_m, x0_m, cell_m, columns)
-        last = _position(xs_m[i] + radius_m, x0_m, cell_m, columns)
-        low = _position(ys_m[i] - radius_m, y0_m, cell_m, rows)
-        high = _position(ys_m[i] + radius_m, y0_m, cell_m, rows)
+        first = _position(xs_m[i] - radius_m, grid.x0_m, grid.cell_m, grid.columns)
+        last = _position(xs_m[i] + radius_m, grid.x0_m, grid.cell_m, grid.columns)
+        low = _position(ys_m[i] - radius_m, grid.y0_m, grid.cell_m, grid.rows)
+        high = _position(ys_m[i] + radius_m, grid.y0_m, grid.cell_m, grid.rows)
         for row in range(low, high + 1):
             for column in range(first, last + 1):
-                cell = row * columns + column
-                for k in range(offsets[cell], offsets[cell + 1]):
-                    e = edges[k]
-                    a = tails[e]
-                    b = heads[e]
-                    ax_m, ay_m = node_xs_m[a], node_ys_m[a]
-                    bx_m, by_m = node_xs_m[b], node_ys_m[b]
+                cell = row * grid.columns + column
+                for k in range(grid.offsets[cell], grid.offsets[cell + 1]):
+                    e = grid.edges[k]
+                    a = roads.tails[e]
+                    b = roads.heads[e]
+                    ax_m, ay_m = roads.xs_m[a], roads.ys_m[a]
+                    bx_m, by_m = roads.xs_m[b], roads.ys_m[b]
                     fraction = nearest_fraction(ax_m, ay_m, bx_m, by_m, xs_m[i], ys_m[i])
                     found_m = distance_m(ax_m, ay_m, bx_m, by_m, fraction, xs_m[i], ys_m[i])
                     if found_m <= radius_m:
                         counts[i] = _insert(
                             found[i], fractions[i], distances_m[i], counts[i], e, fraction, found_m
                         )
-    return counts, found, fractions, distances_m
+    return Candidates(counts, found, fractions, distances_m)

@@ -12,7 +12,8 @@ from simulator.network.graph import Graph
 from simulator.network.traffic import DEVICE_CLASSES
 from simulator.parameters.traces import TraceOptions
 from simulator.traces.matching.grid_kernels import candidates
-from simulator.traces.matching.road_grid import Grid, Roads
+from simulator.traces.matching.layout import Grid, Points, Roads, Tolerances
+from simulator.traces.matching.road_grid import grid_over
 from simulator.traces.matching.routes import Routes
 from simulator.traces.matching.viterbi_kernels import likeliest, ways
 
@@ -52,7 +53,7 @@ class Matcher:
         """
         names = [one.name for one in DEVICE_CLASSES]
         roads = Roads.of(graph, names.index(options.mode))
-        return cls(roads, Grid.of(roads, 2.0 * options.match_radius_m), options)
+        return cls(roads, grid_over(roads, 2.0 * options.match_radius_m), options)
 
     def routes(self, offsets: Longs, ts_ms: Longs, xs_m: Floats, ys_m: Floats) -> Routes:
         """Return the paths of traces; each depends only on its own trace.
@@ -64,34 +65,22 @@ class Matcher:
         ts_ms, xs_m, ys_m
             Their times and positions.
         """
-        roads, grid, options = self.roads, self.grid, self.options
-        counts, edges, fractions, distances_m = candidates(
-            xs_m, ys_m, options.match_radius_m, roads.tails, roads.heads, roads.xs_m, roads.ys_m, *grid
-        )
-        network = (roads.offsets, roads.tails, roads.heads, roads.lengths_m)
-        back_m = _BACK_SIGMAS * options.match_sigma_m
-        chosen, linked = likeliest(
-            offsets,
-            ts_ms,
-            xs_m,
-            ys_m,
-            counts,
-            edges,
-            fractions,
-            distances_m,
-            *network,
+        roads, options = self.roads, self.options
+        near = candidates(xs_m, ys_m, options.match_radius_m, roads, self.grid)
+        tolerances = Tolerances(
             options.match_sigma_m,
             options.match_beta_m,
             options.speed_mps_max,
-            back_m,
+            _BACK_SIGMAS * options.match_sigma_m,
         )
-        way_offsets, way_edges = ways(chosen, linked, edges, fractions, *network, back_m)
+        chosen, linked = likeliest(offsets, Points(ts_ms, xs_m, ys_m), near, roads, tolerances)
+        way_offsets, way_edges = ways(chosen, linked, near, roads, tolerances.back_m)
         rows, places = np.arange(len(chosen)), np.maximum(chosen, 0)
         is_matched = chosen >= 0
         return Routes(
             roads,
-            np.where(is_matched, edges[rows, places], -1).astype(np.int32),
-            np.where(is_matched, fractions[rows, places], 0.0),
+            np.where(is_matched, near.edges[rows, places], -1).astype(np.int32),
+            np.where(is_matched, near.fractions[rows, places], 0.0),
             way_offsets,
             way_edges,
         )

@@ -5,57 +5,49 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from safe_region.jit import kernel
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
+from simulator.traces.matching.layout import Floats, Ints, Longs, Points, Roads
 
 
 @kernel
 def along_ways(
-    points: Longs,
+    starts: Longs,
     passed: Floats,
-    ts_ms: Longs,
-    xs_m: Floats,
-    ys_m: Floats,
+    points: Points,
     fractions: Floats,
     offsets: Longs,
     ways: Ints,
-    tails: Ints,
-    heads: Ints,
-    lengths_m: Floats,
-    node_xs_m: Floats,
-    node_ys_m: Floats,
+    roads: Roads,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Ints]:
     """Return positions at ticks.
 
     Parameters
     ----------
-    points, passed
+    starts, passed
         The point before each tick, and the fraction of the time to the next that has passed.
-    ts_ms, xs_m, ys_m
+    points
         The points.
     fractions
         The fraction of each point along its edge.
     offsets, ways
         The edges from each point to the next; none for a straight line.
-    tails, heads, lengths_m, node_xs_m, node_ys_m
+    roads
         The roads.
 
     Returns
     -------
     x and y, the direction as a vector of any length, the speed, and the edge, -1 for none.
     """
-    count = points.shape[0]
+    ts_ms, xs_m, ys_m = points.ts_ms, points.xs_m, points.ys_m
+    tails, heads, lengths_m = roads.tails, roads.heads, roads.lengths_m
+    count = starts.shape[0]
     found_xs_m, found_ys_m = np.empty(count), np.empty(count)
     dxs_m, dys_m = np.empty(count), np.empty(count)
     speeds_mps = np.empty(count)
     edges = np.full(count, -1, np.int32)
     for i in range(count):
-        p = points[i]
+        p = starts[i]
         seconds = (ts_ms[p + 1] - ts_ms[p]) / 1000.0
         first, end = offsets[p], offsets[p + 1]
         if first == end:
@@ -82,10 +74,10 @@ def along_ways(
         edge = ways[k]
         a, b = tails[edge], heads[edge]
         sign = -1.0 if end - first == 1 and last < begin else 1.0
-        dx_m = node_xs_m[b] - node_xs_m[a]
-        dy_m = node_ys_m[b] - node_ys_m[a]
-        found_xs_m[i] = node_xs_m[a] + place * dx_m
-        found_ys_m[i] = node_ys_m[a] + place * dy_m
+        dx_m = roads.xs_m[b] - roads.xs_m[a]
+        dy_m = roads.ys_m[b] - roads.ys_m[a]
+        found_xs_m[i] = roads.xs_m[a] + place * dx_m
+        found_ys_m[i] = roads.ys_m[a] + place * dy_m
         dxs_m[i] = sign * dx_m
         dys_m[i] = sign * dy_m
         speeds_mps[i] = way_m / seconds

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simulator.traces.matching.road_grid import Roads
+from simulator.traces.matching.layout import Points, Roads
 from simulator.traces.matching.route_kernels import along_ways
 
 Floats = npt.NDArray[np.float64]
@@ -64,17 +64,11 @@ class Routes:
         found_xs_m, found_ys_m, dxs_m, dys_m, speeds_mps, edges = along_ways(
             points,
             fractions,
-            ts_ms,
-            xs_m,
-            ys_m,
+            Points(ts_ms, xs_m, ys_m),
             self.fractions,
             self.offsets,
             self.ways,
-            roads.tails,
-            roads.heads,
-            roads.lengths_m,
-            roads.xs_m,
-            roads.ys_m,
+            roads,
         )
         headings_deg = np.degrees(np.arctan2(dxs_m, dys_m)) % 360.0
         edge_ids = np.full(len(points), -1, np.int64)

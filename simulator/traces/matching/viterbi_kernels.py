@@ -15,16 +15,21 @@ import numpy.typing as npt
 
 from index.tables.heap_kernels import Heap, pop, push
 from safe_region.jit import array_leaf, kernel, leaf
+from simulator.traces.matching.layout import Candidates, Floats, Ints, Longs, Points, Roads, Tolerances
 
 DETOUR_MAX = 15.0
 """Paths that are longer than the straight line by more than this times beta are ignored: e^-15."""
 
 NO_EDGE = -1
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+
+
+class Chains(NamedTuple):
+    """The best score of each candidate, and the candidate before from which it comes, -1 for none."""
+
+    scores: Floats
+    backs: npt.NDArray[np.int8]
 
 
 class Scratch(NamedTuple):
@@ -53,9 +58,7 @@ def _scratch(node_count: int, edge_count: int) -> Scratch:
 
 @leaf
 def _search(
-    offsets: Longs,
-    heads: Ints,
-    lengths_m: Floats,
+    roads: Roads,
     source: int,
     bound_m: float,
     run: int,
@@ -79,9 +82,9 @@ def _search(
             wanted_count -= 1
             if wanted_count == 0:
                 return
-        for edge in range(offsets[node], offsets[node + 1]):
-            head = heads[edge]
-            cost_m = costs_m[node] + lengths_m[edge]
+        for edge in range(roads.offsets[node], roads.offsets[node + 1]):
+            head = roads.heads[edge]
+            cost_m = costs_m[node] + roads.lengths_m[edge]
             if cost_m > bound_m or settled[head] == run:
                 continue
             if seen[head] == run and costs_m[head] <= cost_m:
@@ -103,50 +106,33 @@ def _same_edge_m(length_m: float, begin: float, end: float, back_m: float) -> fl
 
 @kernel
 def likeliest(
-    offsets: Longs,
-    ts_ms: Longs,
-    xs_m: Floats,
-    ys_m: Floats,
-    counts: Longs,
-    edges: Ints,
-    fractions: Floats,
-    distances_m: Floats,
-    road_offsets: Longs,
-    tails: Ints,
-    heads: Ints,
-    lengths_m: Floats,
-    sigma_m: float,
-    beta_m: float,
-    speed_mps_max: float,
-    back_m: float,
+    offsets: Longs, points: Points, near: Candidates, roads: Roads, tolerances: Tolerances
 ) -> tuple[Ints, Bools]:
     """Find the likeliest candidates of traces.
 
     Parameters
     ----------
-    offsets, ts_ms, xs_m, ys_m
+    offsets, points
         Points of trace n are offsets[n]..offsets[n + 1], by time.
-    counts, edges, fractions, distances_m
+    near
         Their candidates.
-    road_offsets, tails, heads, lengths_m
+    roads
         The roads.
-    sigma_m, beta_m
-        The error of positions, and the excess of paths over the straight line.
-    speed_mps_max
-        Paths are not longer than this allows.
-    back_m
-        The maximum distance backwards on an edge.
+    tolerances
+        The errors of positions and the detours of paths.
 
     Returns
     -------
     For each point the candidate, -1 for none, and whether a path leads on to the next point.
     """
-    width = edges.shape[1]
-    scores = np.full((ts_ms.shape[0], width), -np.inf)
-    backs = np.full((ts_ms.shape[0], width), -1, np.int8)
-    chosen = np.full(ts_ms.shape[0], -1, np.int32)
-    linked = np.zeros(ts_ms.shape[0], np.bool_)
-    scratch = _scratch(road_offsets.shape[0] - 1, heads.shape[0])
+    ts_ms, xs_m, ys_m = points.ts_ms, points.xs_m, points.ys_m
+    counts = near.counts
+    count, width = near.edges.shape
+    chains = Chains(np.full((count, width), -np.inf), np.full((count, width), -1, np.int8))
+    scores, backs = chains.scores, chains.backs
+    chosen = np.full(count, -1, np.int32)
+    linked = np.zeros(count, np.bool_)
+    scratch = _scratch(roads.offsets.shape[0] - 1, roads.heads.shape[0])
     run = 0
     for n in range(offsets.shape[0] - 1):
         first, end = offsets[n], offsets[n + 1]
@@ -157,12 +143,10 @@ def likeliest(
                 dy_m = ys_m[i] - ys_m[i - 1]
                 straight_m = math.sqrt(dx_m * dx_m + dy_m * dy_m)
                 bound_m = min(
-                    speed_mps_max * (ts_ms[i] - ts_ms[i - 1]) / 1000.0, straight_m + DETOUR_MAX * beta_m
+                    tolerances.speed_mps_max * (ts_ms[i] - ts_ms[i - 1]) / 1000.0,
+                    straight_m + DETOUR_MAX * tolerances.beta_m,
                 )
-                run = _step(
-                    i, counts, edges, fractions, road_offsets, tails, heads, lengths_m, straight_m,
-                    bound_m, beta_m, back_m, scores, backs, run, scratch,
-                )  # fmt: skip
+                run = _step(i, near, roads, straight_m, bound_m, tolerances, chains, run, scratch)
                 for c in range(counts[i]):
                     is_reached |= backs[i, c] >= 0
             if is_reached:
@@ -170,10 +154,10 @@ def likeliest(
             for c in range(counts[i]):
                 if is_reached and backs[i, c] < 0:
                     continue
-                away = distances_m[i, c] / sigma_m
+                away = near.distances_m[i, c] / tolerances.sigma_m
                 before = scores[i, c] if is_reached else 0.0
                 scores[i, c] = before - 0.5 * away * away
-        _trace_back(first, end, counts, scores, backs, linked, chosen)
+        _trace_back(first, end, counts, chains, linked, chosen)
     return chosen, linked
 
 
@@ -181,35 +165,33 @@ def likeliest(
 def _reach(
     i: int,
     b: int,
-    counts: Longs,
-    edges: Ints,
-    fractions: Floats,
-    tails: Ints,
-    lengths_m: Floats,
+    near: Candidates,
+    roads: Roads,
     straight_m: float,
     bound_m: float,
-    beta_m: float,
-    back_m: float,
-    scores: Floats,
-    backs: npt.NDArray[np.int8],
+    tolerances: Tolerances,
+    chains: Chains,
     run: int,
     scratch: Scratch,
 ) -> None:
     """Improve the scores of a point's candidates by one of the point before, after its search."""
+    edges, fractions = near.edges, near.fractions
+    tails, lengths_m = roads.tails, roads.lengths_m
+    scores, backs = chains.scores, chains.backs
     edge = edges[i - 1, b]
     rest_m = (1.0 - fractions[i - 1, b]) * lengths_m[edge]
-    for c in range(counts[i]):
+    for c in range(near.counts[i]):
         goal = edges[i, c]
         way_m = -1.0
         if goal == edge:
-            way_m = _same_edge_m(lengths_m[edge], fractions[i - 1, b], fractions[i, c], back_m)
+            way_m = _same_edge_m(lengths_m[edge], fractions[i - 1, b], fractions[i, c], tolerances.back_m)
         if way_m < 0.0:
             if scratch.settled[tails[goal]] != run:
                 continue
             way_m = rest_m + scratch.costs_m[tails[goal]] + fractions[i, c] * lengths_m[goal]
         if way_m > bound_m:
             continue
-        score = scores[i - 1, b] - abs(way_m - straight_m) / beta_m
+        score = scores[i - 1, b] - abs(way_m - straight_m) / tolerances.beta_m
         if backs[i, c] < 0 or score > scores[i, c]:
             scores[i, c] = score
             backs[i, c] = b
@@ -218,23 +200,18 @@ def _reach(
 @leaf
 def _step(
     i: int,
-    counts: Longs,
-    edges: Ints,
-    fractions: Floats,
-    road_offsets: Longs,
-    tails: Ints,
-    heads: Ints,
-    lengths_m: Floats,
+    near: Candidates,
+    roads: Roads,
     straight_m: float,
     bound_m: float,
-    beta_m: float,
-    back_m: float,
-    scores: Floats,
-    backs: npt.NDArray[np.int8],
+    tolerances: Tolerances,
+    chains: Chains,
     run: int,
     scratch: Scratch,
 ) -> int:
     """Set the best score of each candidate of a point, and the candidate before from which it comes."""
+    counts, edges = near.counts, near.edges
+    tails, heads = roads.tails, roads.heads
     run += 1
     stamp = run
     wanted_count = 0
@@ -251,13 +228,10 @@ def _step(
         if is_done:
             continue
         run += 1
-        _search(road_offsets, heads, lengths_m, node, bound_m, run, stamp, wanted_count, scratch)
+        _search(roads, node, bound_m, run, stamp, wanted_count, scratch)
         for b in range(a, counts[i - 1]):
-            if heads[edges[i - 1, b]] == node and scores[i - 1, b] > -np.inf:
-                _reach(
-                    i, b, counts, edges, fractions, tails, lengths_m, straight_m, bound_m, beta_m, back_m,
-                    scores, backs, run, scratch,
-                )  # fmt: skip
+            if heads[edges[i - 1, b]] == node and chains.scores[i - 1, b] > -np.inf:
+                _reach(i, b, near, roads, straight_m, bound_m, tolerances, chains, run, scratch)
     return run
 
 
@@ -266,12 +240,12 @@ def _trace_back(
     first: int,
     end: int,
     counts: Longs,
-    scores: Floats,
-    backs: npt.NDArray[np.int8],
+    chains: Chains,
     linked: Bools,
     chosen: Ints,
 ) -> None:
     """Choose the candidates of a trace from its end: the best one at the end of each chain of links."""
+    scores, backs = chains.scores, chains.backs
     for i in range(end - 1, first - 1, -1):
         if linked[i]:
             chosen[i] = backs[i + 1, chosen[i + 1]]
@@ -287,12 +261,8 @@ def _trace_back(
 def ways(
     chosen: Ints,
     linked: Bools,
-    edges: Ints,
-    fractions: Floats,
-    road_offsets: Longs,
-    tails: Ints,
-    heads: Ints,
-    lengths_m: Floats,
+    near: Candidates,
+    roads: Roads,
     back_m: float,
 ) -> tuple[Longs, Ints]:
     """Find the edges of the path from each point to the next.
@@ -302,7 +272,9 @@ def ways(
     Compressed sparse rows of edges, from that of the point to that of the next, both included: one entry
     for a path on one edge, none if no path leads on.
     """
-    scratch = _scratch(road_offsets.shape[0] - 1, heads.shape[0])
+    edges, fractions = near.edges, near.fractions
+    tails, heads, lengths_m = roads.tails, roads.heads, roads.lengths_m
+    scratch = _scratch(roads.offsets.shape[0] - 1, heads.shape[0])
     way_offsets = np.zeros(chosen.shape[0] + 1, np.int64)
     way_edges = np.empty(1024, np.int32)
     used = 0
@@ -317,7 +289,7 @@ def ways(
             way_edges, used = _append(way_edges, used, goal)
             if not is_same:
                 scratch.wanted[tails[goal]] = i
-                _search(road_offsets, heads, lengths_m, heads[begin], np.inf, i, i, 1, scratch)
+                _search(roads, heads[begin], np.inf, i, i, 1, scratch)
                 node = tails[goal]
                 while node != heads[begin]:
                     way_edges, used = _append(way_edges, used, scratch.via_edges[node])

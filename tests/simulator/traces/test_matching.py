@@ -12,8 +12,9 @@ from simulator.movement.trajectories import drive
 from simulator.network.graph import Graph
 from simulator.parameters.traces import TraceOptions
 from simulator.traces.matching.grid_kernels import CANDIDATES_MAX, candidates
+from simulator.traces.matching.layout import Points, Roads, Tolerances
 from simulator.traces.matching.matcher import Matcher
-from simulator.traces.matching.road_grid import Grid, Roads
+from simulator.traces.matching.road_grid import grid_over
 from simulator.traces.matching.viterbi_kernels import DETOUR_MAX, likeliest
 from tests.simulator.conftest import SMALL
 
@@ -137,16 +138,14 @@ class PlainMatch:
 def test_the_likeliest_places_are_those_of_plain_python(seed):
     rng = np.random.default_rng(seed)
     roads = crooked_roads(rng)
-    grid = Grid.of(roads, 50.0)
+    grid = grid_over(roads, 50.0)
     count = 14
     walk = np.cumsum(rng.normal(0, 60, (count, 2)), axis=0) + 200.0
     if seed % 3 == 0:
         walk[7] += 2_000.0  # far from every road
     ts_ms = np.cumsum(rng.integers(3, 20, count)) * 1000
     xs_m, ys_m = walk[:, 0].copy(), walk[:, 1].copy()
-    near = candidates(
-        xs_m, ys_m, OPTIONS.match_radius_m, roads.tails, roads.heads, roads.xs_m, roads.ys_m, *grid
-    )
+    near = candidates(xs_m, ys_m, OPTIONS.match_radius_m, roads, grid)
     counts, edges, fractions, aways_m = near
     for i in range(count):
         expected = plain_candidates(roads, xs_m[i], ys_m[i], OPTIONS.match_radius_m)
@@ -154,10 +153,8 @@ def test_the_likeliest_places_are_those_of_plain_python(seed):
         assert aways_m[i, : counts[i]] == pytest.approx([away for away, _, _ in expected])
         assert fractions[i, : counts[i]] == pytest.approx([fraction for *_, fraction in expected])
     offsets = np.array([0, count], np.int64)
-    network = (roads.offsets, roads.tails, roads.heads, roads.lengths_m)
-    chosen, linked = likeliest(
-        offsets, ts_ms, xs_m, ys_m, *near, *network, 10.0, 30.0, OPTIONS.speed_mps_max, BACK_M
-    )
+    tolerances = Tolerances(10.0, 30.0, OPTIONS.speed_mps_max, BACK_M)
+    chosen, linked = likeliest(offsets, Points(ts_ms, xs_m, ys_m), near, roads, tolerances)
     plain = PlainMatch(roads, ts_ms, xs_m, ys_m)
     links, scores = plain.best()
     assert linked[:-1].tolist() == links
@@ -187,7 +184,7 @@ def check_ways(roads, reach, routes, links):
 def test_traces_do_not_depend_on_each_other():
     rng = np.random.default_rng(5)
     roads = crooked_roads(rng)
-    matcher = Matcher(roads, Grid.of(roads, 50.0), OPTIONS)
+    matcher = Matcher(roads, grid_over(roads, 50.0), OPTIONS)
     walks = [np.cumsum(rng.normal(0, 50, (n, 2)), axis=0) + 200.0 for n in (5, 1, 9)]
     times = [np.arange(len(walk), dtype=np.int64) * 10_000 for walk in walks]
     offsets = np.cumsum([0, *map(len, walks)]).astype(np.int64)

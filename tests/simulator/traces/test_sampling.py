@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from safe_region.earth.frame import Area, Frame
 from simulator import schemas
-from simulator.traces.matching.road_grid import Roads
+from simulator.traces.matching.layout import Roads
 from simulator.traces.matching.routes import Routes, no_routes
 from simulator.traces.sampling import sample
 from simulator.traces.trace_run import usual_period_ms
