@@ -18,14 +18,29 @@ _CONTRACT = "Arrows point down"
 _BOX, _EDGE = "#dbe9f6", "#0b5cad"
 _HALF = 0.25
 """Half the height of a box."""
-_X = {"simulator": -2.4, "server": 2.4, "feeds": 0.75, "nearcast": -3.2, "engine": 3.2, "index": 2.2}
+_X = {
+    "cli": 1.6,
+    "nearcast_server": -3.0,
+    "simulator": -3.0,
+    "streaming": -0.6,
+    "gateway": 1.6,
+    "server": 3.4,
+    "identity": 2.6,
+    "feeds": 1.25,
+    "nearcast": -3.2,
+    "engine": 3.2,
+    "index": 2.2,
+}
 """Columns, chosen so that no arrow crosses a box; 0 for the others."""
 _PURPOSES = {
     "cli": "the command line",
+    "nearcast_server": "a library of all",
     "bench": "experiments",
     "simulator": "towns, movement, replay",
     "streaming": "the job on Spark",
+    "gateway": "WebSocket, HTTP",
     "server": "serves devices",
+    "identity": "tokens, rights, quotas",
     "feeds": "event logs",
     "nearcast": "the SDK",
     "engine": "matchers",
