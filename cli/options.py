@@ -71,12 +71,16 @@ class ModelCommand(click.Command):
 
     Parameters
     ----------
+    given
+        Positional arguments of a command of click.
     model
         Returns the model; it is called when click needs the options.
     only
         Names of the fields with an option; None for all.
     without
         Names of the fields without an option.
+    more
+        Named arguments of a command of click.
     """
 
     def __init__(

@@ -76,10 +76,12 @@ class HeldSubscription(Subscription, ChangingSpec):
     ----------
     host
         Session of the device.
-    subscription_id, name
-        Number and name of the subscription.
+    subscription_id
+        Number of the subscription.
     spec
         Its spec.
+    name
+        Its name.
     """
 
     _host: Host

@@ -89,6 +89,10 @@ class Device:
         """Return the result of a spec at the device's position, now. See `nearcast.Device.search`."""
         return self._loop.run(self._device.search(spec))
 
+    def next_fix_in(self, v_max_mps: float) -> float:
+        """Return the seconds for which the device need not even look where it is."""
+        return self._loop.call(self._device.next_fix_in, v_max_mps)
+
     def geofence(self) -> Geofence:
         """Return a circle about the device within which it has nothing to report."""
         return self._loop.call(self._device.geofence)

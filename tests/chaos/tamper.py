@@ -31,7 +31,7 @@ class Tamper:
 
     def __init__(self, member: Member, chance: random.Random, late_s: float = 0.0) -> None:
         self.count = 0
-        self._voice: Any = member.device._session._sender
+        self._voice: Any = member.device._session.sender
         self._session = member.device._session
         self._chance = chance
         self._late_s = late_s

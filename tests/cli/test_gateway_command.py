@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from cli.gateway import gateway
 from cli.settings_errors import read_settings
-from cli.settings_options import facts_of_settings
+from cli.options import facts_of, gateway_settings
 
 
 def refused(*arguments, environment=None):
@@ -48,7 +48,7 @@ def test_flags_win_over_variables_and_these_over_the_file(tmp_path, monkeypatch)
     file.write_text('port = 1\ndevice_rate = 7.0\norigins = ["https://a.com"]\n', encoding="utf-8")
     monkeypatch.setenv("NEARCAST_GATEWAY_PORT", "2")
     monkeypatch.setenv("NEARCAST_GATEWAY_ORIGINS", json.dumps(["https://b.com"]))
-    found = read_settings("gateway", {"origins": ("https://c.com",)}, file)
+    found = read_settings(gateway_settings(), {"origins": ("https://c.com",)}, file)
     assert (found.port, found.device_rate, found.origins) == (2, 7.0, ("https://c.com",))
     file.write_text("prot = 1\n", encoding="utf-8")
     assert "did you mean 'port'?" in refused("--config", str(file))
@@ -56,6 +56,6 @@ def test_flags_win_over_variables_and_these_over_the_file(tmp_path, monkeypatch)
 
 def test_the_help_has_every_setting():
     said = re.sub(r"\s+", " ", CliRunner().invoke(gateway, ["--help"]).output)
-    for facts in facts_of_settings("gateway"):
+    for facts in facts_of(gateway_settings()).values():
         assert facts.flag in said
         assert facts.variable in said

@@ -174,7 +174,7 @@ def test_the_stream_job_loads_those_that_were_chosen(tmp_path, name, expected):
 
 @pytest.mark.processes
 def test_the_sdk_loads_no_index(tmp_path):
-    loaded = loaded_by(tmp_path, "import nearcast")
+    loaded = loaded_by(tmp_path, "import nearcast; nearcast.connect")
     assert "nearcast.client" in loaded
     assert not [name for name in loaded if name.split(".")[0] == "index"]
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from cli import settings_reference
 from cli.serve import serve
-from cli.settings_options import facts_of_settings
+from cli.options import facts_of, gateway_settings
 from index.catalogue import KINDS
 from server.settings import ServerSettings, load_settings
 
@@ -209,7 +209,7 @@ def test_the_documentation_has_every_setting():
 
 def test_the_documentation_has_every_setting_of_the_gateway():
     rows = documented("## The gateway")
-    facts = facts_of_settings("gateway")
+    facts = facts_of(gateway_settings()).values()
     assert set(rows) == {one.flag for one in facts}
     for one in facts:
         variable, key, *_, meaning = rows[one.flag]

@@ -141,7 +141,7 @@ async def test_a_device_is_read_at_its_rate(tmp_path, monkeypatch):
 
 
 async def test_streams_of_one_caller_are_limited(tmp_path, monkeypatch):
-    monkeypatch.setattr("identity.setup._DEVICE_STREAMS_MAX", 1)
+    monkeypatch.setattr("identity.setup.DEVICE_STREAMS_MAX", 1)
     async with a_town(tmp_path) as town, town.client() as first:
         await first.attach()
         async with town.client() as second:

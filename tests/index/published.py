@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-_SERVED = ("naive", "iqf-plus", "sq-plus-tree", "inverted-grid", "pairs")
-"""Names of indexes that servers have unless told otherwise, and of the definition, begin so."""
+_SERVED = ("naive", "iqf-plus", "sq-plus-tree", "inverted-grid", "pairs", "the example")
+"""Names of the default indexes, of the definition, and of the example of a plug-in begin so."""
 
 
 def marked(names: Iterable[str]) -> list[Any]:

@@ -462,7 +462,7 @@ def test_check_notices_a_miscounted_keyword():
     index = IqTreeObjectIndex()
     many_there(index)
     index._occurrences.values[int((index._occurrences.keys >= 0).argmax())] += 1
-    with pytest.raises(InconsistentIndexError, match="wrong count of clauses"):
+    with pytest.raises(InconsistentIndexError, match="keyword 0 has a wrong count"):
         index.check()
 
 

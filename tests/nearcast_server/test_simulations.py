@@ -28,7 +28,7 @@ def test_a_city_as_tables(tmp_path):
 
 
 def test_a_wrong_parameter_is_named(tmp_path):
-    with pytest.raises(ParameterError, match="devicess is no parameter"):
+    with pytest.raises(ParameterError, match="devicess is not a parameter"):
         nearcast_server.simulate(tmp_path, devicess=5)
     with pytest.raises(SimulationError, match="is missing"):
         nearcast_server.open_simulation(tmp_path)

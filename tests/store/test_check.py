@@ -161,7 +161,7 @@ def test_a_spec_that_is_no_json_is_named_and_not_served(path, edit, spec):
         ("UPDATE subscriptions SET last_seen_ms = 1", "the last-seen time of device 'd'"),
         ("UPDATE meta SET value = '8' WHERE name = 'time_ms'", "time_ms does not match its checksum"),
         ("DELETE FROM meta WHERE name = 'time_ms'", "it has no time_ms"),
-        ("UPDATE meta SET value = 3 WHERE name = 'objects'", "objects has 4 rows where 3 were written"),
+        ("UPDATE meta SET value = 3 WHERE name = 'objects'", "objects has 4 rows, must have the 3 rows"),
     ],
 )
 def test_changed_rows_are_named(path, statement, message):

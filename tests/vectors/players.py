@@ -12,7 +12,7 @@ from nearcast.protocol import converters
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.dwell import DwellTimers
 from nearcast.protocol.location import Location
-from nearcast.protocol.shapes import area_from
+from nearcast.wire.geometry import area_from
 from nearcast.protocol.specs import spec_from
 from nearcast.v1 import geometry_pb2, objects_pb2, subscriptions_pb2
 from safe_region.earth.frame import Point

@@ -100,7 +100,7 @@ def test_the_rest_comes_back_from_its_message():
     assert geometry.plane_point(geometry_pb2.Point(x_m=1.0, y_m=2.0)) == Point(1.0, 2.0)
     assert geometry.area_from(objects_pb2.ObjectArea()) is None
     error = RefusedError(Reason.TOO_MANY, "objects", 5, "at most 3", retry_after_ms=9)
-    message = errors.error_message(error, 8)
+    message = errors.error_message(error)
     assert (message.code, message.message) == (8, "objects is 5, must be at most 3")
     found = errors.refusal_from(message)
     assert (found.reason, found.field, found.value, found.limit) == (

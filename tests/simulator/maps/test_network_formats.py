@@ -77,7 +77,7 @@ def test_an_edge_may_be_longer_than_its_line(tmp_path):
     ("name", "line", "text", "message"),
     [
         ("town.node", 2, "2 100", "2 fields, must be 3 or more: id, x, y"),
-        ("town.node", 2, "1 100 0", "id is '1', must differ from the ids of all lines before"),
+        ("town.node", 2, "1 100 0", "id is '1', must differ from the ids of all lines before it"),
         ("town.node", 2, "2 east 0", "x is 'east', must be a number"),
         ("town.edge", 3, "2 1 7", "3 fields, must be 4 or more: id, source, target, class"),
         ("town.edge", 3, "2 1 99 3", "target is '99', must be the id of a node"),

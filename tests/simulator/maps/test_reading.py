@@ -323,8 +323,8 @@ def test_roads_with_restricted_access(tmp_path):
     file.grid(highway="footway")
     file.node(101, 1.2, 1.1, amenity="restaurant", name="Da Mario")
     path = file.write(tmp_path / "a.osm")
-    assert "a car finds 0 km" in failure(path)
-    assert "a bicycle finds 0 km" in failure(path, PARAMETERS.changed(car_share=0.0))
+    assert "roads for a car have 0 km" in failure(path)
+    assert "roads for a bicycle have 0 km" in failure(path, PARAMETERS.changed(car_share=0.0))
     walkers = PARAMETERS.changed(car_share=0.0, bicycle_share=0.0)
     assert read_map(path, walkers, lambda *_: None).roads.num_rows == 80
 

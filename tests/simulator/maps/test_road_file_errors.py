@@ -34,7 +34,7 @@ def changed(path, line, text):
         ("3.0 0.0 0.0", "id is '3.0', must be a whole number"),
         ("3_0 0.0 0.0", "id is '3_0', must be a whole number"),
         ("9223372036854775808 0 0", f"id is '9223372036854775808', must be within {ID_RANGE}"),
-        ("2 0.0 0.0", "id is '2', must differ from the ids of all lines before"),
+        ("2 0.0 0.0", "id is '2', must differ from the ids of all lines before it"),
         ("3 east 0.0", "x is 'east', must be a number"),
         ("3 nan 0.0", "x is 'nan', must be within -1e+12..1e+12"),
         ("3 0.0 -inf", "y is '-inf', must be within -1e+12..1e+12"),
@@ -279,4 +279,4 @@ def test_pieces(tmp_path):
 def test_roads_with_restricted_access(tmp_path):
     lists = degree_grid()
     lists.edges = [(source, target, {"speed_kmh": 110}) for source, target, _ in lists.edges]
-    assert "a bicycle finds 0 km" in failure(lists.write_csv(tmp_path, columns=["speed_kmh"]))
+    assert "roads for a bicycle have 0 km" in failure(lists.write_csv(tmp_path, columns=["speed_kmh"]))

@@ -108,7 +108,7 @@ def test_a_line_that_is_wrong(tmp_path, row, message):
             "id,x0,lat,name,text",
             "no column for the position of a text: must be one of lon, longitude, x;",
         ),
-        ("id,lon,lat,name,words", "no column for what is published: must be one of text;"),
+        ("id,lon,lat,name,words", "no column for the published text: must be one of text;"),
     ],
 )
 def test_a_header_that_lacks_something(tmp_path, header, message):

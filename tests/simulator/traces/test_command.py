@@ -46,7 +46,7 @@ def test_parameters_outside_of_their_limits(tmp_path, arguments, message):
 
 
 def test_a_wrong_file_is_reported_before_spark_starts(monkeypatch, tmp_path):
-    monkeypatch.setattr("simulator.traces.run.simulator_session", lambda *_: pytest.fail("it starts"))
+    monkeypatch.setattr("simulator.session.simulator_session", lambda *_: pytest.fail("it starts"))
     odd = tmp_path / "points.xls"
     odd.write_text("x")
     for path, message in (
@@ -83,7 +83,7 @@ def write_parquet(path, names, rows):
 @pytest.fixture
 def shared(monkeypatch, spark):
     """Let commands use the session of the tests."""
-    monkeypatch.setattr("simulator.traces.run.simulator_session", lambda *_: nullcontext(spark))
+    monkeypatch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))
 
 
 @pytest.mark.usefixtures("shared")

@@ -181,7 +181,7 @@ def drives(spark, tmp_path_factory):
     options |= {"objects": 20, "arrivals-per-s": 0}
     given = [f"--{name}={value}" for name, value in options.items()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("simulator.traces.run.simulator_session", lambda *_: nullcontext(spark))
+        patch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))
         found = CliRunner().invoke(app, ["simulate", "traces", str(path), *given])
     assert found.exit_code == 0, found.output
     return load(folder / "out"), found.output

@@ -97,7 +97,9 @@ def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, mon
         for parameters in (job.parameters, wanted):
             with pytest.raises(PlanError, match="start the job again with --rebalance"):
                 start(parameters, spark)
-        with pytest.raises(PlanError, match="it was to mechanism hashing, partitions 3, first_level 0"):
+        with pytest.raises(
+            PlanError, match="its target was mechanism hashing, partitions 3, first_level 0"
+        ):
             rebalance(wanted.changed(partitions=4), spark)
     there = manifest(job.parameters.out, 0)["subscriptions"]
     assert there > 0
