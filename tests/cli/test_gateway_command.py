@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from cli.gateway import gateway
-from cli.settings_errors import read_settings
 from cli.options import facts_of, gateway_settings
+from cli.settings_errors import read_settings
 
 
 def refused(*arguments, environment=None):

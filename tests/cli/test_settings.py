@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from cli import settings_reference
-from cli.serve import serve
 from cli.options import facts_of, gateway_settings
+from cli.serve import serve
 from index.catalogue import KINDS
 from server.settings import ServerSettings, load_settings
 

@@ -12,9 +12,9 @@ from nearcast.protocol import converters
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.dwell import DwellTimers
 from nearcast.protocol.location import Location
-from nearcast.wire.geometry import area_from
 from nearcast.protocol.specs import spec_from
 from nearcast.v1 import geometry_pb2, objects_pb2, subscriptions_pb2
+from nearcast.wire.geometry import area_from
 from safe_region.earth.frame import Point
 from safe_region.earth.ground import ground_distance_m
 from safe_region.geometry.areas import area_distance, area_meets_box, plane_area
