@@ -49,6 +49,11 @@ class Device:
         return self._loop.call(lambda: self._device.frame)
 
     @property
+    def is_online(self) -> bool:
+        """Whether the device has a stream to the server. Without one it shows what it holds."""
+        return self._loop.call(lambda: self._device.is_online)
+
+    @property
     def counters(self) -> Counters:
         """Present numbers of moves, reports, deltas, received objects, and bytes in each direction."""
         return self._loop.call(lambda: replace(self._device.counters))

@@ -307,8 +307,8 @@ function readRange({ range, moving }: WireBoolean): Range | undefined {
         }
         case "rectangle": {
             const { bounds, widthM, heightM } = range.value;
-            if (moving) return { kind: "rectangle", widthM, heightM };
-            if (bounds === undefined) return undefined;
+            if (moving !== (bounds === undefined)) return undefined;
+            if (bounds === undefined) return { kind: "rectangle", widthM, heightM };
             const { lonMin, latMin, lonMax, latMax } = bounds;
             return { kind: "bounds", lonMin, latMin, lonMax, latMax };
         }
