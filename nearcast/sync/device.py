@@ -96,7 +96,7 @@ class Device:
 
     def next_fix_in(self, v_max_mps: float) -> float:
         """Return the seconds for which the device need not even look where it is."""
-        return self._loop.call(self._device.next_fix_in, v_max_mps)
+        return self._loop.call(lambda: self._device.next_fix_in(v_max_mps))
 
     def geofence(self) -> Geofence:
         """Return a circle about the device within which it has nothing to report."""
