@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
@@ -13,6 +15,9 @@ from nearcast.errors import ClosedError, invalid
 from nearcast.protocol.shapes import number
 
 _Result = TypeVar("_Result")
+
+_ENDED_MAX = 16
+"""Event loops that have ended and are still open."""
 
 
 def checked_timeout_s(timeout_s: float | None) -> float | None:
@@ -29,6 +34,33 @@ def checked_timeout_s(timeout_s: float | None) -> float | None:
     return timeout_s
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that is closed some time after its end.
+
+    gRPC has one queue of events for all loops of a process, and any of them hands out what is due. It
+    raises an error in the thread of another loop if the loop of an event has been closed.
+    """
+
+    def close(self) -> None:
+        """End the loop; close the one that ended longest ago if there are many."""
+        _ended.append(self)
+        if len(_ended) > _ENDED_MAX:
+            _ended.popleft().close_now()
+
+    def close_now(self) -> None:
+        """Close the loop."""
+        super().close()
+
+
+_ended: deque[_Loop] = deque()
+
+
+@atexit.register
+def _close_ended() -> None:
+    while _ended:
+        _ended.popleft().close_now()
+
+
 class LoopThread:
     """Runs coroutines on an event loop in another thread.
 
@@ -40,7 +72,7 @@ class LoopThread:
 
     def __init__(self, timeout_s: float | None = None) -> None:
         self.timeout_s = timeout_s
-        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._runner = asyncio.Runner(loop_factory=_Loop)
         self._loop = self._runner.get_loop()
         self._stopping = asyncio.Event()
         self._is_closed = False
