@@ -44,6 +44,17 @@ class Step(NamedTuple):
     function: str
 
 
+def _delta_steps(change: str, sent: str) -> tuple[Step, ...]:
+    """Return the steps from a change that the engine finds to the device that has to know it."""
+    sender, encoder = "server.transport.stream_sender", "server.transport.event_encoder"
+    return (
+        Step("engine", "core", change, "server.core.matching_service", "MatchingService._delta"),
+        Step("core", "session", "delta", "server.session.session", "Session.push"),
+        Step("session", "transport", "numbered delta", sender, "StreamSender._write_all"),
+        Step("transport", DEVICE, sent, encoder, "EventEncoder.response"),
+    )
+
+
 REPORT = (
     Step(
         DEVICE,
@@ -62,28 +73,7 @@ REPORT = (
     Step("engine", "index", "best objects here?", "index.tables.objects", "ObjectTable.best"),
     Step("engine", "engine", "choose b, prune", "engine.top_k.evaluation", "Evaluation.choose"),
     Step("engine", "index", "anchor, reach", "index.sq_plus_tree.index", "SqPlusTree.move"),
-    Step(
-        "engine",
-        "core",
-        "buffer, reach",
-        "server.core.matching_service",
-        "MatchingService._delta",
-    ),
-    Step("core", "session", "delta", "server.session.session", "Session.push"),
-    Step(
-        "session",
-        "transport",
-        "numbered delta",
-        "server.transport.stream_sender",
-        "StreamSender._write_all",
-    ),
-    Step(
-        "transport",
-        DEVICE,
-        "buffer, reach",
-        "server.transport.event_encoder",
-        "EventEncoder.response",
-    ),
+    *_delta_steps("buffer, reach", "buffer, reach"),
 )
 """A report that changes a top-k result, until its delta is written."""
 
@@ -103,28 +93,7 @@ PUBLICATION = (
     Step("engine", "index", "insert", "index.tables.objects", "PlaceTable.insert"),
     Step("engine", "index", "affected by it?", "index.sq_plus_tree.index", "SqPlusTree.match"),
     Step("engine", "engine", "admit, prune", "engine.top_k.matcher", "TopKMatcher._admit"),
-    Step(
-        "engine",
-        "core",
-        "changed buffers",
-        "server.core.matching_service",
-        "MatchingService._delta",
-    ),
-    Step("core", "session", "delta", "server.session.session", "Session.push"),
-    Step(
-        "session",
-        "transport",
-        "numbered delta",
-        "server.transport.stream_sender",
-        "StreamSender._write_all",
-    ),
-    Step(
-        "transport",
-        DEVICE,
-        "object, reach",
-        "server.transport.event_encoder",
-        "EventEncoder.response",
-    ),
+    *_delta_steps("changed buffers", "object, reach"),
     Step(
         "transport",
         PUBLISHER,
