@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import errno
 import gzip
-import ipaddress
 import logging
 import socket
 import threading
@@ -26,6 +25,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from identity.settings import is_loopback
 from server.errors import MetricsPortError
 from server.monitoring.catalogue import PREFIX
 from server.monitoring.families import families_of
@@ -81,7 +81,7 @@ class MetricsPort:
     """
 
     def __init__(self, host: str, port: int) -> None:
-        self._is_local = _is_loopback(host)
+        self._is_local = is_loopback(host)
         try:
             self._socket = _listening(host, port)
         except OSError as error:
@@ -208,9 +208,3 @@ def _listening(host: str, port: int) -> socket.socket:
     """Listen, without a DNS look-up of this machine's name."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=CONNECTIONS_MAX)
-
-
-def _is_loopback(host: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
