@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from enum import Enum
 
-from server.errors import Reason
+from nearcast.errors import Reason
 from server.measures import Measures
 
 

@@ -1,15 +1,10 @@
-"""The errors of the server.
+"""The errors of parts of a server that cannot be used.
 
-A refusal is the same exception as in the SDK: the field, its wrong value, and the allowed values. The
-transport turns it into status codes, ErrorInfo and rejection messages.
+A refusal of a command is the exception of the SDK, `nearcast.errors.RefusedError`: the field, its wrong
+value, and the allowed values. The transport turns it into status codes, ErrorInfo and rejection messages.
 """
 
 from __future__ import annotations
-
-from nearcast.errors import RefusedError
-from safe_region.reasons import Reason
-
-__all__ = ["Reason", "RefusedError", "StoreError"]
 
 
 class StoreError(Exception):

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from nearcast.errors import RefusedError
 from server.bridge.chunk import described
 from server.counters import Counters, Feed
-from server.errors import RefusedError, StoreError
+from server.errors import StoreError
 
 _log = logging.getLogger(__name__)
 

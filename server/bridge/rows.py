@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from feeds.schemas import EXPIRE, PUBLISH, RETRACT
 from nearcast.checks import require
+from nearcast.errors import RefusedError
 from safe_region.earth.frame import Frame
 from server import command as c
 from server.commands.validation import checked_object
-from server.errors import RefusedError
 from server.limits import Limits
 from server.model import NewObject
 

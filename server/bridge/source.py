@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from nearcast.errors import RefusedError
 from server import command as c
 from server.bridge.attempts import Attempts
 from server.bridge.chunk import Chunk
@@ -24,7 +25,6 @@ from server.bridge.feeds import SourceFeed
 from server.bridge.rows import RowValidator, ValidatedRows
 from server.core.coordinator import Coordinator
 from server.counters import Feed
-from server.errors import RefusedError
 
 _log = logging.getLogger(__name__)
 

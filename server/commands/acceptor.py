@@ -14,6 +14,7 @@ from engine.engine import Part
 from identity.principal import Principal
 from identity.rules import is_own_device, require_device
 from nearcast.checks import checked_name, checked_place, checked_position, require
+from nearcast.errors import Reason, RefusedError
 from server import command as c
 from server.commands.validation import checked_nonce, checked_version
 from server.core.coordinator import Coordinator
@@ -21,7 +22,6 @@ from server.core.evaluation_batch import EvaluationBatch
 from server.core.inspection import Inspected, Inspector
 from server.core.matching_service import SearchRequest
 from server.core.specs import kind_of_spec
-from server.errors import Reason, RefusedError
 from server.model import Spec
 from server.session import Pong, Session
 from server.session.instances import require_instance

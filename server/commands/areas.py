@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.checks import check_covered, check_degrees, require
+from nearcast.errors import Reason, RefusedError
 from nearcast.limits import LAT_MAX_DEG, LON_MAX_DEG
 from safe_region.earth.frame import Frame, Point
 from safe_region.earth.shapes import Bounds, ObjectArea, Polygon, Position
@@ -19,7 +20,6 @@ from safe_region.geometry.areas import AreaShape, plane_area
 from safe_region.geometry.polygon_checks import columns_of, contains, inner_point, ring_flaw
 from safe_region.geometry.shape_kernels import Floats
 from safe_region.geometry.shapes import RectangleShape
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from identity.principal import ANYBODY, Principal
 from identity.rules import require_room
 from nearcast.checks import checked_name, checked_place
+from nearcast.errors import Reason, RefusedError
 from server import command as c
 from server.commands.acceptor import attached_session, checked_spec, require_covered
 from server.commands.forgetting import plan_forget
@@ -29,7 +30,6 @@ from server.commands.validation import checked_subscription_id
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
-from server.errors import Reason, RefusedError
 from server.model import NO_WINDOW, Window
 from server.session import Session
 from server.store.mutations import (

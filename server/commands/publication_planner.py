@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from identity.principal import NOBODY, Principal
 from identity.rules import require_room
+from nearcast.errors import Reason, RefusedError
 from server import command as c
 from server.commands.plan import Plan, Publication, Touches
 from server.commands.validation import checked_objects
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusedError
 from server.model import LiveObject, NewObject
 from server.store.mutations import DeleteObject, Mutation, PutObject, SetSourceOffset
 

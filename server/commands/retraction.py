@@ -5,11 +5,11 @@ from __future__ import annotations
 from identity.principal import Principal, Role
 from identity.rules import is_visible, require_owner
 from nearcast.checks import checked_name
+from nearcast.errors import Reason, RefusedError
 from server import command as c
 from server.commands.plan import Plan, Touches
 from server.commands.validation import check_named_count
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusedError
 from server.store.mutations import DeleteObject
 
 

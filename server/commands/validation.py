@@ -13,11 +13,11 @@ from nearcast.checks import (
     checked_position,
     require,
 )
+from nearcast.errors import Reason, RefusedError
 from nearcast.limits import NONCE_BYTES_MAX, VERSION_MAX
 from safe_region.earth.frame import Frame
 from server.command import Report
 from server.commands.areas import checked_area
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import NewObject
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from engine import EngineOptions
 from engine.engine import Part
 from identity.principal import tenant_of
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Frame
 from server import command as c
 from server.clock import Clock
@@ -26,7 +27,6 @@ from server.core.object_keys import ObjectKeys
 from server.core.object_table import RemovedObject
 from server.core.specs.windows import stored_window
 from server.counters import ParkReason
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.measures import now_us
 from server.model import NO_WINDOW, Cause, Delta, LiveObject, Place, Spec, Window

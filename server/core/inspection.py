@@ -16,9 +16,9 @@ from engine import inspection as engine
 from engine.contracts import STATIONARY, TOP_K, kind_of
 from identity.principal import Principal
 from identity.rules import is_visible
+from nearcast.errors import Reason, RefusedError
 from safe_region.scoring.formulas import length
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusedError
 from server.model import Bound, LiveObject, Reach, Slack, Spec
 from server.session import Session, State
 

@@ -20,6 +20,7 @@ from engine.engine import Part
 from engine.weights import SLOTS
 from identity.principal import local_name
 from index.batches import Ints, KeywordLists, ObjectBatch
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Frame, Point
 from safe_region.scoring.idf import IdfTable
 from server.core.area_columns import with_areas
@@ -28,7 +29,7 @@ from server.core.keyword_dictionary import KeywordDictionary
 from server.core.object_table import ObjectTable, RemovedObject
 from server.core.specs import KINDS, Kind, kind_of_spec
 from server.core.specs.boolean import BooleanKind
-from server.errors import Reason, RefusedError, StoreError
+from server.errors import StoreError
 from server.model import Boolean, Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 

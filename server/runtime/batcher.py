@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
 from engine.engine import Part
+from nearcast.errors import RefusedError
 from server import command as c
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.costs import Costs
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import RefusedError
 from server.measures import SliceTimer, timed
 from server.runtime.charges import Charges
 from server.runtime.command_queue import CommandQueue, Entry

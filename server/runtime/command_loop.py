@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from nearcast.errors import Reason, RefusedError
 from server import command as c
 from server.commands.acceptor import Accepted
 from server.commands.costs import Costs
@@ -24,7 +25,7 @@ from server.commands.planner import Decision, Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.counters import ParkReason
-from server.errors import Reason, RefusedError, StoreError
+from server.errors import StoreError
 from server.measures import SliceTimer, timed
 from server.model import LiveObject
 from server.object_traces import ObjectTraces

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from server.errors import Reason, RefusedError
+from nearcast.errors import Reason, RefusedError
 
 
 class ServerState(IntEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from server.errors import RefusedError
+from nearcast.errors import RefusedError
 from server.model import Delta, Spec
 
 

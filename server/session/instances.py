@@ -10,7 +10,7 @@ Operations: O(1).
 
 from __future__ import annotations
 
-from server.errors import Reason, RefusedError
+from nearcast.errors import Reason, RefusedError
 from server.limits import Limits
 from server.session.session import Session
 

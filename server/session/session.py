@@ -14,8 +14,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from nearcast.errors import Reason, RefusedError
 from server.counters import Counters, ParkReason
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import Cause, Delta
 from server.session.coalescer import Coalescer

@@ -7,8 +7,8 @@ from typing import Any
 import grpc
 
 from identity.quotas import Account
+from nearcast.errors import RefusedError
 from server.counters import Counters
-from server.errors import RefusedError
 from server.measures import cpu_us
 from server.runtime.charges import Charges
 from server.runtime.command_loop import CommandLoop

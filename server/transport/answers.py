@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from identity.quotas import Account
-from server.errors import Reason, RefusedError
+from nearcast.errors import Reason, RefusedError
 
 CALLER_BYTES_MAX = 8 * 1024 * 1024
 """Bytes of one caller of weight 1; a response that is alone may be larger."""

@@ -20,8 +20,8 @@ from identity.authenticator import Authenticator
 from identity.bearer import HEADER, bearer_token
 from identity.principal import Principal
 from identity.rules import Action, require_action
+from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import control_service_pb2, device_service_pb2, publisher_service_pb2
-from server.errors import Reason, RefusedError
 from server.transport.admission import Admission, Context
 
 

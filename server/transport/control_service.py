@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from dataclasses import fields
 
 from identity.principal import DEFAULT_TENANT
+from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from safe_region.scoring.idf import WORDS_MAX, IdfError, IdfTable
 from server import command as c
 from server.core.inspection import InspectedDevice
 from server.distribution import Classes
-from server.errors import Reason, RefusedError
 from server.monitoring.readings import Readings, Usage
 from server.runtime.command_loop import CommandLoop
 from server.transport.admission import Admission, Context

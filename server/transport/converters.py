@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from identity.principal import Principal, local_name, local_names
+from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import (
     device_service_pb2,
     geometry_pb2,
@@ -26,7 +27,6 @@ from server import command as c
 from server import session as s
 from server.commands.validation import check_count
 from server.core.matching_service import Ranked
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import Cause, DropReason, LiveObject, NewObject, Place, Spec
 from server.transport.fields import missing

@@ -12,11 +12,11 @@ import grpc
 from identity.expiry import ending
 from identity.principal import local_name
 from identity.quotas import Account
+from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from safe_region.steady_clock import steady_clock_ms
 from server import command as c
 from server.commands.validation import checked_report
-from server.errors import Reason, RefusedError
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.session import GoAway, Outbox, RefusedCommand, Rejection, VersionedDelta

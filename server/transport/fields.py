@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TypeVar
 
-from server.errors import Reason, RefusedError
+from nearcast.errors import Reason, RefusedError
 
 _Choice = TypeVar("_Choice", bound=IntEnum)
 

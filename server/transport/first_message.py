@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from server.errors import Reason, RefusedError
+from nearcast.errors import Reason, RefusedError
 from server.transport.admission import Context
 
 WAIT_S = 10.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import cast
 
 from identity.principal import Principal, local_name, local_names
+from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import control_service_pb2 as pb
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from nearcast.wire.specs import write_bound
 from server import command as c
 from server.core import inspection as i
-from server.errors import Reason, RefusedError
 from server.session import State
 from server.transport.converters import object_message
 from server.transport.fields import missing

@@ -22,7 +22,7 @@ from google.protobuf.message import DecodeError
 
 from identity.expiry import ending
 from identity.quotas import UNLIMITED, Account
-from server.errors import RefusedError
+from nearcast.errors import RefusedError
 from server.limits import Limits
 from server.transport.admission import Admission, Context
 from server.transport.answers import Answers

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from server.errors import RefusedError
+from nearcast.errors import RefusedError
 
 _REQUESTS_MAX = 64
 """Maximum number in progress per stream: enough to share a commit, and few enough for short waits."""

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 
 from identity.expiry import ending
 from identity.principal import Principal
+from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from nearcast.wire.errors import error_message
 from server import command as c
-from server.errors import Reason, RefusedError
 from server.measures import now_us
 from server.model import NewObject
 from server.runtime.command_loop import CommandLoop

@@ -7,11 +7,11 @@ from typing import cast
 
 from identity.principal import local_name
 from nearcast.canonical import Boolean, Spec, TopK
+from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import subscriptions_pb2
 from nearcast.wire import specs
 from safe_region.scoring.formulas import Similarity, distance_scale, score_of
 from server.core.specs import kind_of_spec
-from server.errors import Reason, RefusedError
 from server.transport.fields import choice, missing, unimplemented
 
 

@@ -7,10 +7,10 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from nearcast.errors import RefusedError
 from nearcast.v1 import streams_pb2
 from nearcast.wire.errors import CODES as CODE_NUMBERS
 from nearcast.wire.errors import error_message
-from server.errors import RefusedError
 
 DOMAIN = "nearcast"
 ERROR_METADATA = "nearcast-error-bin"

@@ -15,9 +15,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 from identity.principal import ANYBODY, Principal
+from nearcast.errors import RefusedError
 from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
-from server.errors import RefusedError
 from server.measures import cpu_us
 from server.object_traces import ObjectTraces
 from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Rejection

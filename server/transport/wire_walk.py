@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import geometry_pb2
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.transport import wire_kernels as k
 from server.transport.message_bounds import SMALL, MessageBound, field_bytes, field_counts, message_bounds

@@ -15,8 +15,8 @@ from unittest.mock import patch
 
 from identity.principal import ANYBODY, Principal, Role
 from identity.quotas import UNLIMITED, Account, Accounts, Quota
+from nearcast.errors import Reason, RefusedError
 from server import command as c
-from server.errors import Reason, RefusedError
 from server.runtime import charges
 from server.runtime.charges import Charges
 from server.runtime.command_queue import Entry

@@ -13,6 +13,7 @@ from itertools import chain
 from google.protobuf.message import DecodeError
 
 from identity.principal import Principal, Role
+from nearcast.errors import RefusedError
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
@@ -31,7 +32,6 @@ from server.commands.planner import Planner
 from server.commands.validation import checked_report
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import RefusedError
 from server.limits import Limits
 from server.session import Outbox
 from server.transport import converters

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError
 
 from identity.principal import Principal, Role
+from nearcast.errors import RefusedError
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
 from server import command as c
 from server.clock import Clock
@@ -16,7 +17,6 @@ from server.commands.plan import Plan, slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import RefusedError
 from server.limits import Limits
 from server.session import Outbox
 from server.transport import converters

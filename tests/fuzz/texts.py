@@ -18,10 +18,10 @@ from identity.keys import Keys, parse_keys, read_keys
 from identity.principal import Role
 from identity.tokens import TokenPolicy, TokenVerifier
 from identity.watched_file import LOOK_S, FileError, WatchedFiles
+from nearcast.errors import Reason, RefusedError
 from nearcast.expressions import clauses_of, text_of
 from nearcast.limits import EXPRESSION_LENGTH_MAX
 from safe_region.scoring.idf import IdfError, IdfTable
-from server.errors import Reason, RefusedError
 from server.settings import ServerSettings
 from tests.fuzz.target import Target
 

@@ -17,7 +17,7 @@ from identity.principal import Role
 from identity.quotas import Quota
 from identity.tokens import TokenPolicy, TokenVerifier
 from identity.watched_file import LOOK_S, WatchedFiles
-from server.errors import Reason, RefusedError
+from nearcast.errors import Reason, RefusedError
 from tests.support.identity import ISSUER, KEY, keys_in, token
 
 QUOTAS = {Role.DEVICE: Quota(10.0, 2), Role.PUBLISHER: Quota(1000.0, 5)}

@@ -10,7 +10,7 @@ import pytest
 
 import nearcast
 from nearcast import errors, limits
-from server.errors import RefusedError
+from nearcast.errors import RefusedError
 from server.limits import Limits
 
 PLAIN = ("limits", "checks", "spec_checks", "canonical", "model", "errors")

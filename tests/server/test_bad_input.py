@@ -11,6 +11,7 @@ from math import inf, nan
 
 import pytest
 
+from nearcast.errors import RefusedError
 from nearcast.v1 import device_service_pb2, publisher_service_pb2, subscriptions_pb2
 from safe_region.earth.frame import Area, Frame
 from server import command as c
@@ -18,7 +19,6 @@ from server.commands.plan import Plan
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import RefusedError
 from server.limits import Limits
 from server.model import Place
 from server.session import Outbox

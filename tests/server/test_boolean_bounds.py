@@ -10,6 +10,7 @@ import pytest
 
 from engine import EngineOptions
 from engine.contracts import CHANGE_DTYPE
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Area, Frame
 from safe_region.earth.shapes import Circle, Polygon
 from safe_region.geometry import edge_sweep, exact_geometry
@@ -22,7 +23,6 @@ from server.core import matching_service
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs.boolean import BooleanKind
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import Boolean, Cause, Clause, DropReason, LiveObject, NewObject, Place
 from server.session import Outbox

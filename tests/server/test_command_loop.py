@@ -8,11 +8,12 @@ import sqlite3
 
 import pytest
 
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Area, Frame
 from server import clock as server_clock
 from server import command as c
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusedError, StoreError
+from server.errors import StoreError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop

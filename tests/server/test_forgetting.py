@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from identity.principal import ANYBODY, Principal, Role
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.shapes import Circle
 from safe_region.regions.region import RegionMode
 from server import command as c
-from server.errors import Reason, RefusedError, StoreError
+from server.errors import StoreError
 from server.model import Boolean, Clause, TopK
 from server.session import Detached, Outbox, Pong, Rejection, VersionedDelta, Welcome
 from tests.server.test_command_loop import (  # noqa: F401 - fixtures

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from identity.principal import Principal, Role
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.clock import Clock
@@ -14,7 +15,6 @@ from server.commands.plan import LATER, Plan, slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.session import Outbox

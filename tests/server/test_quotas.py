@@ -6,12 +6,12 @@ import pytest
 
 from identity.principal import Principal, Role
 from identity.quotas import BURST_S, Account, Accounts, Quota
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Area, Frame
 from safe_region.earth.shapes import Circle
 from server import command as c
 from server.commands.costs import Costs, Factor
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusedError
 from server.model import Boolean, Clause, NewObject, TopK
 from server.runtime.charges import Charges
 from server.runtime.command_queue import Entry

@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 
 from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Area, Frame
 from server import command as c
 from server.clock import Clock
@@ -29,7 +30,6 @@ from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.session import (

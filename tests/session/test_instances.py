@@ -6,7 +6,7 @@ import pytest
 
 from identity.principal import ANYBODY, Principal, Role
 from identity.rules import is_own_device
-from server.errors import Reason, RefusedError
+from nearcast.errors import Reason, RefusedError
 from server.limits import KEEPALIVE_MS, Limits, dead_connection_ms
 from server.main import limits_of
 from server.session import Detached, Outbox, Session

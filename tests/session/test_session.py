@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Point
 from server.counters import Counters, ParkReason
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.model import Cause, Delta, Entry, LiveObject, Reach
 from server.session import Detached, Outbox, Pong, Session, State, VersionedDelta

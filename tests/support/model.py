@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from nearcast.errors import Reason, RefusedError
 from safe_region import oracle
 from safe_region.earth.frame import Frame
 from safe_region.earth.shapes import Bounds, ObjectArea
 from safe_region.oracle import plane as oracle_plane
 from server import command as c
-from server.errors import Reason, RefusedError
 from server.model import LiveObject, NewObject
 
 

@@ -12,13 +12,13 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 import nearcast
 from identity.rules import RULES, Action
+from nearcast.errors import Reason
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
     errors_pb2,
     publisher_service_pb2,
 )
-from server.errors import Reason
 from server.transport import authentication, device_service, first_message
 from tests.support.identity import bearer
 from tests.wire.conftest import served

@@ -6,11 +6,11 @@ from dataclasses import fields
 
 import pytest
 
+from nearcast.errors import Reason
 from nearcast.publisher import _OBJECTS_MAX
 from nearcast.v1 import control_service_pb2, device_service_pb2, errors_pb2, subscriptions_pb2
 from safe_region.regions.region import RegionMode
 from safe_region.scoring.formulas import Similarity
-from server.errors import Reason
 from server.limits import Limits
 from server.model import Cause, DropReason
 from server.runtime.lifecycle import ServerState

@@ -8,9 +8,9 @@ import weakref
 
 import pytest
 
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Area, Frame
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.session import GoAway, Pong
 from server.transport.stream_sender import StreamSender

@@ -10,6 +10,7 @@ import pytest
 from grpc_health.v1 import health_pb2
 
 import nearcast
+from nearcast.errors import Reason
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
@@ -17,7 +18,6 @@ from nearcast.v1 import (
     publisher_service_pb2,
 )
 from server import command as c
-from server.errors import Reason
 from server.limits import Limits
 from server.main import Server
 from server.store import SqliteStore

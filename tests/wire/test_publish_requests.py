@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from server.errors import Reason, RefusedError
+from nearcast.errors import Reason, RefusedError
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
 
 OBJECTS_MAX = 1000

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Area, Frame
 from server.core.coordinator import Coordinator
-from server.errors import Reason, RefusedError
 from server.limits import Limits
 from server.session import Detached, Pong
 from server.transport.stream_sender import StreamSender
