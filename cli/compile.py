@@ -24,7 +24,14 @@ def _index_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command(name="compile", epilog="Example: NUMBA_CACHE_DIR=/opt/kernels nearcast compile")
 @_index_options
-def compile_(**names: tuple[str, ...]) -> None:
+@click.option(
+    "--spark",
+    "with_spark",
+    is_flag=True,
+    help="Also archive Spark's classes, so that simulations and stream jobs start some seconds sooner. "
+    "This takes a minute and 200 MB of the user's cache, and is valid for this Java and this Spark.",
+)
+def compile_(*, with_spark: bool, **names: tuple[str, ...]) -> None:
     """Compile the kernels of a server before it starts: for images and packages.
 
     Without this command, a server compiles them when it first starts on a machine. The compiled code is
@@ -44,6 +51,27 @@ def compile_(**names: tuple[str, ...]) -> None:
 
         count = compile_kernels(IndexNames(*chosen), report, warm_up_walk)
     click.echo(f"{count} kernels compiled in {time.monotonic() - began_s:.0f} s: {CACHE_FOLDER}")
+    if with_spark:
+        _archive_classes()
+
+
+def _archive_classes() -> None:
+    """Write the archive of Spark's classes.
+
+    Raises
+    ------
+    click.ClickException
+        If there is no Java, or it wrote no archive.
+    """
+    from feeds.class_archive import ArchiveError, write_archive  # noqa: PLC0415
+    from feeds.java import JavaNotFoundError  # noqa: PLC0415
+
+    began_s = time.monotonic()
+    try:
+        archive = write_archive()
+    except (ArchiveError, JavaNotFoundError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"Spark's classes archived in {time.monotonic() - began_s:.0f} s: {archive}")
 
 
 def _chosen(names: tuple[str, ...], kind: Kind) -> tuple[str, ...]:

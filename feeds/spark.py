@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from feeds.class_archive import archive_options
 from feeds.cluster import CLUSTER_SETTINGS, await_executors, is_local, require_master
 from feeds.java import find_java
 
@@ -63,7 +65,8 @@ def spark_session(
         log4j = Path(scratch) / "log4j2.properties"
         log4j.write_text(_LOG4J)
         # The stack size: Spark searches texts of exceptions with deeply recursive patterns.
-        options = f"-Xss8m -Dlog4j2.configurationFile={log4j.as_uri()}"
+        archive = shlex.join(archive_options(java))
+        options = f"-Xss8m -Dlog4j2.configurationFile={log4j.as_uri()} {archive}"
         settings = {
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
@@ -75,7 +78,7 @@ def spark_session(
             **_authenticated(master),
             # Workers import this package from the driver's path.
             "spark.executorEnv.PYTHONPATH": root,
-            **({_LOCAL_DIR: scratch} if is_local(master) else CLUSTER_SETTINGS),
+            **(_local_settings(scratch, archive) if is_local(master) else CLUSTER_SETTINGS),
             **given,
         }
         with _environment(_variables(master, str(java.home), given)):
@@ -102,6 +105,11 @@ def _variables(master: str, java_home: str, given: Mapping[str, str]) -> dict[st
         # The ports of Spark are for its own processes.
         found["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
     return found
+
+
+def _local_settings(scratch: str, archive: str) -> dict[str, str]:
+    """Return the settings of a session on this machine: its folder, and the archive for its executors."""
+    return {_LOCAL_DIR: scratch} | ({"spark.executor.extraJavaOptions": archive} if archive else {})
 
 
 def _authenticated(master: str) -> dict[str, str]:

@@ -26,7 +26,9 @@ class Question(NamedTuple):
 QUESTIONS = [
     Question("Which is the delivery rule?", "protocol.md", "the-delivery-rule", "applied once"),
     Question("How do I add an index?", "how-to/add-an-index.md", "as-a-plug-in", "entry-points"),
-    Question("What does reach mean?", "safe-regions.md", "anchor-buffer-reach", "the *reach*: a length"),
+    Question(
+        "What does reach mean?", "safe-regions.md", "anchor-buffer-reach", "the *reach*: a lower bound"
+    ),
     Question("How do I run behind a proxy?", "how-to/proxy.md", "requirements", "HTTP/2"),
     Question("How do I simulate Lisbon?", "how-to/simulate-a-town.md", "3-simulate", "nearcast simulate"),
     Question(
