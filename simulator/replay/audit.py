@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from nearcast import (
     Boolean,
     Bounds,
     Circle,
-    Match,
     Polygon,
     Rectangle,
     Spec,
-    Subscription,
     SubscriptionState,
 )
 from nearcast.expressions import clauses_of
@@ -50,6 +48,30 @@ class Place(NamedTuple):
     lat: float
 
 
+class Result(Protocol):
+    """The result of a subscription on a device."""
+
+    @property
+    def id(self) -> int:
+        """Number of the subscription."""
+
+    @property
+    def spec(self) -> Spec:
+        """The spec of the subscription."""
+
+    @property
+    def state(self) -> SubscriptionState:
+        """How exact the result is."""
+
+    @property
+    def idf_generation(self) -> int:
+        """The generation of the weights by which the result is exact."""
+
+    @property
+    def scored(self) -> Sequence[tuple[int, float]]:
+        """Ids and scores of the objects, best first."""
+
+
 class Audit:
     """Compares results with the oracle's, at one tick.
 
@@ -70,7 +92,7 @@ class Audit:
         self._tick = tick
         self._moments = moments
 
-    def compare(self, subscription: Subscription, place: Place) -> Mismatch | None:
+    def compare(self, result: Result, place: Place) -> Mismatch | None:
         """Compare one result with the oracle's at the device's true position: ids, order and scores.
 
         Returns
@@ -83,31 +105,31 @@ class Audit:
         UndecidedError
             If it depends on an instant that is not known well enough.
         """
-        candidates = [self._expected(subscription, place, moment) for moment in self._moments]
+        candidates = [self._expected(result, place, moment) for moment in self._moments]
         expected = candidates[-1]
-        found = subscription.results()
-        if subscription.state is SubscriptionState.TOO_MANY:
-            if {match.object.id for match in found} <= {one.object_id for one, _ in expected}:
+        found = result.scored
+        ids = tuple(object_id for object_id, _ in found)
+        if result.state is SubscriptionState.TOO_MANY:
+            if set(ids) <= set(_ids(expected)):
                 return None
         elif any(_is_same(one, found) for one in candidates):
             return None
         if any(_ids(one) != _ids(expected) for one in candidates):
             raise UndecidedError
-        ids = tuple(match.object.id for match in found)
-        return Mismatch(place.device_id, subscription.id, self._tick, _ids(expected), ids)
+        return Mismatch(place.device_id, result.id, self._tick, _ids(expected), ids)
 
     def _expected(
-        self, subscription: Subscription, place: Place, moment: Liveness
+        self, result: Result, place: Place, moment: Liveness
     ) -> list[tuple[oracle.OracleMatch, float]]:
         published = self._published
         return expected_list(
-            subscription.spec,
+            result.spec,
             published.frame.project(place.lon, place.lat),
             published.frame,
             moment.objects,
             moment.now_ms,
             published.latest_id,
-            published.tables[subscription.idf_generation].weight,
+            published.tables[result.idf_generation].weight,
         )
 
 
@@ -180,7 +202,7 @@ def _ids(matches: Sequence[tuple[oracle.OracleMatch, float]]) -> tuple[int, ...]
     return tuple(one.object_id for one, _ in matches)
 
 
-def _is_same(expected: Sequence[tuple[oracle.OracleMatch, float]], found: Sequence[Match]) -> bool:
-    if [one.object_id for one, _ in expected] != [match.object.id for match in found]:
-        return False
-    return [match.score for match in found] == [score for _, score in expected]
+def _is_same(
+    expected: Sequence[tuple[oracle.OracleMatch, float]], found: Sequence[tuple[int, float]]
+) -> bool:
+    return [(one.object_id, score) for one, score in expected] == list(found)

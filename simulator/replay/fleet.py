@@ -17,9 +17,11 @@ from nearcast import (
     Device,
     Fleet,
     RegionMode,
+    Spec,
     Subscription,
+    SubscriptionState,
 )
-from simulator.replay.audit import Place
+from simulator.replay.audit import Place, Result
 from simulator.replay.publishing import STAMP
 from simulator.replay.report import ReplayReport
 from simulator.workload.rows import Fix, SubscriptionRow
@@ -28,11 +30,42 @@ _AT_ONCE = 32
 """Devices that wait for their first results together: their requests share commits."""
 
 
+class HeldResult(NamedTuple):
+    """The result of a subscription of this process, read when an audit asks for it."""
+
+    subscription: Subscription
+
+    @property
+    def id(self) -> int:
+        """Number of the subscription."""
+        return self.subscription.id
+
+    @property
+    def spec(self) -> Spec:
+        """The spec of the subscription."""
+        return self.subscription.spec
+
+    @property
+    def state(self) -> SubscriptionState:
+        """How exact the result is."""
+        return self.subscription.state
+
+    @property
+    def idf_generation(self) -> int:
+        """The generation of the weights by which the result is exact."""
+        return self.subscription.idf_generation
+
+    @property
+    def scored(self) -> list[tuple[int, float]]:
+        """Ids and scores of the objects, best first."""
+        return [(match.object.id, match.score) for match in self.subscription.results()]
+
+
 class Audited(NamedTuple):
     """A subscription, and the true position of its device."""
 
     place: Place
-    subscription: Subscription
+    result: Result
 
 
 class ReplayedDevices:
@@ -92,6 +125,16 @@ class ReplayedDevices:
         for begin in range(0, len(new), _AT_ONCE):
             await asyncio.gather(*map(self._attach, new[begin : begin + _AT_ONCE]))
 
+    async def pass_time(self, now_ms: int) -> None:
+        """Set the virtual time of the devices: the client that advances the server's has done so."""
+
+    async def sync(self) -> None:
+        """Wait until no message is in transit, and no device waits for a response."""
+        await self._client.sync()
+
+    async def load_results(self) -> None:
+        """Read the results of all subscriptions: an audit reads those of this process by itself."""
+
     def subscriptions(self, device_id: str) -> list[Subscription]:
         """Return the subscriptions that move with a device."""
         return self._subscriptions[device_id]
@@ -100,7 +143,7 @@ class ReplayedDevices:
         """Yield every subscription with the position of its device."""
         for device_id, found in self._subscriptions.items():
             for one in found:
-                yield Audited(self._places[device_id], one)
+                yield Audited(self._places[device_id], HeldResult(one))
         yield from self._stationary
 
     def counters(self) -> Counters:
@@ -114,7 +157,7 @@ class ReplayedDevices:
         report.counters = self.counters()
         report.reports_of_stationary = sum(one.counters.reports for one in self._stationary_devices)
         for device_id, found in self._subscriptions.items():
-            if found and all(map(_is_fixed, found)):
+            if are_fixed([one.spec for one in found]):
                 report.fixed_devices += 1
                 report.reports_of_fixed += self._devices[device_id].counters.reports
         for watcher in self._watchers:
@@ -148,7 +191,7 @@ class ReplayedDevices:
         device = await stream.attach(device_id, lon=lon, lat=lat)
         self._stationary_devices.append(device)
         subscription = await device.subscribe(row.spec(self._region))
-        self._stationary.append(Audited(Place(device.id, lon, lat), subscription))
+        self._stationary.append(Audited(Place(device.id, lon, lat), HeldResult(subscription)))
         self._watchers.append(asyncio.create_task(self._watch(subscription)))
 
     async def _watch(self, subscription: Subscription) -> None:
@@ -160,5 +203,6 @@ class ReplayedDevices:
                 self._report.latencies.add((time.perf_counter_ns() - sent_ns) / 1e6)
 
 
-def _is_fixed(subscription: Subscription) -> bool:
-    return isinstance(subscription.spec, Boolean) and not subscription.spec.moving
+def are_fixed(specs: Sequence[Spec]) -> bool:
+    """Return whether there are subscriptions, and all have ranges that are fixed in place."""
+    return bool(specs) and all(isinstance(spec, Boolean) and not spec.moving for spec in specs)

@@ -77,6 +77,9 @@ class ReplayOptions:
         How the server's certificate is verified; None for a server without TLS.
     insecure
         Whether the token may be sent to another machine without TLS.
+    program
+        The command line of a program that has the devices (`simulator.replay.program_devices`); empty
+        for devices of this process. In virtual time only.
 
     Raises
     ------
@@ -93,10 +96,13 @@ class ReplayOptions:
     clock: ReplayClock = field(default_factory=ReplayClock)
     tls: Tls | None = None
     insecure: bool = False
+    program: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("fleet_count", "audit_every"):
             if getattr(self, name) < 1:
                 raise ReplayError(f"{name} is {getattr(self, name)}, must be at least 1")
+        if self.program and self.clock.is_real:
+            raise ReplayError("clock is real, must be virtual for devices of another program")
         if not 0.0 < self.audit_share <= 1.0:
             raise ReplayError(f"audit_share is {self.audit_share}, must be greater than 0 and at most 1")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 
 import nearcast
@@ -21,13 +21,14 @@ from simulator.replay.fleet import Audited, ReplayedDevices
 from simulator.replay.lockstep import Follower, Leader, TickChanges
 from simulator.replay.options import ReplayError, ReplayOptions
 from simulator.replay.pace import Pace
+from simulator.replay.program_devices import ProgramDevices
 from simulator.replay.published_objects import PublishedObjects
 from simulator.replay.publishing import DOUBT_MS, Publishing
 from simulator.replay.recording import Recording
 from simulator.replay.report import ReplayReport
 from simulator.replay.timeline import Moment, Timeline
 from simulator.replay.track import Track
-from simulator.workload.rows import Fix
+from simulator.workload.rows import Fix, SubscriptionRow
 
 Progress = Callable[[str, int, int], None]
 
@@ -125,9 +126,22 @@ class Replay:
                 self._recording, self._client, self.published, self.now_ms, doubt_ms
             )
         rows = self._recording.subscriptions()
-        self.devices = ReplayedDevices(self._client, rows, options.region, self.report)
+        self.devices = await self._devices(stack, rows)
+
+    async def _devices(
+        self, stack: AsyncExitStack, rows: Iterable[SubscriptionRow]
+    ) -> ReplayedDevices | ProgramDevices:
+        """Return the devices, with their streams or in their program."""
+        options = self._options
+        if options.program:
+            program = ProgramDevices(self._client, rows, options.region, self.report)
+            await program.start(options.program)
+            stack.push_async_callback(program.stop)
+            return program
+        devices = ReplayedDevices(self._client, rows, options.region, self.report)
         for _ in range(options.fleet_count):
-            self.devices.use(await stack.enter_async_context(self._client.fleet()))
+            devices.use(await stack.enter_async_context(self._client.fleet()))
+        return devices
 
     async def _check_server(self) -> None:
         """Check the area and the kind of time of the server, with a device that attaches."""
@@ -158,7 +172,7 @@ class Replay:
         self.tick_number = tick
         await self._change_objects(tick)
         await self.devices.move(fixes)
-        await self._client.sync()
+        await self.devices.sync()
         self.follow(fixes)
         is_last = tick == self._world.tick_count - 1
         if is_last or tick % self._options.audit_every == 0:
@@ -190,6 +204,7 @@ class Replay:
         else:
             self.published.pass_time(self.now_ms())
             await self._client.advance_clock(self.now_ms())
+            await self.devices.pass_time(self.now_ms())
 
     def _note_weights(self, changes: TickChanges) -> None:
         if changes.idf_generation is not None:
@@ -199,6 +214,7 @@ class Replay:
         """Compare this audit's sample of results; in real time in chunks, each once all is quiet."""
         sample = [one for one in self.devices.audited() if self._is_sampled(one, tick)]
         if not self._options.clock.is_real:
+            await self.devices.load_results()
             audit = Audit(self.published, tick, [self.published.at(self.now_ms())])
             for one in sample:
                 self.compare(audit, one)
@@ -213,7 +229,7 @@ class Replay:
 
     def _is_sampled(self, audited: Audited, tick: int) -> bool:
         share = self._options.audit_share
-        name = f"{tick}/{audited.place.device_id}/{audited.subscription.id}"
+        name = f"{tick}/{audited.place.device_id}/{audited.result.id}"
         if share >= 1.0:
             return True
         digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
@@ -221,17 +237,17 @@ class Replay:
 
     def compare(self, audit: Audit, one: Audited) -> None:
         """Compare a result with the oracle's, and count the outcome."""
-        report, subscription = self.report, one.subscription
+        report, result = self.report, one.result
         try:
-            mismatch = audit.compare(subscription, one.place)
+            mismatch = audit.compare(result, one.place)
         except UndecidedError:
             report.undecided += 1
             return
         report.audited += 1
-        report.audited_boolean += isinstance(subscription.spec, Boolean)
-        report.audited_windows += subscription.spec.window is not None
-        report.audited_weighed += subscription.idf_generation > 0
-        report.audited_stationary += subscription.spec.region is nearcast.RegionMode.STATIONARY
+        report.audited_boolean += isinstance(result.spec, Boolean)
+        report.audited_windows += result.spec.window is not None
+        report.audited_weighed += result.idf_generation > 0
+        report.audited_stationary += result.spec.region is nearcast.RegionMode.STATIONARY
         if mismatch is not None:
             report.add_mismatch(mismatch)
 

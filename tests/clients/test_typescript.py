@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,7 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
+
+from cli.app import app
+from cli.gateway_demo import node_program
 
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "typescript"
 NODE_MIN = 20
@@ -40,6 +46,45 @@ def test_the_typescript_sdk():
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
     assert int(re.search(r"^\S+ pass (\d+)$", done.stdout, re.MULTILINE)[1]) > 0
+
+
+@pytest.mark.processes
+def test_a_demo_with_devices_in_node_behind_a_gateway(tmp_path):
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    build = ["npm", "run", "--silent", "build-tests"]
+    subprocess.run(build, cwd=FOLDER, check=True)
+    size = ("--devices", "12", "--seconds", "20", "--out", str(tmp_path / "demo"))
+    command = [sys.executable, "-m", "cli", "demo", "--gateway", *size]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
+    figures = json.loads((tmp_path / "demo" / "replay.json").read_text())
+    assert figures["mismatches"] == 0
+    assert figures["audited_lists"] > 0
+    assert figures["objects_sent"] > 0
+    assert figures["reports"] < figures["moves"]
+
+
+def test_a_demo_with_a_gateway_needs_node(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(click.ClickException, match="or newer, and there is none"):
+        node_program()
+
+
+@pytest.mark.processes
+def test_a_demo_with_a_gateway_needs_a_node_that_is_new_enough(tmp_path, monkeypatch):
+    old = tmp_path / "node"
+    old.write_text("#!/bin/sh\necho v18.19.0\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(click.ClickException, match=r"newer: .* is v18\.19\.0$"):
+        node_program()
+
+
+def test_a_demo_with_a_gateway_has_no_tokens():
+    refused = CliRunner().invoke(app, ["demo", "--gateway", "--secure"])
+    assert (refused.exit_code, "without tokens" in refused.output) == (2, True)
 
 
 def test_the_page_shows_the_examples_that_are_compiled():

@@ -36,7 +36,7 @@ def replay_of(simulation, server, progress=None, **more) -> Replay:
 
 
 def lists_of(replay):
-    return [(one.place, one.subscription) for one in replay.devices.audited()]
+    return [(one.place, one.result) for one in replay.devices.audited()]
 
 
 def is_stationary(subscription):
@@ -125,9 +125,9 @@ async def test_the_audit_notices_a_wrong_order(simulation, server):
     replay = replay_of(simulation, server)
     await replay.run()
     place, subscription, found = next(
-        (place, one, one.results())
+        (place, one, one.scored)
         for place, one in lists_of(replay)
-        if isinstance(one.spec, TopK) and len(one.results()) >= 2
+        if isinstance(one.spec, TopK) and len(one.scored) >= 2
     )
 
     class Swapped:
@@ -135,10 +135,7 @@ async def test_the_audit_notices_a_wrong_order(simulation, server):
         spec = subscription.spec
         state = subscription.state
         idf_generation = subscription.idf_generation
-
-        @staticmethod
-        def results():
-            return [found[1], found[0], *found[2:]]
+        scored = (found[1], found[0], *found[2:])
 
     published = replay.published
     audit = Audit(published, 0, [published.at(replay.now_ms())])
@@ -152,9 +149,9 @@ async def test_a_list_is_undecided_only_where_an_unknown_instant_matters(simulat
     await replay.run()
     published, now_ms = replay.published, replay.now_ms()
     place, subscription, found = next(
-        (place, one, one.results())
+        (place, one, one.scored)
         for place, one in lists_of(replay)
-        if isinstance(one.spec, TopK) and one.spec.window is None and len(one.results()) >= 2
+        if isinstance(one.spec, TopK) and one.spec.window is None and len(one.scored) >= 2
     )
     shown = list(found)
 
@@ -164,15 +161,15 @@ async def test_a_list_is_undecided_only_where_an_unknown_instant_matters(simulat
         state = subscription.state
         idf_generation = subscription.idf_generation
 
-        @staticmethod
-        def results():
+        @property
+        def scored(self):
             return shown
 
     def compare():
         surely, perhaps = published.around(now_ms - 100, now_ms + 100)
         return Audit(published, 0, [surely, perhaps]).compare(Shown(), place)
 
-    best = found[0].object.id
+    best = found[0][0]
     away = min(one.object_id for one in published.objects.values() if one.expiry_ms > now_ms + 1_000)
     for one in list(published.objects.values()):
         if one.expiry_ms < now_ms + 1_000:  # nothing else is in doubt
@@ -194,7 +191,7 @@ async def test_an_audit_of_a_share_looks_at_others_each_time(simulation, server)
     compare = replay.compare
 
     def note(audit, one):
-        looked_at.append((replay.tick_number, one.place.device_id, one.subscription.id))
+        looked_at.append((replay.tick_number, one.place.device_id, one.result.id))
         compare(audit, one)
 
     replay.compare = note

@@ -18,6 +18,8 @@ const NONCE_BYTES = 16;
 const PAUSE_MS = 5000;
 /** Added to the time that the server gives: it notices and detaches within this time. */
 const SLACK_MS = 1000;
+/** Pause of `sync` for a device that reconnects. */
+const OFFLINE_PAUSE_MS = 20;
 
 /** Settings of a client. */
 export interface ConnectOptions {
@@ -112,6 +114,27 @@ export class Client {
         for (const stream of this.#streams) stream.rebuild();
     }
 
+    /**
+     * Wait until no message is in transit: for tests.
+     *
+     * It resolves when the devices of this client have received everything that the server had sent them,
+     * and none of them waits for a response. The deltas that a publication causes are sent some time
+     * after its response; the server's `Sync` waits for them.
+     */
+    async sync(): Promise<void> {
+        const sessions = () => [...this.#streams].map(({ session }) => session);
+        do {
+            await Promise.all(sessions().map(pong));
+        } while (sessions().some((session) => session.isWaiting));
+    }
+
+    /** Follow the virtual time of a server (`--virtual-time`), which a test has set to `timeMs`. */
+    observeTime(timeMs: number): void {
+        this.#clock.isVirtual = true;
+        this.#clock.observe(timeMs);
+        this.#passTime();
+    }
+
     /** Detach all devices and close the connection. Later calls throw a `ClosedError`. */
     async close(): Promise<void> {
         this.#isClosed = true;
@@ -138,6 +161,14 @@ export function connect(target: string | Transport, options: ConnectOptions = {}
         throw invalid("target", target, limit);
     }
     return new Client(transport, typeof token === "string" ? token.trim() : token);
+}
+
+/** Resolve at the pong to a ping, or when the stream breaks; without a stream, after a short pause. */
+async function pong(session: DeviceSession): Promise<void> {
+    if (!session.isOnline) return pause(OFFLINE_PAUSE_MS);
+    const arrived = new Deferred();
+    session.ping(() => arrived.resolve());
+    await arrived.promise;
 }
 
 function isInUse(error: unknown): error is RefusedError {

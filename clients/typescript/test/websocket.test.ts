@@ -84,6 +84,36 @@ test("a first result, changes, silence and a report", async () => {
     assert.ok(device.counters.bytesSent > 0 && device.counters.bytesReceived > device.counters.bytesSent);
 });
 
+test("sync waits for the response to a report", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    device.move({ lon: 14.52, lat: 35.5 });
+    assert.equal(subscription.state, "stale");
+    await client.sync();
+    assert.equal(subscription.state, "exact");
+    assert.deepEqual(server.kinds(), ["hello", "subscribe", "report", "ping"]);
+});
+
+test("sync waits for a device that reconnects", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.cut();
+    await until(subscription, "offline");
+    await client.sync();
+    assert.equal(subscription.state, "exact");
+});
+
+test("the time of a test ends objects", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const [match] = subscription.results();
+    assert.ok(match !== undefined);
+    client.observeTime(match.object.expiryMs - 1);
+    assert.equal(subscription.results().length, 1);
+    client.observeTime(match.object.expiryMs);
+    assert.deepEqual(subscription.results(), []);
+});
+
 test("the handshake has the subprotocol and the path, and the token as another subprotocol", async () => {
     client = connected({ token: "abc.def-ghi_" });
     await client.attach("phone", HERE);

@@ -1,0 +1,49 @@
+"""A process of this command line, for as long as a block runs."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+
+_STOP_S = 15.0
+
+
+@contextlib.contextmanager
+def started(name: str, ready: str, *arguments: str) -> Iterator[str]:
+    """Run a subcommand as a separate process; end it with the block.
+
+    Parameters
+    ----------
+    name
+        The subcommand.
+    ready
+        The start of the line with which it reports that it listens.
+    arguments
+        Its arguments.
+
+    Yields
+    ------
+    str
+        The rest of that line: the address.
+
+    Raises
+    ------
+    click.ClickException
+        If it ends before it listens.
+    """
+    command = [sys.executable, "-m", "cli", name, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ourselves
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+            if not line.startswith(ready):
+                raise click.ClickException(f"the {name} process did not start; see its message above")
+            yield line.removeprefix(ready).strip()
+        finally:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_S)
+            process.kill()
