@@ -14,6 +14,13 @@ class WrongUseError(click.ClickException):
     exit_code = 2
 
 
+_HINTS = {
+    "UNAUTHENTICATED": "give one with --token-file or NEARCAST_TOKEN_FILE",
+    "PERMISSION_DENIED": "--token-file or NEARCAST_TOKEN_FILE names the file of another token",
+}
+"""What to do, by the reason of a server's refusal."""
+
+
 @contextmanager
 def refused(*expected: type[Exception]) -> Iterator[None]:
     """Convert the expected errors to `WrongUseError`."""
@@ -29,4 +36,6 @@ def reported(*expected: type[Exception]) -> Iterator[None]:
     try:
         yield
     except expected as error:
-        raise click.ClickException(str(error)) from None
+        name = getattr(getattr(error, "reason", None), "name", "")
+        hint = _HINTS.get(name, "")
+        raise click.ClickException(f"{error}; {hint}" if hint else str(error)) from None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 import click
 
-from cli.failures import reported
+from cli.failures import WrongUseError, reported
 from cli.target_options import AskingCommand, Target, access_options, server_option
 
 _BACKUPS = (
@@ -39,7 +40,7 @@ def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN40
 
     target = Target(**options)
     if not yes:
-        click.confirm(f"Delete all data of device {device_id} on {target.server}?", abort=True)
+        _confirm(f"Delete all data of device {device_id} on {target.server}?")
 
     async def delete() -> int:
         async with target.connect() as client:
@@ -52,3 +53,23 @@ def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN40
         deleted = f"{count} subscription{'s' * (count != 1)}, its session and its positions were deleted"
     click.echo(f"device {device_id}: {deleted}")
     click.echo(_BACKUPS)
+
+
+def _confirm(question: str) -> None:
+    """Ask; end the command unless the answer is yes.
+
+    Raises
+    ------
+    click.Abort
+        If the answer is no.
+    WrongUseError
+        If there is nobody to answer.
+    """
+    try:
+        is_agreed = click.confirm(question)
+    except click.Abort:  # the input has ended
+        if sys.stdin.isatty():
+            raise
+        raise WrongUseError("--yes is absent, must be given without a terminal to confirm on") from None
+    if not is_agreed:
+        raise click.Abort

@@ -31,11 +31,14 @@ _HINTS_WITH_TLS = {
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of these roots; set others with "
     "--tls-root",
     "Hostname Verification": "its certificate has another name: set it with --tls-server-name",
+    "Connection refused": "is a server running at this address?",
 }
 """Hints about likely mistakes, by parts of gRPC's report."""
-_HINTS_WITHOUT_TLS = dict.fromkeys(
-    ("Socket closed", "Connection reset"), "does the server require TLS? Give --tls, or --tls-root FILE"
-)
+_HINTS_WITHOUT_TLS = {
+    "Socket closed": "does the server require TLS? Give --tls, or --tls-root FILE",
+    "Connection reset": "does the server require TLS? Give --tls, or --tls-root FILE",
+    "Connection refused": "is a server running at this address?",
+}
 
 
 class Target(NamedTuple):

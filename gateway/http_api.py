@@ -143,7 +143,7 @@ async def _message(request: web.Request, call: Call) -> Any:  # noqa: ANN401 - o
     try:
         message = json_format.ParseDict(content, call.request(), max_recursion_depth=_DEPTH_MAX)
     except (json_format.ParseError, TypeError, ValueError, OverflowError) as error:
-        limit = f"a {call.request.DESCRIPTOR.full_name} in the JSON of protobuf: {error}"
+        limit = f"a {call.request.DESCRIPTOR.name} in the JSON of protobuf: {error}"
         raise RefusedError(Reason.INVALID_FIELD, "body", "of another form", limit) from None
     if call is PUBLISH:
         _set_key(request, message)

@@ -159,15 +159,26 @@ class Gateway:
 
     async def _look(self) -> None:
         """Check the health of the server, and whether certificates have changed."""
-        generation = 1
+        generation, was_serving = 1, True
         while True:
-            self.readiness.is_server_serving = await self._upstream.is_serving()
+            is_serving = await self._upstream.is_serving()
+            if is_serving != was_serving:
+                self._log_server(is_serving=is_serving)
+            self.readiness.is_server_serving = was_serving = is_serving
             if self._certificates is not None and self._tls is not None:
                 self._certificates.look()
                 if self._certificates.generation != generation:
                     generation = self._certificates.generation
                     _load(self._tls, self._certificates)
             await asyncio.sleep(_LOOK_S)
+
+    def _log_server(self, *, is_serving: bool) -> None:
+        """Log that the server can be reached and serves, or no longer does."""
+        server = self.settings.server
+        if is_serving:
+            _log.info("the server %s serves", server)
+        else:
+            _log.warning("the server %s cannot be reached or does not serve; devices wait", server)
 
     async def stop(self) -> None:
         """Refuse connections, send every device away, wait for them to close, detach the rest."""

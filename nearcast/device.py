@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from nearcast.errors import RefusedError, UnavailableError, invalid
+from nearcast.errors import RefusedError, invalid
 from nearcast.geofence import Geofence
 from nearcast.model import Boolean, Counters, Match, Spec, SubscriptionState
 from nearcast.protocol.clock import LEAP_MS
 from nearcast.protocol.device_session import DeviceSession
-from nearcast.protocol.subscription import Subscription
+from nearcast.protocol.subscription import Subscription, decided
 from nearcast.transport.device_stream import DeviceStream
 from safe_region.earth.frame import Frame
-
-_DECIDED = (
-    SubscriptionState.EXACT,
-    SubscriptionState.TOO_VAGUE,
-    SubscriptionState.TOO_MANY,
-    SubscriptionState.ENDED,
-)
-_AWAY = (SubscriptionState.OFFLINE, SubscriptionState.OFFLINE_STALE)
-
-_SEARCH_S = 8.0
-"""Time that a search waits for a missing server: as long as gRPC retries `Client.search`."""
 
 
 class Device:
@@ -189,7 +177,7 @@ class Device:
         session = self._session
         subscription = session.subscribe(spec)
         try:
-            state = await _decided(subscription)
+            state = await decided(subscription)
             is_vague = not self._session.location.is_exact
             if state is SubscriptionState.TOO_VAGUE or (state is SubscriptionState.TOO_MANY and is_vague):
                 raise self._too_vague()
@@ -318,27 +306,3 @@ class Device:
         self._timer = None
         self._timer_ms = 0
         self._session.pass_time()
-
-
-async def _decided(subscription: Subscription) -> SubscriptionState:
-    """Wait for the first result of a new subscription; return the state of that result.
-
-    Raises
-    ------
-    UnavailableError
-        If there is no stream, or the server does not respond, for `_SEARCH_S` without interruption.
-    """
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout(None) as limit, aclosing(subscription.states()) as states:
-            async for state in states:
-                if state in _DECIDED:
-                    return state
-                if state not in _AWAY:
-                    limit.reschedule(None)
-                elif limit.when() is None:
-                    limit.reschedule(loop.time() + _SEARCH_S)
-    except TimeoutError:
-        message = f"the server cannot be reached: it has not responded for {_SEARCH_S:.0f} s"
-        raise UnavailableError(message) from None
-    raise AssertionError("unreachable")  # states end with ENDED, which is decided

@@ -27,7 +27,7 @@ _TTL = f"{DURATION_S_MIN} to {TTL_S_MAX} seconds"
 
 def keyword_list(keywords: Collection[str], field: str) -> tuple[str, ...]:
     """Return sorted keywords, one spelling of each. Refuse a text, which would be split into letters."""
-    limit = "a collection of texts"
+    limit = "a collection of texts, such as {'sushi'}"
     if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
         raise invalid(field, keywords, limit)
     for keyword in keywords:
@@ -71,7 +71,7 @@ def new_object(new: GeoObject, field: str) -> NewObject:
     if not DURATION_S_MIN <= ttl_s <= TTL_S_MAX:
         raise invalid(f"{field}.ttl_s", new.ttl_s, _TTL)
     if not isinstance(new.payload, bytes):
-        raise invalid(f"{field}.payload", new.payload, "bytes")
+        raise invalid(f"{field}.payload", new.payload, "bytes, such as those of text.encode()")
     key = checked_name(new.key, f"{field}.key", optional=True)
     keywords = keyword_list(new.keywords, f"{field}.keywords")
     lon, lat, area = _checked_place(new, field)
@@ -105,6 +105,8 @@ def retract_request(
         raise invalid("keys", keys, "an iterable of texts; a single key is given as key=")
     named = [*(() if key is None else (key,)), *(keys or ())]
     checked = [checked_name(one, f"keys[{i}]") for i, one in enumerate(named)]
+    if not wanted and not checked:
+        raise invalid("ids", "absent", "given: ids of objects, or their keys as key= or keys=")
     return publisher_service_pb2.RetractRequest(ids=wanted, keys=checked)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, Protocol
 
-from nearcast.errors import NearcastError
+from nearcast.errors import NearcastError, UnavailableError
 from nearcast.geofence import Geofence
 from nearcast.model import Change, ChangeKind, LiveObject, Match, Spec, SubscriptionState, TopK
 from nearcast.protocol.location import Location
@@ -15,6 +16,17 @@ from nearcast.protocol.specs import kind_of
 from nearcast.protocol.watcher import Watcher
 from safe_region.earth.frame import Frame
 from safe_region.earth.ground import ground_distance_m
+
+_DECIDED = (
+    SubscriptionState.EXACT,
+    SubscriptionState.TOO_VAGUE,
+    SubscriptionState.TOO_MANY,
+    SubscriptionState.ENDED,
+)
+_AWAY = (SubscriptionState.OFFLINE, SubscriptionState.OFFLINE_STALE)
+
+_PATIENCE_S = 8.0
+"""Time that a result waits for a missing server: as long as gRPC retries `Client.search`."""
 
 
 class View(Protocol):
@@ -91,6 +103,33 @@ class Subscription(ABC):
             for length_m, item in self._found()
         ]
 
+    async def exact_results(self) -> list[Match]:
+        """Return the result as soon as it is exact.
+
+        That is at once while the device is in its safe region, and otherwise after the response to its
+        report: `results` right after `Device.move` may still be the result at an earlier position.
+        In the states TOO_MANY and TOO_VAGUE the call returns the result that the device has.
+
+        Raises
+        ------
+        UnavailableError
+            If there is no stream, or the server does not respond, for eight seconds.
+        NearcastError
+            If the subscription has ended: its `error`.
+
+        Examples
+        --------
+        ::
+
+            await device.move(lon=14.52, lat=35.90)
+            for match in await subscription.exact_results():
+                print(match.object.key, round(match.distance_m), "m")
+        """
+        await decided(self)
+        if self.error is not None:
+            raise self.error
+        return self.results()
+
     async def changes(self, *, reordered: bool | None = None) -> AsyncGenerator[Change, None]:
         """Yield the changes of the result, starting with its current objects.
 
@@ -165,3 +204,27 @@ class Subscription(ABC):
     @abstractmethod
     def _found(self) -> list[tuple[float, LiveObject]]:
         """Return lengths and objects of the result, best first."""
+
+
+async def decided(subscription: Subscription) -> SubscriptionState:
+    """Wait until a result is exact, or cannot become exact; return its state.
+
+    Raises
+    ------
+    UnavailableError
+        If there is no stream, or the server does not respond, for `_PATIENCE_S` without interruption.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(None) as limit, aclosing(subscription.states()) as states:
+            async for state in states:
+                if state in _DECIDED:
+                    return state
+                if state not in _AWAY:
+                    limit.reschedule(None)
+                elif limit.when() is None:
+                    limit.reschedule(loop.time() + _PATIENCE_S)
+    except TimeoutError:
+        message = f"the server cannot be reached: it has not responded for {_PATIENCE_S:.0f} s"
+        raise UnavailableError(message) from None
+    raise AssertionError("unreachable")  # states end with ENDED, which is decided

@@ -65,6 +65,10 @@ class Subscription:
         """Return the result at the device's position, best first. See `nearcast.Subscription.results`."""
         return self._loop.call(self._subscription.results)
 
+    def exact_results(self) -> list[Match]:
+        """Return the result as soon as it is exact. See `nearcast.Subscription.exact_results`."""
+        return self._loop.run(self._subscription.exact_results())
+
     def changes(
         self, *, reordered: bool | None = None, timeout_s: float | None = None
     ) -> Iterator[Change]:

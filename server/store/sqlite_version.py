@@ -24,10 +24,9 @@ def warn_of_sqlite() -> None:
         _log.info("SQLite %s", sqlite3.sqlite_version)
         return
     _log.warning(
-        "SQLite %s has the WAL-reset bug (fixed in 3.51.3, 3.50.7, 3.44.6): the database can be "
-        "corrupted if one connection writes or checkpoints while another one resets the log. The "
-        "connections of the server take turns and are not affected. No other program may write to the "
-        "store or checkpoint it while a server has it open; readers and `nearcast store backup` do "
-        "neither",
+        "SQLite %s: the server is safe; let no other program write to its store or checkpoint it while "
+        "it runs (readers and `nearcast store backup` do neither). This version has the WAL-reset bug, "
+        "fixed in 3.51.3, 3.50.7 and 3.44.6, which such a program could trigger; the connections of the "
+        "server take turns",
         sqlite3.sqlite_version,
     )

@@ -38,6 +38,12 @@ class ProgramResult:
         The number that the device gave to the subscription.
     spec
         The spec.
+    state
+        How exact the result is.
+    idf_generation
+        The generation of the weights by which it is exact.
+    scored
+        Ids and scores of the objects, best first.
     """
 
     id: int
@@ -45,7 +51,6 @@ class ProgramResult:
     state: SubscriptionState = SubscriptionState.STALE
     idf_generation: int = 0
     scored: Sequence[tuple[int, float]] = ()
-    """Ids and scores of the objects, best first."""
 
     def read(self, response: list[Any]) -> None:
         """Take over the state, the generation of weights, the ids and the scores of a response."""

@@ -25,13 +25,15 @@ async def status_of(http, address):
         return response.status
 
 
-async def test_readiness_follows_the_server(tmp_path):
+async def test_readiness_follows_the_server(tmp_path, caplog):
     place = Place(tmp_path / "store.db")
     settings = GatewaySettings(port=0, server=place.target)
     async with running(settings) as gateway, aiohttp.ClientSession() as http:
         base = f"http://127.0.0.1:{gateway.port}"
         assert await status_of(http, f"{base}/healthz") == 200
         assert await status_of(http, f"{base}/readyz") == 503
+        lost = f"the server {place.target} cannot be reached or does not serve; devices wait"
+        await until(lambda: lost in caplog.messages)
         await place.start()
         await until(lambda: gateway.readiness.is_ready)
         assert await status_of(http, f"{base}/readyz") == 200

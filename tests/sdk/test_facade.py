@@ -59,7 +59,15 @@ async def test_devices_and_subscriptions_print_as_what_they_are(client):
 
 def test_a_subscription_shows_apps_its_public_half():
     members = {name for name in dir(nearcast.Subscription) if not name.startswith("_")}
-    assert members == {"changes", "geofence", "results", "state", "states", "unsubscribe"}
+    assert members == {
+        "changes",
+        "exact_results",
+        "geofence",
+        "results",
+        "state",
+        "states",
+        "unsubscribe",
+    }
     attributes = {*inspect.get_annotations(nearcast.Subscription)}
     assert attributes == {"spec", "idf_generation", "region"}
 

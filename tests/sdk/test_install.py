@@ -22,6 +22,31 @@ assert not rooms & set(sys.modules), rooms & set(sys.modules)
 """
 
 
+EVERY_MODULE = """
+import importlib, pkgutil, sys
+sys.path.insert(0, sys.argv[1])
+import nearcast, safe_region
+found = [name for package in (nearcast, safe_region)
+         for _, name, _ in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
+for name in found:
+    importlib.import_module(name)
+assert all(sys.modules[name].__file__.startswith(sys.argv[1]) for name in found)
+print(len(found))
+"""
+NEEDS_MORE = {"safe_region.jit", "safe_region.oracle"}
+"""Packages that devices do not need: kernels of the server, and the oracle of tests."""
+
+
+def modules(folder: Path) -> set[str]:
+    """Names of the modules below a folder of packages."""
+    return {
+        ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+        for name in ("nearcast", "safe_region")
+        for path in (folder / name).rglob("*.py")
+        if "build" not in path.parts
+    }
+
+
 def declared(path: Path) -> dict:
     return tomllib.loads(path.read_text())["project"]
 
@@ -42,6 +67,24 @@ def installed(tmp_path_factory):
 def test_it_runs_by_itself(installed):
     code = f"import sys; sys.path.insert(0, sys.argv[1]); {PROGRAM.strip().replace(chr(10), '; ')}"
     subprocess.run([sys.executable, "-c", code, str(installed)], check=True, cwd=installed)
+
+
+@pytest.mark.processes
+def test_all_of_its_modules_can_be_imported(installed):
+    found = subprocess.run(
+        [sys.executable, "-c", EVERY_MODULE, str(installed)],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=installed,
+    )
+    assert int(found.stdout) > 50
+
+
+@pytest.mark.processes
+def test_no_module_of_the_sdk_is_left_out(installed):
+    missing = modules(ROOT) - modules(installed)
+    assert {name for name in missing if not name.startswith(tuple(NEEDS_MORE))} == set()
 
 
 @pytest.mark.processes

@@ -53,6 +53,34 @@ async def test_states_come_as_they_change_and_end(place, client):
             await following(states)
 
 
+async def test_an_exact_result_waits_for_the_response_to_a_report(client):
+    await client.publisher().publish(row(100))
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    async with asyncio.timeout(PATIENCE_S):
+        for step in range(1, 40):
+            await device.move(14.5 + 0.01 * step, 35.5)
+            found = await subscription.exact_results()
+            assert subscription.state is State.EXACT
+            expected = await client.search(subscription.spec, lon=14.5 + 0.01 * step, lat=35.5)
+            assert [one.object.id for one in found] == [one.object.id for one in expected]
+        assert device.counters.reports > 0
+        await subscription.unsubscribe()
+        with pytest.raises(nearcast.ClosedError):
+            await subscription.exact_results()
+
+
+async def test_an_exact_result_does_not_wait_for_ever(place, client, monkeypatch):
+    monkeypatch.setattr("nearcast.protocol.subscription._PATIENCE_S", 0.2)
+    await client.publisher().publish(row(100))
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    await place.stop()
+    with pytest.raises(nearcast.UnavailableError, match=r"has not responded for 0 s"):
+        async with asyncio.timeout(PATIENCE_S):
+            await subscription.exact_results()
+
+
 async def test_a_slow_reader_gets_the_latest(client):
     await client.publisher().publish(row(100))
     device = await client.attach("d", lon=14.5, lat=35.5)

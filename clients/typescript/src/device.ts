@@ -7,11 +7,11 @@ import type { Fix } from "./core/location.js";
 import type { Counters, Geofence, Match, SubscriptionState } from "./core/model.js";
 import type { Motion } from "./core/request_sender.js";
 import type { Spec } from "./core/specs.js";
+import { DECIDED } from "./core/subscription.js";
 import type { Subscription } from "./core/subscription.js";
 import { unlessAborted } from "./core/waiting.js";
 import type { DeviceStream } from "./transport/device_stream.js";
 
-const DECIDED: readonly SubscriptionState[] = ["exact", "too vague", "too many", "ended"];
 const AWAY: readonly SubscriptionState[] = ["offline", "offline and stale"];
 /** Time that a search waits for a missing server. */
 const SEARCH_MS = 8000;

@@ -94,6 +94,17 @@ test("sync waits for the response to a report", async () => {
     assert.deepEqual(server.kinds(), ["hello", "subscribe", "report", "ping"]);
 });
 
+test("the exact result of a new position waits for the response", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    device.move({ lon: 14.52, lat: 35.5 });
+    assert.equal(subscription.state, "stale");
+    assert.equal((await subscription.exactResults()).length, 1);
+    assert.equal(subscription.state, "exact");
+    await device.detach();
+    await assert.rejects(subscription.exactResults(), ClosedError);
+});
+
 test("sync waits for a device that reconnects", async () => {
     const device = await client.attach("phone", HERE);
     const subscription = await device.subscribe(TEA);

@@ -26,12 +26,13 @@ class TopKKind:
     def to_canonical(self, spec: TopK) -> canonical.TopK:
         """Return the canonical form of a spec."""
         if isinstance(spec.k, bool) or not isinstance(spec.k, int) or not 1 <= spec.k <= _INT32_MAX:
-            limit = "a whole number, 1 to the k_max of the server: `(await client.status()).limits`"
+            limit = "a whole number, 1 to the k_max of the server (100 by default)"
             raise invalid("spec.top_k.k", spec.k, limit)
         try:
             similarity = Similarity(spec.similarity)
         except ValueError:
-            raise invalid("spec.top_k.similarity", spec.similarity, "a Similarity") from None
+            names = ", ".join(f"Similarity.{one.name}" for one in Similarity)
+            raise invalid("spec.top_k.similarity", spec.similarity, f"one of {names}") from None
         return canonical.TopK(
             keyword_list(spec.keywords, "spec.top_k.keywords"),
             spec.k,

@@ -35,6 +35,8 @@ const REMOVALS: Partial<Record<DropReason, ChangeReason>> = {
     [DropReason.REPLACED]: "replaced",
     [DropReason.OUT_OF_WINDOW]: "out of window",
 };
+/** The states in which a result will not change without a further event. */
+export const DECIDED: readonly SubscriptionState[] = ["exact", "too vague", "too many", "ended"];
 const NO_REMOVALS: ReadonlyMap<bigint, ChangeReason> = new Map();
 const NOTHING: Evaluation = { best: [], marginM: -Infinity, exact: false, isLacking: true };
 
@@ -151,6 +153,20 @@ export class Subscription extends ChangingSpec {
         return this.#evaluate()
             .best.filter(([, one]) => dwell === undefined || dwell.isOver(one, nowMs))
             .map(([lengthM, one]) => [lengthM, this.#objects.get(one) as LiveObject]);
+    }
+
+    /**
+     * Resolve with the result as soon as it is exact.
+     *
+     * That is at once while the device is in its safe region, and otherwise when the server has responded
+     * to its report: `results()` right after `Device.move` may still be the result at an earlier position.
+     * In the states "too many" and "too vague" it is the result that the device has. It rejects with the
+     * error that has ended the subscription, or with the signal's reason.
+     */
+    async exactResults(options: { signal?: AbortSignal } = {}): Promise<Match[]> {
+        for await (const state of this.states(options)) if (DECIDED.includes(state)) break;
+        if (this.error !== undefined) throw this.error;
+        return this.results();
     }
 
     /**
