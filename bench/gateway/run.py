@@ -27,7 +27,7 @@ from bench.server.setup import compile_kernels, published, serving
 from bench.server.workload import Workload
 
 _READY = "gateway on "
-_PUSHED_PER_S = 100.0
+_PUSHED_PER_S = 1_000.0
 """Objects published a second while pushed deltas are counted."""
 
 
