@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -60,11 +60,11 @@ class SocketLine(Line):
 
 
 @asynccontextmanager
-async def sockets(count: int, address: str) -> AsyncIterator[list[SocketLine]]:
-    """Return lines to a gateway, which `start` connects; close them when the block ends."""
+async def sockets(numbers: Iterable[int], address: str) -> AsyncIterator[list[SocketLine]]:
+    """Return lines of devices to a gateway, which `start` connects; close them when the block ends."""
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as http:
-        lines = [SocketLine(number, http, address) for number in range(count)]
+        lines = [SocketLine(number, http, address) for number in numbers]
         try:
             yield lines
         finally:

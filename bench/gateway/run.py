@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.benchmark import Benchmark, Row
-from bench.datasets import source
+from bench.gateway.crowd import Part, crowd, drawn
+from bench.gateway.experiments import GatewayParameters
 from bench.gateway.lines import sockets
 from bench.server import lines as ways
 from bench.server import loop
 from bench.server.connections import attach
-from bench.server.experiments import LoadParameters
 from bench.server.lines import opened
 from bench.server.listeners import Listeners, expired
 from bench.server.measures import Rate, closed_loop, pushes
@@ -32,46 +33,83 @@ _PUSHED_PER_S = 1_000.0
 
 
 @contextmanager
-def gateway(server: Process, folder: Path) -> Iterator[Process]:
+def gateway(server: Process, folder: Path, name: str = "gateway") -> Iterator[Process]:
     """Run a gateway in front of a server."""
     flags = [f"--server={server.address}", "--port=0", "--address-connections-max=0"]
     flags += ["--device-rate=1000000", "--connections-max=1000000"]
-    with running(["cli", "gateway", *flags], _READY, folder / "gateway.log") as process:
+    with running(["cli", "gateway", *flags], _READY, folder / f"{name}.log") as process:
         yield process
 
 
-class GatewayBenchmark(Benchmark[LoadParameters]):
+class GatewayBenchmark(Benchmark[GatewayParameters]):
     """Measure the WebSockets of a number of devices."""
 
-    VARIANTS = ("sockets",)
+    VARIANTS = ("sockets", "crowd")
 
     @classmethod
-    def check(cls, variant: str, parameters: LoadParameters) -> None:
+    def check(cls, variant: str, parameters: GatewayParameters) -> None:
         """Require enough open files."""
-        del variant
-        require_files(parameters.devices)
+        gateways = parameters.gateways if variant == "crowd" else 1
+        require_files(-(-parameters.devices // gateways))
 
-    def measure(self, variant: str, parameters: LoadParameters) -> list[Row]:
-        """Measure a gateway and a server that are started for this run."""
-        del variant
-        workload = self.kept("workload", parameters, lambda: _drawn(parameters))
+    def measure(self, variant: str, parameters: GatewayParameters) -> list[Row]:
+        """Measure gateways and a server that are started for this run."""
+        row = self._crowd(parameters) if variant == "crowd" else self._load(parameters)
+        return [{"objects": parameters.objects, **row}]
+
+    def _load(self, parameters: GatewayParameters) -> Row:
+        """Measure one gateway under load."""
+        workload = self.kept("workload", parameters, lambda: drawn(parameters))
         self.kept("compiled", parameters.devices, lambda: compile_kernels(workload))
         with (
             tempfile.TemporaryDirectory() as folder,
             serving(workload, Path(folder)) as server,
             gateway(server, Path(folder)) as front,
         ):
-            row = loop.run(self._measured(workload, parameters, server, front))
-        return [{"objects": parameters.objects, **row}]
+            return loop.run(self._measured(workload, parameters, server, front))
+
+    def _crowd(self, parameters: GatewayParameters) -> Row:
+        """Measure several gateways that hold many devices, which are silent."""
+        workload = self.kept("workload", parameters, lambda: drawn(parameters))
+        self.kept("compiled", parameters.devices, lambda: compile_kernels(workload))
+        devices, count = parameters.devices, parameters.gateways
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            server = stack.enter_context(serving(workload, folder))
+            fronts = [
+                stack.enter_context(gateway(server, folder, f"gateway-{number}"))
+                for number in range(count)
+            ]
+            loop.run(published(workload, server, self.progress))
+            before = sum(front.rss_bytes() for front in fronts)
+            server_before = server.rss_bytes()
+            parts = [
+                Part(parameters, range(number, devices, count), front.address)
+                for number, front in enumerate(fronts)
+            ]
+            devices_of_all = stack.enter_context(crowd(parts))
+            began = time.perf_counter()
+            devices_of_all.attach()
+            took_s = time.perf_counter() - began
+            rss = sum(front.rss_bytes() for front in fronts)
+            return {
+                "gateways": count,
+                "devices": devices,
+                "attach_s": round(took_s, 1),
+                "rss_mb": round(rss / 1e6, 1),
+                "kb_per_socket": round((rss - before) / 1e3 / devices, 1),
+                "server_kb_per_device": round((server.rss_bytes() - server_before) / 1e3 / devices, 1),
+                **devices_of_all.audit(),
+            }
 
     async def _measured(
-        self, workload: Workload, parameters: LoadParameters, server: Process, front: Process
+        self, workload: Workload, parameters: GatewayParameters, server: Process, front: Process
     ) -> Row:
         await published(workload, server, self.progress)
         devices, seconds = workload.devices, parameters.seconds
         before = front.rss_bytes()
         async with (
-            sockets(devices, front.address) as lines,
+            sockets(range(devices), front.address) as lines,
             opened(1, server.address, ways.PUBLISH) as (publisher,),
         ):
             listeners = Listeners(workload, lines)
@@ -103,14 +141,3 @@ class GatewayBenchmark(Benchmark[LoadParameters]):
                 "report_answer_bytes": round(rates[0].bytes_mean),
                 **await listeners.audit(),
             }
-
-
-def _drawn(parameters: LoadParameters) -> Workload:
-    """Draw objects and devices."""
-    return Workload(
-        source(parameters.data),
-        parameters.objects,
-        parameters.devices,
-        parameters.k_max,
-        parameters.seed,
-    )

@@ -206,11 +206,11 @@ async def _receive_echo(line: Channel) -> None:
     await answered([line], lambda _: PING, _ATTACH_S)
 
 
-async def attach(lines: Sequence[Line], workload: Workload) -> None:
+async def attach(lines: Sequence[Line], workload: Workload, within_s: float = _ATTACH_S) -> None:
     """Send a hello and a subscription on every stream; wait for a welcome and a delta on each."""
     received = Awaited()
-    both = [0] * len(lines)
-    complete = [asyncio.Event() for _ in lines]
+    both = {line.number: 0 for line in lines}
+    complete = {line.number: asyncio.Event() for line in lines}
 
     def on_message(number: int, _message: bytes) -> tuple[bytes, ...]:
         both[number] += 1
@@ -226,7 +226,7 @@ async def attach(lines: Sequence[Line], workload: Workload) -> None:
         await line.send(workload.subscribe(line.number).SerializeToString())
         await complete[line.number].wait()
 
-    await asyncio.wait_for(in_chunks(lines, begin), _ATTACH_S)
+    await asyncio.wait_for(in_chunks(lines, begin), within_s)
 
 
 async def answered(lines: list[Channel], message: Callable[[Channel], bytes], within_s: float) -> None:
