@@ -1,7 +1,8 @@
 """A courier walks across Malta and sees the five best offers wherever he is.
 
-The device reports its position only when it leaves its safe region. The last line shows how rarely that
-was.
+The best are those with the smallest score, which weighs distance against keywords: an offer of sushi
+alone may come after one of sushi and tea that is farther away. The device reports its position only when
+it leaves its safe region. The last line shows how rarely that was.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ def positions(steps: int) -> list[tuple[float, float]]:
 
 async def show(offers: Subscription) -> None:
     """Print the list whenever it changes, until the subscription ends."""
+    shown: list[int] = []
     async for change in offers.changes():
         print(change.kind.upper(), sorted(change.object.keywords), change.reason)
-        for rank, match in enumerate(offers.results(), 1):
-            print(f"  {rank}. {match.object.payload.decode()}, {match.distance_m:,.0f} m")
+        found = offers.results()
+        if shown != (shown := [match.object.id for match in found]):
+            for rank, match in enumerate(found, 1):
+                print(f"  {rank}. {match.object.payload.decode()}, {match.distance_m:,.0f} m")
 
 
 async def main() -> None:
