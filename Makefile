@@ -28,6 +28,7 @@ SECURE ?=
 GATEWAY ?=
 KILLS ?= 100
 OTHERS ?= 20
+STREAMS ?= 2
 DAMAGES ?= 2000
 SINCE ?=
 INPUTS ?= 1350000
@@ -146,8 +147,8 @@ soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grow
 	$(BIN)/nearcast bench run server/soak --set devices=$(DEVICES) --set soak_s=$(SECONDS) \
 		--json runs/bench/soak.json --plot runs/bench/soak.png
 
-chaos: $(STAMP)  ## Inject faults into real servers, with an audit after each, half an hour (KILLS=100 OTHERS=20 DEVICES=200)
-	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --devices $(DEVICES) --seed $(SEED) \
+chaos: $(STAMP)  ## Inject faults into real servers, with an audit after each, half an hour (KILLS=100 OTHERS=20 STREAMS=2 DEVICES=200)
+	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --streams $(STREAMS) --devices $(DEVICES) --seed $(SEED) \
 		--json runs/chaos.json
 
 test-cluster: $(STAMP)  ## Run stream jobs on three hosts, namespaces of this machine; needs root (MECHANISM=name FAULT=name CLUSTER_TIMES=1)

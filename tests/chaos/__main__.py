@@ -18,7 +18,7 @@ from rich.table import Table
 
 from cli.progress import bars
 from tests.chaos.run import KILL, NAMES, run
-from tests.chaos.stream_faults import REDIS_KILLED
+from tests.chaos.stream_faults import REDIS_KILLED, STREAM_FAULTS
 from tests.chaos.tally import Tally
 
 _SHOWN = 20
@@ -26,19 +26,26 @@ _SHOWN = 20
 
 @click.command()
 @click.option("--kills", default=100, show_default=True, help="Times the server is killed.")
-@click.option("--others", default=20, show_default=True, help="Times for each other fault.")
+@click.option("--others", default=20, show_default=True, help="Times for each other fault of a server.")
+@click.option("--streams", default=2, show_default=True, help="Times for each fault of the stream job.")
 @click.option("--devices", default=200, show_default=True, help="Devices at each server.")
 @click.option("--seed", default=1, show_default=True, help="Decides everything but the timing.")
 @click.option("--fault", "faults", multiple=True, type=click.Choice(NAMES), help="Only these; repeat.")
 @click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
 def main(
-    kills: int, others: int, devices: int, seed: int, faults: tuple[str, ...], path: Path | None
+    kills: int,
+    others: int,
+    streams: int,
+    devices: int,
+    seed: int,
+    faults: tuple[str, ...],
+    path: Path | None,
 ) -> None:
-    """Strike servers with faults under load; fail if anything acknowledged is lost or any list is wrong.
-
-    About half an hour on two cores as it stands.
-    """
-    wanted = {name: kills if name == KILL else others for name in faults or NAMES}
+    """Strike servers with faults under load; fail if anything acknowledged is lost or any list is wrong."""
+    wanted = {
+        name: kills if name == KILL else streams if name in STREAM_FAULTS else others
+        for name in faults or NAMES
+    }
     if shutil.which("redis-server") is None and wanted.pop(REDIS_KILLED, 0):
         click.echo(f"{REDIS_KILLED}: skipped, redis-server is not installed", err=True)
     with tempfile.TemporaryDirectory(prefix="nearcast-chaos-") as folder, bars() as progress:
