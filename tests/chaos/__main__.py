@@ -41,7 +41,7 @@ def main(
     faults: tuple[str, ...],
     path: Path | None,
 ) -> None:
-    """Strike servers with faults under load; fail if anything acknowledged is lost or any list is wrong."""
+    """Strike servers with faults under load; fail on a wrong list or a lost acknowledged command."""
     wanted = {
         name: kills if name == KILL else streams if name in STREAM_FAULTS else others
         for name in faults or NAMES
