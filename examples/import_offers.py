@@ -1,7 +1,7 @@
 """Import the offers of a CSV file, and print those nearest to a place. A script: it needs no event loop.
 
-The file has the columns key, keywords (separated by semicolons), lon, lat and text. Importing it again
-renews its offers, since each has a key.
+The file has the columns key, keywords (separated by semicolons), lon, lat and text. Each offer has a
+key: importing the file again publishes nothing twice, and replaces the offers that have changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A shop publishes its offers, renews them while it is open, and retracts them when it closes.
+"""A shop publishes its offers, replaces them while it is open, and retracts them when it closes.
 
-Each offer has a key. Publishing a key again replaces or renews the offer. If a shop crashes, its offers
-expire by themselves.
+Each offer has a key and says until when it holds. Publishing a key with other content replaces the offer.
+(The same content changes nothing, and does not extend its lifetime.) If a shop crashes, its offers expire
+by themselves.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
+from datetime import datetime, timedelta
 
 import nearcast
 from nearcast import GeoObject
@@ -22,9 +24,17 @@ OFFERS = (
 
 
 def offers(shop: str, ttl_s: float) -> list[GeoObject]:
-    """Return the offers of a shop."""
+    """Return the offers of a shop, with the time at which they end."""
+    end = f"{datetime.now().astimezone() + timedelta(seconds=ttl_s):%H:%M:%S}"
     return [
-        GeoObject({keyword}, lon=lon, lat=lat, ttl_s=ttl_s, payload=text.encode(), key=f"{shop}-{number}")
+        GeoObject(
+            {keyword},
+            lon=lon,
+            lat=lat,
+            ttl_s=ttl_s,
+            payload=f"{text}, until {end}".encode(),
+            key=f"{shop}-{number}",
+        )
         for number, (keyword, lon, lat, text) in enumerate(OFFERS)
     ]
 

@@ -87,8 +87,8 @@ export type NewObject = Message<"nearcast.v1.NewObject"> & {
   /**
    * The publisher's name for the object; empty for none. While an object with this key is alive,
    * publishing it again with the same position or area, keywords, ttl and payload returns its id (a safe
-   * retry). Any difference replaces it under a new id, if the caller may do so: an object belongs to the
-   * publisher that published it. Keys are one namespace per tenant.
+   * retry, which does not extend its lifetime). Any difference replaces it under a new id. Keys belong to
+   * their publisher: another one may use the same.
    *
    * @generated from field: string key = 5;
    */
