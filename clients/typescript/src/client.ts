@@ -1,13 +1,23 @@
 /** Client: a server or a gateway, and the devices on it. */
 
+import { create } from "@bufbuild/protobuf";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Clock } from "./core/clock.js";
 import { DeviceSession } from "./core/device_session.js";
-import { ClosedError, RefusedError, invalid } from "./core/errors.js";
+import { ClosedError, NearcastError, RefusedError, invalid } from "./core/errors.js";
 import { Location } from "./core/location.js";
 import type { Fix } from "./core/location.js";
-import { notNegative } from "./core/numbers.js";
+import { liveObject } from "./core/model.js";
+import type { Match } from "./core/model.js";
+import { finite, notNegative } from "./core/numbers.js";
+import { writeSpec } from "./core/specs.js";
+import type { Spec } from "./core/specs.js";
 import { Deferred, unlessAborted } from "./core/waiting.js";
 import { Device } from "./device.js";
+import { OBJECTS_MAX, writeObject } from "./publishing.js";
+import type { NewObject } from "./publishing.js";
+import { PUBLISH, RETRACT, SEARCH } from "./transport/calls.js";
+import type { Call } from "./transport/calls.js";
 import { DeviceStream } from "./transport/device_stream.js";
 import type { TokenSource, Transport } from "./transport/transport.js";
 import { WebSocketTransport } from "./transport/websocket.js";
@@ -106,6 +116,71 @@ export class Client {
             throw error;
         }
         return new Device(session, stream);
+    }
+
+    /**
+     * Publish objects, at most 1,000; return their ids when they are on the server's disk.
+     *
+     * The call is not repeated. If the connection breaks before the response (an `UnavailableError`), the
+     * objects may have been published: give each a `key`, and publish them again.
+     */
+    async publish(
+        objects: readonly NewObject[],
+        options: { signal?: AbortSignal } = {},
+    ): Promise<bigint[]> {
+        if (objects.length < 1 || objects.length > OBJECTS_MAX) {
+            throw invalid("objects", `${objects.length} objects`, `1 to ${OBJECTS_MAX} objects`);
+        }
+        const messages = objects.map((object, i) => writeObject(object, `objects[${i}]`));
+        const request = create(PUBLISH.request, { objects: messages });
+        const response = await this.#call(PUBLISH, request, options.signal);
+        const error = response.error ?? response.goAway?.error;
+        if (error !== undefined) throw RefusedError.fromWire(error);
+        return response.ids;
+    }
+
+    /** Retract objects by their ids, and by the keys of this publisher; all or none. */
+    async retract(
+        objects: { readonly ids?: readonly bigint[]; readonly keys?: readonly string[] },
+        options: { signal?: AbortSignal } = {},
+    ): Promise<void> {
+        const { ids = [], keys = [] } = objects;
+        if (ids.length + keys.length === 0) throw invalid("objects", "empty", "given: ids, or keys");
+        const request = create(RETRACT.request, { ids: [...ids], keys: [...keys] });
+        await this.#call(RETRACT, request, options.signal);
+    }
+
+    /**
+     * Return the result that a subscription would have at one place, now.
+     *
+     * The SDK sends the exact place to the server: see also `Device.search`.
+     */
+    async search(
+        spec: Spec,
+        place: { readonly lon: number; readonly lat: number },
+        options: { signal?: AbortSignal } = {},
+    ): Promise<Match[]> {
+        const position = { lon: finite(place.lon, "lon"), lat: finite(place.lat, "lat") };
+        const request = create(SEARCH.request, { spec: writeSpec(spec), position });
+        const { matches } = await this.#call(SEARCH, request, options.signal);
+        return matches.map(({ object, score, distanceM }) => {
+            if (object === undefined) throw new NearcastError("a match of the server has no object");
+            return { object: liveObject(object), score, distanceM };
+        });
+    }
+
+    async #call<Request extends DescMessage, Response extends DescMessage>(
+        call: Call<Request, Response>,
+        request: MessageShape<Request>,
+        signal: AbortSignal | undefined,
+    ): Promise<MessageShape<Response>> {
+        if (this.#isClosed) throw new ClosedError("the client is closed");
+        signal?.throwIfAborted();
+        if (this.#transport.call === undefined) {
+            throw new NearcastError("this transport is for devices alone: it makes no calls");
+        }
+        const token = typeof this.#token === "string" ? this.#token : await this.#token();
+        return this.#transport.call(call, request, token, signal);
     }
 
     /** Reconnect at once. Call it when the phone has changed its network, or has woken up. */

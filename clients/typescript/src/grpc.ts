@@ -5,10 +5,18 @@
  */
 
 import { Client as GrpcClient, Metadata, credentials, status } from "@grpc/grpc-js";
-import type { ChannelCredentials, ChannelOptions, ClientDuplexStream, StatusObject } from "@grpc/grpc-js";
-import { fromBinary } from "@bufbuild/protobuf";
+import type {
+    ChannelCredentials,
+    ChannelOptions,
+    ClientDuplexStream,
+    ServiceError,
+    StatusObject,
+} from "@grpc/grpc-js";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { RefusedError, UnavailableError, invalid } from "./core/errors.js";
 import { ErrorSchema } from "./generated/nearcast/v1/errors_pb.js";
+import type { Call } from "./transport/calls.js";
 import { isLoopback } from "./transport/transport.js";
 import type { Stream, StreamEvents, Transport } from "./transport/transport.js";
 
@@ -70,15 +78,78 @@ export class GrpcTransport implements Transport {
     }
 
     open(token: string, events: StreamEvents): Stream {
-        const metadata = new Metadata();
-        if (token !== "") metadata.set("authorization", `Bearer ${token}`);
+        const metadata = metadataWith(token);
         const call = this.#client.makeBidiStreamRequest<Uint8Array, Uint8Array>(
             ATTACH,
             (message) => Buffer.from(message),
-            (message) => message,
+            plain,
             metadata,
         );
         return new GrpcStream(call, events);
+    }
+
+    /** Make a call; of a stream, send one request and return its response. */
+    call<Request extends DescMessage, Response extends DescMessage>(
+        call: Call<Request, Response>,
+        request: MessageShape<Request>,
+        token: string,
+        signal?: AbortSignal,
+    ): Promise<MessageShape<Response>> {
+        const metadata = metadataWith(token);
+        const write = (message: MessageShape<Request>) => Buffer.from(toBinary(call.request, message));
+        const read = (bytes: Buffer) => fromBinary(call.response, plain(bytes));
+        return new Promise((resolve, reject) => {
+            const end = call.isStream
+                ? this.#callStream(call.method, write, read, metadata, request, resolve, reject)
+                : this.#callOnce(call.method, write, read, metadata, request, resolve, reject);
+            signal?.addEventListener("abort", () => {
+                reject(signal.reason as Error);
+                end();
+            });
+        });
+    }
+
+    #callOnce<Request, Response>(
+        method: string,
+        write: (message: Request) => Buffer,
+        read: (bytes: Buffer) => Response,
+        metadata: Metadata,
+        request: Request,
+        resolve: (response: Response) => void,
+        reject: (error: Error) => void,
+    ): () => void {
+        const call = this.#client.makeUnaryRequest(
+            method,
+            write,
+            read,
+            request,
+            metadata,
+            (error: ServiceError | null, response?: Response) => {
+                if (error !== null) reject(failureOf(error));
+                else if (response !== undefined) resolve(response);
+            },
+        );
+        return () => call.cancel();
+    }
+
+    #callStream<Request, Response>(
+        method: string,
+        write: (message: Request) => Buffer,
+        read: (bytes: Buffer) => Response,
+        metadata: Metadata,
+        request: Request,
+        resolve: (response: Response) => void,
+        reject: (error: Error) => void,
+    ): () => void {
+        const call = this.#client.makeBidiStreamRequest<Request, Response>(method, write, read, metadata);
+        call.on("data", (response: Response) => {
+            resolve(response);
+            call.end();
+        });
+        call.on("error", () => {}); // the status has it
+        call.on("status", (ended: StatusObject) => reject(failureOf(ended)));
+        call.write(request);
+        return () => call.cancel();
     }
 
     renew(): void {
@@ -142,6 +213,12 @@ class GrpcStream implements Stream {
     }
 }
 
+function metadataWith(token: string): Metadata {
+    const metadata = new Metadata();
+    if (token !== "") metadata.set("authorization", `Bearer ${token}`);
+    return metadata;
+}
+
 /** Convert the status with which a stream has ended. */
 function failureOf({ code, details, metadata }: StatusObject): Error {
     const [detail] = metadata.get(ERROR_METADATA);
@@ -151,6 +228,11 @@ function failureOf({ code, details, metadata }: StatusObject): Error {
     return new UnavailableError(
         code === status.UNAVAILABLE ? `the server cannot be reached: ${message}` : message,
     );
+}
+
+/** Return the same bytes without the methods of Node.js. */
+function plain(bytes: Buffer): Uint8Array {
+    return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 function buffer(bytes: Uint8Array | undefined): Buffer | null {

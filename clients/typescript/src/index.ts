@@ -43,6 +43,8 @@ export type {
     TopKSpec,
     Window,
 } from "./core/specs.js";
+export type { NewObject } from "./publishing.js";
+export type { Call, Caller } from "./transport/calls.js";
 export { WebSocketTransport } from "./transport/websocket.js";
 export type { WebSocketConstructor, WebSocketLike } from "./transport/websocket.js";
 export type { Stream, StreamEvents, TokenSource, Transport } from "./transport/transport.js";

@@ -9,8 +9,9 @@ import type { Readable, Writable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
+import { WebSocket } from "ws";
 import { GrpcTransport } from "../src/grpc.js";
-import { UnavailableError, connect } from "../src/index.js";
+import { ClosedError, UnavailableError, connect } from "../src/index.js";
 import type { Change, Client, Subscription } from "../src/index.js";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -42,7 +43,12 @@ class Server {
 test("a server that cannot be reached", async () => {
     const client = connect(new GrpcTransport("127.0.0.1:1"));
     await assert.rejects(client.attach("phone", { lon: 14.5, lat: 35.5 }), UnavailableError);
+    await assert.rejects(client.retract({ keys: ["a"] }), UnavailableError);
     await client.close();
+    const behind = connect("ws://127.0.0.1:1", { webSocket: WebSocket });
+    await assert.rejects(behind.retract({ keys: ["a"] }), UnavailableError);
+    await behind.close();
+    await assert.rejects(behind.retract({ keys: ["a"] }), ClosedError);
 });
 
 test("addresses", () => {
@@ -58,6 +64,8 @@ const skip = existsSync(PYTHON) ? false : `no Python environment: ${PYTHON} does
 describe("on a real server", { skip }, () => {
     let server: Server;
     let client: Client;
+    /** A client of the gateway. */
+    let behind: Client;
 
     before(async () => {
         const script = fileURLToPath(new URL("../../test/serving.py", import.meta.url));
@@ -65,12 +73,14 @@ describe("on a real server", { skip }, () => {
         server = new Server(
             spawn(PYTHON, [script], { cwd: ROOT, env, stdio: ["pipe", "pipe", "inherit"] }),
         );
-        const { port } = (await server.read()) as { port: number };
+        const { port, gateway } = (await server.read()) as { port: number; gateway: number };
         client = connect(new GrpcTransport(`localhost:${port}`));
+        behind = connect(`ws://localhost:${gateway}`, { webSocket: WebSocket });
     });
 
     after(async () => {
         await client?.close();
+        await behind?.close();
         server?.process.stdin.end();
         server?.process.kill();
     });
@@ -104,6 +114,67 @@ describe("on a real server", { skip }, () => {
         assert.ok(device.counters.reports > 0);
         await device.detach();
     });
+
+    for (const way of ["gRPC", "HTTP"]) {
+        const publisher = () => (way === "gRPC" ? client : behind);
+
+        test(`publish, search and retract over ${way}`, async () => {
+            const place = { lon: 14.7, lat: 35.7 };
+            const area = {
+                kind: "polygon",
+                outer: [
+                    [14.71, 35.7],
+                    [14.72, 35.7],
+                    [14.71, 35.71],
+                ],
+            } as const;
+            const payload = new TextEncoder().encode("20 % off");
+            const objects = [
+                { keywords: [`cake-${way}`], ...place, ttlMs: 60_000, payload, key: `${way}-1` },
+                { keywords: [`cake-${way}`], area, ttlMs: 60_000, key: `${way}-2` },
+            ];
+            const ids = await publisher().publish(objects);
+            assert.deepEqual(await publisher().publish(objects), ids, "keys make a repeat safe");
+            const spec = { kind: "topK", keywords: [`cake-${way}`], k: 5 } as const;
+            const found = await publisher().search(spec, place);
+            assert.deepEqual(
+                found.map(({ object }) => object.id),
+                ids,
+            );
+            const [first, second] = found;
+            assert.deepEqual(first?.object.payload, payload);
+            assert.deepEqual([first?.score, first?.distanceM], [0, 0]);
+            assert.deepEqual(second?.object.area, area);
+            assert.deepEqual(await client.search(spec, place), found, "the same over the other way");
+            await publisher().retract({ ids: ids.slice(0, 1), keys: [`${way}-2`] });
+            assert.deepEqual(await publisher().search(spec, place), []);
+        });
+
+        test(`refusals over ${way}`, async () => {
+            const outside = { keywords: ["tea"], lon: 1, lat: 1, ttlMs: 1000 };
+            await assert.rejects(publisher().publish([outside]), {
+                name: "RefusedError",
+                reason: "OUT_OF_AREA",
+                field: "objects[0].position",
+            });
+            await assert.rejects(publisher().retract({ ids: [123_456_789n] }), {
+                reason: "UNKNOWN_OBJECT",
+            });
+            await assert.rejects(publisher().search({ kind: "topK", keywords: [] }, { lon: 14, lat: 35 }), {
+                reason: "INVALID_FIELD",
+            });
+            await assert.rejects(publisher().publish([{ keywords: ["tea"], ttlMs: 1 }]), {
+                field: "objects[0]",
+            });
+            await assert.rejects(publisher().publish([]), { field: "objects" });
+            const signal = AbortSignal.abort(new Error("enough"));
+            const place = { lon: 14.5, lat: 35.5 };
+            await assert.rejects(
+                publisher().search({ kind: "topK", keywords: ["tea"] }, place, { signal }),
+                /enough/u,
+            );
+        });
+    }
 
     test("changes arrive, and ids are bigints", async () => {
         const device = await client.attach("reader", { lon: 14.2, lat: 35.2 });

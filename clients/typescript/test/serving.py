@@ -1,6 +1,6 @@
-"""A server for tests of this client, with a publisher. It reads JSON lines and responds to each with one.
+"""A server and a gateway for tests of this client. It reads JSON lines and responds to each with one.
 
-The first line that it writes has its port. `{"publish": [{...}]}` has the fields of objects; the response
+The first line that it writes has both ports. `{"publish": [{...}]}` has the fields of objects; the response
 has their ids. `{"search": {...}}` has a place and keywords; the response is the result.
 """
 
@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 
 import nearcast
+from gateway.main import Gateway
+from gateway.settings import GatewaySettings
 from server.main import Server
 from server.settings import load_settings
 
@@ -23,11 +25,14 @@ async def main() -> None:
         flags = {"area": "14,35,15,36", "store": str(Path(folder) / "store.db"), "port": 0}
         server = Server(load_settings({**flags, "create": True}))
         await server.start()
-        say({"port": server.port})
+        gateway = Gateway(GatewaySettings(port=0, server=f"127.0.0.1:{server.port}"))
+        await gateway.start()
+        say({"port": server.port, "gateway": gateway.port})
         async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
             publisher = client.publisher()
             while line := await asyncio.to_thread(sys.stdin.readline):
                 say(await response_to(json.loads(line), client, publisher))
+        await gateway.stop()
         await server.stop()
 
 

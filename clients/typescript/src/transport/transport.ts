@@ -1,5 +1,7 @@
 /** What a device needs of a connection: streams of serialized messages of `Attach`. */
 
+import type { Caller } from "./calls.js";
+
 /** A token, or a function that returns a valid one, called whenever a stream starts. */
 export type TokenSource = string | (() => string | Promise<string>);
 
@@ -23,8 +25,8 @@ export interface Stream {
     cancel(): void;
 }
 
-/** Opens streams to a server or a gateway. */
-export interface Transport {
+/** Opens streams to a server or a gateway. Without `call` it is for devices alone. */
+export interface Transport extends Partial<Caller> {
     /** Whether others on the way to the server cannot read what is sent. */
     readonly isConfidential: boolean;
     /** Open a stream for one device; the token is empty if there is none. */

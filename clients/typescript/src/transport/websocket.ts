@@ -5,7 +5,10 @@
  * Node.js 20 it is the one of the package `ws`.
  */
 
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { UnavailableError, invalid } from "../core/errors.js";
+import type { Call } from "./calls.js";
+import { httpCall } from "./http_calls.js";
 import { isLoopback } from "./transport.js";
 import type { Stream, StreamEvents, Transport } from "./transport.js";
 
@@ -56,6 +59,17 @@ export class WebSocketTransport implements Transport {
             isSubprotocol ? "" : token,
             events,
         );
+    }
+
+    /** Make a call over HTTP, at the same address. */
+    call<Request extends DescMessage, Response extends DescMessage>(
+        call: Call<Request, Response>,
+        request: MessageShape<Request>,
+        token: string,
+        signal?: AbortSignal,
+    ): Promise<MessageShape<Response>> {
+        const base = new URL(this.#url).origin.replace(/^ws/u, "http");
+        return httpCall(base, call, request, token, signal);
     }
 
     renew(): void {} // each stream has a connection of its own

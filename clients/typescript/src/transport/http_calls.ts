@@ -1,0 +1,73 @@
+/** Calls to a gateway: HTTP with the JSON of protobuf. Refusals are problem documents (RFC 9457). */
+
+import { fromJson, toJsonString } from "@bufbuild/protobuf";
+import type { DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
+import { NearcastError, RefusedError, UnavailableError } from "../core/errors.js";
+import type { Reason } from "../core/errors.js";
+import type { Call } from "./calls.js";
+
+/** The statuses of a gateway that cannot reach its server. */
+const UNREACHABLE = [502, 504];
+
+interface Problem {
+    readonly detail?: string;
+    readonly reason?: string;
+    readonly metadata?: { readonly field?: string; readonly value?: string; readonly limit?: string };
+    readonly retry_after_ms?: number;
+}
+
+/** Make a call with `fetch`; `base` is the address of the gateway, such as `https://near.example`. */
+export async function httpCall<Request extends DescMessage, Response extends DescMessage>(
+    base: string,
+    call: Call<Request, Response>,
+    request: MessageShape<Request>,
+    token: string,
+    signal?: AbortSignal,
+): Promise<MessageShape<Response>> {
+    const response = await fetched(`${base}/v1/${call.name}`, {
+        method: "POST",
+        headers: {
+            "Content-Type": "application/json",
+            ...(token !== "" && { Authorization: `Bearer ${token}` }),
+        },
+        body: toJsonString(call.request, request),
+        ...(signal && { signal }),
+    });
+    const content = await read(response);
+    if (!response.ok) throw failureOf(response.status, content as Problem | undefined);
+    return fromJson(call.response, content ?? {}, { ignoreUnknownFields: true });
+}
+
+async function fetched(address: string, settings: RequestInit): Promise<Response> {
+    try {
+        return await fetch(address, settings);
+    } catch (error) {
+        settings.signal?.throwIfAborted();
+        throw new UnavailableError(`the gateway cannot be reached: ${String(error)}`);
+    }
+}
+
+async function read(response: Response): Promise<JsonValue | undefined> {
+    try {
+        return (await response.json()) as JsonValue;
+    } catch {
+        if (response.ok) throw new UnavailableError("the connection broke before the response");
+        return undefined;
+    }
+}
+
+function failureOf(status: number, problem: Problem = {}): Error {
+    const { detail = `the gateway responded with status ${status}`, reason, metadata = {} } = problem;
+    if (reason === undefined) {
+        return UNREACHABLE.includes(status) ? new UnavailableError(detail) : new NearcastError(detail);
+    }
+    const { field = "", value = "", limit = "" } = metadata;
+    return new RefusedError({
+        reason: reason as Reason,
+        field,
+        value,
+        limit,
+        message: detail,
+        retryAfterMs: problem.retry_after_ms ?? 0,
+    });
+}
