@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from nearcast.clause import Clause
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
-from nearcast.geofence import Geofence
+from nearcast.geofence import Geofence, OsRegion, OsRegions
 from nearcast.model import (
     Boolean,
     CallerUsage,
@@ -93,6 +93,8 @@ __all__ = [
     "Match",
     "NearcastError",
     "ObjectArea",
+    "OsRegion",
+    "OsRegions",
     "PlacementWarning",
     "Polygon",
     "Publisher",

@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from nearcast.errors import ClosedError, NearcastError
-from nearcast.geofence import Geofence
+from nearcast.geofence import Geofence, OsRegions
 from nearcast.model import ChangeReason, LiveObject, Spec, SubscriptionState
 from nearcast.protocol.changing_spec import ChangingSpec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.location import SharedLocation
+from nearcast.protocol.os_regions import UNKNOWN, check_request, os_regions
 from nearcast.protocol.report_policy import ReportPolicy
 from nearcast.protocol.specs import kind_of
 from nearcast.protocol.specs.windows import duration_ms
@@ -152,6 +153,15 @@ class HeldSubscription(Subscription, ChangingSpec):
         if self.error is not None:
             raise self.error
         return self._host.geofence((self,))
+
+    def os_regions(self, radius_m: float, limit: int = 19) -> OsRegions:
+        """See `Subscription.os_regions`."""
+        if self.error is not None:
+            raise self.error
+        check_request(self.spec, radius_m, limit)
+        if not self._known or self.is_changing or self._is_unplaced:
+            return UNKNOWN
+        return os_regions(self._host, self.region, self._objects, radius_m, limit)
 
     async def unsubscribe(self) -> None:
         """See `Subscription.unsubscribe`."""

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from nearcast.errors import NearcastError, UnavailableError
-from nearcast.geofence import Geofence
+from nearcast.geofence import Geofence, OsRegions
 from nearcast.model import Change, ChangeKind, LiveObject, Match, Spec, SubscriptionState, TopK
 from nearcast.protocol.location import Location
 from nearcast.protocol.specs import kind_of
@@ -191,6 +191,45 @@ class Subscription(ABC):
         """Return a circle about the device within which this subscription needs no report.
 
         See `Device.geofence`.
+        """
+
+    @abstractmethod
+    def os_regions(self, radius_m: float, limit: int = 19) -> OsRegions:
+        """Return circles that let the app sleep until the phone is near an object.
+
+        Register the circles with the phone's geofencing in place of the former ones, and let the app
+        sleep. When the phone enters a place or leaves the refresh circle, call `Device.move` with the new
+        fix, await `exact_results` and call this method again. While `must_stay_awake` is false, the phone
+        enters no place without waking the app, as far as the device knows the objects: it knows nothing
+        of an object that is published while the app sleeps or there is no stream.
+
+        The places are the nearest objects that the device holds, also those that are not in the result:
+        they may be beyond the range, or their dwell time has not passed. The circle of an object with an
+        area is about its point, and contains all places within `radius_m` of the area. It costs O(buffer)
+        and sends nothing.
+
+        Parameters
+        ----------
+        radius_m
+            Distance from an object at which the app is to wake, on the ground; at most the radius of the
+            range.
+        limit
+            The most circles of objects, 1 to 99. A phone has one more, the refresh circle: iOS has 20 for
+            an app, Android 100.
+
+        Raises
+        ------
+        RefusedError
+            If the subscription is not a `Boolean` of a `Circle` that moves, or a number is out of its
+            limits.
+
+        Examples
+        --------
+        ::
+
+            regions = subscription.os_regions(150.0)
+            for place in regions.places:
+                print(place.object.key, place.lon, place.lat, place.radius_m)
         """
 
     @abstractmethod

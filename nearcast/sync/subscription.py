@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nearcast.errors import NearcastError
-from nearcast.geofence import Geofence
+from nearcast.geofence import Geofence, OsRegions
 from nearcast.model import Change, Match, Spec, SubscriptionState
 from nearcast.protocol import subscription as asynchronous
 from nearcast.sync.loop_thread import LoopThread
@@ -104,6 +104,10 @@ class Subscription:
     def geofence(self) -> Geofence:
         """Return a circle about the device within which this subscription needs no report."""
         return self._loop.call(self._subscription.geofence)
+
+    def os_regions(self, radius_m: float, limit: int = 19) -> OsRegions:
+        """Return circles that let the app sleep. See `nearcast.Subscription.os_regions`."""
+        return self._loop.call(lambda: self._subscription.os_regions(radius_m, limit))
 
     def unsubscribe(self) -> None:
         """End the subscription. See `nearcast.Subscription.unsubscribe`."""

@@ -47,6 +47,16 @@ def area_distance(area: AreaShape, x_m: float, y_m: float) -> float:
     return min(_segment_distance(x_m, y_m, ring[i - 1], ring[i]) for i in range(len(ring)))
 
 
+def area_extent(area: AreaShape, x_m: float, y_m: float) -> float:
+    """Return the largest distance from a point to a point of an area in metres. O(vertices)."""
+    if isinstance(area, RectangleShape):
+        dx = max(abs(area.x1_m - x_m), abs(area.x2_m - x_m))
+        dy = max(abs(area.y1_m - y_m), abs(area.y2_m - y_m))
+        return math.sqrt(dx * dx + dy * dy)
+    squares = ((ax - x_m) * (ax - x_m) + (ay - y_m) * (ay - y_m) for ax, ay in area.rings[0])
+    return math.sqrt(max(squares))
+
+
 def area_meets_box(area: AreaShape, box: RectangleShape) -> bool:
     """Return whether an area and a rectangle have a point in common, exactly. O(vertices)."""
     if isinstance(area, RectangleShape):

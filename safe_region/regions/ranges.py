@@ -158,6 +158,21 @@ class RangeRegion(FixedRegion):
         entry = self.buffer[object_id]
         return self._is_within(x_m, y_m, (length(x_m - entry.x_m, y_m - entry.y_m, 0.0), object_id))
 
+    def nearest(self, x_m: float, y_m: float, now_ms: int) -> list[tuple[float, int]]:
+        """Return the live held objects, also those beyond the range, nearest first.
+
+        Each is (distance from a place to the object or its area in metres, object id).
+        """
+        live = self.live(x_m, y_m, now_ms)
+        return sorted((self._distance_m(x_m, y_m, one), one[1]) for one in live)
+
+    def reach_m(self, x_m: float, y_m: float) -> float:
+        """Return a distance from a place within which all matches are held; 0 if there is none."""
+        if self.too_many:
+            return 0.0
+        moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
+        return max(0.0, self.radius_m + self.slack_m - moved_m)
+
     def _size_m(self) -> float:
         """Return the least distance from the middle of the range to its edge."""
         return self.radius_m
@@ -172,9 +187,13 @@ class RangeRegion(FixedRegion):
 
     def _is_within(self, x_m: float, y_m: float, found: tuple[float, int]) -> bool:
         """Return whether the range contains an object whose point is at a given distance."""
+        return self._distance_m(x_m, y_m, found) <= self.radius_m
+
+    def _distance_m(self, x_m: float, y_m: float, found: tuple[float, int]) -> float:
+        """Return the distance from a place to an object or its area; that to its point is given."""
         length_m, object_id = found
         area = self.buffer[object_id].area
-        return (length_m if area is None else area_distance(area, x_m, y_m)) <= self.radius_m
+        return length_m if area is None else area_distance(area, x_m, y_m)
 
 
 class RectangleRegion(RangeRegion):

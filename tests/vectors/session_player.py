@@ -125,5 +125,26 @@ class NextFixPlayer(SessionPlayer):
         }
 
 
+class OsRegionsPlayer(SessionPlayer):
+    """The same, with steps of which the output is the circles of a subscription; others have none."""
+
+    def __call__(self, step):
+        if step["op"] != "os_regions":
+            super().__call__(step)
+            return None
+        try:
+            return self._regions(**step)
+        except RefusedError as error:
+            return {"refused": error.field}
+
+    def _regions(self, op, radius_m, limit, subscription_id=1):  # noqa: ARG002
+        found = self.session.subscriptions[subscription_id].os_regions(radius_m, limit)
+        return {
+            "places": [[str(one.object.id), one.radius_m, str(one.until_ms)] for one in found.places],
+            "refresh_m": found.refresh.radius_m if found.refresh else None,
+            "must_stay_awake": found.must_stay_awake,
+        }
+
+
 def _reason(error):
     return error.reason.name if isinstance(error, RefusedError) else "CLOSED"

@@ -19,6 +19,7 @@ from tests.vectors import (
     frame_cases,
     ground_cases,
     keyword_cases,
+    os_region_cases,
     range_cases,
     spec_cases,
     top_k_cases,
@@ -34,7 +35,7 @@ from tests.vectors.players import (
     RegionPlayer,
     SpecPlayer,
 )
-from tests.vectors.session_player import NextFixPlayer, SessionPlayer
+from tests.vectors.session_player import NextFixPlayer, OsRegionsPlayer, SessionPlayer
 from tests.vectors.sessions import scripts, walks
 
 FOLDER = Path(__file__).resolve().parents[2] / "proto" / "vectors"
@@ -69,6 +70,9 @@ SUBJECTS = {
     "ground": Subject("Distances on the ground, for display", ground_cases.cases, GroundPlayer, 1e-9),
     "sessions": Subject("Sessions, message by message", scripts.cases, SessionPlayer),
     "next-fix": Subject("Time to the next fix", scripts.next_fix_cases, NextFixPlayer, 1e-9),
+    "os-regions": Subject(
+        "Circles for the geofencing of phones", os_region_cases.cases, OsRegionsPlayer, 1e-9
+    ),
     "walks": Subject("Long random sessions", walks.cases, SessionPlayer),
 }
 

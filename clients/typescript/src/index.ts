@@ -30,6 +30,8 @@ export type {
     Geofence,
     LiveObject,
     Match,
+    OsRegion,
+    OsRegions,
     SubscriptionState,
 } from "./core/model.js";
 export type {

@@ -16,6 +16,7 @@ import type { Frame } from "../src/core/frame.js";
 import { groundDistanceM, groundRadiusM } from "../src/core/ground.js";
 import { normalisedKeyword } from "../src/core/keywords.js";
 import { Location } from "../src/core/location.js";
+import type { OsRegions } from "../src/core/model.js";
 import { orientation } from "../src/core/orientation.js";
 import { CircleRegion, FixedRegion, RectangleRegion } from "../src/core/ranges.js";
 import type { Region } from "../src/core/region.js";
@@ -424,6 +425,33 @@ function nextFixPlayer(given: Fields): Player {
     };
 }
 
+/** The same, with steps of which the output is the circles of a subscription; others have none. */
+function osRegionsPlayer(given: Fields): Player {
+    const sessions = new SessionPlayer(given);
+    return (step) => {
+        if (step["op"] !== "os_regions") {
+            sessions.play(step);
+            return null;
+        }
+        const number = num(step["subscription_id"] ?? 1);
+        const subscription = sessions.session.subscriptions.get(number) as Subscription;
+        try {
+            return writtenRegions(subscription.osRegions(num(step["radius_m"]), num(step["limit"])));
+        } catch (error) {
+            if (!(error instanceof RefusedError)) throw error;
+            return { refused: snakeCase(error.field) };
+        }
+    };
+}
+
+function writtenRegions({ places, refresh, mustStayAwake }: OsRegions): Json {
+    return {
+        places: places.map((one) => [String(one.object?.id), one.radiusM, String(one.untilMs)]),
+        refresh_m: refresh?.radiusM ?? null,
+        must_stay_awake: mustStayAwake,
+    };
+}
+
 /** Players by subject. */
 export const PLAYERS: Record<string, (given: Fields) => Player> = {
     frames: framePlayer,
@@ -438,5 +466,6 @@ export const PLAYERS: Record<string, (given: Fields) => Player> = {
     ground: groundPlayer,
     sessions: sessionPlayer,
     "next-fix": nextFixPlayer,
+    "os-regions": osRegionsPlayer,
     walks: sessionPlayer,
 };

@@ -85,6 +85,16 @@ export function areaDistance(area: AreaShape, xM: number, yM: number): number {
     );
 }
 
+/** Return the largest distance from a point to a point of an area in metres. */
+export function areaExtent(area: AreaShape, xM: number, yM: number): number {
+    if (!isPolygon(area)) {
+        const dx = Math.max(Math.abs(area.x1M - xM), Math.abs(area.x2M - xM));
+        const dy = Math.max(Math.abs(area.y1M - yM), Math.abs(area.y2M - yM));
+        return Math.sqrt(dx * dx + dy * dy);
+    }
+    return Math.sqrt(Math.max(...area.map(([ax, ay]) => (ax - xM) * (ax - xM) + (ay - yM) * (ay - yM))));
+}
+
 /** Return whether an area and a rectangle have a point in common, exactly. */
 export function areaMeetsBox(area: AreaShape, box: Box): boolean {
     if (!isPolygon(area)) return boxesMeet([area.x1M, area.y1M], [area.x2M, area.y2M], box);

@@ -13,6 +13,8 @@ const EARTH_RADIUS_M = 6371008.8;
 const LONGITUDE_MAX_DEG = 180;
 /** A degree of latitude is up to 0.56 % shorter on WGS84 than on the sphere. */
 const ELLIPSOID = 0.994;
+/** A degree of latitude or longitude is up to 0.45 % longer on WGS84 than on the sphere. */
+const ELLIPSOID_MAX = 1.0045;
 /** Larger radii are reduced to this one: the Earth is not a plane. Infinite radii stay infinite. */
 const RADIUS_M_MAX = 100_000;
 
@@ -53,6 +55,13 @@ export function groundRadiusM(frame: Frame, lon: number, lat: number, radiusM: n
     const edgeDeg = Math.min(90, Math.abs(lat) + withinM / M_PER_DEG);
     const east = (M_PER_DEG * Math.cos(radians(edgeDeg))) / frame.xMPerDeg;
     return withinM * ELLIPSOID * Math.min(1, east);
+}
+
+/** Return the radius of a circle on the ground that contains a circle on the plane. */
+export function groundExtentM(frame: Frame, lat: number, radiusM: number): number {
+    const edgeDeg = Math.max(0, Math.abs(lat) - radiusM / M_PER_DEG);
+    const east = (M_PER_DEG * Math.cos(radians(edgeDeg))) / frame.xMPerDeg;
+    return radiusM * ELLIPSOID_MAX * Math.max(1, east);
 }
 
 function reducedLatitude(lat: number): number {

@@ -87,6 +87,37 @@ export interface Geofence {
     readonly untilMs: number;
 }
 
+/** A circle on the ground for the geofencing of a phone. */
+export interface OsRegion {
+    readonly lon: number;
+    readonly lat: number;
+    /** Radius in metres. */
+    readonly radiusM: number;
+    /**
+     * Server time at which the object expires or leaves a window of time, in milliseconds; 0 for the
+     * refresh circle, which does not end.
+     */
+    readonly untilMs: number;
+    /** The object of a place; undefined for the refresh circle. */
+    readonly object?: LiveObject;
+}
+
+/** The circles that a phone monitors while the app sleeps. */
+export interface OsRegions {
+    /** Circles of the nearest objects, nearest first: wake the app when the phone enters one. */
+    readonly places: readonly OsRegion[];
+    /**
+     * Circle about the device: wake the app when the phone leaves it. Undefined if it would be too small,
+     * and if the device holds all matches and each has a circle.
+     */
+    readonly refresh?: OsRegion;
+    /**
+     * Whether the device may enter a place without a circle before it leaves any circle: the refresh
+     * circle would be too small.
+     */
+    readonly mustStayAwake: boolean;
+}
+
 /** Counters of one device. Bytes are protobuf bytes. */
 export interface Counters {
     moves: number;

@@ -95,6 +95,23 @@ export class CircleRegion extends FixedRegion {
         return this.isWithin(xM, yM, [length(xM - entry.xM, yM - entry.yM, 0), objectId]);
     }
 
+    /**
+     * Return the live held objects, also those beyond the range, with their distances from a place to
+     * the object or its area; nearest first.
+     */
+    nearest(xM: number, yM: number, nowMs: number): Ranked[] {
+        return this.live(xM, yM, nowMs)
+            .map((one): Ranked => [this.#distanceM(xM, yM, one), one[1]])
+            .sort(byRank);
+    }
+
+    /** Return a distance from a place within which all matches are held; 0 if there is none. */
+    reachM(xM: number, yM: number): number {
+        if (this.bound.tooMany) return 0;
+        const movedM = length(xM - this.anchor.xM, yM - this.anchor.yM, 0);
+        return Math.max(0, this.radiusM + this.bound.slackM - movedM);
+    }
+
     /** Return the least distance from the middle of the range to its edge. */
     protected sizeM(): number {
         return this.radiusM;
@@ -107,9 +124,14 @@ export class CircleRegion extends FixedRegion {
     }
 
     /** Return whether the range contains an object whose point is at a given distance. */
-    protected isWithin(xM: number, yM: number, [lengthM, objectId]: Ranked): boolean {
+    protected isWithin(xM: number, yM: number, found: Ranked): boolean {
+        return this.#distanceM(xM, yM, found) <= this.radiusM;
+    }
+
+    /** Return the distance from a place to an object or its area; that to its point is given. */
+    #distanceM(xM: number, yM: number, [lengthM, objectId]: Ranked): number {
         const { area } = this.held(objectId);
-        return (area === undefined ? lengthM : areaDistance(area, xM, yM)) <= this.radiusM;
+        return area === undefined ? lengthM : areaDistance(area, xM, yM);
     }
 
     protected held(objectId: bigint): Buffered {

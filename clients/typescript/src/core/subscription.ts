@@ -12,7 +12,17 @@ import { regionOf } from "./kinds.js";
 import type { KindRegion } from "./kinds.js";
 import type { Location, SharedLocation } from "./location.js";
 import { liveObject, isSameObject } from "./model.js";
-import type { Change, ChangeReason, Geofence, LiveObject, Match, SubscriptionState } from "./model.js";
+import type {
+    Change,
+    ChangeReason,
+    Geofence,
+    LiveObject,
+    Match,
+    OsRegions,
+    SubscriptionState,
+} from "./model.js";
+import { UNKNOWN, checkRequest, osRegions } from "./os_regions.js";
+import type { CircleRegion } from "./ranges.js";
 import type { Buffered, Evaluation } from "./region.js";
 import { ReportPolicy } from "./report_policy.js";
 import { needsExactPosition, windowMs } from "./specs.js";
@@ -219,6 +229,21 @@ export class Subscription extends ChangingSpec {
     geofence(): Geofence {
         if (this.error !== undefined) throw this.error;
         return this.#host.geofence([this]);
+    }
+
+    /**
+     * Return circles that let the app sleep until the phone is near an object.
+     *
+     * `radiusM` is the distance from an object at which the app is to wake, on the ground, at most the
+     * radius of the range; `limit` is the most circles of objects, 1 to 99. While `mustStayAwake` is
+     * false, the phone enters no place without waking the app, as far as the device knows the objects.
+     * The subscription must be a boolean one of a circle that moves.
+     */
+    osRegions(radiusM: number, limit = 19): OsRegions {
+        if (this.error !== undefined) throw this.error;
+        checkRequest(this.spec, radiusM, limit);
+        if (!this.isKnownHere || this.isChanging || this.#isUnplaced) return UNKNOWN;
+        return osRegions(this.#host, this.#kind.region as CircleRegion, this.#objects, radiusM, limit);
     }
 
     /** End the subscription; resolve when the server has confirmed it, or if there is no stream. */
