@@ -1,7 +1,7 @@
 """A server and a gateway for tests of this client. It reads JSON lines and responds to each with one.
 
-The first line that it writes has both ports. `{"publish": [{...}]}` has the fields of objects; the response
-has their ids. `{"search": {...}}` has a place and keywords; the response is the result.
+The first line that it writes has both ports. `{"publish": [{...}]}` has the fields of objects; the
+response has their ids. `{"search": {...}}` has a place and keywords; the response is the result.
 """
 
 from __future__ import annotations
