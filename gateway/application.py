@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +12,7 @@ from aiohttp import web
 from gateway.attachment import Attachment
 from gateway.connections import noting
 from gateway.counters import Counters
+from gateway.cross_origin import cross_origin
 from gateway.http_api import HttpApi
 from gateway.openapi import document, page
 from gateway.problems import plain_problem, problem
@@ -51,7 +52,11 @@ class Readiness:
 
 
 def application(
-    attachment: Attachment, api: HttpApi, readiness: Readiness, counters: Counters
+    attachment: Attachment,
+    api: HttpApi,
+    readiness: Readiness,
+    counters: Counters,
+    origins: Collection[str],
 ) -> web.Application:
     """Return the application.
 
@@ -65,9 +70,12 @@ def application(
         The state of the gateway.
     counters
         The counters of the gateway.
+    origins
+        Origins of pages that may call.
     """
     app = web.Application(
-        middlewares=(noting, _refusals(counters), _draining(readiness)), client_max_size=_BODY_BYTES_MAX
+        middlewares=(noting, cross_origin(origins), _refusals(counters), _draining(readiness)),
+        client_max_size=_BODY_BYTES_MAX,
     )
     app.add_routes(
         [

@@ -41,9 +41,14 @@ def require_plain_address(request: web.Request) -> None:
 def require_origin(request: web.Request, origins: Collection[str]) -> None:
     """Raise RefusedError if the page of a browser may not use this gateway."""
     origin = request.headers.get(_ORIGIN)
-    if origin is not None and origin not in origins and ANY_ORIGIN not in origins:
+    if origin is not None and not is_allowed(origin, origins):
         limit = "one that --origin allows"
         raise RefusedError(Reason.PERMISSION_DENIED, _ORIGIN, repr(origin), limit)
+
+
+def is_allowed(origin: str, origins: Collection[str]) -> bool:
+    """Return whether the pages of an origin may use this gateway."""
+    return origin in origins or ANY_ORIGIN in origins
 
 
 def header_token(request: web.Request) -> str | None:

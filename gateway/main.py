@@ -98,7 +98,7 @@ class Gateway:
         )
         api = HttpApi(self._upstream.calls, authenticator, self.counters, settings.origins)
         self.readiness = Readiness()
-        app = application(self._attachment, api, self.readiness, self.counters)
+        app = application(self._attachment, api, self.readiness, self.counters, settings.origins)
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
         self._certificates = identity.certificates

@@ -186,3 +186,30 @@ async def test_the_page_has_everything_and_no_address_outside(town):
     assert all(one.path in text for one in CALLS)
     assert all(f'id="{reason.name}"' in text for reason in CODES)
     assert set(CODES) == set(Reason) - {Reason.UNSPECIFIED}
+
+
+ALLOWED, OTHER = "https://app.example", "https://other.example"
+ASKED = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+
+
+async def test_browsers_learn_which_pages_may_call(tmp_path):
+    async with a_town(tmp_path, origins=(ALLOWED,)) as town:
+        address = town.address("/v1/search")
+        async with town.http.options(address, headers={"Origin": ALLOWED, **ASKED}) as response:
+            assert response.status == 204
+            assert response.headers["Access-Control-Allow-Origin"] == ALLOWED
+            assert "Authorization" in response.headers["Access-Control-Allow-Headers"]
+        async with town.http.options(address, headers={"Origin": OTHER, **ASKED}) as response:
+            assert response.status == 405
+            assert "Access-Control-Allow-Origin" not in response.headers
+        who = {"Authorization": f"Bearer {token('somebody', 'device')}"}
+        for body, status in ((SEARCH, 200), ({}, 400)):  # a page may read refusals, too
+            async with town.http.post(address, json=body, headers={"Origin": ALLOWED, **who}) as response:
+                assert response.status == status
+                assert response.headers["Access-Control-Allow-Origin"] == ALLOWED
+                assert response.headers["Vary"] == "Origin"
+        async with town.http.post(address, json=SEARCH, headers={"Origin": OTHER, **who}) as response:
+            assert response.status == 403
+            assert "Access-Control-Allow-Origin" not in response.headers
+        async with town.http.post(address, json=SEARCH, headers=who) as response:
+            assert "Access-Control-Allow-Origin" not in response.headers

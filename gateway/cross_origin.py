@@ -1,0 +1,55 @@
+"""Calls of pages from other origins (CORS).
+
+A browser asks before it makes a call for a page, and shows the page only responses that allow its origin.
+The allowed origins are those that may open WebSockets (`--origin`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
+
+from aiohttp import hdrs, web
+
+from gateway.handshake import is_allowed
+
+_METHODS = "GET, POST"
+_REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key"
+_MAX_AGE_S = "600"
+"""How long a browser may keep the answer."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def cross_origin(origins: Collection[str]) -> Any:  # noqa: ANN401 - aiohttp's
+    """Return a middleware that answers browsers and names the allowed origin in responses."""
+
+    @web.middleware
+    async def respond(request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer a browser that asks, or add the allowed origin to the response of a call."""
+        origin = request.headers.get(hdrs.ORIGIN)
+        if origin is None or not is_allowed(origin, origins):
+            return await handler(request)
+        if request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
+            return web.Response(status=204, headers=_allowed(origin) | _PREFLIGHT)
+        response = await handler(request)
+        if not response.prepared:
+            response.headers.update(_allowed(origin))
+        return response
+
+    return respond
+
+
+_PREFLIGHT = {
+    hdrs.ACCESS_CONTROL_ALLOW_METHODS: _METHODS,
+    hdrs.ACCESS_CONTROL_ALLOW_HEADERS: _REQUEST_HEADERS,
+    hdrs.ACCESS_CONTROL_MAX_AGE: _MAX_AGE_S,
+}
+
+
+def _allowed(origin: str) -> dict[str, str]:
+    return {
+        hdrs.ACCESS_CONTROL_ALLOW_ORIGIN: origin,
+        hdrs.ACCESS_CONTROL_EXPOSE_HEADERS: hdrs.RETRY_AFTER,
+        hdrs.VARY: hdrs.ORIGIN,
+    }
