@@ -13,11 +13,12 @@ PROTOCOL = "nearcast.v1"
 _BEARER = "bearer."
 _ORIGIN = "Origin"
 _PROTOCOLS = "Sec-WebSocket-Protocol"
+_KEY = "Sec-WebSocket-Key"
 ANY_ORIGIN = "*"
 
 
 def require_handshake(request: web.Request, origins: Collection[str]) -> None:
-    """Verify the address, the origin and the subprotocol of a handshake.
+    """Verify the address, the origin, the subprotocol and the key of a handshake.
 
     Raises
     ------
@@ -29,6 +30,8 @@ def require_handshake(request: web.Request, origins: Collection[str]) -> None:
     if PROTOCOL not in _offered(request):
         limit = f"offered: this gateway speaks {PROTOCOL} only"
         raise RefusedError(Reason.INVALID_FIELD, _PROTOCOLS, "of another kind", limit)
+    if not request.headers.get(_KEY, "").isascii():
+        raise RefusedError(Reason.INVALID_FIELD, _KEY, "of another form", "16 bytes in base64")
 
 
 def require_plain_address(request: web.Request) -> None:
@@ -52,7 +55,7 @@ def header_token(request: web.Request) -> str | None:
     Raises
     ------
     RefusedError
-        UNAUTHENTICATED, if there are several.
+        UNAUTHENTICATED, if there are several, or it has characters that no token has.
     """
     found = [one.removeprefix(_BEARER) for one in _offered(request) if one.startswith(_BEARER)]
     token = bearer_token(request.headers.getall(HEADER, []))
@@ -60,7 +63,12 @@ def header_token(request: web.Request) -> str | None:
     if len(found) > 1:
         limit = "there once"
         raise RefusedError(Reason.UNAUTHENTICATED, "token", f"there {len(found)} times", limit)
-    return found[0] if found else None
+    if not found:
+        return None
+    (token,) = found
+    if not (token.isascii() and token.isprintable()):
+        raise RefusedError(Reason.UNAUTHENTICATED, "token", "in another form", "of printable characters")
+    return token
 
 
 def _offered(request: web.Request) -> list[str]:

@@ -96,9 +96,9 @@ class Gateway:
             settings.origins,
             settings.keepalive_ms / 1000.0,
         )
-        api = HttpApi(self._upstream.calls, authenticator, self.counters, settings.origins)
+        self._api = HttpApi(self._upstream.calls, authenticator, self.counters, settings.origins)
         self.readiness = Readiness()
-        app = application(self._attachment, api, self.readiness, self.counters)
+        app = application(self._attachment, self._api, self.readiness, self.counters)
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
         self._certificates = identity.certificates
@@ -201,6 +201,7 @@ class Gateway:
     async def _close(self) -> None:
         """Close all connections."""
         await self._runner.cleanup()
+        self._api.close()
         await self._fleets.close(_GOODBYE_S)
         await self._upstream.close()
 

@@ -23,15 +23,6 @@ BODIES = {
     "status": None,
     "inspect": {"device_id": "device"},
 }
-MAY = {
-    "publish": {"publisher"},
-    "retract": {"publisher", "operator"},
-    "search": {"device", "gateway", "publisher", "operator"},
-    "status": {"operator"},
-    "inspect": {"operator"},
-}
-ROLES = ("device", "gateway", "publisher", "operator")
-
 
 async def call(town, name, body=None, roles=("publisher",), headers=None, **claims):
     """Make a call; return its status and its content."""
@@ -66,17 +57,6 @@ async def test_the_idempotency_key_is_the_key_of_the_object(town):
     for objects in ([OBJECT, OBJECT], [], [{**OBJECT, "key": "other"}]):
         status, problem = await call(town, "publish", {"objects": objects}, headers=headers)
         assert (status, problem["metadata"]["field"]) == (400, "Idempotency-Key")
-
-
-@pytest.mark.parametrize("tenant", ["", "acme"])
-@pytest.mark.parametrize("role", ROLES)
-async def test_every_role_may_do_what_is_its_own_and_nothing_else(town, role, tenant):
-    for name, roles in MAY.items():
-        status, content = await call(town, name, roles=(role,), tenant=tenant)
-        assert (status == 403) == (role not in roles), (name, content)
-        if role not in roles:
-            assert content["reason"] == "PERMISSION_DENIED"
-            assert content["metadata"]["field"] == "token.roles"
 
 
 async def test_an_object_belongs_to_the_caller_and_not_to_the_gateway(town):
