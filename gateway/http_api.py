@@ -103,7 +103,7 @@ class HttpApi:
                 return problem(refused)
             if isinstance(response, errors_pb2.Error):
                 return problem(response)
-            text = await self._converted(response.ByteSize() <= _AT_ONCE_BYTES, _text, response)
+            text = await self._converted(_text, response, is_short=response.ByteSize() <= _AT_ONCE_BYTES)
             return web.json_response(text=text)
 
         return handle
@@ -140,13 +140,13 @@ class HttpApi:
             limit = f"at most {call.elements_max}"
             raise RefusedError(Reason.INVALID_FIELD, "body", f"{count} fields and entries", limit)
         is_short = count <= _AT_ONCE_ELEMENTS and len(body) <= _AT_ONCE_BYTES
-        message = await self._converted(is_short, parsed, body, call)
+        message = await self._converted(parsed, body, call, is_short=is_short)
         if call is PUBLISH:
             _set_key(request, message)
         return message
 
     async def _converted(
-        self, is_short: bool, convert: Callable[..., _Converted], *arguments: object
+        self, convert: Callable[..., _Converted], *arguments: object, is_short: bool
     ) -> _Converted:
         """Convert something short at once, and something long in the thread."""
         if is_short:

@@ -86,9 +86,9 @@ class Meter:
         """
         spent_ms = []
         for _ in range(1 + AGAIN):
-            slowness = slowness()
+            factor = slowness()
             one_ms, most_ms = self.cost_ms(kind, data)
-            spent_ms.append(one_ms / max(slowness, slowness()))
+            spent_ms.append(one_ms / max(factor, slowness()))
             if spent_ms[-1] <= most_ms:
                 return
             if len(spent_ms) > 1 and min(spent_ms) > HOPELESS_MS:

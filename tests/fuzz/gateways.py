@@ -102,7 +102,9 @@ def _frames():
 def _frame_seeds() -> list[bytes]:
     found = [bytes([CHANGES, seed, 0]) for seed in range(4)]
     found.append(bytes([CHANGES, 7, 1, 9, 0, 1, 255, 40, 0, 2, 8]))
-    found += [bytes([BYTES]) + Request(report={"sequence": 3, "subscription_ids": [1]}).SerializeToString()]
+    found += [
+        bytes([BYTES]) + Request(report={"sequence": 3, "subscription_ids": [1]}).SerializeToString()
+    ]
     return [*found, bytes([RECIPE]) + repeated(literal(b"\x12\x00"), 5_000)]
 
 
@@ -203,7 +205,9 @@ class _Port:
         transport = _Transport()
         loop = asyncio.get_running_loop()
         server = self._runner.server
-        protocol = Connection(self._connections, server, loop=loop, access_log=None, auto_decompress=False)
+        protocol = Connection(
+            self._connections, server, loop=loop, access_log=None, auto_decompress=False
+        )
         protocol.connection_made(transport)
         protocol.data_received(data)
         for _ in range(_STEPS):
@@ -235,14 +239,18 @@ def _http_seeds() -> list[bytes]:
     }
     found = []
     for call in CALLS:
-        head = f"{call.method} {call.path} HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer {{T}}\r\n".encode()
+        head = (
+            f"{call.method} {call.path} HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer {{T}}\r\n".encode()
+        )
         head += b"Content-Type: application/json\r\nIdempotency-Key: k\r\nContent-Length: {L}\r\n\r\n"
         found.append(head + bodies.get(call.name, b""))
     upgrade = b"GET /v1/attach HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     upgrade += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
     upgrade += b"Sec-WebSocket-Protocol: nearcast.v1, bearer.{T}\r\nOrigin: null\r\n\r\n\x82\x80\0\0\0\0"
     found += [upgrade, upgrade.replace(b"Origin: null\r\n", b""), upgrade.replace(b", bearer.{T}", b"")]
-    found.append(b"POST /v1/search?{T} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
+    found.append(
+        b"POST /v1/search?{T} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    )
     return [*found, b"GET /healthz HTTP/1.1\r\n\r\nGET /v1/docs HTTP/1.0\r\n\r\n", b"{T}\r\n\r\n"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
+from pathlib import Path
 
 from nearcast.v1 import control_service_pb2, device_service_pb2
 from tests.gateway.town import PATIENCE_S, until
@@ -157,9 +157,14 @@ class Honest:
         assert self._held == {one.object.id for one in found.matches}
 
 
+def length_of(head):
+    """Return the length of the content that follows a head."""
+    return int(head.lower().partition("content-length: ")[2].partition("\r\n")[0])
+
+
 def file_count():
     """The open files of this process."""
-    return len(os.listdir("/proc/self/fd"))
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 @contextlib.asynccontextmanager

@@ -1,4 +1,4 @@
-"""Intruders at the gateway's port: an honest device beside them stays exact, and nothing of theirs stays."""
+"""Intruders at the port: an honest device beside them stays exact, and nothing of theirs is left."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tests.gateway.intruder import (
     PONG,
     TEXT,
     frame,
+    length_of,
     raw,
     raw_socket,
     undisturbed,
@@ -102,48 +103,57 @@ async def test_a_message_in_10_000_parts_is_a_message(town, caplog):
 
 
 async def test_pings_of_a_client_that_does_not_read_are_not_kept(tmp_path, caplog):
-    async with a_town(tmp_path, device_rate=1e6) as town, undisturbed(town, caplog):
-        async with raw_socket(town) as intruder:
-            flood = frame(PING, bytes(125)) * 1000
-            transport = next(
-                one._transport  # noqa: SLF001 - nothing else shows what waits
-                for one in town.gateway._attachment.sockets  # noqa: SLF001
-                if one.device_id != "honest"
-            )
-            most = 0
-            for _ in range(100):  # 13 MB
-                await intruder.send(flood)
-                most = max(most, transport.get_write_buffer_size())
-            assert most < device_socket.BYTES_MAX
+    async with (
+        a_town(tmp_path, device_rate=1e6) as town,
+        undisturbed(town, caplog),
+        raw_socket(town) as intruder,
+    ):
+        flood = frame(PING, bytes(125)) * 1000
+        transport = next(
+            one._transport  # noqa: SLF001 - nothing else shows what waits
+            for one in town.gateway._attachment.sockets  # noqa: SLF001
+            if one.device_id != "honest"
+        )
+        most = 0
+        for _ in range(100):  # 13 MB
+            await intruder.send(flood)
+            most = max(most, transport.get_write_buffer_size())
+        assert most < device_socket.BYTES_MAX
 
 
 async def test_pings_are_operations_of_the_device(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(attachment, "_FIRST_FRAME_S", 0.5)
-    async with a_town(tmp_path, device_rate=0.1) as town, undisturbed(town, caplog):
-        async with raw_socket(town) as intruder:
-            await intruder.send(frame(PING) * 200)
-            count = 0
-            while (await intruder.frame())[0] == PONG:
-                count += 1
-            assert count == 1
-            assert await intruder.close_code() == 1008
+    async with (
+        a_town(tmp_path, device_rate=0.1) as town,
+        undisturbed(town, caplog),
+        raw_socket(town) as intruder,
+    ):
+        await intruder.send(frame(PING) * 200)
+        count = 0
+        while (await intruder.frame())[0] == PONG:
+            count += 1
+        assert count == 1
+        assert await intruder.close_code() == 1008
 
 
 async def test_a_slow_device_that_breaks_the_protocol_is_closed(tmp_path, caplog):
     """What waits for it must not hold up the close."""
-    async with a_slow_town(tmp_path) as (town, slow_town), undisturbed(town, caplog):
-        async with slow_town.client() as slow:
-            await slow.attach()
-            await slow.subscribe(k=20)
-            (transport,) = (
-                one._transport  # noqa: SLF001 - nothing else shows what waits
-                for one in town.gateway._attachment.sockets  # noqa: SLF001
-                if one.device_id == "device"
-            )
-            while transport.get_write_buffer_size() <= 100_000:
-                await replace(town)
-            slow.socket._writer.transport.write(frame(3))  # noqa: SLF001 - a reserved opcode
-            await until(lambda: town.gateway.counters.sockets == 1)
+    async with (
+        a_slow_town(tmp_path) as (town, slow_town),
+        undisturbed(town, caplog),
+        slow_town.client() as slow,
+    ):
+        await slow.attach()
+        await slow.subscribe(k=20)
+        (transport,) = (
+            one._transport  # noqa: SLF001 - nothing else shows what waits
+            for one in town.gateway._attachment.sockets  # noqa: SLF001
+            if one.device_id == "device"
+        )
+        while transport.get_write_buffer_size() <= 100_000:
+            await replace(town)
+        slow.socket._writer.transport.write(frame(3))  # noqa: SLF001 - a reserved opcode
+        await until(lambda: town.gateway.counters.sockets == 1)
 
 
 # -- slowness and silence ------------------------------------------------------------------------
@@ -176,12 +186,11 @@ async def test_a_frame_a_byte_at_a_time(tmp_path, monkeypatch, caplog):
 
 async def test_a_client_that_reads_no_responses(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(connections, "_RESPONSE_S", 0.2)
-    async with a_town(tmp_path) as town, undisturbed(town, caplog):
-        async with raw(town) as intruder:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(5.0):
-                    await intruder.send(b"GET /v1/docs HTTP/1.1\r\nHost: g\r\n\r\n" * 5_000)
-            await until(lambda: town.gateway.counters.connections == 1)
+    async with a_town(tmp_path) as town, undisturbed(town, caplog), raw(town) as intruder:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(5.0):
+                await intruder.send(b"GET /v1/docs HTTP/1.1\r\nHost: g\r\n\r\n" * 5_000)
+        await until(lambda: town.gateway.counters.connections == 1)
 
 
 def silent_count():
@@ -190,7 +199,7 @@ def silent_count():
     return min(examples(300), (limit - 1_000) // 2)
 
 
-async def test_silent_sockets(tmp_path, monkeypatch, caplog):
+async def test_silent_sockets(tmp_path, caplog):
     async with a_town(tmp_path, address_connections_max=0) as town, undisturbed(town, caplog) as honest:
         async with contextlib.AsyncExitStack() as stack:
             silent = [await stack.enter_async_context(raw(town)) for _ in range(silent_count())]
@@ -329,7 +338,7 @@ async def require_problem(intruder, statuses):
     status, head = await intruder.head()
     assert status in statuses, head
     assert "application/problem+json" in head
-    size = int(head.lower().partition("content-length: ")[2].partition("\r\n")[0])
+    size = length_of(head)
     body = await intruder.content(size)
     assert json.loads(body)["status"] == status
     assert b"eyJ" not in body
@@ -357,7 +366,7 @@ async def test_pipelined_requests(town, caplog):
         for _ in range(100):
             status, head = await intruder.head()
             assert status == 200
-            await intruder.content(int(head.lower().partition("content-length: ")[2].partition("\r\n")[0]))
+            await intruder.content(length_of(head))
         assert (await intruder.head())[0] == 101
         await intruder.send(HELLO)
         assert Response.FromString((await intruder.frame())[1]).HasField("welcome")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.calls import CALLS
 from identity.principal import Role
 from identity.rules import RULES
-from gateway.calls import CALLS
 from tests.gateway.test_http import BODIES, OBJECT, call
 from tests.gateway.town import reason_of
 from tests.wire.test_bad_input import hello
