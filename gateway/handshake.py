@@ -13,12 +13,13 @@ PROTOCOL = "nearcast.v1"
 _BEARER = "bearer."
 _ORIGIN = "Origin"
 _PROTOCOLS = "Sec-WebSocket-Protocol"
-_KEY = "Sec-WebSocket-Key"
+_TEXTS = ("Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key")
+"""Headers that aiohttp reads, or repeats in its response."""
 ANY_ORIGIN = "*"
 
 
 def require_handshake(request: web.Request, origins: Collection[str]) -> None:
-    """Verify the address, the origin, the subprotocol and the key of a handshake.
+    """Verify the address, the origin, the subprotocol and the text of a handshake.
 
     Raises
     ------
@@ -30,8 +31,9 @@ def require_handshake(request: web.Request, origins: Collection[str]) -> None:
     if PROTOCOL not in _offered(request):
         limit = f"offered: this gateway speaks {PROTOCOL} only"
         raise RefusedError(Reason.INVALID_FIELD, _PROTOCOLS, "of another kind", limit)
-    if not request.headers.get(_KEY, "").isascii():
-        raise RefusedError(Reason.INVALID_FIELD, _KEY, "of another form", "16 bytes in base64")
+    for name in _TEXTS:
+        if not request.headers.get(name, "").isascii():
+            raise RefusedError(Reason.INVALID_FIELD, name, "of another form", "ASCII, as in RFC 6455")
 
 
 def require_plain_address(request: web.Request) -> None:

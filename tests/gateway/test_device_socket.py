@@ -94,7 +94,7 @@ class Connection:
             raise ConnectionResetError
         self.frames.append(Response.FromString(frame))
 
-    async def close(self, code, drain):
+    async def close(self, **_options):
         self.is_closed = True
 
 

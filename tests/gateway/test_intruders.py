@@ -279,6 +279,7 @@ HANDSHAKES = {
     "a token in the address": (upgrade(path=f"/v1/attach?token={OWN}"), 400),
     "a token in the path": (upgrade(path=f"/v1/attach/{OWN}"), 404),
     "a key of other characters": (upgrade().replace(b"AAAA", b"\xff", 1), 400),
+    "an upgrade to no text": (upgrade().replace(b"Upgrade: websocket", b"Upgrade: web\x9b\x8b"), 400),
     "no key": (upgrade().replace(b"Sec-WebSocket-Key", b"X"), 400),
     "another version": (upgrade().replace(b"Version: 13", b"Version: 12"), 400),
     "another subprotocol": (upgrade().replace(b"nearcast.v1", b"nearcast.v9"), 400),
