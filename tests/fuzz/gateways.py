@@ -251,6 +251,7 @@ def _http_seeds() -> list[bytes]:
     found.append(
         b"POST /v1/search?{T} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
     )
+    found.append(upgrade.replace(b"websocket", b"web\x9b"))
     return [*found, b"GET /healthz HTTP/1.1\r\n\r\nGET /v1/docs HTTP/1.0\r\n\r\n", b"{T}\r\n\r\n"]
 
 
