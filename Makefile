@@ -31,7 +31,7 @@ OTHERS ?= 20
 STREAMS ?= 2
 DAMAGES ?= 2000
 SINCE ?=
-INPUTS ?= 1350000
+INPUTS ?= 1450000
 JOBS ?= 6
 MARKS ?=
 DATA ?= messages
@@ -201,7 +201,7 @@ test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks (KERNEL
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNEL_TESTS)
 
 # A separate package, with wheels for Linux only.
-fuzz: $(STAMP)  ## Feed decoders, parsers, sessions, settings, the fair queue and budgets a million inputs, a quarter of an hour (INPUTS=1350000 SEED=1)
+fuzz: $(STAMP)  ## Feed decoders, parsers, sessions, settings, a gateway, the fair queue and budgets a million inputs, a quarter of an hour (INPUTS=1450000 SEED=1)
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
 

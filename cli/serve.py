@@ -50,8 +50,9 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     settings = read_settings(server_settings(), chosen, config)
     begin_logging(settings.log_level, settings.log_format)
     warn_of_unknown_variables()
+    from identity.errors import MetricsPortError  # noqa: PLC0415
     from identity.watched_file import FileError  # noqa: PLC0415
-    from server.errors import BridgeError, MetricsPortError, StoreError, TracingError  # noqa: PLC0415
+    from server.errors import BridgeError, StoreError, TracingError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 

@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from aiohttp.abc import AbstractStreamWriter
 
 from gateway import frames
 from gateway.counters import Counters
-from gateway.device_socket import DeviceSocket
+from gateway.device_socket import DeviceSocket, respond_to_ping
 from gateway.fleets import Fleets
 from gateway.frames import FRAME_BYTES_MAX
 from gateway.handshake import PROTOCOL, header_token, require_handshake
@@ -28,6 +28,10 @@ _FIRST_FRAME_S = 10.0
 
 _CLOSE_S = 5.0
 """How long to wait for the close frame of a client."""
+
+_PINGS = (WSMsgType.PING, WSMsgType.PONG)
+_PING_S = 0.1
+"""Interval between two pings of a client without a token, beyond which they wait."""
 
 _NEVER_FULL = 2**62
 """Bytes after which a WebSocket would wait when it sends: `DeviceSocket` bounds what waits."""
@@ -86,6 +90,7 @@ class Attachment:
             heartbeat=self._heartbeat_s,
             protocols=(PROTOCOL,),
             compress=False,
+            autoping=False,
             max_msg_size=FRAME_BYTES_MAX + 1,  # of which a frame must stay below
             writer_limit=_NEVER_FULL,
         )
@@ -108,7 +113,7 @@ class Attachment:
         writer: AbstractStreamWriter,
         request: web.Request,
     ) -> None:
-        caller = await self._caller(request, socket)
+        caller = await self._caller(request, socket, transport)
         fleet = self._fleets.fleet(caller.tenant)
         caller.account.begin_stream()
         try:
@@ -128,7 +133,9 @@ class Attachment:
         finally:
             caller.account.end_stream()
 
-    async def _caller(self, request: web.Request, socket: web.WebSocketResponse) -> Principal:
+    async def _caller(
+        self, request: web.Request, socket: web.WebSocketResponse, transport: asyncio.Transport
+    ) -> Principal:
         """Return the caller, by the token in a header or in the first frame.
 
         Raises
@@ -138,24 +145,44 @@ class Attachment:
         """
         token = header_token(request)
         if token is None and not self._authenticator.is_open:
-            message = await _first(socket.receive())
-            token = message.data if message.type is WSMsgType.TEXT else None
+            token = await _first(_token_in(socket, transport))
         caller = self._authenticator.principal(token)
         require_action(caller, Action.ATTACH)
         return caller
 
     async def _read(self, device: DeviceSocket, account: Account) -> None:
         """Read frames at the rate of the caller, until the WebSocket ends."""
-        message = await _first(device.read())
+        message = await _first(_frame(device, account))
         if message is not None and message.type is WSMsgType.TEXT and self._authenticator.is_open:
-            message = await _first(device.read())  # that was a token, which is not needed
+            message = await _first(_frame(device, account))  # that was a token, which is not needed
         while message is not None and message.type is WSMsgType.BINARY:
-            while wait_s := account.take(1):  # noqa: ASYNC110 - time has no event
-                await asyncio.sleep(wait_s)
+            await _take(account)
             await device.receive(message.data)
-            message = await device.read()
+            message = await _frame(device, account)
         if message is not None and message.type is WSMsgType.TEXT:
             device.end(WSCloseCode.UNSUPPORTED_DATA)
+
+
+async def _token_in(socket: web.WebSocketResponse, transport: asyncio.Transport) -> str | None:
+    """Return the text of the first frame; None if it has none. Pings before it wait for each other."""
+    while (message := await socket.receive()).type in _PINGS:
+        await respond_to_ping(socket, transport, message)
+        await asyncio.sleep(_PING_S)
+    return str(message.data) if message.type is WSMsgType.TEXT else None
+
+
+async def _frame(device: DeviceSocket, account: Account) -> WSMessage | None:
+    """Return the next frame; a ping before it is an operation of the caller."""
+    while (message := await device.read()) is not None and message.type in _PINGS:
+        await _take(account)
+        await device.respond(message)
+    return message
+
+
+async def _take(account: Account) -> None:
+    """Wait until the caller may have an operation."""
+    while wait_s := account.take(1):  # noqa: ASYNC110 - time has no event
+        await asyncio.sleep(wait_s)
 
 
 async def _first(frame: Awaitable[_Frame]) -> _Frame:

@@ -25,6 +25,8 @@ class Call(NamedTuple):
     response: type[Any]
     bytes_max: int
     """Size of a request's body; JSON is longer than the message."""
+    elements_max: int
+    """Fields and entries of a request, as the server bounds them; for JSON, in `elements_of`."""
     method: str = "POST"
 
     @property
@@ -41,6 +43,7 @@ PUBLISH = Call(
     publisher_service_pb2.PublishRequest,
     publisher_service_pb2.PublishResponse,
     4096 * _KIB,
+    100_000,
 )
 RETRACT = Call(
     "retract",
@@ -49,6 +52,7 @@ RETRACT = Call(
     publisher_service_pb2.RetractRequest,
     publisher_service_pb2.RetractResponse,
     1024 * _KIB,
+    16_384,
 )
 SEARCH = Call(
     "search",
@@ -57,6 +61,7 @@ SEARCH = Call(
     device_service_pb2.SearchRequest,
     device_service_pb2.SearchResponse,
     256 * _KIB,
+    8_192,
 )
 STATUS = Call(
     "status",
@@ -64,6 +69,7 @@ STATUS = Call(
     Action.STATUS,
     control_service_pb2.StatusRequest,
     control_service_pb2.StatusResponse,
+    0,
     0,
     "GET",
 )
@@ -74,8 +80,14 @@ INSPECT = Call(
     control_service_pb2.InspectRequest,
     control_service_pb2.InspectResponse,
     8 * _KIB,
+    256,
 )
 CALLS = (PUBLISH, RETRACT, SEARCH, STATUS, INSPECT)
+
+
+def elements_of(body: bytes) -> int:
+    """Return how many fields and entries a JSON text has at most: separators in texts count, too."""
+    return body.count(b",") + body.count(b"{") + body.count(b"[")
 
 
 def stub_of(call: Call, channel: Channel) -> Any:  # noqa: ANN401 - gRPC's

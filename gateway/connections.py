@@ -1,19 +1,28 @@
-"""The connections of the port: bounded in all and by address; silent ones are closed."""
+"""The connections of the port: bounded in all and by address; silent and slow ones are closed.
+
+Requests that the HTTP parser refuses never come to the application. They get a problem document, too, and
+nothing of them is in it or in the log: a header that cannot be parsed may have a token.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import Counter
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from gateway.counters import Counters
+from gateway.problems import plain_problem
 
 _REQUEST_S = 10.0
 """How long a connection may take from its start to its first request."""
+
+_RESPONSE_S = 60.0
+"""How long a client may take to read a response."""
 
 _log = logging.getLogger(__name__)
 
@@ -86,6 +95,37 @@ class Connection(RequestHandler):
         if self._silence is not None:
             self._silence.cancel()
             self._silence = None
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = HTTPStatus.INTERNAL_SERVER_ERROR,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Return the response to what is no HTTP request; it shows nothing of it."""
+        if isinstance(exc, ConnectionError):
+            raise exc  # the client has closed
+        if status != HTTPStatus.BAD_REQUEST:
+            return super().handle_error(request, status, exc, message)
+        if request.writer.output_size:
+            raise ConnectionError("a part of another response is sent already")
+        response = plain_problem(HTTPStatus.BAD_REQUEST, "no HTTP request, or one beyond the limits")
+        response.force_close()
+        return response
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Write a response; close the connection of a client that does not read it."""
+        if isinstance(resp, web.HTTPException):
+            resp = plain_problem(HTTPStatus(resp.status), resp.reason)
+        try:
+            async with asyncio.timeout(_RESPONSE_S):
+                return await super().finish_response(request, resp, start_time)
+        except TimeoutError:
+            self._abort()
+            return resp, True
 
     def _abort(self) -> None:
         if self.transport is not None:

@@ -52,7 +52,7 @@ _PRESENT = frozenset({"connections", "sockets", "devices", "streams"})
 
 
 class GatewayMetrics(Collector):
-    """The counters, as Prometheus reads them.
+    """The counters, as Prometheus reads them in the thread of the metrics port.
 
     Parameters
     ----------
@@ -63,6 +63,10 @@ class GatewayMetrics(Collector):
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
 
+    async def collector(self) -> Collector:
+        """Return the content of a scrape."""
+        return self
+
     def collect(self) -> Iterator[Metric]:
         """Yield the families."""
         for name, text in _HELP.items():
@@ -71,6 +75,6 @@ class GatewayMetrics(Collector):
         refused = CounterMetricFamily(
             f"{_PREFIX}refused", "Refusals of this gateway itself.", labels=["reason"]
         )
-        for reason, count in self._counters.refused.items():
+        for reason, count in list(self._counters.refused.items()):  # another thread counts
             refused.add_metric([reason], count)
         yield refused

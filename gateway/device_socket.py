@@ -8,10 +8,11 @@ device is requested to say hello again. So a slow device costs others nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from enum import Enum
 from typing import Any
 
-from aiohttp import WSCloseCode, WSMessage, web
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from aiohttp.abc import AbstractStreamWriter
 
 from gateway import frames
@@ -27,6 +28,12 @@ from nearcast.v1 import device_service_pb2, errors_pb2
 EVENTS_MAX = 256
 BYTES_MAX = 1024 * 1024
 """Frames that wait for a slow device, and their bytes; beyond, it is detached. As the server's."""
+
+_HIGH_WATER = 2 * BYTES_MAX
+"""Bytes after which the transport would make a close wait for a device that does not read."""
+
+_PONG_BYTES_MAX = 64 * 1024
+"""A ping gets no pong while more waits to be written."""
 
 _DRAIN_S = 60.0
 """How long a slow device may take to read what waits; then its connection is closed."""
@@ -110,6 +117,7 @@ class DeviceSocket:
         counters: Counters,
         handler: asyncio.Task[Any],
     ) -> None:
+        transport.set_write_buffer_limits(high=_HIGH_WATER)
         self._socket = socket
         self._writer = writer
         self._transport = transport
@@ -278,7 +286,7 @@ class DeviceSocket:
                 self._handler.cancel()
 
     async def read(self) -> WSMessage | None:
-        """Return the next frame; None if the WebSocket is to be closed."""
+        """Return the next frame, which may be a ping; None if the WebSocket is to be closed."""
         if self._code is not None:
             return None
         self._is_reading = True
@@ -290,6 +298,10 @@ class DeviceSocket:
             return None
         finally:
             self._is_reading = False
+
+    async def respond(self, ping: WSMessage) -> None:
+        """Respond to a ping."""
+        await respond_to_ping(self._socket, self._transport, ping)
 
     async def finish(self) -> None:
         """Leave the server and close the WebSocket, if its client has not."""
@@ -354,7 +366,7 @@ class DeviceSocket:
         except (TimeoutError, ConnectionError):
             transport.abort()
             return
-        transport.set_write_buffer_limits()
+        transport.set_write_buffer_limits(high=_HIGH_WATER)
         self._draining = None
         self._waiting_count = 0
         if self.state is State.SLOW:
@@ -377,6 +389,15 @@ class DeviceSocket:
         if self._hello_due is not None:
             self._hello_due.cancel()
             self._hello_due = None
+
+
+async def respond_to_ping(
+    socket: web.WebSocketResponse, transport: asyncio.Transport, ping: WSMessage
+) -> None:
+    """Respond to a ping, unless much waits to be written: pongs must not add up."""
+    if ping.type is WSMsgType.PING and transport.get_write_buffer_size() <= _PONG_BYTES_MAX:
+        with contextlib.suppress(ConnectionError, RuntimeError):  # it is closing
+            await socket.pong(ping.data)
 
 
 def _is_refused_hello(tag: int, response: bytes) -> bool:

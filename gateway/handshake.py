@@ -13,11 +13,13 @@ PROTOCOL = "nearcast.v1"
 _BEARER = "bearer."
 _ORIGIN = "Origin"
 _PROTOCOLS = "Sec-WebSocket-Protocol"
+_TEXTS = ("Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key")
+"""Headers that aiohttp reads, or repeats in its response."""
 ANY_ORIGIN = "*"
 
 
 def require_handshake(request: web.Request, origins: Collection[str]) -> None:
-    """Verify the address, the origin and the subprotocol of a handshake.
+    """Verify the address, the origin, the subprotocol and the text of a handshake.
 
     Raises
     ------
@@ -29,6 +31,9 @@ def require_handshake(request: web.Request, origins: Collection[str]) -> None:
     if PROTOCOL not in _offered(request):
         limit = f"offered: this gateway speaks {PROTOCOL} only"
         raise RefusedError(Reason.INVALID_FIELD, _PROTOCOLS, "of another kind", limit)
+    for name in _TEXTS:
+        if not request.headers.get(name, "").isascii():
+            raise RefusedError(Reason.INVALID_FIELD, name, "of another form", "ASCII, as in RFC 6455")
 
 
 def require_plain_address(request: web.Request) -> None:
@@ -57,7 +62,7 @@ def header_token(request: web.Request) -> str | None:
     Raises
     ------
     RefusedError
-        UNAUTHENTICATED, if there are several.
+        UNAUTHENTICATED, if there are several, or it has characters that no token has.
     """
     found = [one.removeprefix(_BEARER) for one in _offered(request) if one.startswith(_BEARER)]
     token = bearer_token(request.headers.getall(HEADER, []))
@@ -65,7 +70,12 @@ def header_token(request: web.Request) -> str | None:
     if len(found) > 1:
         limit = "there once"
         raise RefusedError(Reason.UNAUTHENTICATED, "token", f"there {len(found)} times", limit)
-    return found[0] if found else None
+    if not found:
+        return None
+    (token,) = found
+    if not (token.isascii() and token.isprintable()):
+        raise RefusedError(Reason.UNAUTHENTICATED, "token", "in another form", "of printable characters")
+    return token
 
 
 def _offered(request: web.Request) -> list[str]:

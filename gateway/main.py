@@ -15,13 +15,14 @@ from aiohttp import WSCloseCode, web
 from gateway.application import Readiness, application
 from gateway.attachment import Attachment
 from gateway.connections import Connection, Connections
-from gateway.counters import Counters
+from gateway.counters import Counters, GatewayMetrics
 from gateway.fleets import Fleets
 from gateway.http_api import HttpApi
-from gateway.metrics_port import MetricsPort
 from gateway.settings import GatewaySettings
 from gateway.upstream import Upstream
 from identity.certificates import Certificates
+from identity.errors import MetricsPortError
+from identity.metrics_port import MetricsPort
 from identity.principal import Role
 from identity.quotas import Accounts, Quota
 from identity.setup import identity_of, quota_of_device
@@ -96,16 +97,16 @@ class Gateway:
             settings.origins,
             settings.keepalive_ms / 1000.0,
         )
-        api = HttpApi(self._upstream.calls, authenticator, self.counters, settings.origins)
+        self._api = HttpApi(self._upstream.calls, authenticator, self.counters, settings.origins)
         self.readiness = Readiness()
-        app = application(self._attachment, api, self.readiness, self.counters, settings.origins)
+        app = application(self._attachment, self._api, self.readiness, self.counters, settings.origins)
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
         self._certificates = identity.certificates
         self._tls = None if identity.certificates is None else _context(identity.certificates)
         try:
             await self._listen()
-            self._metrics = await self._open_metrics()
+            self._metrics = self._open_metrics()
         except BaseException:
             await self._close()
             raise
@@ -143,18 +144,16 @@ class Gateway:
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]
 
-    async def _open_metrics(self) -> MetricsPort | None:
+    def _open_metrics(self) -> MetricsPort | None:
         settings = self.settings
         if settings.metrics_port is None:
             return None
-        metrics = MetricsPort(self.counters)
         try:
-            self.metrics_port = await metrics.listen(settings.metrics_host, settings.metrics_port)
-        except OSError as error:
-            raise PortError(
-                f"metrics_port is {settings.metrics_port}, must be free on metrics_host "
-                f"{settings.metrics_host}: {error.strerror}"
-            ) from error
+            metrics = MetricsPort(settings.metrics_host, settings.metrics_port)
+        except MetricsPortError as error:
+            raise PortError(str(error)) from error
+        self.metrics_port = metrics.port
+        metrics.serve(GatewayMetrics(self.counters).collector)
         return metrics
 
     async def _look(self) -> None:
@@ -195,12 +194,13 @@ class Gateway:
         self._looking.cancel()
         await self._close()
         if self._metrics is not None:
-            await self._metrics.close()
+            await asyncio.to_thread(self._metrics.close)
         _log.info("stopped")
 
     async def _close(self) -> None:
         """Close all connections."""
         await self._runner.cleanup()
+        self._api.close()
         await self._fleets.close(_GOODBYE_S)
         await self._upstream.close()
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from identity.errors import MetricsPortError
 from identity.watched_file import FileError
 from nearcast_server.errors import StartError
-from server.errors import BridgeError, MetricsPortError, StoreError, TracingError
+from server.errors import BridgeError, StoreError, TracingError
 from server.main import Server
 from server.settings import ServerSettings, load_settings
 from server.transport.listener import PortError

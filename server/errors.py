@@ -15,9 +15,5 @@ class BridgeError(Exception):
     """The source or the sink cannot be used."""
 
 
-class MetricsPortError(Exception):
-    """The server cannot listen on the port for metrics."""
-
-
 class TracingError(Exception):
     """Traces are requested and cannot be made."""

@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Literal
 
-from server.errors import BridgeError, MetricsPortError, StoreError
+from identity.errors import MetricsPortError
+from server.errors import BridgeError, StoreError
 
 _OURS = ("server", "gateway", "identity", "nearcast", "safe_region", "engine", "index", "feeds", "cli")
 _HARMLESS = (StoreError, BridgeError, MetricsPortError, OSError)

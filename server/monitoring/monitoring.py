@@ -15,7 +15,7 @@ from server.runtime.command_loop import CommandLoop
 from server.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from server.monitoring.metrics_port import MetricsPort
+    from identity.metrics_port import MetricsPort
     from server.monitoring.tracing import Tracing
 
 
@@ -63,7 +63,9 @@ class Monitoring:
         """
         readings = Readings(command_loop, self._settings.store, accounts)
         if self._metrics is not None:
-            self._metrics.serve(readings.read, asyncio.get_running_loop())
+            from server.monitoring.scrapes import Scrapes  # noqa: PLC0415
+
+            self._metrics.serve(Scrapes(readings.read, asyncio.get_running_loop()).collect)
         return readings
 
     def close(self) -> None:
@@ -77,7 +79,7 @@ class Monitoring:
 def _opened_port(settings: ServerSettings) -> MetricsPort | None:
     if settings.metrics_port is None:
         return None
-    from server.monitoring.metrics_port import MetricsPort  # noqa: PLC0415
+    from identity.metrics_port import MetricsPort  # noqa: PLC0415
 
     return MetricsPort(settings.metrics_host, settings.metrics_port)
 

@@ -19,6 +19,7 @@ from tests.fuzz.commands import COMMANDS
 from tests.fuzz.costs import COSTS
 from tests.fuzz.devices import DEVICES
 from tests.fuzz.feeds import FILES, HEADS, NAMES, REDIS, SCRAPES
+from tests.fuzz.gateways import FRAMES, HTTP
 from tests.fuzz.queues import QUEUE, TURNS
 from tests.fuzz.rows import ENTRIES, STORED
 from tests.fuzz.target import Target
@@ -49,6 +50,8 @@ TARGETS = {
         TURNS,
         QUEUE,
         BUDGETS,
+        FRAMES,
+        HTTP,
     )
 }
 TIMEOUT_S = 20
@@ -58,7 +61,7 @@ LENGTH_MAX = 8_192
 
 
 @click.command()
-@click.option("--inputs", default=1_350_000, show_default=True, help="In all.")
+@click.option("--inputs", default=1_450_000, show_default=True, help="In all.")
 @click.option("--target", "names", multiple=True, type=click.Choice(list(TARGETS)), help="Only these.")
 @click.option("--seed", default=1, show_default=True, help="Decides which inputs are tried.")
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("runs/fuzz"), show_default=True)

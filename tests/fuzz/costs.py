@@ -86,9 +86,9 @@ class Meter:
         """
         spent_ms = []
         for _ in range(1 + AGAIN):
-            slowness = _slowness()
+            factor = slowness()
             one_ms, most_ms = self.cost_ms(kind, data)
-            spent_ms.append(one_ms / max(slowness, _slowness()))
+            spent_ms.append(one_ms / max(factor, slowness()))
             if spent_ms[-1] <= most_ms:
                 return
             if len(spent_ms) > 1 and min(spent_ms) > HOPELESS_MS:
@@ -97,7 +97,7 @@ class Meter:
         raise AssertionError(f"{shown}: {min(spent_ms):.1f} ms of {most_ms:.1f}")
 
 
-def _slowness() -> float:
+def slowness() -> float:
     """Return how many times longer than on an idle machine this thread takes now, at least 1."""
     begin_ns = time.thread_time_ns()
     json.loads(_YARDSTICK)

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from feeds.bounds import UnreadableError
 from feeds.redis.entries import ARROW, JSON, packed, read_rows
 from feeds.schemas import MESSAGES
+from identity.scrape_request import BadRequestError, Scrape, scrape_from
 from safe_region.earth.frame import Area, Frame
 from server.bridge.chunk import ROWS_MAX
 from server.bridge.folder import FolderSourceFeed
 from server.bridge.parquet_file import chunks
 from server.bridge.rows import RowValidator
 from server.limits import Limits
-from server.monitoring.scrape_request import BadRequestError, Scrape, scrape_from
 from streaming.tasks.plain import PlainError, decoded
 from streaming.tasks.shared_arrays import LostError, Note, SharedArrays
 from tests.fuzz.target import Target
@@ -187,7 +187,7 @@ SCRAPES = Target(
         b"GET /metrics?name[]=a HTTP/1.1\r\nHost: [::1]:9464\r\nAccept-Encoding: gzip\r\n\r\n",
         b"HEAD / HTTP/1.0\r\n\r\n",
     ],
-    ("server.monitoring.scrape_request",),
+    ("identity.scrape_request",),
     100_000,
 )
 HEADS = Target(

@@ -68,7 +68,7 @@ def test_whatever_there_is_is_a_message_of_its_kind(data):
 @pytest.fixture
 def idle(monkeypatch):
     """A machine that takes as long as an idle one."""
-    monkeypatch.setattr(costs, "_slowness", lambda: 1.0)
+    monkeypatch.setattr(costs, "slowness", lambda: 1.0)
 
 
 @pytest.mark.usefixtures("idle")
@@ -100,7 +100,7 @@ def test_a_slow_input_is_measured_again_in_another_process(monkeypatch):
 
 
 def test_a_slow_machine_raises_the_cost_limit(meter, monkeypatch):
-    monkeypatch.setattr(costs, "_slowness", lambda: 8.0)
+    monkeypatch.setattr(costs, "slowness", lambda: 8.0)
     monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(8) or messages.hello())
     meter.check(messages.HELLO, b"x")
 

@@ -10,6 +10,7 @@ from tests.fuzz.budgets import BUDGETS
 from tests.fuzz.commands import COMMANDS
 from tests.fuzz.devices import DEVICES
 from tests.fuzz.feeds import FILES, HEADS, NAMES, REDIS, SCRAPES
+from tests.fuzz.gateways import FRAMES, HTTP
 from tests.fuzz.queues import QUEUE, TURNS
 from tests.fuzz.rows import ENTRIES, STORED
 from tests.fuzz.texts import ADDRESSES, EXPRESSIONS, IDF, KEYS, RELOADS, SETTINGS, TOKENS
@@ -17,7 +18,7 @@ from tests.fuzz.walks import WALKS
 from tests.support.amounts import examples
 
 TARGETS = (COMMANDS, DEVICES, ENTRIES, STORED, ADDRESSES, EXPRESSIONS, IDF, KEYS, SETTINGS, TOKENS)
-TARGETS += (REDIS, SCRAPES, HEADS, RELOADS, WALKS, TURNS, QUEUE, BUDGETS)
+TARGETS += (REDIS, SCRAPES, HEADS, RELOADS, WALKS, TURNS, QUEUE, BUDGETS, FRAMES, HTTP)
 READERS = [pytest.param(one, marks=pytest.mark.processes) for one in (FILES, NAMES)]
 """What decodes in another process."""
 

@@ -111,7 +111,7 @@ def _reloads():
     return run
 
 
-class _KeysInMemory:
+class KeysInMemory:
     """Stands for a file that does not change."""
 
     generation = 1
@@ -125,7 +125,7 @@ class _KeysInMemory:
 
 def _tokens():
     keys = parse_keys(_ISSUER.key_set().encode(), _PATH)
-    verifier = TokenVerifier(_KeysInMemory(keys), TokenPolicy("nearcast", tenants=("acme",)), {})
+    verifier = TokenVerifier(KeysInMemory(keys), TokenPolicy("nearcast", tenants=("acme",)), {})
 
     def run(data: bytes) -> None:
         text = _text(data)

@@ -126,20 +126,25 @@ def _changed(data: bytes, changes: bytes) -> bytes:
     return bytes(found)
 
 
+def bytes_of(form: int, rest: bytes, message: type, bytes_max: int) -> bytes:
+    """Return the bytes of a message that an input stands for."""
+    if form == RECIPE:
+        return message_of(rest, bytes_max)
+    if form == CHANGES:
+        seed = int.from_bytes(rest[:_SEED_BYTES], "little")
+        right = filled(message(), random.Random(seed))
+        return _changed(right.SerializeToString(), rest[_SEED_BYTES:])[:bytes_max]
+    return rest
+
+
 def _make():
     methods = _methods()
 
     def run(data: bytes) -> None:
         if len(data) < 2:
             return
-        method, form, rest = methods[data[0] % len(methods)], data[1] % 3, data[2:]
-        if form == RECIPE:
-            rest = message_of(rest, _BYTES_MAX)
-        elif form == CHANGES:
-            seed = int.from_bytes(rest[:_SEED_BYTES], "little")
-            message = filled(method.message(), random.Random(seed))
-            rest = _changed(message.SerializeToString(), rest[_SEED_BYTES:])
-        _check(method, rest)
+        method = methods[data[0] % len(methods)]
+        _check(method, bytes_of(data[1] % 3, data[2:], method.message, _BYTES_MAX))
 
     return run
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gateway import fleet_messages, frames
+from gateway.calls import CALLS, elements_of
 from gateway.device_socket import BYTES_MAX, EVENTS_MAX
 from nearcast.v1 import device_service_pb2
 from server.limits import Limits
-from server.transport.message_bounds import field_bytes, field_counts, message_bounds
+from server.transport.message_bounds import SMALL, field_bytes, field_counts, message_bounds
 from tests.wire.test_bad_input import hello
 
 
@@ -19,6 +20,18 @@ def test_bounds_are_the_servers():
     assert message_bounds(limits)["Attach"].bytes_max == frames.FRAME_BYTES_MAX
     assert limits.name_length_max == frames.NAME_LENGTH_MAX
     assert (limits.outbox_max, limits.outbox_bytes_max) == (EVENTS_MAX, BYTES_MAX)
+
+
+def test_bounds_of_bodies_are_the_servers():
+    bounds = message_bounds(Limits())
+    for call in CALLS:
+        if call.bytes_max:
+            assert call.elements_max == bounds.get(call.name.capitalize(), SMALL).elements_max
+
+
+def test_elements_of_a_body_are_at_least_its_fields():
+    body = b'{"ids": ["1", "2"], "keys": ["a,b"]}'
+    assert elements_of(body) == 6  # two fields, three entries, a comma in a text
 
 
 def test_every_repeated_field_that_a_device_can_send_has_a_bound():

@@ -15,11 +15,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import nearcast
+from identity import metrics_port
 from nearcast import Bounds, GeoObject, RegionMode, TopK
 from server.counters import Counters
 from server.errors import StoreError
 from server.main import Server
-from server.monitoring import metrics_port
+from server.monitoring import scrapes
 from server.monitoring.catalogue import COUNTERS, GAUGES, MEASURES
 from tests.cli.test_serve import AREA, refused
 from tests.support.servers import serving
@@ -97,7 +98,7 @@ async def test_prometheus_gets_the_values_of_status(server, client):
         metric = f"nearcast_{stem}_seconds" if unit in {"us", "ms"} else f"nearcast_{name}"
         assert found[f"{metric}_count",] >= sum(one.counts), name
     assert found["nearcast_silence_seconds_bucket", ("le", "+Inf")] == 3
-    assert 0 <= found["nearcast_event_loop_delay_seconds",] < metrics_port.ANSWER_S
+    assert 0 <= found["nearcast_event_loop_delay_seconds",] < scrapes.ANSWER_S
 
 
 async def test_measurements_match_the_events(client):
@@ -129,7 +130,7 @@ async def test_the_number_of_series_does_not_depend_on_the_number_of_devices(ser
 
 
 async def test_a_stalled_loop_is_reported_and_nothing_else(server, monkeypatch):
-    monkeypatch.setattr(metrics_port, "ANSWER_S", 0.05)
+    monkeypatch.setattr(scrapes, "ANSWER_S", 0.05)
     with ThreadPoolExecutor(1) as threads:
         requests = threads.submit(fetched, server)
         while not requests.done():

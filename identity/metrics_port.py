@@ -1,10 +1,9 @@
-"""The metrics port: metrics for Prometheus, over HTTP, in a separate thread.
+"""The metrics port of a server or a gateway: metrics for Prometheus, over HTTP, in a separate thread.
 
-The metrics are read on the event loop of the server, which takes a millisecond or two, and rendered as
-text in the thread, which has its own event loop: scrapes do not wait for each other, nor for a slow
-client. A request and its response have five seconds together; of too many, the oldest is closed. Any
-client that reaches the port can read it, so it is on the loopback interface by default, and accepts only
-names of that interface there (`scrape_request`).
+Metrics are rendered as text in the thread, which has its own event loop: scrapes do not wait for each
+other, nor for a slow client. A request and its response have five seconds together; of too many, the
+oldest is closed. Any client that reaches the port can read it, so it is on the loopback interface by
+default, and accepts only names of that interface there (`scrape_request`).
 """
 
 from __future__ import annotations
@@ -16,26 +15,17 @@ import gzip
 import logging
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable
 
 from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from identity.errors import MetricsPortError
+from identity.scrape_request import HEAD_BYTES_MAX, BadRequestError, Scrape, scrape_from
 from identity.settings import is_loopback
-from server.errors import MetricsPortError
-from server.monitoring.catalogue import PREFIX
-from server.monitoring.families import families_of
-from server.monitoring.readings import Reading
-from server.monitoring.scrape_request import HEAD_BYTES_MAX, BadRequestError, Scrape, scrape_from
 
 _log = logging.getLogger(__name__)
-
-ANSWER_S = 2.0
-"""How long reading on the event loop may take; then a scrape only reports the delay."""
 
 CALLER_S = 5.0
 """How long a request may take, from the connection to the last byte of its response."""
@@ -47,23 +37,6 @@ _STOP_S = 1.0
 """How long a scrape in progress may continue when the port is closed."""
 
 _HEAD_END = b"\r\n\r\n"
-
-
-class _Families(Collector):
-    """The content of one scrape."""
-
-    def __init__(self, delay_s: float, reading: Reading | None) -> None:
-        self._delay_s, self._reading = delay_s, reading
-
-    def collect(self) -> Iterator[Family]:
-        """Yield the families."""
-        yield GaugeMetricFamily(
-            f"{PREFIX}event_loop_delay_seconds",
-            "Time that this scrape waited for the event loop.",
-            self._delay_s,
-        )
-        if self._reading is not None:
-            yield from families_of(self._reading)
 
 
 class MetricsPort:
@@ -100,9 +73,9 @@ class MetricsPort:
         self._callers: dict[asyncio.Task[None], None] = {}
         """Tasks of connections, the oldest first."""
 
-    def serve(self, read: Callable[[], Reading], loop: asyncio.AbstractEventLoop) -> None:
-        """Respond to scrapes with readings from an event loop."""
-        self._read, self._server_loop = read, loop
+    def serve(self, collect: Callable[[], Awaitable[Collector]]) -> None:
+        """Respond to scrapes with what a function returns, which is called in the thread."""
+        self._collect = collect
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
         self._thread.start()
 
@@ -162,30 +135,13 @@ class MetricsPort:
             return _message("431 Request Header Fields Too Large", {}, b"")
         except BadRequestError as error:
             return _message(error.status, {}, b"")
-        return _rendered(scrape, _Families(*await self._reading()))
-
-    async def _reading(self) -> tuple[float, Reading | None]:
-        """Return the delay of the server's loop in seconds, and the reading; None if it took too long."""
-        began_s = time.perf_counter()
-
-        async def read() -> tuple[float, Reading]:
-            return time.perf_counter() - began_s, self._read()
-
-        coroutine = read()
-        try:
-            future = asyncio.run_coroutine_threadsafe(coroutine, self._server_loop)
-            return await asyncio.wait_for(asyncio.wrap_future(future), ANSWER_S)
-        except TimeoutError:
-            _log.warning("the event loop has not responded to a scrape for %g s", ANSWER_S)
-        except RuntimeError:  # it is closed
-            coroutine.close()
-        return ANSWER_S, None
+        return _rendered(scrape, await self._collect())
 
 
-def _rendered(scrape: Scrape, families: _Families) -> bytes:
+def _rendered(scrape: Scrape, collector: Collector) -> bytes:
     """Return the response to a scrape."""
     registry = CollectorRegistry()
-    registry.register(families)
+    registry.register(collector)
     ProcessCollector(registry=registry)
     encode, content_type = choose_encoder(scrape.accept)
     wanted = registry.restricted_registry(scrape.names) if scrape.names else registry
