@@ -186,7 +186,7 @@ class _Port:
         fleets = Fleets({}, self._is_serving, counters)
         attachment = Attachment(authenticator, fleets, counters, (), 60.0)
         api = HttpApi(Channel("127.0.0.1:9", "", None, 10.0), authenticator, counters, ())
-        self._runner = web.AppRunner(application(attachment, api, Readiness(), counters))
+        self._runner = web.AppRunner(application(attachment, api, Readiness(), counters, ()))
         await self._runner.setup()
         self._connections = Connections(counters, 1_000, 0)
 
