@@ -164,7 +164,9 @@ COMPILE := $(BIN)/nearcast compile $(foreach n,object subscription clause moving
 
 test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=6 processes, TIMES=1, MARKS="not spark")
 	$(BIN)/lint-imports --no-logo
-	$(COMPILE) --spark
+	$(COMPILE)
+	@# Tests start Java several times. Without an archive of its classes they only take longer.
+	-$(BIN)/nearcast compile --spark
 	$(PYTEST)
 
 test-clients: $(STAMP) $(TYPESCRIPT_STAMP)  ## Build, test and measure the TypeScript SDK; needs Node.js 20 or newer
