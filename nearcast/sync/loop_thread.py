@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -15,6 +17,10 @@ from nearcast.errors import ClosedError, invalid
 from nearcast.protocol.shapes import number
 
 _Result = TypeVar("_Result")
+
+_SLICE_S = 1.0
+"""Longest wait without a look at signals. Python does not notice one that arrives just before it waits,
+or in another thread, before the wait ends."""
 
 _ENDED_MAX = 16
 """Event loops that have ended and are still open."""
@@ -187,14 +193,15 @@ class LoopThread:
 
 def _awaited(future: Future[_Result], timeout_s: float | None) -> _Result:
     """Wait for a result; cancel its coroutine if the caller no longer waits."""
+    end_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     try:
-        return future.result(timeout_s)
-    except TimeoutError:
-        if not future.cancel():  # it is done: the error is its own, or it was done just now
+        while not future.done() and (left_s := end_s - time.monotonic()) > 0.0:
+            wait((future,), min(left_s, _SLICE_S))
+        if future.done() or not future.cancel():
             return future.result()
-        raise TimeoutError(f"the call took longer than {timeout_s:g} s") from None
     except CancelledError:
         raise ClosedError("the client was closed during the call") from None
     except BaseException:  # KeyboardInterrupt, or the error of the coroutine
         future.cancel()
         raise
+    raise TimeoutError(f"the call took longer than {timeout_s:g} s")

@@ -381,10 +381,12 @@ def test_a_fork_does_not_wait_for_the_thread_that_it_lacks():
 
 
 PROGRAM = """
+import signal
 import sys
 import nearcast.sync
 from nearcast import TopK
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
 client = nearcast.sync.connect(sys.argv[1])
 offers = client.attach(sys.argv[2], lon=14.5, lat=35.5).subscribe(TopK({sys.argv[2]}))
 """
@@ -409,6 +411,15 @@ def test_ctrl_c_interrupts_a_wait_and_the_client_goes_on(server, word):
     process.send_signal(signal.SIGINT)
     assert process.communicate() == ("interrupted SERVING\n", "")
     assert process.returncode == 0
+
+
+def test_ctrl_c_in_another_thread_interrupts_a_wait(server, word):
+    """As one that arrives just before the wait: nothing wakes the waiting thread."""
+    blocked = "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n"
+    process = started(PROGRAM + blocked + WAITING, server.address, word)
+    assert process.stdout.readline() == "waiting\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate() == ("interrupted SERVING\n", "")
 
 
 def test_a_program_that_ends_without_closing_detaches_its_devices(server, client, word):
