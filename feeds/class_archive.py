@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from feeds.java import Java, find_java
@@ -23,6 +24,12 @@ AOT_VERSION_MIN = 25
 """From this version of Java on, the archive is an AOT cache."""
 
 _TRAINING_TIMEOUT_S = 600.0
+
+_KEPT_S = 30 * 86_400.0
+"""An archive of another installation of Spark is removed after this time."""
+
+_QUIET = "-Xlog:cds*=off"
+"""Java writes a warning to standard output for each part of an archive that it cannot use."""
 
 
 class ArchiveError(RuntimeError):
@@ -35,12 +42,12 @@ def archive_options(java: Java) -> list[str]:
     if not archive.is_file():
         return []
     if java.version >= AOT_VERSION_MIN:
-        return [f"-XX:AOTCache={archive}", "-Xlog:aot=off", "-Xlog:cds=off"]
-    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off"]
+        return [f"-XX:AOTCache={archive}", "-Xlog:aot*=off", _QUIET]
+    return [f"-XX:SharedArchiveFile={archive}", _QUIET]
 
 
 def write_archive() -> Path:
-    """Write the archive for the Java runtime that Spark uses; replace an older one.
+    """Write the archive for the Java runtime and the Spark of this environment; replace an older one.
 
     Costs about a minute of one core, and 200 MB of disk.
 
@@ -59,7 +66,8 @@ def write_archive() -> Path:
     java = find_java()
     archive = _archive(java)
     for old in archive.parent.glob("classes-*"):
-        old.unlink()
+        if old == archive or time.time() - old.stat().st_mtime > _KEPT_S:
+            old.unlink()
     # The draft is on the same file system, so that moving it is atomic.
     with tempfile.TemporaryDirectory(prefix="draft-", dir=archive.parent) as folder:
         draft = Path(folder) / archive.name

@@ -106,7 +106,7 @@ def retract_request(
     named = [*(() if key is None else (key,)), *(keys or ())]
     checked = [checked_name(one, f"keys[{i}]") for i, one in enumerate(named)]
     if not wanted and not checked:
-        raise invalid("ids", "absent", "given: ids of objects, or their keys as key= or keys=")
+        raise invalid("ids", (), "at least one id, unless key= or keys= is given")
     return publisher_service_pb2.RetractRequest(ids=wanted, keys=checked)
 
 

@@ -149,7 +149,7 @@ NO_OBJECTS = [
     ((), {"keys": 7}, "keys is 7, must be an iterable of texts; a single key is given as key="),
     ((), {"key": 7}, "keys[0] is 7, must be a text of 1 to 128 printable characters"),
     ((), {"keys": ["a", b"b"]}, "keys[1] is b'b', must be a text of 1 to 128 printable characters"),
-    ((), {}, "ids is 0 entries, must be 1 to 1000 entries"),
+    ((), {}, "ids is (), must be at least one id, unless key= or keys= is given"),
     ((), {"key": ""}, "keys[0] is '', must be a text of 1 to 128 printable characters"),
 ]
 
