@@ -58,7 +58,7 @@ async def main() -> None:
         for lon, lat in way:
             await device.move(lon=lon, lat=lat)
             await asyncio.sleep(options.pause_s)
-        await client.sync()
+        await offers.exact_results()
         print(f"{device.counters.moves} moves, {device.counters.reports} reports, {offers.state}")
         await device.forget()  # an app keeps its device; an example leaves nothing behind
         await printing

@@ -224,7 +224,8 @@ class Inspector:
         found = self._coordinator.keys.find(self._caller.tenant, object_key)
         shown = repr(self._caller.local(object_key))
         if not found:
-            raise RefusedError(Reason.UNKNOWN_OBJECT, field, shown, "the key of a live object")
+            limit = "the key of a live object: it has expired, was retracted or was never published"
+            raise RefusedError(Reason.UNKNOWN_OBJECT, field, shown, limit)
         if len(found) > 1:
             ids = ", ".join(map(str, found[:_SHOWN_MAX]))
             limit = f"the key of one object; {len(found)} publishers use it: give an id, {ids}"

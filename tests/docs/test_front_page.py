@@ -42,7 +42,7 @@ QUESTIONS = [
         "How many devices on one machine?",
         "questions.md",
         "how-many-devices-does-a-server-carry",
-        "Tens of thousands",
+        "10,000 devices",
     ),
     Question("Which personal data is stored?", "personal-data.md", "data-of-a-device", "position"),
     Question("Which Python, which platforms?", "releases.md", "supported-versions", "Linux"),
