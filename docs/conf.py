@@ -35,7 +35,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 nitpicky = False
 highlight_language = "text"
 myst_enable_extensions = ["deflist", "smartquotes"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]
 
 autodoc_typehints = "description"
