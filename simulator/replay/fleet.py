@@ -68,8 +68,8 @@ class Audited(NamedTuple):
     result: Result
 
 
-class ReplayedDevices:
-    """Devices by name, each on one of several streams. A stationary subscription has a device of its own.
+class DevicesOfReplay:
+    """The subscriptions that devices are to have, by device.
 
     Parameters
     ----------
@@ -92,6 +92,20 @@ class ReplayedDevices:
         self._wanted: dict[str, list[SubscriptionRow]] = {}
         for row in rows:
             self._wanted.setdefault(row.device_id, []).append(row)
+        self.seen_id = 0
+        """The latest object of the ticks before: latencies are measured for newer objects."""
+
+
+class ReplayedDevices(DevicesOfReplay):
+    """Devices by name, each on one of several streams. A stationary subscription has a device of its own.
+
+    Its parameters are those of `DevicesOfReplay`.
+    """
+
+    def __init__(
+        self, client: Client, rows: Iterable[SubscriptionRow], region: RegionMode, report: ReplayReport
+    ) -> None:
+        super().__init__(client, rows, region, report)
         self._streams: list[Fleet] = []
         self._stream_turns: Iterator[Fleet] = iter(())
         self._devices: dict[str, Device] = {}
@@ -100,8 +114,6 @@ class ReplayedDevices:
         self._stationary: list[Audited] = []
         self._stationary_devices: list[Device] = []
         self._watchers: list[asyncio.Task[None]] = []
-        self.seen_id = 0
-        """The latest object of the ticks before: latencies are measured for newer objects."""
 
     def use(self, stream: Fleet) -> None:
         """Use another stream for devices that attach from now on."""

@@ -16,7 +16,7 @@ from typing import Any
 from nearcast import Boolean, Client, Counters, RegionMode, Spec, Subscription, SubscriptionState
 from nearcast.protocol.specs import spec_message
 from simulator.replay.audit import Place
-from simulator.replay.fleet import Audited, are_fixed
+from simulator.replay.fleet import Audited, DevicesOfReplay, are_fixed
 from simulator.replay.options import ReplayError
 from simulator.replay.report import ReplayReport
 from simulator.workload.rows import Fix, SubscriptionRow
@@ -59,35 +59,19 @@ class ProgramResult:
         self.scored = list(zip(map(int, ids), scores, strict=True))
 
 
-class ProgramDevices:
+class ProgramDevices(DevicesOfReplay):
     """Devices by name, all in one program. A stationary subscription has a device of its own.
 
-    Parameters
-    ----------
-    client
-        The connection to the server, for the barrier between ticks.
-    rows
-        The subscriptions of devices.
-    region
-        The mode of the safe region of all moving top-k subscriptions.
-    report
-        Collects latencies and counts.
+    Its parameters are those of `DevicesOfReplay`; the client is for the barrier between ticks.
     """
 
     def __init__(
         self, client: Client, rows: Iterable[SubscriptionRow], region: RegionMode, report: ReplayReport
     ) -> None:
-        self._client = client
-        self._region = region
-        self._report = report
-        self._wanted: dict[str, list[SubscriptionRow]] = {}
-        for row in rows:
-            self._wanted.setdefault(row.device_id, []).append(row)
+        super().__init__(client, rows, region, report)
         self._places: dict[str, Place] = {}
         self._held: list[tuple[Place, ProgramResult]] = []
         self._counters = Counters()
-        self.seen_id = 0
-        """The latest object of the ticks before: latencies are measured for newer objects."""
 
     async def start(self, command: Sequence[str]) -> None:
         """Start the program.

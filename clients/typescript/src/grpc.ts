@@ -98,58 +98,29 @@ export class GrpcTransport implements Transport {
         const metadata = metadataWith(token);
         const write = (message: MessageShape<Request>) => Buffer.from(toBinary(call.request, message));
         const read = (bytes: Buffer) => fromBinary(call.response, plain(bytes));
+        const { method } = call;
         return new Promise((resolve, reject) => {
-            const end = call.isStream
-                ? this.#callStream(call.method, write, read, metadata, request, resolve, reject)
-                : this.#callOnce(call.method, write, read, metadata, request, resolve, reject);
-            signal?.addEventListener("abort", () => {
-                reject(signal.reason as Error);
-                end();
-            });
-        });
-    }
-
-    #callOnce<Request, Response>(
-        method: string,
-        write: (message: Request) => Buffer,
-        read: (bytes: Buffer) => Response,
-        metadata: Metadata,
-        request: Request,
-        resolve: (response: Response) => void,
-        reject: (error: Error) => void,
-    ): () => void {
-        const call = this.#client.makeUnaryRequest(
-            method,
-            write,
-            read,
-            request,
-            metadata,
-            (error: ServiceError | null, response?: Response) => {
+            const answered = (error: ServiceError | null, response?: MessageShape<Response>) => {
                 if (error !== null) reject(failureOf(error));
                 else if (response !== undefined) resolve(response);
-            },
-        );
-        return () => call.cancel();
-    }
-
-    #callStream<Request, Response>(
-        method: string,
-        write: (message: Request) => Buffer,
-        read: (bytes: Buffer) => Response,
-        metadata: Metadata,
-        request: Request,
-        resolve: (response: Response) => void,
-        reject: (error: Error) => void,
-    ): () => void {
-        const call = this.#client.makeBidiStreamRequest<Request, Response>(method, write, read, metadata);
-        call.on("data", (response: Response) => {
-            resolve(response);
-            call.end();
+            };
+            const stream = call.isStream
+                ? this.#client.makeBidiStreamRequest(method, write, read, metadata)
+                : undefined;
+            stream?.on("data", (response: MessageShape<Response>) => {
+                resolve(response);
+                stream.end();
+            });
+            stream?.on("error", () => {}); // the status has it
+            stream?.on("status", (ended: StatusObject) => reject(failureOf(ended)));
+            stream?.write(request);
+            const ongoing =
+                stream ?? this.#client.makeUnaryRequest(method, write, read, request, metadata, answered);
+            signal?.addEventListener("abort", () => {
+                reject(signal.reason as Error);
+                ongoing.cancel();
+            });
         });
-        call.on("error", () => {}); // the status has it
-        call.on("status", (ended: StatusObject) => reject(failureOf(ended)));
-        call.write(request);
-        return () => call.cancel();
     }
 
     renew(): void {
