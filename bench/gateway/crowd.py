@@ -10,7 +10,6 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from bench.benchmark import Row
-from bench.datasets import source
 from bench.errors import BenchError
 from bench.gateway.experiments import GatewayParameters
 from bench.gateway.lines import sockets
@@ -18,7 +17,7 @@ from bench.server import loop
 from bench.server.connections import attach
 from bench.server.listeners import Listeners
 from bench.server.processes import require_files
-from bench.server.workload import Workload
+from bench.server.setup import drawn
 
 _ATTACH_S = 900.0
 _STOP_S = 30.0
@@ -40,17 +39,6 @@ class Part(NamedTuple):
     parameters: GatewayParameters
     numbers: Sequence[int]
     address: str
-
-
-def drawn(parameters: GatewayParameters) -> Workload:
-    """Draw objects and devices."""
-    return Workload(
-        source(parameters.data),
-        parameters.objects,
-        parameters.devices,
-        parameters.k_max,
-        parameters.seed,
-    )
 
 
 class Crowd:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.benchmark import Benchmark, Row
-from bench.gateway.crowd import Part, crowd, drawn
+from bench.gateway.crowd import Part, crowd
 from bench.gateway.experiments import GatewayParameters
 from bench.gateway.lines import sockets
 from bench.server import lines as ways
@@ -24,7 +24,7 @@ from bench.server.lines import opened
 from bench.server.listeners import Listeners, expired
 from bench.server.measures import Rate, closed_loop, pushes
 from bench.server.processes import Process, require_files, running
-from bench.server.setup import compile_kernels, published, serving
+from bench.server.setup import compile_kernels, drawn, published, serving
 from bench.server.workload import Workload
 
 _READY = "gateway on "

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.benchmark import Benchmark, Progress, Row
-from bench.datasets import source
 from bench.errors import BenchError
 from bench.retrieve.experiments import RetrieveParameters
 from bench.retrieve.run import RetrieveBenchmark
@@ -31,7 +30,7 @@ from bench.server.experiments import SINGLE, ServerParameters
 from bench.server.fleets import Fleets
 from bench.server.metrics import measure_metrics
 from bench.server.processes import Process, require_files, running
-from bench.server.setup import compile_kernels, published, serving
+from bench.server.setup import compile_kernels, drawn, published, serving
 from bench.server.soak import soak
 from bench.server.storm import storm
 from bench.server.workload import Workload
@@ -71,7 +70,7 @@ class ServerBenchmark(Benchmark[ServerParameters]):
 
     def measure(self, variant: str, parameters: ServerParameters) -> list[Row]:
         """Measure a server that is started for this run."""
-        workload = self.kept("workload", parameters, lambda: _drawn(parameters))
+        workload = self.kept("workload", parameters, lambda: drawn(parameters, parameters.boolean_share))
         self.kept("compiled", parameters.devices, lambda: compile_kernels(workload))
         with _without_collector():
             row = {"objects": parameters.objects, **self._row(variant, workload, parameters)}
@@ -113,18 +112,6 @@ class ServerBenchmark(Benchmark[ServerParameters]):
             return found
 
         return _beside(row, self.kept("allowed", wanted, allowed))
-
-
-def _drawn(parameters: ServerParameters) -> Workload:
-    """Draw objects and devices."""
-    return Workload(
-        source(parameters.data),
-        parameters.objects,
-        parameters.devices,
-        parameters.k_max,
-        parameters.seed,
-        parameters.boolean_share,
-    )
 
 
 async def _measured(

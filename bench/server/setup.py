@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.benchmark import Progress
+from bench.datasets import source
 from bench.server import lines as ways
+from bench.server.experiments import LoadParameters
 from bench.server.lines import Awaited, opened
 from bench.server.processes import Process, running
 from bench.server.workload import PUBLISHED_MAX, Workload
@@ -19,6 +21,18 @@ _READY = "serving on "
 _WAITING_MAX = 4
 """Maximum number of pending requests to publish."""
 _PUBLISH_S = 600.0
+
+
+def drawn(parameters: LoadParameters, boolean_share: float = 0.0) -> Workload:
+    """Draw objects and devices."""
+    return Workload(
+        source(parameters.data),
+        parameters.objects,
+        parameters.devices,
+        parameters.k_max,
+        parameters.seed,
+        boolean_share,
+    )
 
 
 @contextmanager
