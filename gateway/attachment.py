@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from typing import TypeVar
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
@@ -62,7 +62,7 @@ class Attachment:
         authenticator: Authenticator,
         fleets: Fleets,
         counters: Counters,
-        origins: tuple[str, ...],
+        origins: Collection[str],
         heartbeat_s: float,
     ) -> None:
         self.sockets: set[DeviceSocket] = set()
