@@ -74,7 +74,7 @@ async function inspected(device, wanted, plane) {
 
 /** @param {Plane | null} plane */
 function maxdistOf(plane) {
-    return plane === null ? NaN : /** @type {any} */ (plane).maxdist_m;
+    return plane === null ? NaN : plane.maxdist_m;
 }
 
 /** @param {Row[]} rows */

@@ -85,7 +85,7 @@ export class Points {
      * Draw a frame. O(points).
      * @param {Scene} scene
      * @param {View} view
-     * @returns {boolean} whether something moves, so that another frame differs
+     * @returns {"moving" | "fading" | ""} what differs in the next frame
      */
     draw(scene, view) {
         const context = this.#context;
@@ -96,9 +96,10 @@ export class Points {
         if (this.layers.devices && scene.deviceGrid) this.#drawGrid(scene.deviceGrid, view, "device");
         this.#drawOutlines(scene, view);
         if (this.layers.objects && !scene.objectGrid) this.#drawObjects(scene, view);
-        const moves = this.layers.devices && !scene.deviceGrid && this.#drawDevices(scene, view);
+        const ripples = this.layers.devices && !scene.deviceGrid && this.#drawDevices(scene, view);
         this.#drawHeld(scene, view);
-        return moves || scene.objects.count > 0;
+        if (ripples) return "moving";
+        return scene.objects.count > 0 ? "fading" : "";
     }
 
     /**

@@ -28,7 +28,7 @@ const TYPES = /** @type {const} */ ({ int32: Int32Array, uint32: Uint32Array, ui
  * @property {string[]} road_classes
  * @property {string[]} keywords
  * @property {number} ring_vertices
- * @property {Record<string, {type: keyof typeof TYPES, offset: number, length: number}>} columns
+ * @property {Record<string, {type: keyof typeof TYPES, offset: string, length: number}>} columns
  */
 
 /** @typedef {Record<string, Int32Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>>} Columns */
@@ -210,7 +210,7 @@ export function readRecording(buffer) {
     /** @type {Columns} */
     const columns = {};
     for (const [name, column] of Object.entries(header.columns)) {
-        columns[name] = new TYPES[column.type](buffer, column.offset, column.length);
+        columns[name] = new TYPES[column.type](buffer, Number(column.offset), column.length);
     }
     return new Recording(header, columns);
 }

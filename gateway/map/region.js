@@ -21,6 +21,7 @@ const FAR_M = 200_000;
  * @property {number} lat0_deg
  * @property {number} x_m_per_deg
  * @property {number} y_m_per_deg
+ * @property {number} maxdist_m the default unit of distance in scores
  */
 
 /** @typedef {{x_m: number, y_m: number}} Point */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -25,11 +26,14 @@ DEVICES_MAX = 500
 POSITIONS_MAX = 1_024
 """The maximum number of positions of a path."""
 
+REPORTS_MAX = 1_024
+"""The number of reports of a device that are recorded."""
+
+Ring = list[tuple[float, float]]
+
 _AT_M = 0.5
 """An anchor within this distance is at the device."""
 _CIRCLE_CORNERS = 72
-
-Ring = list[tuple[float, float]]
 
 
 class Anchoring(NamedTuple):
@@ -37,6 +41,16 @@ class Anchoring(NamedTuple):
 
     region: Region
     now_ms: int
+
+
+class Reported(NamedTuple):
+    """A report of a device, and the boundary of the region that it got; empty if there is none."""
+
+    device_id: str
+    now_ms: int
+    lon: float
+    lat: float
+    ring: Ring
 
 
 class Path:
@@ -71,6 +85,8 @@ class _Followed:
     anchorings: list[Anchoring] = field(default_factory=list)
     """The first anchors, up to a limit."""
     anchor_count: int = 0
+    reports: list[tuple[int, float, float]] = field(default_factory=list)
+    """Time and position of each new anchor, up to a limit."""
     last: tuple[float, float] = (0.0, 0.0)
 
 
@@ -121,6 +137,8 @@ class Track:
         self.held += len(seen.buffer)
         if followed is not None:
             followed.anchor_count += 1
+            if len(followed.reports) < REPORTS_MAX:
+                followed.reports.append((now_ms, fix.lon, fix.lat))
             if len(followed.anchorings) <= REGIONS_SHOWN_MAX:
                 was = copy(seen)
                 was.buffer = dict(seen.buffer)
@@ -131,6 +149,18 @@ class Track:
         shown = {one: found.anchor_count for one, found in self._followed.items() if found.anchorings}
         readable = {one: count for one, count in shown.items() if count <= REGIONS_SHOWN_MAX}
         return max(readable, key=lambda one: (readable[one], one), default=min(shown, default=""))
+
+    def report_counts(self) -> dict[str, int]:
+        """Return the number of recorded reports of each device."""
+        return {one: len(found.reports) for one, found in self._followed.items()}
+
+    def reports(self, device_id: str) -> Iterator[Reported]:
+        """Yield the reports of a device, in order; the first ones with their regions."""
+        followed = self._followed[device_id]
+        for number, (now_ms, lon, lat) in enumerate(followed.reports):
+            is_kept = number < len(followed.anchorings)
+            ring = self._boundary(*followed.anchorings[number]) if is_kept else []
+            yield Reported(device_id, now_ms, lon, lat, ring)
 
     def paths(self) -> list[Ring]:
         """Return the paths of the recorded devices."""

@@ -1,0 +1,105 @@
+/** The cards of figures: counts, silence, latency and rates. */
+
+import { Chart } from "./charts.js";
+import { byId, element } from "./elements.js";
+import { count, milliseconds, percent } from "./texts.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./recording.js").Recording} Recording */
+/** @typedef {import("./vendor/nearcast.js").WatchFrame} WatchFrame */
+
+/** The distribution that the card of latency shows. */
+const LATENCY = "publish_to_write_us";
+
+export class Figures {
+    #silence = new Chart(byId("silence-chart"), [
+        { label: "polling every second", colour: "polling", dash: [4, 3] },
+        { label: "reports a second", colour: "device", width: 2 },
+    ]);
+    #latency = new Chart(byId("latency-chart"), [
+        { label: "median, ms", colour: "device" },
+        { label: "99 %, ms", colour: "next" },
+    ]);
+    #rates = new Chart(byId("rates-chart"), [
+        { label: "objects published a second", colour: "object" },
+        { label: "deltas a second", colour: "device" },
+    ]);
+
+    /** Add a frame of the server. @param {WatchFrame} frame */
+    add({ timeMs, devices, objects, rates, latencies }) {
+        byId("figures-title").textContent = "Now";
+        this.#showCounts([
+            ["attached devices", devices?.attachedCount, "attached"],
+            ["live objects", objects?.count, "objects"],
+            ["devices in view", devices?.viewCount, "view-devices"],
+            ["objects in view", objects?.viewCount, "view-objects"],
+        ]);
+        for (const id of ["silence-card", "rates-card"]) byId(id).hidden = rates === undefined;
+        if (rates !== undefined) this.#addRates(Number(timeMs), rates);
+        const latency = latencies.find(({ name }) => name === LATENCY);
+        byId("latency-card").hidden = rates === undefined;
+        if (latency !== undefined) {
+            byId("latency").textContent = milliseconds(latency.p50Ms);
+            this.#latency.add(Number(timeMs), [latency.p50Ms, latency.p99Ms]);
+        }
+    }
+
+    /** @param {number} timeMs @param {NonNullable<WatchFrame["rates"]>} rates */
+    #addRates(timeMs, rates) {
+        this.#silence.add(timeMs, [rates.pollingReports, rates.reports]);
+        this.#rates.add(timeMs, [rates.objectsPublished, rates.deltas]);
+        const polled = rates.pollingReportsTotal;
+        if (polled < 1) return;
+        byId("silent-share").textContent = percent(Math.max(0, 1 - Number(rates.reportsTotal) / polled));
+        byId("silence-text").textContent =
+            `of positions need no report: ${count(Number(rates.reportsTotal))} reports in place of ${count(polled)}`;
+    }
+
+    /**
+     * Show a moment of a recorded run.
+     * @param {Scene} scene
+     * @param {Recording} recording
+     * @param {number} runMs
+     */
+    showRecorded(scene, recording, runMs) {
+        const { reports, moves, reportRate } = recording.figures(runMs);
+        const polling = recording.header.device_ids.length / (recording.header.step_ms / 1000);
+        byId("figures-title").textContent = "In this run";
+        this.#showCounts([
+            ["devices", scene.devices.count, "attached"],
+            ["live objects", scene.objects.count, "objects"],
+            ["positions", moves, "moves"],
+            ["reports", reports, "reports"],
+        ]);
+        byId("latency-card").hidden = true;
+        byId("rates-card").hidden = true;
+        byId("silence-card").hidden = reports === 0;
+        this.#silence.add(recording.header.start_ms + runMs, [polling, reportRate]);
+        if (moves === 0) return;
+        byId("silent-share").textContent = percent(Math.max(0, 1 - reports / moves));
+        byId("silence-text").textContent =
+            `of positions need no report: ${count(reports)} reports in place of ${count(moves)}`;
+    }
+
+    clear() {
+        for (const chart of [this.#silence, this.#latency, this.#rates]) chart.clear();
+        byId("silent-share").textContent = byId("latency").textContent = "–";
+    }
+
+    recolour() {
+        for (const chart of [this.#silence, this.#latency, this.#rates]) chart.recolour();
+    }
+
+    /** @param {[string, number | bigint | undefined, string][]} rows */
+    #showCounts(rows) {
+        const shown = rows.map(([name, value, id]) =>
+            element(
+                "div",
+                {},
+                element("dt", {}, name),
+                element("dd", { "data-figure": id }, value === undefined ? "–" : count(Number(value))),
+            ),
+        );
+        byId("counts").replaceChildren(...shown);
+    }
+}
