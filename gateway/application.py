@@ -16,6 +16,7 @@ from gateway.cross_origin import cross_origin
 from gateway.http_api import HttpApi
 from gateway.openapi import document, page
 from gateway.problems import plain_problem, problem
+from gateway.watching import Watching
 from nearcast.errors import RefusedError
 from nearcast.wire.errors import error_message
 
@@ -25,6 +26,7 @@ _BODY_BYTES_MAX = 4 * 1024 * 1024
 """Of any request; calls have bounds of their own below."""
 
 ATTACH = "/v1/attach"
+WATCH = "/v1/watch"
 HEALTH = "/healthz"
 READINESS = "/readyz"
 DESCRIPTION = "/v1/openapi.json"
@@ -53,6 +55,7 @@ class Readiness:
 
 def application(
     attachment: Attachment,
+    watching: Watching,
     api: HttpApi,
     readiness: Readiness,
     counters: Counters,
@@ -63,7 +66,9 @@ def application(
     Parameters
     ----------
     attachment
-        Serves WebSockets.
+        Serves the WebSockets of devices.
+    watching
+        Serves the WebSockets of watchers.
     api
         Serves calls.
     readiness
@@ -80,6 +85,7 @@ def application(
     app.add_routes(
         [
             web.get(ATTACH, attachment.handle),
+            web.get(WATCH, watching.handle),
             web.get(HEALTH, _health),
             web.get(READINESS, _readiness(readiness)),
             web.get(DESCRIPTION, _description),

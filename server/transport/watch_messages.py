@@ -48,8 +48,12 @@ def view_from(request: pb.WatchRequest, caller: Principal, limits: Limits) -> Vi
     return View(
         _area(request),
         _number(request, "interval_ms", _INTERVAL_MS, _INTERVAL_MS_MIN, _INTERVAL_MS_MAX),
-        _number(request, "devices_max", min(_DEVICES, limits.watch_devices_max), 1, limits.watch_devices_max),
-        _number(request, "objects_max", min(_OBJECTS, limits.watch_objects_max), 1, limits.watch_objects_max),
+        _number(
+            request, "devices_max", min(_DEVICES, limits.watch_devices_max), 1, limits.watch_devices_max
+        ),
+        _number(
+            request, "objects_max", min(_OBJECTS, limits.watch_objects_max), 1, limits.watch_objects_max
+        ),
         _grid(request, limits.watch_cells_max),
         _keyword(request, caller, limits),
         _device_id(request, caller, limits),
@@ -81,7 +85,12 @@ def _grid(request: pb.WatchRequest, cells_max: int) -> Grid | None:
         return None
     for name, value in (("grid_columns", columns), ("grid_rows", rows)):
         require(1 <= value <= cells_max, name, value, f"1 to {cells_max:,}, or both 0")
-    require(columns * rows <= cells_max, "grid_rows", rows, f"at most {cells_max // columns:,}: {cells_max:,} cells")
+    require(
+        columns * rows <= cells_max,
+        "grid_rows",
+        rows,
+        f"at most {cells_max // columns:,}: {cells_max:,} cells",
+    )
     return Grid(columns, rows)
 
 

@@ -144,9 +144,7 @@ class Watching:
         if not number:
             requests.end(absent("there"))
 
-    async def _selected(
-        self, requests: _Requests, caller: Principal
-    ) -> AsyncIterator[pb.WatchFrame]:
+    async def _selected(self, requests: _Requests, caller: Principal) -> AsyncIterator[pb.WatchFrame]:
         watcher = Watcher(self._coordinator, self._devices, caller.tenant)
         rates = Rates(self._events()) if caller.tenant == DEFAULT_TENANT else None
         sequence = 0
@@ -166,9 +164,7 @@ class Watching:
             await requests.changed(began_s + rest_s - time.monotonic())
         raise requests.reason or absent(f"received within {WAIT_S:g} s")
 
-    async def _frame(
-        self, watcher: Watcher, view: View, caller: Principal
-    ) -> tuple[WatchedFrame, float]:
+    async def _frame(self, watcher: Watcher, view: View, caller: Principal) -> tuple[WatchedFrame, float]:
         """Return the next frame, and the CPU time of its selection; others run between its slices."""
         steps, spent_us = watcher.frame(view), 0.0
         while True:
