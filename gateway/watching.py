@@ -131,7 +131,7 @@ class Watching:
         self,
         reading: _Reading,
         message: WSMessage,
-        call: Any,
+        call: Any,  # noqa: ANN401
         transport: asyncio.Transport,
     ) -> None:
         """Forward requests and frames until either side ends."""
@@ -157,7 +157,7 @@ class Watching:
 
     async def _forward(
         self,
-        call: Any,
+        call: Any,  # noqa: ANN401
         socket: web.WebSocketResponse,
         transport: asyncio.Transport,
     ) -> None:

@@ -12,7 +12,8 @@ from nearcast.checks import checked_name, require, valid_keyword
 from nearcast.limits import LAT_MAX_DEG, LON_MAX_DEG
 from nearcast.model import Distribution
 from nearcast.v1 import control_service_pb2 as pb
-from safe_region.earth.frame import Area
+from nearcast.wire.geometry import frame_message
+from safe_region.earth.frame import Area, Frame
 from server.core.watching.devices import STATES
 from server.core.watching.view import Density, Grid, View
 from server.core.watching.watcher import Devices, Objects, WatchedFrame
@@ -182,15 +183,17 @@ def _latencies(before: Events, now: Events) -> list[pb.WatchedLatency]:
     return found
 
 
-def frame_message(frame: WatchedFrame, sequence: int, request_number: int) -> pb.WatchFrame:
-    """Return the message of a frame, without rates."""
+def watch_message(found: WatchedFrame, sequence: int, request_number: int, frame: Frame) -> pb.WatchFrame:
+    """Return the message of what was found, without rates."""
     return pb.WatchFrame(
-        time_ms=frame.time_ms,
+        time_ms=found.time_ms,
         sequence=sequence,
         request_number=request_number,
-        complete=frame.is_complete,
-        devices=_devices(frame.devices),
-        objects=_objects(frame.objects, frame.time_ms),
+        reset=found.is_first,
+        devices=_devices(found.devices),
+        objects=_objects(found.objects, found.time_ms),
+        frame=frame_message(frame) if found.is_first else None,
+        more=found.has_more,
     )
 
 

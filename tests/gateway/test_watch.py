@@ -39,11 +39,9 @@ class Viewer:
 
     async def refused(self):
         """Return the error of the last message, after the connection has closed."""
-        frames = []
         async with asyncio.timeout(PATIENCE_S):
-            async for message in self.socket:
-                frames.append(control_service_pb2.WatchFrame.FromString(message.data))
-        return frames[-1].go_away.error
+            frames = [message.data async for message in self.socket]
+        return control_service_pb2.WatchFrame.FromString(frames[-1]).go_away.error
 
 
 @contextlib.asynccontextmanager
@@ -67,10 +65,10 @@ async def test_frames_have_devices_and_objects(town):
         (number,) = (await publish(town, PUBLISHER, an_object())).ids
         await one.send(watch())
         frame = await one.frame()
-        assert frame.complete
+        assert frame.reset
         assert frame.sequence == frame.request_number == 1
         assert list(frame.devices.ids) == ["device"]
         assert list(frame.objects.ids) == [number]
-        assert not (await one.frame()).complete
+        assert not (await one.frame()).reset
         assert town.gateway.counters.watchers == 1
     await until(lambda: town.gateway.counters.watchers == 0)
