@@ -18,6 +18,7 @@ from gateway.http_api import HttpApi
 from gateway.map_pages import map_routes
 from gateway.openapi import document, page
 from gateway.problems import plain_problem, problem
+from gateway.watching import Watching
 from nearcast.errors import RefusedError
 from nearcast.wire.errors import error_message
 
@@ -27,6 +28,7 @@ _BODY_BYTES_MAX = 4 * 1024 * 1024
 """Of any request; calls have bounds of their own below."""
 
 ATTACH = "/v1/attach"
+WATCH = "/v1/watch"
 HEALTH = "/healthz"
 READINESS = "/readyz"
 DESCRIPTION = "/v1/openapi.json"
@@ -55,6 +57,7 @@ class Readiness:
 
 def application(
     attachment: Attachment,
+    watching: Watching,
     api: HttpApi,
     readiness: Readiness,
     counters: Counters,
@@ -66,7 +69,9 @@ def application(
     Parameters
     ----------
     attachment
-        Serves WebSockets.
+        Serves the WebSockets of devices.
+    watching
+        Serves the WebSockets of watchers.
     api
         Serves calls.
     readiness
@@ -85,6 +90,7 @@ def application(
     app.add_routes(
         [
             web.get(ATTACH, attachment.handle),
+            web.get(WATCH, watching.handle),
             web.get(HEALTH, _health),
             web.get(READINESS, _readiness(readiness)),
             web.get(DESCRIPTION, _description),

@@ -21,6 +21,7 @@ from gateway.fleets import Fleets
 from gateway.http_api import HttpApi
 from gateway.settings import GatewaySettings
 from gateway.upstream import Upstream
+from gateway.watching import Watching
 from identity.certificates import Certificates
 from identity.errors import MetricsPortError
 from identity.metrics_port import MetricsPort
@@ -101,8 +102,21 @@ class Gateway:
         )
         self._api = HttpApi(self._upstream.calls, authenticator, self.counters, self._origins)
         self.readiness = Readiness()
+        self._watching = Watching(
+            self._upstream.calls,
+            authenticator,
+            self.counters,
+            self._origins,
+            settings.keepalive_ms / 1000.0,
+        )
         app = application(
-            self._attachment, self._api, self.readiness, self.counters, self._origins, settings.map_file
+            self._attachment,
+            self._watching,
+            self._api,
+            self.readiness,
+            self.counters,
+            self._origins,
+            settings.map_file,
         )
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
@@ -188,6 +202,7 @@ class Gateway:
         """Refuse connections, send every device away, wait for them to close, detach the rest."""
         self.readiness.is_draining = True
         self._server.close()
+        self._watching.drain()
         error = RefusedError(Reason.DRAINING, "gateway", "stopping", "running; connect again")
         sockets = list(self._attachment.sockets)
         for device in sockets:

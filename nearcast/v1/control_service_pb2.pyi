@@ -348,26 +348,30 @@ class WatchRequest(_message.Message):
     def __init__(self, view: _Optional[_Union[_geometry_pb2.Bounds, _Mapping]] = ..., interval_ms: _Optional[int] = ..., devices_max: _Optional[int] = ..., objects_max: _Optional[int] = ..., grid_columns: _Optional[int] = ..., grid_rows: _Optional[int] = ..., keyword: _Optional[str] = ..., device_id: _Optional[str] = ..., polling_ms: _Optional[int] = ...) -> None: ...
 
 class WatchFrame(_message.Message):
-    __slots__ = ("time_ms", "sequence", "request_number", "complete", "devices", "objects", "rates", "latencies", "go_away")
+    __slots__ = ("time_ms", "sequence", "request_number", "reset", "devices", "objects", "rates", "latencies", "go_away", "frame", "more")
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     REQUEST_NUMBER_FIELD_NUMBER: _ClassVar[int]
-    COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    RESET_FIELD_NUMBER: _ClassVar[int]
     DEVICES_FIELD_NUMBER: _ClassVar[int]
     OBJECTS_FIELD_NUMBER: _ClassVar[int]
     RATES_FIELD_NUMBER: _ClassVar[int]
     LATENCIES_FIELD_NUMBER: _ClassVar[int]
     GO_AWAY_FIELD_NUMBER: _ClassVar[int]
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
     time_ms: int
     sequence: int
     request_number: int
-    complete: bool
+    reset: bool
     devices: WatchedDevices
     objects: WatchedObjects
     rates: WatchedRates
     latencies: _containers.RepeatedCompositeFieldContainer[WatchedLatency]
     go_away: _streams_pb2.GoAway
-    def __init__(self, time_ms: _Optional[int] = ..., sequence: _Optional[int] = ..., request_number: _Optional[int] = ..., complete: _Optional[bool] = ..., devices: _Optional[_Union[WatchedDevices, _Mapping]] = ..., objects: _Optional[_Union[WatchedObjects, _Mapping]] = ..., rates: _Optional[_Union[WatchedRates, _Mapping]] = ..., latencies: _Optional[_Iterable[_Union[WatchedLatency, _Mapping]]] = ..., go_away: _Optional[_Union[_streams_pb2.GoAway, _Mapping]] = ...) -> None: ...
+    frame: _geometry_pb2.Frame
+    more: bool
+    def __init__(self, time_ms: _Optional[int] = ..., sequence: _Optional[int] = ..., request_number: _Optional[int] = ..., reset: _Optional[bool] = ..., devices: _Optional[_Union[WatchedDevices, _Mapping]] = ..., objects: _Optional[_Union[WatchedObjects, _Mapping]] = ..., rates: _Optional[_Union[WatchedRates, _Mapping]] = ..., latencies: _Optional[_Iterable[_Union[WatchedLatency, _Mapping]]] = ..., go_away: _Optional[_Union[_streams_pb2.GoAway, _Mapping]] = ..., frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., more: _Optional[bool] = ...) -> None: ...
 
 class WatchedDevices(_message.Message):
     __slots__ = ("view_count", "placed_count", "attached_count", "thinned", "numbers", "ids", "lon_e7", "lat_e7", "margin_m", "age_ms", "states", "removed_numbers", "density")

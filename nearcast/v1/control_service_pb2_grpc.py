@@ -114,9 +114,10 @@ class ControlServiceServicer:
     def Watch(self, request_iterator, context):
         """Sends the state of the server within a view, again and again: the positions that devices reported
         last, live objects, counts and rates. The first request is required; each later one replaces the view.
-        A frame has the changes since the previous frame of the stream; the first one of a view has all rows.
-        A client that reads slowly gets fewer frames. The stream continues when the client half-closes, until
-        it cancels the call. For operators only, who get the devices and objects of their own tenant.
+        A frame has the rows that have changed since the previous frame; the first frame of a view starts
+        from no rows. A client that reads slowly gets fewer frames. The stream continues when the client
+        half-closes, until it cancels the call. For operators only, who get the devices and objects of their
+        own tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -12,7 +12,8 @@ from nearcast.checks import checked_name, require, valid_keyword
 from nearcast.limits import LAT_MAX_DEG, LON_MAX_DEG
 from nearcast.model import Distribution
 from nearcast.v1 import control_service_pb2 as pb
-from safe_region.earth.frame import Area
+from nearcast.wire.geometry import frame_message
+from safe_region.earth.frame import Area, Frame
 from server.core.watching.devices import STATES
 from server.core.watching.view import Density, Grid, View
 from server.core.watching.watcher import Devices, Objects, WatchedFrame
@@ -48,8 +49,12 @@ def view_from(request: pb.WatchRequest, caller: Principal, limits: Limits) -> Vi
     return View(
         _area(request),
         _number(request, "interval_ms", _INTERVAL_MS, _INTERVAL_MS_MIN, _INTERVAL_MS_MAX),
-        _number(request, "devices_max", min(_DEVICES, limits.watch_devices_max), 1, limits.watch_devices_max),
-        _number(request, "objects_max", min(_OBJECTS, limits.watch_objects_max), 1, limits.watch_objects_max),
+        _number(
+            request, "devices_max", min(_DEVICES, limits.watch_devices_max), 1, limits.watch_devices_max
+        ),
+        _number(
+            request, "objects_max", min(_OBJECTS, limits.watch_objects_max), 1, limits.watch_objects_max
+        ),
         _grid(request, limits.watch_cells_max),
         _keyword(request, caller, limits),
         _device_id(request, caller, limits),
@@ -81,7 +86,12 @@ def _grid(request: pb.WatchRequest, cells_max: int) -> Grid | None:
         return None
     for name, value in (("grid_columns", columns), ("grid_rows", rows)):
         require(1 <= value <= cells_max, name, value, f"1 to {cells_max:,}, or both 0")
-    require(columns * rows <= cells_max, "grid_rows", rows, f"at most {cells_max // columns:,}: {cells_max:,} cells")
+    require(
+        columns * rows <= cells_max,
+        "grid_rows",
+        rows,
+        f"at most {cells_max // columns:,}: {cells_max:,} cells",
+    )
     return Grid(columns, rows)
 
 
@@ -173,15 +183,17 @@ def _latencies(before: Events, now: Events) -> list[pb.WatchedLatency]:
     return found
 
 
-def frame_message(frame: WatchedFrame, sequence: int, request_number: int) -> pb.WatchFrame:
-    """Return the message of a frame, without rates."""
+def watch_message(found: WatchedFrame, sequence: int, request_number: int, frame: Frame) -> pb.WatchFrame:
+    """Return the message of what was found, without rates."""
     return pb.WatchFrame(
-        time_ms=frame.time_ms,
+        time_ms=found.time_ms,
         sequence=sequence,
         request_number=request_number,
-        complete=frame.is_complete,
-        devices=_devices(frame.devices),
-        objects=_objects(frame.objects, frame.time_ms),
+        reset=found.is_first,
+        devices=_devices(found.devices),
+        objects=_objects(found.objects, found.time_ms),
+        frame=frame_message(frame) if found.is_first else None,
+        more=found.has_more,
     )
 
 

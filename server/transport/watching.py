@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from typing import NamedTuple
 
 from identity.expiry import ending
@@ -22,7 +23,7 @@ from server.measures import cpu_us
 from server.runtime.command_loop import CommandLoop
 from server.transport.admission import Admission
 from server.transport.first_message import WAIT_S, absent
-from server.transport.watch_messages import Events, Rates, frame_message, view_from
+from server.transport.watch_messages import Events, Rates, view_from, watch_message
 
 _LEAST_S = 0.1
 """Least time between two frames, also when the view is replaced."""
@@ -77,6 +78,7 @@ class Watching:
 
     def __init__(self, command_loop: CommandLoop, admission: Admission) -> None:
         self._coordinator = command_loop.coordinator
+        self._gc_control = command_loop.gc_control
         self._admission = admission
         self._devices = DeviceColumns(command_loop.coordinator)
         self._streams: set[_Requests] = set()
@@ -112,6 +114,7 @@ class Watching:
                 self._streams.discard(requests)
                 self._devices.finish()
             caller.account.end_stream()
+            self._gc_control.suspect()
 
     def _begin(self, requests: _Requests) -> None:
         most = self._coordinator.limits.watchers_max
@@ -144,9 +147,7 @@ class Watching:
         if not number:
             requests.end(absent("there"))
 
-    async def _selected(
-        self, requests: _Requests, caller: Principal
-    ) -> AsyncIterator[pb.WatchFrame]:
+    async def _selected(self, requests: _Requests, caller: Principal) -> AsyncIterator[pb.WatchFrame]:
         watcher = Watcher(self._coordinator, self._devices, caller.tenant)
         rates = Rates(self._events()) if caller.tenant == DEFAULT_TENANT else None
         sequence = 0
@@ -157,28 +158,28 @@ class Watching:
             frame, spent_us = await self._frame(watcher, view, caller)
             sequence += 1
             with self._admission.charging(caller.account):
-                message = frame_message(frame, sequence, number)
+                message = watch_message(frame, sequence, number, self._coordinator.frame)
                 if rates is not None:
                     rates.add_to(message, self._events(), frame.devices.attached_count, view.polling_ms)
             yield message
             await asyncio.sleep(began_s + _LEAST_S - time.monotonic())
-            rest_s = max(view.interval_ms / 1_000.0, _PART * spent_us / 1e6)
+            interval_s = 0.0 if frame.has_more else view.interval_ms / 1_000.0
+            rest_s = max(interval_s, _PART * spent_us / 1e6)
             await requests.changed(began_s + rest_s - time.monotonic())
         raise requests.reason or absent(f"received within {WAIT_S:g} s")
 
-    async def _frame(
-        self, watcher: Watcher, view: View, caller: Principal
-    ) -> tuple[WatchedFrame, float]:
+    async def _frame(self, watcher: Watcher, view: View, caller: Principal) -> tuple[WatchedFrame, float]:
         """Return the next frame, and the CPU time of its selection; others run between its slices."""
-        steps, spent_us = watcher.frame(view), 0.0
-        while True:
-            began_us = cpu_us()
-            with self._admission.charging(caller.account):
-                found = next(steps)
-            spent_us += cpu_us() - began_us
-            if found is not None:
-                return found, spent_us
-            await asyncio.sleep(0)
+        spent_us = 0.0
+        with closing(watcher.frame(view)) as steps:
+            while True:
+                began_us = cpu_us()
+                with self._admission.charging(caller.account):
+                    found = next(steps)
+                spent_us += cpu_us() - began_us
+                if found is not None:
+                    return found, spent_us
+                await asyncio.sleep(0)
 
     def _events(self) -> Events:
         return Events.of(self._coordinator.counters, time.monotonic())

@@ -69,6 +69,8 @@ class DeviceColumns:
         self.placed_ms: Ints = np.zeros(16, dtype=np.int64)
         """The time of the position, in the time of leases."""
         self.state: npt.NDArray[np.int8] = np.zeros(16, dtype=np.int8)
+        self._tenant: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
+        self._tenants: dict[str, int] = {}
         self._read_in: Ints = np.zeros(16, dtype=np.int64)
 
     def begin(self) -> None:
@@ -123,6 +125,8 @@ class DeviceColumns:
             self.device_ids.append(session.device_id)
             self._reserve(slot + 1)
         self._slot_of[session] = slot
+        tenant = tenant_of(session.device_id)
+        self._tenant[slot] = self._tenants.setdefault(tenant, len(self._tenants))
         self.number[slot], self._next_number = self._next_number, self._next_number + 1
         return slot
 
@@ -133,6 +137,7 @@ class DeviceColumns:
         self.margin_m = longer(self.margin_m, count)
         self.placed_ms = longer(self.placed_ms, count)
         self.state = longer(self.state, count)
+        self._tenant = longer(self._tenant, count)
         self._read_in = longer(self._read_in, count)
 
     def _release(self) -> None:
@@ -147,11 +152,9 @@ class DeviceColumns:
 
     def of_tenant(self, tenant: str) -> Ints:
         """Return the slots of the devices of a tenant."""
-        slots: Ints = np.flatnonzero(self.number[: self.end])
-        if not self._coordinator.serves_tenants:
-            return slots
-        is_own = [tenant_of(self.device_ids[slot]) == tenant for slot in slots.tolist()]
-        return slots[np.array(is_own, dtype=np.bool_)]
+        is_own = self._tenant[: self.end] == self._tenants.get(tenant, -1)
+        slots: Ints = np.flatnonzero(is_own & (self.number[: self.end] != _NOBODY))
+        return slots
 
     def within(self, slots: Ints, area: Area) -> Ints:
         """Return the slots whose positions lie in an area."""

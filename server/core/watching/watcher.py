@@ -7,7 +7,7 @@ numbers of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,9 @@ from server.core.watching.view import Density, View, cell_counts, sample
 
 _SLOTS = 65_536
 """Slots of objects that are looked through at a time: a millisecond."""
+
+_ROWS_MAX = 4_000
+"""Devices, and objects, that a frame brings: to encode them takes two milliseconds."""
 
 _NO_IDS: Ints = np.empty(0, dtype=np.int64)
 _NO_ROWS: Floats = np.empty((0, 5))
@@ -60,7 +63,10 @@ class WatchedFrame(NamedTuple):
     """The state of the server within a view: rows that have changed since the previous frame."""
 
     time_ms: int
-    is_complete: bool
+    is_first: bool
+    """Whether it is the first frame of its view."""
+    has_more: bool
+    """Whether more rows have changed than the frame brings."""
     devices: Devices
     objects: Objects
 
@@ -83,40 +89,46 @@ class Watcher:
         self._devices = devices
         self._tenant = tenant
         self._view: View | None = None
-        self._is_new = True
+        self._is_first = True
+        self._has_more = False
         self._object_ids: Ints = _NO_IDS
         self._numbers: Ints = _NO_IDS
         self._device_rows: Floats = _NO_ROWS
 
-    def frame(self, view: View) -> Iterator[WatchedFrame | None]:
+    def frame(self, view: View) -> Generator[WatchedFrame | None]:
         """Select the next frame, a slice at each step; the last step yields the frame."""
         for _ in self._devices.refresh():
             yield None
         if view is not self._view:
-            self._view, self._is_new = view, True
+            self._view, self._is_first = view, True
             self._object_ids, self._numbers, self._device_rows = _NO_IDS, _NO_IDS, _NO_ROWS
         objects = ObjectSelection(self._coordinator, view, self._tenant)
         for _ in objects.steps():
             yield None
-        is_complete, self._is_new = self._is_new, False
-        yield WatchedFrame(
-            self._coordinator.matching.now_ms,
-            is_complete,
-            self._device_changes(view),
-            self._object_changes(objects),
-        )
+        is_first, self._is_first, self._has_more = self._is_first, False, False
+        devices, changes = self._device_changes(view), self._object_changes(objects)
+        now_ms = self._coordinator.matching.now_ms
+        yield WatchedFrame(now_ms, is_first, self._has_more, devices, changes)
 
     def _object_changes(self, selection: ObjectSelection) -> Objects:
         rows, before = selection.rows(), self._object_ids
-        self._object_ids = rows.ids
+        is_known = _are_in(rows.ids, before)
+        added = self._first_of(np.flatnonzero(~is_known))
+        is_known[added] = True
+        self._object_ids = rows.ids[is_known]
         return Objects(
             selection.view_count,
             self._coordinator.matching.objects.count_of_tenant(self._tenant),
             len(rows.ids) < selection.view_count,
-            WatchedColumns(*(one[~_are_in(rows.ids, before)] for one in rows)),
+            WatchedColumns(*(column[added] for column in rows)),
             before[~_are_in(before, rows.ids)],
             selection.density,
         )
+
+    def _first_of(self, rows: Ints) -> Ints:
+        """Return the rows that a frame brings; the next one brings the others."""
+        self._has_more |= len(rows) > _ROWS_MAX
+        return rows[:_ROWS_MAX]
 
     def _device_changes(self, view: View) -> Devices:
         columns = self._devices
@@ -162,13 +174,19 @@ class Watcher:
             ],
             axis=1,
         )
-        before, rows_before = self._numbers, self._device_rows
-        self._numbers, self._device_rows = numbers, rows
-        if not len(before):
-            return slots, before
-        places = np.minimum(np.searchsorted(before, numbers), len(before) - 1)
-        is_same = (before[places] == numbers) & (rows_before[places] == rows).all(axis=1)
-        return slots[~is_same], before[~_are_in(before, numbers)]
+        before = self._numbers
+        is_known = _are_in(numbers, before)
+        is_same = is_known.copy()
+        rows_before = self._device_rows[np.searchsorted(before, numbers[is_known])]
+        is_same[is_known] = (rows_before == rows[is_known]).all(axis=1)
+        changed = self._first_of(np.flatnonzero(~is_same))
+        kept = is_known.copy()
+        kept[changed] = True
+        is_late = is_known & ~is_same
+        is_late[changed] = False
+        rows[is_late] = np.nan  # which differs from every row, so that the next frame has these
+        self._numbers, self._device_rows = numbers[kept], rows[kept]
+        return slots[changed], before[~_are_in(before, numbers)]
 
 
 class ObjectSelection:
@@ -198,13 +216,13 @@ class ObjectSelection:
         """Look through the table of objects, some slots at each step."""
         first = 0
         while first < self._objects.slot_end:
-            self._look(slice(first, first + _SLOTS))
+            self._look(first)
             first += _SLOTS
             yield
 
-    def _look(self, slots: slice) -> None:
+    def _look(self, first: int) -> None:
         objects, view = self._objects, self._view
-        found = objects.within(slots, view.area)
+        found = objects.within(slice(first, min(first + _SLOTS, objects.slot_end)), view.area)
         if self._by_tenant:
             found = objects.of_tenant(found, self._tenant)
         if view.keyword:
