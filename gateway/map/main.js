@@ -267,7 +267,10 @@ function isRecorded() {
     return player.recording !== null;
 }
 
-/** Read roads, or a recorded run. @param {ArrayBuffer} buffer */
+/** @type {import("./recording.js").Recording | null} the run that can be shown */
+let run = null;
+
+/** Read roads, or a recorded run with roads. @param {ArrayBuffer} buffer */
 function openBase(buffer) {
     if (new Uint8Array(buffer, 0, 1)[0] === 0x7b) {
         base.setRoads(JSON.parse(new TextDecoder().decode(buffer)));
@@ -275,16 +278,38 @@ function openBase(buffer) {
     }
     const recording = readRecording(buffer);
     base.setRoads(recording.roads());
-    if (!recording.hasRun) return;
+    run = recording.hasRun ? recording : null;
+    byId("recorded").hidden = run === null;
+}
+
+function showRun() {
+    if (run === null) return;
     watch.stop();
     figures.clear();
     scene.deviceGrid = scene.objectGrid = null;
     byId("true-layer").hidden = false;
+    byId("recorded").hidden = true;
     byId("connection").dataset.state = "recorded";
-    byId("connection").textContent = recording.header.name || "recorded run";
-    showArea(recording.header.area);
-    player.open(recording);
-    player.seek((place.run ?? 0) * 1000);
+    byId("connection").textContent = `recorded: ${run.header.name || "a run"}`;
+    showArea(run.header.area);
+    const timeMs = (place.run ?? 0) * 1000;
+    player.open(run);
+    player.seek(timeMs);
+}
+
+function showLive() {
+    player.open(null);
+    place.run = null;
+    byId("true-layer").hidden = true;
+    byId("recorded").hidden = run === null;
+    byId("connection").dataset.state = "waiting";
+    byId("connection").textContent = "connecting";
+    scene.devices.clear();
+    scene.objects.clear();
+    scene.release();
+    figures.clear();
+    writeAddress(place);
+    choose(place.device);
 }
 
 function showMoment() {
@@ -302,24 +327,16 @@ function showMoment() {
 }
 
 player.onChange = showMoment;
-player.onLive = () => {
-    player.open(null);
-    place.run = null;
-    byId("true-layer").hidden = true;
-    scene.devices.clear();
-    scene.objects.clear();
-    scene.release();
-    figures.clear();
-    writeAddress(place);
-    choose(place.device);
-};
+player.onLive = showLive;
+byId("recorded").addEventListener("click", showRun);
 
 byId("open").addEventListener("change", async () => {
     const [file] = byId("open").files;
     if (file === undefined) return;
     try {
-        isViewKnown = false;
         openBase(await file.arrayBuffer());
+        isViewKnown = false;
+        showRun();
     } catch (error) {
         tools.onHint(error instanceof Error ? error.message : String(error));
     }
@@ -351,5 +368,6 @@ applyAddress();
 recolour();
 requestAnimationFrame(loop);
 await loadBase().catch((error) => tools.onHint(`The map file cannot be read: ${error.message}`));
-if (!isRecorded()) watchView();
+if (run !== null && place.run !== null) showRun();
+else watchView();
 void keepInspecting();
