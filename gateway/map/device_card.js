@@ -6,6 +6,8 @@ import { count, distance, duration } from "./texts.js";
 /** @typedef {import("./inspection.js").Inspection} Inspection */
 /** @typedef {import("./inspection.js").Row} Row */
 
+/** Objects shown beyond the result. */
+const BUFFER_ROWS = 3;
 const ROWS_MAX = 12;
 const STATES = /** @type {Record<string, [string, string]>} */ ({
     DEVICE_STATE_IN_SYNC: ["in sync", "good"],
@@ -140,7 +142,7 @@ function regionParts({ subscription, rows, reachM, marginM }, isTopK) {
     return [
         element(
             "dl",
-            { class: "figures" },
+            { class: "figures three" },
             ...facts.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text))),
         ),
         element("p", { class: "note" }, margin),
@@ -180,8 +182,9 @@ function scoreTable({ rows, reachM }) {
 
 /** @param {Row[]} rows */
 function shownRows(rows) {
-    const held = rows.filter(({ kind }) => kind !== "next").slice(0, ROWS_MAX);
-    return [...held, ...rows.filter(({ kind }) => kind === "next")];
+    const result = rows.filter(({ kind }) => kind === "result").slice(0, ROWS_MAX);
+    const buffer = rows.filter(({ kind }) => kind === "buffer").slice(0, BUFFER_ROWS);
+    return [...result, ...buffer, ...rows.filter(({ kind }) => kind === "next")];
 }
 
 /** @param {Row} row @param {number} longest @param {number} reachM */

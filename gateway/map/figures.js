@@ -8,8 +8,9 @@ import { count, milliseconds, percent } from "./texts.js";
 /** @typedef {import("./recording.js").Recording} Recording */
 /** @typedef {import("./vendor/nearcast.js").WatchFrame} WatchFrame */
 
-/** The distribution that the card of latency shows. */
-const LATENCY = "publish_to_write_us";
+/** The distributions of the card of latency: docs/protocol.md has them. */
+const PUBLICATION = "publication_us";
+const DELTA_DELAY = "delta_delay_ms";
 
 export class Figures {
     #silence = new Chart(byId("silence-chart"), [
@@ -17,8 +18,9 @@ export class Figures {
         { label: "reports a second", colour: "device", width: 2 },
     ]);
     #latency = new Chart(byId("latency-chart"), [
-        { label: "median, ms", colour: "device" },
-        { label: "99 %, ms", colour: "next" },
+        { label: "publication", colour: "device" },
+        { label: "publication, 99 %", colour: "next" },
+        { label: "delta waits, 99 %", colour: "object" },
     ]);
     #rates = new Chart(byId("rates-chart"), [
         { label: "objects published a second", colour: "object" },
@@ -36,12 +38,17 @@ export class Figures {
         ]);
         for (const id of ["silence-card", "rates-card"]) byId(id).hidden = rates === undefined;
         if (rates !== undefined) this.#addRates(Number(timeMs), rates);
-        const latency = latencies.find(({ name }) => name === LATENCY);
         byId("latency-card").hidden = rates === undefined;
-        if (latency !== undefined) {
-            byId("latency").textContent = milliseconds(latency.p50Ms);
-            this.#latency.add(Number(timeMs), [latency.p50Ms, latency.p99Ms]);
-        }
+        this.#addLatencies(Number(timeMs), latencies);
+    }
+
+    /** @param {number} timeMs @param {WatchFrame["latencies"]} latencies */
+    #addLatencies(timeMs, latencies) {
+        const publication = latencies.find(({ name }) => name === PUBLICATION);
+        const delay = latencies.find(({ name }) => name === DELTA_DELAY);
+        if (publication === undefined && delay === undefined) return;
+        if (publication !== undefined) byId("latency").textContent = milliseconds(publication.p50Ms);
+        this.#latency.add(timeMs, [publication?.p50Ms ?? null, publication?.p99Ms ?? null, delay?.p99Ms ?? null]);
     }
 
     /** @param {number} timeMs @param {NonNullable<WatchFrame["rates"]>} rates */
@@ -52,7 +59,7 @@ export class Figures {
         if (polled < 1) return;
         byId("silent-share").textContent = percent(Math.max(0, 1 - Number(rates.reportsTotal) / polled));
         byId("silence-text").textContent =
-            `of positions need no report: ${count(Number(rates.reportsTotal))} reports in place of ${count(polled)}`;
+            `${count(Number(rates.reportsTotal))} reports in place of ${count(polled)} since this page is open.`;
     }
 
     /**
@@ -78,12 +85,13 @@ export class Figures {
         if (moves === 0) return;
         byId("silent-share").textContent = percent(Math.max(0, 1 - reports / moves));
         byId("silence-text").textContent =
-            `of positions need no report: ${count(reports)} reports in place of ${count(moves)}`;
+            `${count(reports)} reports in place of ${count(moves)} since the start.`;
     }
 
     clear() {
         for (const chart of [this.#silence, this.#latency, this.#rates]) chart.clear();
         byId("silent-share").textContent = byId("latency").textContent = "–";
+        byId("silence-text").textContent = "";
     }
 
     recolour() {

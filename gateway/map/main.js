@@ -8,7 +8,7 @@ import { showDevice, showProblem, showRecordedDevice } from "./device_card.js";
 import { byId } from "./elements.js";
 import { Figures } from "./figures.js";
 import { drawInspection, inspect } from "./inspection.js";
-import { metre } from "./mercator.js";
+import { latitude, longitude, metre } from "./mercator.js";
 import { Player } from "./player.js";
 import { Points } from "./points.js";
 import { readRecording } from "./recording.js";
@@ -42,6 +42,8 @@ let plane = null;
 /** @type {number | null} the subscription that the user selected */
 let subscriptionId = null;
 let isViewKnown = place.view !== null;
+/** Whether the chosen device is to be shown once its region is known. */
+let isFocusDue = place.device !== "" && place.view === null;
 let isDirty = true;
 let drawnMs = 0;
 let motion = "";
@@ -148,9 +150,10 @@ function chooseAt({ x, y }) {
     choose(row < 0 ? "" : scene.devices.ids[row]);
 }
 
-/** Choose a device; "" for none. @param {string} deviceId */
-function choose(deviceId) {
+/** Choose a device; "" for none. @param {string} deviceId @param {boolean} [moves] whether to show its place */
+function choose(deviceId, moves = false) {
     place.device = deviceId;
+    isFocusDue = moves && deviceId !== "";
     scene.chosen = deviceId;
     subscriptionId = null;
     scene.release();
@@ -173,6 +176,7 @@ async function inspectChosen() {
         if (place.device !== deviceId || isRecorded()) return;
         showDevice(byId("chosen"), found, { close, select }, tools.factsOf(deviceId));
         drawInspection(scene, found, plane);
+        focusChosen();
     } catch (error) {
         if (place.device !== deviceId) return;
         const text = error instanceof CallError ? error.message : String(error);
@@ -180,6 +184,17 @@ async function inspectChosen() {
         scene.release();
     }
     isDirty = true;
+}
+
+/** Show the region and the result of a device that was chosen by its id. */
+function focusChosen() {
+    const shapes = [...scene.regions, ...scene.ranges].flatMap((outline) => [...outline]);
+    const xs = [...shapes.filter((_, i) => i % 2 === 0), ...scene.held.map(({ x }) => x)];
+    const ys = [...shapes.filter((_, i) => i % 2 === 1), ...scene.held.map(({ y }) => y)];
+    if (!isFocusDue || xs.length === 0) return;
+    isFocusDue = false;
+    const [west, north, east, south] = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
+    base.show([longitude(west), latitude(south), longitude(east), latitude(north)]);
 }
 
 function close() {
@@ -202,7 +217,7 @@ async function keepInspecting() {
 
 byId("device-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
-    choose(byId("device").value.trim());
+    choose(byId("device").value.trim(), true);
 });
 byId("keyword-form").addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
 byId("keyword").addEventListener("change", () => filter(byId("keyword").value.trim()));

@@ -16,3 +16,13 @@ export function mercatorY(lat) {
 export function metre(lat) {
     return 1 / (40_075_016.686 * Math.cos(lat * RAD));
 }
+
+/** @param {number} x */
+export function longitude(x) {
+    return x * 360 - 180;
+}
+
+/** @param {number} y */
+export function latitude(y) {
+    return (2 * Math.atan(Math.exp((0.5 - y) * 2 * Math.PI)) - Math.PI / 2) / RAD;
+}

@@ -23,8 +23,14 @@ import { mercatorX, mercatorY, metre } from "./mercator.js";
 
 /** Degrees of fading: an object is drawn with one of these. */
 const FADES = 8;
-const OBJECT_PX = 7;
-const DEVICE_PX = 9;
+/** Sizes of points in pixels: the smallest and the largest, which they reach as the view zooms in. */
+const OBJECT_PX = { least: 4, most: 9 };
+const DEVICE_PX = { least: 7, most: 12 };
+/** Zooms between which points grow. */
+const GROWING = { from: 11, to: 16 };
+/** Opacity of what does not concern the chosen device. */
+const DIMMED = 0.4;
+const WORLD_PX = 512;
 /** How long a report is shown as a ring that grows. */
 const RIPPLE_MS = 1200;
 const RIPPLE_PX = 14;
@@ -49,6 +55,9 @@ export class Points {
     #trueSprite = document.createElement("canvas");
     /** @type {Record<string, string>} */
     #colours = {};
+    #objectPx = OBJECT_PX.least;
+    #devicePx = DEVICE_PX.least;
+    #alpha = 1;
 
     /** @param {HTMLCanvasElement} canvas */
     constructor(canvas) {
@@ -75,10 +84,10 @@ export class Points {
         }
         this.#objectSprites = Array.from({ length: FADES }, (_, i) => this.#objectSprite((i + 1) / FADES));
         this.#deviceSprites = [
-            this.#dot(DEVICE_PX, this.#colours["device-quiet"]),
-            this.#dot(DEVICE_PX, this.#colours.device),
+            this.#dot(this.#devicePx, this.#colours["device-quiet"]),
+            this.#dot(this.#devicePx, this.#colours.device),
         ];
-        this.#trueSprite = this.#dot(6, this.#colours.true);
+        this.#trueSprite = this.#dot(this.#devicePx - 1, this.#colours.true);
     }
 
     /**
@@ -89,14 +98,17 @@ export class Points {
      */
     draw(scene, view) {
         const context = this.#context;
+        this.#size(view);
         context.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);
         context.clearRect(0, 0, this.#width, this.#height);
         this.drawn = 0;
         if (this.layers.objects && scene.objectGrid) this.#drawGrid(scene.objectGrid, view, "object");
         if (this.layers.devices && scene.deviceGrid) this.#drawGrid(scene.deviceGrid, view, "device");
         this.#drawOutlines(scene, view);
+        context.globalAlpha = this.#alpha = scene.anchor === null ? 1 : DIMMED;
         if (this.layers.objects && !scene.objectGrid) this.#drawObjects(scene, view);
         const ripples = this.layers.devices && !scene.deviceGrid && this.#drawDevices(scene, view);
+        context.globalAlpha = 1;
         this.#drawHeld(scene, view);
         if (ripples) return "moving";
         return scene.objects.count > 0 ? "fading" : "";
@@ -121,6 +133,17 @@ export class Points {
         return best;
     }
 
+    /** Follow the zoom with the size of points. @param {View} view */
+    #size({ scale }) {
+        const zoom = Math.log2(scale / WORLD_PX);
+        const part = Math.min(1, Math.max(0, (zoom - GROWING.from) / (GROWING.to - GROWING.from)));
+        const objectPx = Math.round(OBJECT_PX.least + part * (OBJECT_PX.most - OBJECT_PX.least));
+        if (objectPx === this.#objectPx) return;
+        this.#objectPx = objectPx;
+        this.#devicePx = Math.round(DEVICE_PX.least + part * (DEVICE_PX.most - DEVICE_PX.least));
+        this.recolour();
+    }
+
     /** @param {number} x @param {View} view */
     #px(x, view) {
         return (x - view.x) * view.scale + this.#width / 2;
@@ -136,7 +159,8 @@ export class Points {
         const { objects, nowMs } = scene;
         const [right, bottom] = [this.#width + MARGIN_PX, this.#height + MARGIN_PX];
         const [left, top] = [this.#width / 2 - view.x * view.scale, this.#height / 2 - view.y * view.scale];
-        const half = OBJECT_PX / 2;
+        const size = this.#objectPx;
+        const half = size / 2;
         for (let row = 0; row < objects.count; row++) {
             const px = objects.x[row] * view.scale + left;
             const py = objects.y[row] * view.scale + top;
@@ -145,7 +169,7 @@ export class Points {
             const part = (objects.expiryMs[row] - nowMs) / (objects.expiryMs[row] - created);
             if (part <= 0) continue;
             const fade = Math.min(FADES - 1, Math.floor(part * FADES));
-            this.#context.drawImage(this.#objectSprites[fade], px - half, py - half, OBJECT_PX, OBJECT_PX);
+            this.#context.drawImage(this.#objectSprites[fade], px - half, py - half, size, size);
             this.drawn++;
         }
     }
@@ -153,7 +177,8 @@ export class Points {
     /** @param {Scene} scene @param {View} view */
     #drawDevices(scene, view) {
         const { devices, nowMs } = scene;
-        const half = DEVICE_PX / 2;
+        const size = this.#devicePx;
+        const half = size / 2;
         let ripples = false;
         for (let row = 0; row < devices.count; row++) {
             const px = this.#px(devices.x[row], view);
@@ -166,7 +191,7 @@ export class Points {
                 ripples = true;
             }
             const sprite = this.#deviceSprites[ageMs < QUIET_MS ? 1 : 0];
-            this.#context.drawImage(sprite, px - half, py - half, DEVICE_PX, DEVICE_PX);
+            this.#context.drawImage(sprite, px - half, py - half, size, size);
             this.drawn++;
         }
         if (this.layers.true) this.#drawTrue(scene, view);
@@ -178,8 +203,8 @@ export class Points {
         const { devices } = scene;
         const context = this.#context;
         context.strokeStyle = this.#colours.true;
-        context.globalAlpha = 0.35;
-        context.lineWidth = 1;
+        context.globalAlpha = 0.5 * this.#alpha;
+        context.lineWidth = 1.2;
         context.beginPath();
         for (let row = 0; row < devices.count; row++) {
             const [px, py] = [this.#px(devices.trueX[row], view), this.#py(devices.trueY[row], view)];
@@ -188,10 +213,13 @@ export class Points {
             context.lineTo(px, py);
         }
         context.stroke();
-        context.globalAlpha = 1;
+        context.globalAlpha = this.#alpha;
+        const size = this.#devicePx - 1;
         for (let row = 0; row < devices.count; row++) {
             const [px, py] = [this.#px(devices.trueX[row], view), this.#py(devices.trueY[row], view)];
-            if (this.#isShown(px, py)) context.drawImage(this.#trueSprite, px - 3, py - 3, 6, 6);
+            if (!this.#isShown(px, py)) continue;
+            context.drawImage(this.#trueSprite, px - size / 2, py - size / 2, size, size);
+            if (devices.ids[row] === scene.chosen) this.#drawRing(px, py);
         }
     }
 
@@ -205,24 +233,36 @@ export class Points {
     /** @param {number} px @param {number} py @param {number} part */
     #drawRipple(px, py, part) {
         const context = this.#context;
-        context.globalAlpha = 0.7 * (1 - part);
+        context.globalAlpha = 0.7 * (1 - part) * this.#alpha;
         context.strokeStyle = this.#colours.device;
         context.lineWidth = 1.5;
         context.beginPath();
-        context.arc(px, py, DEVICE_PX / 2 + part * RIPPLE_PX, 0, 2 * Math.PI);
+        context.arc(px, py, this.#devicePx / 2 + part * RIPPLE_PX, 0, 2 * Math.PI);
         context.stroke();
+        context.globalAlpha = this.#alpha;
+    }
+
+    /** Mark the true position of the chosen device. @param {number} px @param {number} py */
+    #drawRing(px, py) {
+        const context = this.#context;
         context.globalAlpha = 1;
+        context.strokeStyle = this.#colours.true;
+        context.lineWidth = 2.5;
+        context.beginPath();
+        context.arc(px, py, this.#devicePx, 0, 2 * Math.PI);
+        context.stroke();
+        context.globalAlpha = this.#alpha;
     }
 
     /** @param {number} px @param {number} py @param {number} radiusM @param {View} view */
     #drawDisc(px, py, radiusM, view) {
         const context = this.#context;
-        context.globalAlpha = 0.12;
+        context.globalAlpha = 0.12 * this.#alpha;
         context.fillStyle = this.#colours.device;
         context.beginPath();
         context.arc(px, py, radiusM * metre(view.lat) * view.scale, 0, 2 * Math.PI);
         context.fill();
-        context.globalAlpha = 1;
+        context.globalAlpha = this.#alpha;
     }
 
     /** Safe regions and ranges of the chosen device. @param {Scene} scene @param {View} view */
@@ -320,11 +360,11 @@ export class Points {
 
     /** @param {number} part */
     #objectSprite(part) {
-        const sprite = this.#sprite(OBJECT_PX);
+        const sprite = this.#sprite(this.#objectPx);
         const context = /** @type {CanvasRenderingContext2D} */ (sprite.getContext("2d"));
-        context.globalAlpha = 0.2 + 0.8 * part;
+        context.globalAlpha = 0.15 + 0.7 * part;
         context.fillStyle = this.#colours.object;
-        const [half, edge] = [OBJECT_PX / 2, OBJECT_PX - 0.5];
+        const [half, edge] = [this.#objectPx / 2, this.#objectPx - 0.5];
         context.beginPath();
         for (const [x, y] of [[half, 0.5], [edge, half], [half, edge], [0.5, half]]) context.lineTo(x, y);
         context.fill();

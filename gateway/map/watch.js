@@ -140,9 +140,9 @@ export class Watch {
     }
 
     /** Change the scene. O(rows of the frame). @param {WatchFrame} frame */
-    #apply({ complete, devices, objects, requestNumber }) {
+    #apply({ reset, devices, objects, requestNumber }) {
         const { scene, bounds } = { scene: this.#scene, bounds: this.#views[Number(requestNumber) - 1] };
-        if (complete) {
+        if (reset) {
             scene.devices.clear();
             scene.objects.clear();
         }
