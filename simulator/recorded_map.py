@@ -26,6 +26,7 @@ from simulator.replay.track import Reported, Ring, Track
 from simulator.tables import read_table
 
 MAGIC = b"NCRUN001"
+SUFFIX = ".ncmap"
 NOWHERE = -(2**31)
 RING_VERTICES = 60
 
@@ -80,7 +81,7 @@ def write_recorded_map(folder: Path, out: Path, tracks: Iterable[Track] = ()) ->
         **objects,
         **_reports(tracks, device_ids, world.start_ms, Frame.of(area)),
     }
-    out.write_bytes(_encoded(header, columns))
+    out.write_bytes(encoded(header, columns))
 
 
 def _stride(device_count: int, tick_count: int) -> int:
@@ -88,8 +89,8 @@ def _stride(device_count: int, tick_count: int) -> int:
     return max(1, -(-device_count * tick_count // _POSITIONS_MAX))
 
 
-def _encoded(header: dict[str, Any], columns: dict[str, Column]) -> bytes:
-    """Return the bytes of a file. Offsets have fixed widths, so that the header's length is known."""
+def encoded(header: dict[str, Any], columns: dict[str, Column]) -> bytes:
+    """Return the bytes of a file. Offsets are texts of one width, so the header's length is known."""
     described = {name: _description(column, 0) for name, column in columns.items()}
     size = len(MAGIC) + 4 + len(_json(header, described))
     end = size

@@ -55,6 +55,7 @@ function draw() {
     drawnMs = performance.now();
     if (player.recording === null || !player.recording.hasRun) scene.nowMs = watch.nowMs();
     motion = points.draw(scene, base.view());
+    byId("points").dataset.drawn = String(points.drawn);
 }
 
 function loop() {
