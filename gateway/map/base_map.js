@@ -19,6 +19,7 @@ const WIDTH = /** @type {[number, number]} */ ([0.5, 3.5]);
 
 export class BaseMap {
     map;
+    #isLoaded = false;
 
     /** @param {HTMLElement} container */
     constructor(container) {
@@ -35,6 +36,7 @@ export class BaseMap {
             fadeDuration: 0,
             maxZoom: 20,
         });
+        this.map.once("load", () => (this.#isLoaded = true));
         this.map.touchZoomRotate.disableRotation();
         this.map.keyboard.disableRotation();
     }
@@ -63,30 +65,34 @@ export class BaseMap {
 
     /** Take the colours of the theme. */
     recolour() {
-        if (!this.map.isStyleLoaded()) {
-            this.map.once("styledata", () => this.recolour());
-            return;
-        }
-        this.map.setPaintProperty("ground", "background-color", colour("ground"));
-        for (const { id } of roadLayers()) this.map.setPaintProperty(id, "line-color", roadColour(id));
+        this.#whenLoaded(() => {
+            this.map.setPaintProperty("ground", "background-color", colour("ground"));
+            this.map.setPaintProperty("water", "fill-color", colour("water"));
+            for (const { id } of roadLayers()) this.map.setPaintProperty(id, "line-color", roadColour(id));
+        });
     }
 
-    /** Draw the roads of a GeoJSON document. @param {object} roads */
-    setRoads(roads) {
-        const set = () => this.map.getSource("roads")?.setData(roads);
-        if (this.map.isStyleLoaded()) set();
-        else this.map.once("load", set);
+    /** Draw the lines of a GeoJSON document as roads, and rings as water. @param {object} roads @param {number[][][]} water */
+    setGround(roads, water = []) {
+        this.#whenLoaded(() => {
+            this.map.getSource("roads").setData(roads);
+            this.map.getSource("water").setData(polygons(water));
+        });
     }
 
     /** @param {boolean} isShown */
     showRoads(isShown) {
-        const set = () => {
+        this.#whenLoaded(() => {
             for (const { id } of roadLayers()) {
                 this.map.setLayoutProperty(id, "visibility", isShown ? "visible" : "none");
             }
-        };
-        if (this.map.isStyleLoaded()) set();
-        else this.map.once("load", set);
+        });
+    }
+
+    /** @param {() => void} change */
+    #whenLoaded(change) {
+        if (this.#isLoaded) change();
+        else this.map.once("load", change);
     }
 }
 
@@ -123,10 +129,24 @@ function line(id, filter, [far, near]) {
 function style() {
     return {
         version: 8,
-        sources: { roads: { type: "geojson", data: { type: "FeatureCollection", features: [] } } },
+        sources: {
+            roads: { type: "geojson", data: polygons([]) },
+            water: { type: "geojson", data: polygons([]) },
+        },
         layers: [
             { id: "ground", type: "background", paint: { "background-color": colour("ground") } },
+            { id: "water", type: "fill", source: "water", paint: { "fill-color": colour("water") } },
             ...roadLayers(),
         ],
     };
+}
+
+/** @param {number[][][]} rings */
+function polygons(rings) {
+    const features = rings.map((ring) => ({
+        type: "Feature",
+        properties: {},
+        geometry: { type: "Polygon", coordinates: [ring] },
+    }));
+    return { type: "FeatureCollection", features };
 }

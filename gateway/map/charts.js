@@ -54,6 +54,9 @@ export class Chart {
         this.#plot?.setData(this.#rows);
     }
 
+    /** The colour of a series in the legend. @type {(plot: unknown, number: number) => string} */
+    #fill = (_, number) => colour(this.#series[number - 1].colour);
+
     #fit() {
         this.#plot?.setSize({ width: this.#element.clientWidth, height: HEIGHT_PX });
     }
@@ -65,7 +68,7 @@ export class Chart {
             height: HEIGHT_PX,
             padding: [6, 4, 0, 0],
             cursor: { show: false },
-            legend: { show: true, live: false, markers: { width: 8 } },
+            legend: { show: true, live: false, markers: { width: 0, fill: this.#fill } },
             scales: { x: { time: true }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, Math.max(most, 1) * 1.1] } },
             axes: [
                 { ...axis, grid: { show: false }, size: 20, space: 70 },

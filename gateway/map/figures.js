@@ -62,6 +62,14 @@ export class Figures {
             `${count(Number(rates.reportsTotal))} reports in place of ${count(polled)} since this page is open.`;
     }
 
+    /** Draw the reports of a recorded run. @param {Recording} recording */
+    open(recording) {
+        const { device_ids, step_ms } = recording.header;
+        const polling = device_ids.length / (step_ms / 1000);
+        this.clear();
+        for (const { timeMs, rate } of recording.rates()) this.#silence.add(timeMs, [polling, rate]);
+    }
+
     /**
      * Show a moment of a recorded run.
      * @param {Scene} scene
@@ -69,8 +77,7 @@ export class Figures {
      * @param {number} runMs
      */
     showRecorded(scene, recording, runMs) {
-        const { reports, moves, reportRate } = recording.figures(runMs);
-        const polling = recording.header.device_ids.length / (recording.header.step_ms / 1000);
+        const { reports, moves } = recording.figures(runMs);
         byId("figures-title").textContent = "In this run";
         this.#showCounts([
             ["devices", scene.devices.count, "attached"],
@@ -81,7 +88,6 @@ export class Figures {
         byId("latency-card").hidden = true;
         byId("rates-card").hidden = true;
         byId("silence-card").hidden = reports === 0;
-        this.#silence.add(recording.header.start_ms + runMs, [polling, reportRate]);
         if (moves === 0) return;
         byId("silent-share").textContent = percent(Math.max(0, 1 - reports / moves));
         byId("silence-text").textContent =

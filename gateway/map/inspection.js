@@ -139,7 +139,7 @@ export function drawInspection(scene, { subscription, rows, reachM, spec }, plan
     /** @type {{regions: (Point[] | null)[], ranges: (Point[] | null)[]}} */
     const outlines = subscription.spec.top_k
         ? { regions: [topKOutline(anchor, rows, spec.k, reachM, plane)], ranges: [] }
-        : booleanOutlines(anchor, spec, Number(subscription.slack?.slack_m ?? Infinity));
+        : booleanOutlines(anchor, spec, Number(subscription.slack?.slack_m ?? Infinity), plane);
     scene.regions = outlines.regions.filter(hasPoints).map((one) => outlineOf(one, plane));
     scene.ranges = outlines.ranges.filter(hasPoints).map((one) => outlineOf(one, plane));
 }
@@ -172,10 +172,15 @@ function topKOutline(anchor, rows, k, reachM, plane) {
     return anchoredOutline(anchor, held, k, reachM);
 }
 
-/** @param {Point} anchor @param {any} spec @param {number} slackM */
-function booleanOutlines(anchor, spec, slackM) {
-    const { circle: disc, rectangle: box, moving } = spec;
-    if (!moving) return { regions: [], ranges: [disc ? circle(anchor, disc.radius_m) : null] };
+/**
+ * @param {Point} anchor
+ * @param {any} spec
+ * @param {number} slackM
+ * @param {Plane} plane
+ */
+function booleanOutlines(anchor, spec, slackM, plane) {
+    if (!spec.moving) return { regions: [], ranges: [fixedRange(anchor, spec, plane)] };
+    const { circle: disc, rectangle: box } = spec;
     const isBounded = Number.isFinite(slackM) && slackM > 0;
     if (disc) {
         return { regions: [isBounded ? circle(anchor, slackM) : null], ranges: [circle(anchor, disc.radius_m)] };
@@ -184,4 +189,14 @@ function booleanOutlines(anchor, spec, slackM) {
         regions: [isBounded ? rectangle(anchor, slackM, slackM) : null],
         ranges: [rectangle(anchor, box.width_m / 2, box.height_m / 2)],
     };
+}
+
+/** @param {Point} middle @param {any} spec @param {Plane} plane @returns {Point[]} */
+function fixedRange(middle, { circle: disc, rectangle: box, polygon }, plane) {
+    if (disc) return circle(middle, disc.radius_m);
+    const { lon_min: west, lat_min: south, lon_max: east, lat_max: north } = box?.bounds ?? {};
+    const corners = box
+        ? [[west, south], [east, south], [east, north], [west, north]].map(([lon, lat]) => ({ lon, lat }))
+        : polygon.outer.vertices;
+    return corners.map((/** @type {{lon: number, lat: number}} */ one) => project(one, plane));
 }

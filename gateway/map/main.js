@@ -289,11 +289,11 @@ let run = null;
 /** Read roads, or a recorded run with roads. @param {ArrayBuffer} buffer */
 function openBase(buffer) {
     if (new Uint8Array(buffer, 0, 1)[0] === 0x7b) {
-        base.setRoads(JSON.parse(new TextDecoder().decode(buffer)));
+        base.setGround(JSON.parse(new TextDecoder().decode(buffer)));
         return;
     }
     const recording = readRecording(buffer);
-    base.setRoads(recording.roads());
+    base.setGround(recording.roads(), recording.water());
     run = recording.hasRun ? recording : null;
     byId("recorded").hidden = run === null;
 }
@@ -301,7 +301,7 @@ function openBase(buffer) {
 function showRun() {
     if (run === null) return;
     watch.stop();
-    figures.clear();
+    figures.open(run);
     scene.deviceGrid = scene.objectGrid = null;
     byId("true-layer").hidden = false;
     byId("recorded").hidden = true;

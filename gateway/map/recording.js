@@ -13,8 +13,9 @@ const MAGIC = "NCRUN001";
 const E7 = 1e-7;
 /** Stands for a device without a position at a tick. */
 const NOWHERE = -(2 ** 31);
-/** Window of the rate of reports. */
-const RATE_MS = 10_000;
+const OUT_OF_SIGHT_DEG = 1;
+/** Parts of a run in the chart of reports. */
+const RATE_PARTS = 60;
 const TYPES = /** @type {const} */ ({ int32: Int32Array, uint32: Uint32Array, uint8: Uint8Array });
 
 /**
@@ -28,6 +29,7 @@ const TYPES = /** @type {const} */ ({ int32: Int32Array, uint32: Uint32Array, ui
  * @property {string[]} road_classes
  * @property {string[]} keywords
  * @property {number} ring_vertices
+ * @property {number[][][]} water rings of longitudes and latitudes
  * @property {Record<string, {type: keyof typeof TYPES, offset: string, length: number}>} columns
  */
 
@@ -67,6 +69,17 @@ export class Recording {
     }
 
     /**
+     * Rings of lakes and of the sea. The simulator cuts the sea off at a rectangle: its straight edges are
+     * moved out of sight.
+     */
+    water() {
+        return this.header.water.map((ring) => {
+            const edges = [0, 1].map((axis) => ring.map((place) => place[axis]));
+            return ring.map((place) => place.map((value, axis) => beyond(value, edges[axis])));
+        });
+    }
+
+    /**
      * Fill a scene with a moment of the run. O(devices + objects + reports).
      * @param {Scene} scene
      * @param {number} runMs since the start
@@ -82,10 +95,18 @@ export class Recording {
     /** Numbers of the run at a moment. @param {number} runMs */
     figures(runMs) {
         const { report_ms } = this.columns;
-        const count = firstAfter(report_ms, runMs);
-        const recent = count - firstAfter(report_ms, runMs - RATE_MS);
         const moves = this.header.device_ids.length * Math.floor(runMs / this.header.step_ms);
-        return { reports: count, moves, reportRate: recent / (Math.min(RATE_MS, runMs || 1) / 1000) };
+        return { reports: firstAfter(report_ms, runMs), moves };
+    }
+
+    /** Reports a second in equal parts of the run, and the time at which each part ends. */
+    rates() {
+        const { report_ms } = this.columns;
+        const partMs = this.lengthMs / RATE_PARTS;
+        return Array.from({ length: RATE_PARTS }, (_, i) => {
+            const count = firstAfter(report_ms, (i + 1) * partMs) - firstAfter(report_ms, i * partMs);
+            return { timeMs: this.header.start_ms + (i + 1) * partMs, rate: count / (partMs / 1000) };
+        });
     }
 
     /** @param {Scene} scene @param {number} runMs @param {string} keyword */
@@ -193,6 +214,13 @@ function firstAfter(column, value) {
         else high = middle;
     }
     return low;
+}
+
+/** Move a coordinate out of sight that several corners of a ring have as their extreme. @param {number} value @param {number[]} all */
+function beyond(value, all) {
+    const isEdge = all.slice(1).filter((one) => one === value).length > 1;
+    if (isEdge && value === Math.min(...all)) return value - OUT_OF_SIGHT_DEG;
+    return isEdge && value === Math.max(...all) ? value + OUT_OF_SIGHT_DEG : value;
 }
 
 /**
