@@ -45,9 +45,9 @@ RECORDED = "replay.ncmap"
 def map_(run: Path | None, gateway: str | None, port: int, *, opens: bool, **access: Any) -> None:  # noqa: ANN401
     """Show a live map of a server: devices, objects, safe regions, rates.
 
-    Starts a gateway on this machine for as long as the command runs, unless --gateway names one. RUN adds a
-    recorded run with a slider: a folder of `demo`, `replay --report` or `simulate`, or a file from it. If
-    you give a token, the address has it in its fragment, which browsers do not send.
+    Starts a gateway on this machine for as long as the command runs, unless --gateway names one. RUN adds
+    a recorded run with a slider: a folder of `demo`, `replay --report` or `simulate`, or a file from it.
+    If you give a token, the address has it in its fragment, which browsers do not send.
     """
     target = Target(**access)
     token, _ = target.credentials()
@@ -66,7 +66,7 @@ def map_(run: Path | None, gateway: str | None, port: int, *, opens: bool, **acc
 
 
 def _fragment(token: str | None, *, has_run: bool) -> str:
-    fields = [f"token={quote(token)}"] if token else []
+    fields = [f"token={quote(token, safe='')}"] if token else []
     fields += ["run=0"] if has_run else []
     return f"#{'&'.join(fields)}" if fields else ""
 
@@ -80,7 +80,9 @@ def _page_of(gateway: str, run: Path | None) -> str:
         If the address is none, or a run is given: the gateway has its own file.
     """
     if run is not None:
-        raise click.UsageError("RUN is for a gateway of this command; start the other with --map-file FILE")
+        raise click.UsageError(
+            "RUN is for a gateway of this command; start the other with --map-file FILE"
+        )
     parts = urlsplit(gateway)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise click.UsageError(f"--gateway is {gateway!r}, must be such as https://near.example")
@@ -112,7 +114,7 @@ def _settings(target: Target, port: int, map_file: Path | None) -> Any:  # noqa:
 
 @contextlib.contextmanager
 def _map_file(run: Path | None) -> Iterator[Path | None]:
-    """Return the file of a run; that of a folder without one is written for as long as the page is there."""
+    """Return the file of a run. A folder without one gets a temporary one."""
     if run is None or run.is_file():
         yield run
     elif (run / RECORDED).is_file():

@@ -73,8 +73,8 @@ class GatewaySettings(BaseSettings):
     )
     map_file: Annotated[ExistingFile | None, Shown(flag="--map-file", metavar="FILE")] = Field(
         None,
-        description="Roads as GeoJSON, or a run that `nearcast map` recorded, for the page at /map/: anybody "
-        "who reaches the gateway can read the file.",
+        description="Roads as GeoJSON, or a recorded run, which the page at /map/ draws. Anybody who "
+        "reaches the gateway can read the file.",
     )
     tokens: DevTokens = ()
     jwks: Jwks = None

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from safe_region.earth.frame import Frame
 from simulator.network.traffic import RoadClass
 from simulator.replay.recording import Recording
 from simulator.replay.track import Reported, Ring, Track
@@ -79,7 +78,7 @@ def write_recorded_map(folder: Path, out: Path, tracks: Iterable[Track] = ()) ->
         **_roads(folder),
         **_positions(recording, device_ids, stride),
         **objects,
-        **_reports(tracks, device_ids, world.start_ms, Frame.of(area)),
+        **_reports(tracks, device_ids, world.start_ms),
     }
     out.write_bytes(encoded(header, columns))
 
@@ -177,9 +176,7 @@ def _end_ms(publish_ms: int, ttl_ms: int, retract_ms: int | None) -> int:
     return end_ms if retract_ms is None else min(end_ms, retract_ms)
 
 
-def _reports(
-    tracks: Iterable[Track], device_ids: list[str], start_ms: int, frame: Frame
-) -> dict[str, Column]:
+def _reports(tracks: Iterable[Track], device_ids: list[str], start_ms: int) -> dict[str, Column]:
     """Return the reports in the order of time, with the boundaries of the regions."""
     rows = {one: row for row, one in enumerate(device_ids)}
     found = sorted(_followed(tracks), key=lambda one: (one.now_ms, one.device_id))
@@ -195,7 +192,7 @@ def _reports(
 
 
 def _followed(tracks: Iterable[Track]) -> Iterable[Reported]:
-    """Yield the reports of each device, from the track that has most of them: one report can be in both."""
+    """Yield the reports of each device from the track with most of them: a report can be in both."""
     best: dict[str, tuple[int, Track]] = {}
     for track in tracks:
         for device_id, count in track.report_counts().items():

@@ -46,6 +46,7 @@ let isViewKnown = place.view !== null;
 let isFocusDue = place.device !== "" && place.view === null;
 let isDirty = true;
 let drawnMs = 0;
+let frameCount = 0;
 let motion = "";
 
 // The map and its canvas.
@@ -55,7 +56,15 @@ function draw() {
     drawnMs = performance.now();
     if (player.recording === null || !player.recording.hasRun) scene.nowMs = watch.nowMs();
     motion = points.draw(scene, base.view());
-    byId("points").dataset.drawn = String(points.drawn);
+    report();
+}
+
+/** Counts for tests and measurements, as data of the canvas. */
+function report() {
+    const { dataset } = byId("points");
+    dataset.drawn = String(points.drawn);
+    dataset.frames = String(++frameCount);
+    dataset.density = String(scene.objectGrid !== null || scene.deviceGrid !== null);
 }
 
 function loop() {

@@ -67,7 +67,7 @@ class Opened:
         Playwright's own wait evaluates text in the page, which the policy of the page refuses.
         """
         async with asyncio.timeout(PATIENCE_S):
-            while not await self.page.evaluate(condition, argument):
+            while not await self.page.evaluate(condition, argument):  # noqa: ASYNC110 - no event to wait for
                 await asyncio.sleep(0.05)
 
     async def figure(self, name):

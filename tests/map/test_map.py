@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nearcast import GeoObject
 from tests.map.conftest import client_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,12 +29,15 @@ async def test_points_are_those_of_the_server(opened, walkers):
     await opened.until("drawn => document.getElementById('points').dataset.drawn === drawn", drawn)
 
 
-async def test_nothing_is_requested_from_another_address(opened, walkers):
+@pytest.mark.usefixtures("walkers")
+async def test_nothing_is_requested_from_another_address(opened):
     await opened.go("device=car-0")
     await opened.until("document.querySelector('.results tr.result')")
     port = opened.town.gateway.port
     for address in opened.requests:
-        assert address.startswith((f"http://127.0.0.1:{port}/", f"ws://127.0.0.1:{port}/", "blob:", "data:"))
+        assert address.startswith(
+            (f"http://127.0.0.1:{port}/", f"ws://127.0.0.1:{port}/", "blob:", "data:")
+        )
     assert any(address.endswith("/v1/watch") for address in opened.requests)
     assert "token" not in "".join(opened.requests)
     assert "token" not in await opened.page.evaluate("location.hash")
@@ -58,7 +62,8 @@ async def test_a_result_changes_when_an_object_is_published_beside_the_device(op
     assert await opened.rows() == results
 
 
-async def test_the_page_has_a_device_of_its_own(opened, walkers):
+@pytest.mark.usefixtures("walkers")
+async def test_the_page_has_a_device_of_its_own(opened):
     await opened.go()
     await opened.until("document.querySelector('[data-figure=attached]')?.textContent === '5'")
     await opened.page.fill("#words", "tea")
@@ -69,7 +74,8 @@ async def test_the_page_has_a_device_of_its_own(opened, walkers):
     await opened.until("document.querySelector('[data-figure=attached]')?.textContent === '6'")
 
 
-async def test_filters_are_in_the_address(opened, walkers):
+@pytest.mark.usefixtures("walkers")
+async def test_filters_are_in_the_address(opened):
     await opened.go("keyword=odd1&hide=devices&view=14.5,35.5,9")
     await opened.until("document.querySelector('[data-figure=view-objects]')?.textContent === '20'")
     await opened.until("document.getElementById('points').dataset.drawn === '20'")
@@ -109,8 +115,9 @@ async def test_a_refused_token_is_requested_again(opened):
     assert await opened.page.is_hidden(".results")
 
 
+@pytest.mark.usefixtures("walkers")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_has_no_finding_at_level_a(opened, walkers, scheme):
+async def test_axe_has_no_finding_at_level_a(opened, scheme):
     if not AXE.is_file():
         pytest.skip("the packages of the TypeScript SDK are not installed: make client-packages")
     await opened.page.emulate_media(color_scheme=scheme)
@@ -126,7 +133,8 @@ async def test_axe_has_no_finding_at_level_a(opened, walkers, scheme):
     assert shown == [], json.dumps(shown, indent=1)
 
 
-async def test_a_phone_shows_map_and_figures(opened, walkers):
+@pytest.mark.usefixtures("walkers")
+async def test_a_phone_shows_map_and_figures(opened):
     await opened.page.set_viewport_size({"width": 390, "height": 844})
     await opened.go("device=car-0")
     await opened.until("document.querySelector('.results tr.result')")
@@ -137,3 +145,19 @@ async def test_a_phone_shows_map_and_figures(opened, walkers):
         assert box["width"] > 0
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390
+
+
+async def test_many_objects_are_shown_as_density(opened):
+    objects = [
+        GeoObject(("tea",), lon=14.3 + 0.0001 * (i % 3000), lat=35.5 + 0.01 * (i // 3000), ttl_s=3600)
+        for i in range(10_001)
+    ]
+    async with client_of(opened.town, "publisher") as client, client.publisher() as publisher:
+        ids = await publisher.publish(objects)
+        await opened.go()
+        await opened.until("document.getElementById('points').dataset.density === 'true'")
+        assert await opened.figure("view-objects") == len(objects)
+        assert await opened.page.get_attribute("#points", "data-drawn") == "0"
+        await publisher.retract(ids[0])
+        await opened.until("document.getElementById('points').dataset.density === 'false'")
+        await opened.until("document.getElementById('points').dataset.drawn === '10000'")
