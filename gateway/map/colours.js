@@ -1,26 +1,27 @@
-/** Colours of the canvas and of the base map, from the variables of map.css, for light and dark. */
+/** The theme, light or dark, and the colours of map.css for the canvas and the base map. */
 
 /** @typedef {"light" | "dark"} Theme */
 
 const STORED = "nearcast-theme";
-const system = matchMedia("(prefers-color-scheme: dark)");
 
 /** @returns {Theme} */
 export function theme() {
-    const chosen = document.documentElement.dataset.theme;
-    if (chosen === "light" || chosen === "dark") return chosen;
-    return system.matches ? "dark" : "light";
+    return document.documentElement.dataset.theme === "dark" ? "dark" : "light";
 }
 
 /** Keep a theme for this browser. @param {Theme} chosen */
 export function chooseTheme(chosen) {
-    document.documentElement.dataset.theme = chosen;
     localStorage.setItem(STORED, chosen);
+    document.documentElement.dataset.theme = chosen;
 }
 
-/** Call a function when the theme of the system changes. @param {() => void} changed */
-export function watchTheme(changed) {
-    system.addEventListener("change", changed);
+/** Follow the system, unless the user has chosen; call a function afterwards. @param {() => void} changed */
+export function followSystem(changed) {
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", ({ matches }) => {
+        if (localStorage.getItem(STORED) !== null) return;
+        document.documentElement.dataset.theme = matches ? "dark" : "light";
+        changed();
+    });
 }
 
 /** Return the value of a colour of map.css. @param {string} name */

@@ -28,7 +28,7 @@ export class Figures {
     ]);
 
     /** Add a frame of the server. @param {WatchFrame} frame */
-    add({ timeMs, devices, objects, rates, latencies }) {
+    add({ timeMs, sequence, devices, objects, rates, latencies }) {
         byId("figures-title").textContent = "Now";
         this.#showCounts([
             ["attached devices", devices?.attachedCount, "attached"],
@@ -37,7 +37,8 @@ export class Figures {
             ["objects in view", objects?.viewCount, "view-objects"],
         ]);
         for (const id of ["silence-card", "rates-card"]) byId(id).hidden = rates === undefined;
-        if (rates !== undefined) this.#addRates(Number(timeMs), rates);
+        // The first frame of a stream has no rates yet.
+        if (rates !== undefined && sequence > 1n) this.#addRates(Number(timeMs), rates);
         byId("latency-card").hidden = rates === undefined;
         this.#addLatencies(Number(timeMs), latencies);
     }

@@ -2,7 +2,7 @@
 
 import { keepToken, readAddress, writeAddress } from "./address.js";
 import { BaseMap } from "./base_map.js";
-import { chooseTheme, theme, watchTheme } from "./colours.js";
+import { chooseTheme, followSystem, theme } from "./colours.js";
 import { CallError } from "./calls.js";
 import { showDevice, showProblem, showRecordedDevice } from "./device_card.js";
 import { byId } from "./elements.js";
@@ -145,6 +145,13 @@ watch.onFrame = (frame) => {
     isDirty = true;
 };
 
+// Nobody looks at a page in the background.
+document.addEventListener("visibilitychange", () => {
+    if (isRecorded()) return;
+    if (document.hidden) watch.stop();
+    else watchView();
+});
+
 byId("token-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
     keepToken(byId("token").value.trim());
@@ -180,7 +187,7 @@ function choose(deviceId, moves = false) {
 
 async function inspectChosen() {
     const deviceId = place.device;
-    if (deviceId === "" || isRecorded() || plane === null) return;
+    if (deviceId === "" || isRecorded() || plane === null || document.hidden) return;
     try {
         const found = await inspect(deviceId, subscriptionId, plane);
         if (place.device !== deviceId || isRecorded()) return;
@@ -267,7 +274,7 @@ byId("theme").addEventListener("click", () => {
     chooseTheme(theme() === "dark" ? "light" : "dark");
     recolour();
 });
-watchTheme(recolour);
+followSystem(recolour);
 
 tools.onHint = (text) => {
     byId("hint").textContent = text;
