@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,8 @@ def map_(run: Path | None, gateway: str | None, port: int, *, opens: bool, **acc
     def announce(started: Gateway) -> None:
         _show(f"http://127.0.0.1:{started.port}/map/{fragment}", opens=opens)
 
+    if run is not None:
+        logging.getLogger("gateway").setLevel(logging.ERROR)  # a run needs no server
     with _map_file(run) as file, reported(PortError, FileError):
         serve(_settings(target, port, file), announce)
 

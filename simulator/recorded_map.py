@@ -12,7 +12,7 @@ the devices that a replay follows (`track.DEVICES_MAX`) have reports.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from simulator.network.traffic import RoadClass
 from simulator.replay.recording import Recording
-from simulator.replay.track import Reported, Ring, Track
+from simulator.replay.track import Ring, Track
 from simulator.tables import read_table
 
 MAGIC = b"NCRUN001"
@@ -37,7 +37,7 @@ _ALIGNED = 8
 Column = npt.NDArray[Any]
 
 
-def write_recorded_map(folder: Path, out: Path, tracks: Iterable[Track] = ()) -> None:
+def write_recorded_map(folder: Path, out: Path, tracks: Sequence[Track] = ()) -> None:
     """Write the file of a simulation.
 
     Parameters
@@ -79,6 +79,7 @@ def write_recorded_map(folder: Path, out: Path, tracks: Iterable[Track] = ()) ->
         **_positions(recording, device_ids, stride),
         **objects,
         **_reports(tracks, device_ids, world.start_ms),
+        **_regions(tracks, device_ids, world.start_ms),
     }
     out.write_bytes(encoded(header, columns))
 
@@ -176,30 +177,45 @@ def _end_ms(publish_ms: int, ttl_ms: int, retract_ms: int | None) -> int:
     return end_ms if retract_ms is None else min(end_ms, retract_ms)
 
 
-def _reports(tracks: Iterable[Track], device_ids: list[str], start_ms: int) -> dict[str, Column]:
-    """Return the reports in the order of time, with the boundaries of the regions."""
+def _reports(tracks: Sequence[Track], device_ids: list[str], start_ms: int) -> dict[str, Column]:
+    """Return the reports in the order of time."""
     rows = {one: row for row, one in enumerate(device_ids)}
-    found = sorted(_followed(tracks), key=lambda one: (one.now_ms, one.device_id))
-    rings = np.array([_vertices(one.ring) for one in found], np.int32).reshape(-1, 2)
+    reported = (one for device_id, track in _followed(tracks).items() for one in track.reports(device_id))
+    found = sorted(reported, key=lambda one: (one.now_ms, one.device_id))
     return {
         "report_ms": _times(one.now_ms - start_ms for one in found),
         "report_device": np.array([rows[one.device_id] for one in found], np.uint32),
         "report_lon": _fixed(np.array([one.lon for one in found], np.float64)),
         "report_lat": _fixed(np.array([one.lat for one in found], np.float64)),
+    }
+
+
+def _regions(tracks: Sequence[Track], device_ids: list[str], start_ms: int) -> dict[str, Column]:
+    """Return the boundaries of regions in the order of time: a row for each change of one."""
+    rows = {one: row for row, one in enumerate(device_ids)}
+    outlined = (
+        one
+        for device_id, track in _followed(tracks).items()
+        for one in track.outlines(device_id, RING_VERTICES)
+    )
+    found = sorted(outlined, key=lambda one: (one.now_ms, one.device_id))
+    rings = np.array([_vertices(one.ring) for one in found], np.int32).reshape(-1, 2)
+    return {
+        "region_ms": _times(one.now_ms - start_ms for one in found),
+        "region_device": np.array([rows[one.device_id] for one in found], np.uint32),
         "ring_lon": np.ascontiguousarray(rings[:, 0]),
         "ring_lat": np.ascontiguousarray(rings[:, 1]),
     }
 
 
-def _followed(tracks: Iterable[Track]) -> Iterable[Reported]:
-    """Yield the reports of each device from the track with most of them: a report can be in both."""
+def _followed(tracks: Sequence[Track]) -> dict[str, Track]:
+    """Return for each device the track with most of its reports: one report can be in both."""
     best: dict[str, tuple[int, Track]] = {}
     for track in tracks:
         for device_id, count in track.report_counts().items():
             if count > best.get(device_id, (-1,))[0]:
                 best[device_id] = count, track
-    for device_id, (_, track) in best.items():
-        yield from track.reports(device_id)
+    return {device_id: track for device_id, (_, track) in best.items()}
 
 
 def _vertices(ring: Ring) -> Column:

@@ -70,14 +70,14 @@ def _picture_run(folder: Path, out: Path) -> None:
 
 
 def _chosen(folder: Path) -> str:
-    """Return the first device with a small moving top-k subscription."""
+    """Return the device with a small moving top-k subscription for which distance counts most."""
     rows = read_table(folder, "subscriptions").to_pylist()
-    ids = [
-        row["device_id"]
+    found = [
+        (row["alpha"], row["device_id"])
         for row in rows
         if row["kind"] == "top_k" and row["place"] is None and 3 <= row["k"] <= 5  # noqa: PLR2004
     ]
-    return str(min(ids))
+    return str(max(found)[1])
 
 
 @contextmanager

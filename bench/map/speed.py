@@ -11,7 +11,11 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from playwright.sync_api import Page
@@ -20,12 +24,15 @@ from bench.map.page import browser, opened, wait_for
 from bench.map.population import AREA
 from cli.map import READY as MAP_READY
 from cli.serve import READY as SERVE_READY
+from gateway.map_data import Segment, write_roads
 
 _DRAG_S = 8.0
 _STEPS_PER_S = 100
 _MIDDLE = (470, 400)
 _SWING_PX = 150
-_ROWS_MAX = 2_000, 10_000
+_STREETS = 80
+"""In each direction."""
+_ROWS_MAX = 4_000, 15_000
 """Devices and objects beyond which the page shows density."""
 
 _DRAWN = "Number(document.getElementById('points').dataset.drawn) > 0"
@@ -39,7 +46,10 @@ def main(devices: int, objects: int) -> None:
         server = _line(stack, "cli", "serve", f"--area={area}", "--store=:memory:", "--port=0")
         server = server.removeprefix(SERVE_READY)
         _line(stack, "bench.map.population", server, str(devices), str(objects))
-        address = _line(stack, "cli", "map", "--server", server).removeprefix(MAP_READY)
+        roads = Path(stack.enter_context(TemporaryDirectory())) / "roads.geojson"
+        write_roads(roads, _streets())
+        line = _line(stack, "cli", "map", str(roads), "--server", server)
+        address = line.removeprefix(MAP_READY).partition("#")[0]
         started = stack.enter_context(browser())
         page = opened(started, address)
         is_dense = devices > _ROWS_MAX[0] or objects > _ROWS_MAX[1]
@@ -48,6 +58,19 @@ def main(devices: int, objects: int) -> None:
         time.sleep(2.0)
         figures = {"devices": devices, "objects": objects, "points_ms": points_ms, **_figures(page)}
     sys.stdout.write(json.dumps(figures, indent=2) + "\n")
+
+
+def _streets() -> Iterator[Segment]:
+    """Yield a grid of streets, in parts between two crossings."""
+    west, south, east, north = AREA
+    lons = [west + (east - west) * i / _STREETS for i in range(_STREETS + 1)]
+    lats = [south + (north - south) * i / _STREETS for i in range(_STREETS + 1)]
+    for number, lat in enumerate(lats):
+        kind = "residential" if number % 10 else "primary"
+        yield from ((a, lat, b, lat, kind) for a, b in pairwise(lons))
+    for number, lon in enumerate(lons):
+        kind = "residential" if number % 10 else "primary"
+        yield from ((lon, a, lon, b, kind) for a, b in pairwise(lats))
 
 
 def _figures(page: Page) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 /** The card of the chosen device: its region, what ends it, its result and the parts of each score. */
 
 import { drawing, element } from "./elements.js";
-import { count, distance, duration } from "./texts.js";
+import { count, distance, duration, plural } from "./texts.js";
 
 /** @typedef {import("./inspection.js").Inspection} Inspection */
 /** @typedef {import("./inspection.js").Row} Row */
@@ -69,9 +69,9 @@ export function showRecordedDevice(card, id, figures, hasRegion, close) {
     } else {
         const region = hasRegion
             ? "The outline is its safe region: inside, its result is exact without a report."
-            : "Its last report has no bounded safe region.";
+            : "It has no bounded safe region now.";
         body.push(
-            element("p", {}, `${count(figures.reports)} reports, ${count(figures.moves)} positions so far.`),
+            element("p", {}, `${plural(figures.reports, "report")}, ${plural(figures.moves, "position")} so far.`),
             element("p", { class: "note" }, `Last report ${duration(figures.silentMs)} ago. ${region}`),
         );
     }

@@ -46,6 +46,7 @@ let isViewKnown = place.view !== null;
 let isFocusDue = place.device !== "" && place.view === null;
 let isDirty = true;
 let drawnMs = 0;
+let loopedMs = 0;
 let frameCount = 0;
 let motion = "";
 
@@ -63,12 +64,13 @@ function draw() {
 function report() {
     const { dataset } = byId("points");
     dataset.drawn = String(points.drawn);
-    dataset.frames = String(++frameCount);
     dataset.density = String(scene.objectGrid !== null || scene.deviceGrid !== null);
 }
 
 function loop() {
     const nowMs = performance.now();
+    if (drawnMs > loopedMs) byId("points").dataset.frames = String(++frameCount);
+    loopedMs = nowMs;
     player.tick(nowMs);
     const waitMs = motion === "moving" ? MOVING_MS : FADING_MS;
     if (isDirty || (motion !== "" && nowMs - drawnMs >= waitMs)) draw();

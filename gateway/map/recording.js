@@ -159,33 +159,32 @@ export class Recording {
         const { report_ms, report_device, report_lon, report_lat } = this.columns;
         const { devices } = scene;
         const count = firstAfter(report_ms, runMs);
-        const chosen = this.header.device_ids.indexOf(scene.chosen);
         scene.release();
-        let last = -1;
         for (let i = 0; i < count; i++) {
             const row = devices.rowOf(report_device[i]);
             if (row === undefined) continue;
             devices.x[row] = mercatorX(report_lon[i] * E7);
             devices.y[row] = mercatorY(report_lat[i] * E7);
             devices.reportedMs[row] = this.header.start_ms + report_ms[i];
-            if (report_device[i] === chosen) last = i;
         }
-        if (last >= 0) this.#fillRegion(scene, last);
+        this.#fillRegion(scene, runMs);
     }
 
-    /** @param {Scene} scene @param {number} report */
-    #fillRegion(scene, report) {
-        const { ring_lon, ring_lat, report_lon, report_lat } = this.columns;
+    /** The region of the chosen device: the last one until now. @param {Scene} scene @param {number} runMs */
+    #fillRegion(scene, runMs) {
+        const { ring_lon, ring_lat, region_ms, region_device } = this.columns;
         const vertices = this.header.ring_vertices;
-        scene.anchor = {
-            x: mercatorX(report_lon[report] * E7),
-            y: mercatorY(report_lat[report] * E7),
-        };
-        if (ring_lon[report * vertices] === NOWHERE) return;
+        const chosen = this.header.device_ids.indexOf(scene.chosen);
+        const row = scene.devices.rowOf(chosen);
+        if (row === undefined) return;
+        scene.anchor = { x: scene.devices.x[row], y: scene.devices.y[row] };
+        let last = firstAfter(region_ms, runMs) - 1;
+        while (last >= 0 && region_device[last] !== chosen) last--;
+        if (last < 0 || ring_lon[last * vertices] === NOWHERE) return;
         const outline = new Float64Array(vertices * 2);
         for (let i = 0; i < vertices; i++) {
-            outline[2 * i] = mercatorX(ring_lon[report * vertices + i] * E7);
-            outline[2 * i + 1] = mercatorY(ring_lat[report * vertices + i] * E7);
+            outline[2 * i] = mercatorX(ring_lon[last * vertices + i] * E7);
+            outline[2 * i + 1] = mercatorY(ring_lat[last * vertices + i] * E7);
         }
         scene.regions = [outline];
     }

@@ -8,9 +8,9 @@ export function count(value) {
     return whole.format(Math.round(value));
 }
 
-/** @param {number} value */
-export function rate(value) {
-    return value < 10 ? one.format(value) : count(value);
+/** @param {number} value @param {string} noun */
+export function plural(value, noun) {
+    return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
 /** @param {number} metres */

@@ -27,6 +27,8 @@ const E7 = 1e-7;
 const INTERVAL_MS = 1000;
 const POLLING_MS = 1000;
 const GRID = { columns: 96, rows: 64 };
+/** Rows of a view; of more, the page shows density. */
+const ROWS_MAX = { devices: 4000, objects: 15_000 };
 const WAIT_MS = 500;
 const WAIT_MS_MAX = 8000;
 /** Time of the server is extrapolated for at most this long: a virtual clock stands still between ticks. */
@@ -130,6 +132,8 @@ export class Watch {
         const request = encodeWatchRequest({
             view: { lonMin, latMin, lonMax, latMax },
             intervalMs: INTERVAL_MS,
+            devicesMax: ROWS_MAX.devices,
+            objectsMax: ROWS_MAX.objects,
             gridColumns: GRID.columns,
             gridRows: GRID.rows,
             pollingMs: POLLING_MS,

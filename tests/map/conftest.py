@@ -165,6 +165,8 @@ RUN = (
         "report_device": uints(0, 0),
         "report_lon": degrees(14.45, 14.5),
         "report_lat": degrees(35.5, 35.5),
+        "region_ms": uints(0, 50_000),
+        "region_device": uints(0, 0),
         "ring_lon": degrees(14.44, 14.46, 14.45, 14.49, 14.51, 14.5),
         "ring_lat": degrees(35.49, 35.49, 35.51, 35.49, 35.49, 35.51),
     },

@@ -150,7 +150,7 @@ async def test_a_phone_shows_map_and_figures(opened):
 async def test_many_objects_are_shown_as_density(opened):
     objects = [
         GeoObject(("tea",), lon=14.3 + 0.0001 * (i % 3000), lat=35.5 + 0.01 * (i // 3000), ttl_s=3600)
-        for i in range(10_001)
+        for i in range(15_001)
     ]
     async with client_of(opened.town, "publisher") as client, client.publisher() as publisher:
         ids = await publisher.publish(objects)
@@ -160,4 +160,4 @@ async def test_many_objects_are_shown_as_density(opened):
         assert await opened.page.get_attribute("#points", "data-drawn") == "0"
         await publisher.retract(ids[0])
         await opened.until("document.getElementById('points').dataset.density === 'false'")
-        await opened.until("document.getElementById('points').dataset.drawn === '10000'")
+        await opened.until("document.getElementById('points').dataset.drawn === '15000'")

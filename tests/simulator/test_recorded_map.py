@@ -7,7 +7,9 @@ import struct
 
 import numpy as np
 import pytest
+from shapely import Point, Polygon
 
+from safe_region.earth.frame import Frame
 from server.settings import load_settings
 from simulator.recorded_map import MAGIC, NOWHERE, RING_VERTICES, write_recorded_map
 from simulator.replay.options import ReplayOptions
@@ -88,9 +90,30 @@ async def test_reports_are_those_of_a_replay(simulation, tmp_path):
     times_ms = columns["report_ms"]
     assert np.all(np.diff(times_ms.astype(np.int64)) >= 0)
     assert len(times_ms) > 0
-    rings = columns["ring_lon"].reshape(-1, RING_VERTICES)
-    assert len(rings) == len(times_ms)
-    assert np.any(rings[:, 0] != NOWHERE)
     lons = columns["track_lon"].reshape(header["steps"], -1)
     at = times_ms // header["step_ms"]
     np.testing.assert_array_equal(columns["report_lon"], lons[at, columns["report_device"]])
+    check_regions(columns, simulation.world)
+
+
+def check_regions(columns, world):
+    """Every device is within its region at every tick."""
+    frame = Frame.of(world.area)
+    rings = np.stack([columns[name].reshape(-1, RING_VERTICES) for name in ("ring_lon", "ring_lat")], 2)
+    places = np.stack(
+        [columns[name].reshape(world.tick_count, -1) for name in ("track_lon", "track_lat")], 2
+    )
+    scale = UNIT_DEG * np.array([frame.x_m_per_deg, frame.y_m_per_deg])
+    inside = 0
+    for device in set(columns["region_device"].tolist()):
+        rows = np.flatnonzero(columns["region_device"] == device)
+        for tick in range(world.tick_count):
+            now = rows[columns["region_ms"][rows] <= tick * world.period_ms]
+            if not len(now) or rings[now[-1], 0, 0] == NOWHERE or places[tick, device, 0] == NOWHERE:
+                continue
+            place = places[tick, device].astype(np.float64)
+            polygon = Polygon((rings[now[-1]] - place) * scale)
+            # A chord of the polygon lies within the region by a part of its size.
+            assert polygon.distance(Point(0, 0)) <= 1.0 + 0.02 * polygon.length
+            inside += polygon.contains(Point(0, 0))
+    assert inside > 100
