@@ -1,16 +1,18 @@
 /**
  * Draws a scene on one canvas above the base map.
  *
- * A point is a copy of a small picture that is drawn once for each theme, so a frame costs one copy a
- * point; there is no element of the page a point. Points outside the view are skipped.
+ * Devices and objects are pixels in an array (`dots.js`); there is no element of the page a point. What is
+ * there once or rarely, outlines and new reports, is drawn over them. Points outside the view are skipped.
  */
 
 import { colour } from "./colours.js";
+import { Dots, stampOf } from "./dots.js";
 import { mercatorX, mercatorY, metre } from "./mercator.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").Grid} Grid */
 /** @typedef {import("./scene.js").Outline} Outline */
+/** @typedef {import("./dots.js").Stamp} Stamp */
 
 /**
  * What the canvas shows of the world.
@@ -21,6 +23,8 @@ import { mercatorX, mercatorY, metre } from "./mercator.js";
  * @property {number} lat latitude of the middle
  */
 
+/** @type {Stamp} */
+const EMPTY = { x: new Int8Array(0), y: new Int8Array(0), rgba: new Uint32Array(0) };
 /** Degrees of fading: an object is drawn with one of these. */
 const FADES = 8;
 /** Sizes of points in pixels: the smallest and the largest, which they reach as the view zooms in. */
@@ -48,11 +52,12 @@ export class Points {
     #width = 0;
     #height = 0;
     #ratio = 1;
-    /** @type {HTMLCanvasElement[]} */
-    #objectSprites = [];
-    /** @type {HTMLCanvasElement[]} */
-    #deviceSprites = [];
-    #trueSprite = document.createElement("canvas");
+    #dots = new Dots();
+    /** @type {Stamp[]} */
+    #objectStamps = [];
+    #deviceStamp = EMPTY;
+    #quietStamp = EMPTY;
+    #trueStamp = EMPTY;
     /** @type {Record<string, string>} */
     #colours = {};
     #objectPx = OBJECT_PX.least;
@@ -74,6 +79,7 @@ export class Points {
         this.#height = clientHeight;
         this.#canvas.width = Math.round(clientWidth * this.#ratio);
         this.#canvas.height = Math.round(clientHeight * this.#ratio);
+        this.#dots.resize(this.#canvas.width, this.#canvas.height);
         this.recolour();
     }
 
@@ -82,12 +88,10 @@ export class Points {
         for (const name of ["device", "device-quiet", "object", "region", "ink", "surface", "next", "true"]) {
             this.#colours[name] = colour(name);
         }
-        this.#objectSprites = Array.from({ length: FADES }, (_, i) => this.#objectSprite((i + 1) / FADES));
-        this.#deviceSprites = [
-            this.#dot(this.#devicePx, this.#colours["device-quiet"]),
-            this.#dot(this.#devicePx, this.#colours.device),
-        ];
-        this.#trueSprite = this.#dot(this.#devicePx - 1, this.#colours.true);
+        this.#objectStamps = Array.from({ length: FADES }, (_, i) => this.#objectStampOf((i + 1) / FADES));
+        this.#quietStamp = this.#dotStamp(this.#devicePx, this.#colours["device-quiet"]);
+        this.#deviceStamp = this.#dotStamp(this.#devicePx, this.#colours.device);
+        this.#trueStamp = this.#dotStamp(this.#devicePx - 1, this.#colours.true);
     }
 
     /**
@@ -98,17 +102,20 @@ export class Points {
      */
     draw(scene, view) {
         const context = this.#context;
-        this.#size(view);
-        context.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);
-        context.clearRect(0, 0, this.#width, this.#height);
         this.drawn = 0;
+        this.#size(view, scene.anchor === null ? 1 : DIMMED);
+        this.#dots.clear();
+        if (this.layers.objects && !scene.objectGrid) this.#drawObjects(scene, view);
+        if (this.layers.devices && !scene.deviceGrid) this.#drawDevices(scene, view);
+        context.setTransform(1, 0, 0, 1, 0, 0);
+        this.#dots.show(context);
+        context.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);
         if (this.layers.objects && scene.objectGrid) this.#drawGrid(scene.objectGrid, view, "object");
         if (this.layers.devices && scene.deviceGrid) this.#drawGrid(scene.deviceGrid, view, "device");
-        this.#drawOutlines(scene, view);
-        context.globalAlpha = this.#alpha = scene.anchor === null ? 1 : DIMMED;
-        if (this.layers.objects && !scene.objectGrid) this.#drawObjects(scene, view);
-        const ripples = this.layers.devices && !scene.deviceGrid && this.#drawDevices(scene, view);
+        context.globalAlpha = this.#alpha;
+        const ripples = this.layers.devices && !scene.deviceGrid && this.#drawReports(scene, view);
         context.globalAlpha = 1;
+        this.#drawOutlines(scene, view);
         this.#drawHeld(scene, view);
         if (ripples) return "moving";
         return scene.objects.count > 0 ? "fading" : "";
@@ -133,13 +140,14 @@ export class Points {
         return best;
     }
 
-    /** Follow the zoom with the size of points. @param {View} view */
-    #size({ scale }) {
+    /** Follow the zoom with the size of points, and dim them. @param {View} view @param {number} alpha */
+    #size({ scale }, alpha) {
         const zoom = Math.log2(scale / WORLD_PX);
         const part = Math.min(1, Math.max(0, (zoom - GROWING.from) / (GROWING.to - GROWING.from)));
         const objectPx = Math.round(OBJECT_PX.least + part * (OBJECT_PX.most - OBJECT_PX.least));
-        if (objectPx === this.#objectPx) return;
+        if (objectPx === this.#objectPx && alpha === this.#alpha) return;
         this.#objectPx = objectPx;
+        this.#alpha = alpha;
         this.#devicePx = Math.round(DEVICE_PX.least + part * (DEVICE_PX.most - DEVICE_PX.least));
         this.recolour();
     }
@@ -157,19 +165,17 @@ export class Points {
     /** @param {Scene} scene @param {View} view */
     #drawObjects(scene, view) {
         const { objects, nowMs } = scene;
-        const [right, bottom] = [this.#width + MARGIN_PX, this.#height + MARGIN_PX];
-        const [left, top] = [this.#width / 2 - view.x * view.scale, this.#height / 2 - view.y * view.scale];
-        const size = this.#objectPx;
-        const half = size / 2;
+        const [left, top] = this.#origin(view);
+        const scale = view.scale * this.#ratio;
         for (let row = 0; row < objects.count; row++) {
-            const px = objects.x[row] * view.scale + left;
-            const py = objects.y[row] * view.scale + top;
-            if (px < -MARGIN_PX || py < -MARGIN_PX || px > right || py > bottom) continue;
-            const created = objects.createdMs[row];
-            const part = (objects.expiryMs[row] - nowMs) / (objects.expiryMs[row] - created);
+            const px = objects.x[row] * scale + left;
+            const py = objects.y[row] * scale + top;
+            if (!this.#isOnCanvas(px, py)) continue;
+            const end = objects.expiryMs[row];
+            const part = (end - nowMs) / (end - objects.createdMs[row]);
             if (part <= 0) continue;
             const fade = Math.min(FADES - 1, Math.floor(part * FADES));
-            this.#context.drawImage(this.#objectSprites[fade], px - half, py - half, size, size);
+            this.#dots.draw(this.#objectStamps[fade], px, py, false);
             this.drawn++;
         }
     }
@@ -177,28 +183,56 @@ export class Points {
     /** @param {Scene} scene @param {View} view */
     #drawDevices(scene, view) {
         const { devices, nowMs } = scene;
-        const size = this.#devicePx;
-        const half = size / 2;
+        const [left, top] = this.#origin(view);
+        const scale = view.scale * this.#ratio;
+        for (let row = 0; row < devices.count; row++) {
+            const px = devices.x[row] * scale + left;
+            const py = devices.y[row] * scale + top;
+            if (!this.#isOnCanvas(px, py)) continue;
+            const isQuiet = nowMs - devices.reportedMs[row] >= QUIET_MS;
+            this.#dots.draw(isQuiet ? this.#quietStamp : this.#deviceStamp, px, py, true);
+            this.drawn++;
+        }
+        if (!this.layers.true) return;
+        for (let row = 0; row < devices.count; row++) {
+            const px = devices.trueX[row] * scale + left;
+            const py = devices.trueY[row] * scale + top;
+            if (this.#isOnCanvas(px, py)) this.#dots.draw(this.#trueStamp, px, py, true);
+        }
+    }
+
+    /** Pixels of the canvas of the world's north-western corner. @param {View} view */
+    #origin(view) {
+        const [width, height] = [this.#canvas.width, this.#canvas.height];
+        const scale = view.scale * this.#ratio;
+        return [width / 2 - view.x * scale, height / 2 - view.y * scale];
+    }
+
+    /** @param {number} px @param {number} py pixels of the canvas */
+    #isOnCanvas(px, py) {
+        const margin = MARGIN_PX * this.#ratio;
+        return px > -margin && py > -margin && px < this.#canvas.width + margin && py < this.#canvas.height + margin;
+    }
+
+    /** Reports of the last second, and discs of private devices. @param {Scene} scene @param {View} view */
+    #drawReports(scene, view) {
+        const { devices, nowMs } = scene;
         let ripples = false;
         for (let row = 0; row < devices.count; row++) {
-            const px = this.#px(devices.x[row], view);
-            const py = this.#py(devices.y[row], view);
-            if (!this.#isShown(px, py)) continue;
             const ageMs = nowMs - devices.reportedMs[row];
+            const isNew = ageMs >= 0 && ageMs < RIPPLE_MS;
+            if (!isNew && devices.radiusM[row] === 0) continue;
+            const [px, py] = [this.#px(devices.x[row], view), this.#py(devices.y[row], view)];
+            if (!this.#isShown(px, py)) continue;
             if (devices.radiusM[row] > 0) this.#drawDisc(px, py, devices.radiusM[row], view);
-            if (ageMs >= 0 && ageMs < RIPPLE_MS) {
-                this.#drawRipple(px, py, ageMs / RIPPLE_MS);
-                ripples = true;
-            }
-            const sprite = this.#deviceSprites[ageMs < QUIET_MS ? 1 : 0];
-            this.#context.drawImage(sprite, px - half, py - half, size, size);
-            this.drawn++;
+            if (isNew) this.#drawRipple(px, py, ageMs / RIPPLE_MS);
+            ripples ||= isNew;
         }
         if (this.layers.true) this.#drawTrue(scene, view);
         return ripples;
     }
 
-    /** True positions, each joined to the last report of its device. @param {Scene} scene @param {View} view */
+    /** Lines from true positions to the last reports of their devices. @param {Scene} scene @param {View} view */
     #drawTrue(scene, view) {
         const { devices } = scene;
         const context = this.#context;
@@ -214,13 +248,9 @@ export class Points {
         }
         context.stroke();
         context.globalAlpha = this.#alpha;
-        const size = this.#devicePx - 1;
-        for (let row = 0; row < devices.count; row++) {
-            const [px, py] = [this.#px(devices.trueX[row], view), this.#py(devices.trueY[row], view)];
-            if (!this.#isShown(px, py)) continue;
-            context.drawImage(this.#trueSprite, px - size / 2, py - size / 2, size, size);
-            if (devices.ids[row] === scene.chosen) this.#drawRing(px, py);
-        }
+        const row = devices.ids.indexOf(scene.chosen);
+        if (row < 0 || Number.isNaN(devices.trueX[row])) return;
+        this.#drawRing(this.#px(devices.trueX[row], view), this.#py(devices.trueY[row], view));
     }
 
     /** @param {number} px @param {number} py */
@@ -358,39 +388,30 @@ export class Points {
         this.#context.drawImage(densityPicture(grid, this.#colours[name]), left, top, right - left, bottom - top);
     }
 
-    /** @param {number} part */
-    #objectSprite(part) {
-        const sprite = this.#sprite(this.#objectPx);
-        const context = /** @type {CanvasRenderingContext2D} */ (sprite.getContext("2d"));
-        context.globalAlpha = 0.15 + 0.7 * part;
-        context.fillStyle = this.#colours.object;
-        const [half, edge] = [this.#objectPx / 2, this.#objectPx - 0.5];
-        context.beginPath();
-        for (const [x, y] of [[half, 0.5], [edge, half], [half, edge], [0.5, half]]) context.lineTo(x, y);
-        context.fill();
-        return sprite;
+    /** @param {number} part of the lifetime that is left */
+    #objectStampOf(part) {
+        const half = this.#objectPx / 2;
+        return stampOf(this.#objectPx, this.#ratio, (context) => {
+            context.globalAlpha = (0.15 + 0.7 * part) * this.#alpha;
+            context.fillStyle = this.#colours.object;
+            context.beginPath();
+            for (const [x, y] of [[0, -half], [half, 0], [0, half], [-half, 0]]) context.lineTo(x, y);
+            context.fill();
+        });
     }
 
     /** @param {number} size @param {string} fill */
-    #dot(size, fill) {
-        const sprite = this.#sprite(size);
-        const context = /** @type {CanvasRenderingContext2D} */ (sprite.getContext("2d"));
-        context.beginPath();
-        context.arc(size / 2, size / 2, size / 2 - 1, 0, 2 * Math.PI);
-        context.fillStyle = fill;
-        context.fill();
-        context.strokeStyle = this.#colours.surface;
-        context.lineWidth = 1;
-        context.stroke();
-        return sprite;
-    }
-
-    /** @param {number} size */
-    #sprite(size) {
-        const sprite = document.createElement("canvas");
-        sprite.width = sprite.height = Math.ceil(size * this.#ratio);
-        sprite.getContext("2d")?.scale(this.#ratio, this.#ratio);
-        return sprite;
+    #dotStamp(size, fill) {
+        return stampOf(size, this.#ratio, (context) => {
+            context.globalAlpha = this.#alpha;
+            context.beginPath();
+            context.arc(0, 0, size / 2 - 0.5, 0, 2 * Math.PI);
+            context.fillStyle = fill;
+            context.fill();
+            context.strokeStyle = this.#colours.surface;
+            context.lineWidth = 1;
+            context.stroke();
+        });
     }
 }
 
