@@ -162,7 +162,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         lon, lat = self._lon[slots], self._lat[slots]
         is_within = (lon >= area.lon_min) & (lon <= area.lon_max)
         is_within &= (lat >= area.lat_min) & (lat <= area.lat_max)
-        found = slots.start + np.flatnonzero(is_within)
+        found: Ints = slots.start + np.flatnonzero(is_within)
         return found[self._table.rows["keyword_count"][found] > 0]
 
     def with_keyword(self, slots: Ints, keyword: str) -> Ints:
