@@ -114,7 +114,7 @@ def _services(streets: Streets, port: int) -> Iterator[_Services]:
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     known = json.dumps([token])
     area = ",".join(f"{one:.6f}" for one in streets.area)
-    flags = (f"--area={area}", "--port=0", "--store=:memory:", _LOGS)
+    flags: tuple[str, ...] = (f"--area={area}", "--port=0", "--store=:memory:", _LOGS)
     click.echo("server: starts; the first time on a machine it compiles kernels, for a minute or two")
     with (
         tempfile.TemporaryDirectory(prefix="nearcast-dev-") as folder,

@@ -48,6 +48,22 @@ class WatchedColumns(NamedTuple):
     created_ms: Ints
     expiry_ms: Ints
 
+    def part(self, rows: Ints) -> WatchedColumns:
+        """Return some of the rows."""
+        return WatchedColumns(
+            self.ids[rows], self.lon[rows], self.lat[rows], self.created_ms[rows], self.expiry_ms[rows]
+        )
+
+    def joined(self, more: WatchedColumns) -> WatchedColumns:
+        """Return these rows and others after them."""
+        return WatchedColumns(
+            np.concatenate([self.ids, more.ids]),
+            np.concatenate([self.lon, more.lon]),
+            np.concatenate([self.lat, more.lat]),
+            np.concatenate([self.created_ms, more.created_ms]),
+            np.concatenate([self.expiry_ms, more.expiry_ms]),
+        )
+
 
 class ObjectTable(Mapping[int, LiveObject]):
     """Live objects by id.

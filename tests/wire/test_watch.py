@@ -372,6 +372,20 @@ async def test_the_number_of_watchers_is_bounded():
         assert (await settled(stubs)).frames
 
 
+async def test_the_number_of_watchers_of_a_tenant_is_bounded(tmp_path):
+    async with a_city(tmp_path) as city:
+        who = token("one", "operator", tenant="acme")
+        with contextlib.ExitStack() as streams:
+            for _ in range(Limits().tenant_watchers_max):
+                watch = streams.enter_context(watching(city, who))
+                await watch.send()
+                await watch.frame()
+            await streams.enter_context(watching(city, who)).refused("RATE_LIMITED", "streams")
+            other = streams.enter_context(watching(city, token("one", "operator", tenant="other")))
+            await other.send()
+            await other.frame()
+
+
 async def test_nothing_is_kept_when_nobody_watches(stubs, server):
     await at(stubs, "device", 14.5, 35.5)
     devices = server.listener.control.watching._devices  # noqa: SLF001

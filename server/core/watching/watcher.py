@@ -52,7 +52,7 @@ class Objects(NamedTuple):
     """The objects of a frame."""
 
     view_count: int
-    count: int
+    live_count: int
     is_thinned: bool
     added: WatchedColumns
     removed: Ints
@@ -120,7 +120,7 @@ class Watcher:
             selection.view_count,
             self._coordinator.matching.objects.count_of_tenant(self._tenant),
             len(rows.ids) < selection.view_count,
-            WatchedColumns(*(column[added] for column in rows)),
+            rows.part(added),
             before[~_are_in(before, rows.ids)],
             selection.density,
         )
@@ -232,14 +232,12 @@ class ObjectSelection:
         if view.grid is not None:
             cells = cell_counts(view, rows.lon, rows.lat)
             self._cells = cells if self._cells is None else self._cells + cells
-        together = WatchedColumns(*map(np.concatenate, zip(self._found, rows, strict=True)))
-        kept = sample(together.ids, view.objects_max)
-        self._found = WatchedColumns(*(column[kept] for column in together))
+        together = self._found.joined(rows)
+        self._found = together.part(sample(together.ids, view.objects_max))
 
     def rows(self) -> WatchedColumns:
         """Return the objects, by id; some of them, if there are too many."""
-        order = np.argsort(self._found.ids)
-        return WatchedColumns(*(column[order] for column in self._found))
+        return self._found.part(np.argsort(self._found.ids))
 
     @property
     def density(self) -> Density | None:
