@@ -54,14 +54,15 @@ class WatchedColumns(NamedTuple):
             self.ids[rows], self.lon[rows], self.lat[rows], self.created_ms[rows], self.expiry_ms[rows]
         )
 
-    def joined(self, more: WatchedColumns) -> WatchedColumns:
-        """Return these rows and others after them."""
-        return WatchedColumns(
-            np.concatenate([self.ids, more.ids]),
-            np.concatenate([self.lon, more.lon]),
-            np.concatenate([self.lat, more.lat]),
-            np.concatenate([self.created_ms, more.created_ms]),
-            np.concatenate([self.expiry_ms, more.expiry_ms]),
+    @classmethod
+    def joined(cls, parts: Sequence[WatchedColumns]) -> WatchedColumns:
+        """Return the rows of all parts."""
+        return cls(
+            np.concatenate([one.ids for one in parts]),
+            np.concatenate([one.lon for one in parts]),
+            np.concatenate([one.lat for one in parts]),
+            np.concatenate([one.created_ms for one in parts]),
+            np.concatenate([one.expiry_ms for one in parts]),
         )
 
 
@@ -193,12 +194,14 @@ class ObjectTable(Mapping[int, LiveObject]):
         """Return the slots of objects of a tenant. O(slots + owners)."""
         return slots[self._owners.are_of_tenant(slots, tenant)]
 
+    def places(self, slots: Ints) -> tuple[Ints, Floats, Floats]:
+        """Return the ids and positions of the live objects in slots."""
+        return self._table.rows["id"][slots], self._lon[slots], self._lat[slots]
+
     def columns(self, slots: Ints) -> WatchedColumns:
-        """Return the columns of live objects."""
-        rows = self._table.rows[slots]
-        return WatchedColumns(
-            rows["id"], self._lon[slots], self._lat[slots], self._created_ms[slots], rows["expiry_ms"]
-        )
+        """Return the columns of the live objects in slots."""
+        expiry_ms = self._table.rows["expiry_ms"][slots]
+        return WatchedColumns(*self.places(slots), self._created_ms[slots], expiry_ms)
 
     def __getitem__(self, object_id: int) -> LiveObject:
         found = self._recent.get(object_id)
