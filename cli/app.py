@@ -23,6 +23,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "rich",
     ),
     "gateway": ("aiohttp", "cryptography", "jwt", "prometheus_client", "pydantic_settings", "uvloop"),
+    "server,gateway": ("aiohttp", "grpc_health", "numba", "platformdirs", "rich", "uvloop"),
     "simulator": ("matplotlib", "osmium", "pyarrow", "pyspark", "redis", "rich", "shapely"),
 }
 """By extra, some of the packages that it adds to the smaller extras."""
@@ -60,6 +61,7 @@ COMMANDS = {
     "simulate": _Place("cli.simulate", "simulate", "simulator"),
     "replay": _Place("cli.replay", "replay", "simulator"),
     "demo": _Place("cli.demo", "demo", "simulator"),
+    "dev": _Place("cli.dev.command", "dev", "server,gateway"),
     "bench": _Place("cli.bench", "bench", "simulator"),
     "store": _Place("cli.store", "store", "server"),
     "stream": _Place("cli.stream", "stream", "simulator"),

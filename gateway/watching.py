@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine
 from typing import Any
 
 import grpc
@@ -220,9 +220,9 @@ class _Reading:
         return message
 
 
-async def _unless(frame: Any, tasks: list[asyncio.Task[None]]) -> WSMessage:  # noqa: ANN401
+async def _unless(frame: Coroutine[None, None, WSMessage], tasks: list[asyncio.Task[None]]) -> WSMessage:
     """Return a frame, unless one of the tasks ends first, whose error is then raised."""
-    reading = asyncio.ensure_future(frame)
+    reading = asyncio.create_task(frame)
     try:
         await asyncio.wait({reading, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:

@@ -79,6 +79,8 @@ class Limits(limits.Limits):
     """Subscriptions of all devices of one tenant; 0 for no limit."""
     watchers_max: int = 16
     """Streams of Watch of all callers; beyond, calls are refused."""
+    tenant_watchers_max: int = 4
+    """Streams of Watch of one tenant other than the default one."""
     watch_devices_max: int = 20_000
     """Devices that have rows in the frames of a watcher."""
     watch_objects_max: int = 50_000

@@ -48,6 +48,23 @@ class WatchedColumns(NamedTuple):
     created_ms: Ints
     expiry_ms: Ints
 
+    def part(self, rows: Ints) -> WatchedColumns:
+        """Return some of the rows."""
+        return WatchedColumns(
+            self.ids[rows], self.lon[rows], self.lat[rows], self.created_ms[rows], self.expiry_ms[rows]
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[WatchedColumns]) -> WatchedColumns:
+        """Return the rows of all parts."""
+        return cls(
+            np.concatenate([one.ids for one in parts]),
+            np.concatenate([one.lon for one in parts]),
+            np.concatenate([one.lat for one in parts]),
+            np.concatenate([one.created_ms for one in parts]),
+            np.concatenate([one.expiry_ms for one in parts]),
+        )
+
 
 class ObjectTable(Mapping[int, LiveObject]):
     """Live objects by id.
@@ -162,7 +179,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         lon, lat = self._lon[slots], self._lat[slots]
         is_within = (lon >= area.lon_min) & (lon <= area.lon_max)
         is_within &= (lat >= area.lat_min) & (lat <= area.lat_max)
-        found = slots.start + np.flatnonzero(is_within)
+        found: Ints = slots.start + np.flatnonzero(is_within)
         return found[self._table.rows["keyword_count"][found] > 0]
 
     def with_keyword(self, slots: Ints, keyword: str) -> Ints:
@@ -177,12 +194,14 @@ class ObjectTable(Mapping[int, LiveObject]):
         """Return the slots of objects of a tenant. O(slots + owners)."""
         return slots[self._owners.are_of_tenant(slots, tenant)]
 
+    def places(self, slots: Ints) -> tuple[Ints, Floats, Floats]:
+        """Return the ids and positions of the live objects in slots."""
+        return self._table.rows["id"][slots], self._lon[slots], self._lat[slots]
+
     def columns(self, slots: Ints) -> WatchedColumns:
-        """Return the columns of live objects."""
-        rows = self._table.rows[slots]
-        return WatchedColumns(
-            rows["id"], self._lon[slots], self._lat[slots], self._created_ms[slots], rows["expiry_ms"]
-        )
+        """Return the columns of the live objects in slots."""
+        expiry_ms = self._table.rows["expiry_ms"][slots]
+        return WatchedColumns(*self.places(slots), self._created_ms[slots], expiry_ms)
 
     def __getitem__(self, object_id: int) -> LiveObject:
         found = self._recent.get(object_id)

@@ -219,7 +219,7 @@ def _objects(found: Objects, time_ms: int) -> pb.WatchedObjects:
     added = found.added
     return pb.WatchedObjects(
         view_count=found.view_count,
-        count=found.count,
+        count=found.live_count,
         thinned=found.is_thinned,
         ids=added.ids.tolist(),
         lon_e7=_units(added.lon),

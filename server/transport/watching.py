@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import closing
 from typing import NamedTuple
 
@@ -29,7 +29,8 @@ _LEAST_S = 0.1
 """Least time between two frames, also when the view is replaced."""
 
 _PART = 20
-"""A frame comes no sooner than after this many times the CPU time of the previous one."""
+"""A frame comes no sooner than after this many times the CPU time of the previous frames of all watchers,
+if theirs took as long."""
 
 _RETRY_MS = 5_000
 
@@ -44,7 +45,8 @@ class _Requested(NamedTuple):
 class _Requests:
     """The requests of a stream, read beside its frames: the latest one counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, tenant: str) -> None:
+        self.tenant = tenant
         self.latest: _Requested | None = None
         self.reason: RefusedError | None = None
         """Why the stream ends, if it does."""
@@ -90,7 +92,7 @@ class Watching:
 
     async def frames(
         self, messages: AsyncIterator[pb.WatchRequest], caller: Principal
-    ) -> AsyncIterator[pb.WatchFrame]:
+    ) -> AsyncGenerator[pb.WatchFrame]:
         """Yield the frames of one stream until it is cancelled.
 
         Raises
@@ -99,7 +101,7 @@ class Watching:
             If there are too many streams, a request is refused, or the stream has to end.
         """
         caller.account.begin_stream()
-        requests = _Requests()
+        requests = _Requests(caller.tenant)
         reading: asyncio.Task[None] | None = None
         try:
             self._begin(requests)
@@ -117,15 +119,11 @@ class Watching:
             self._gc_control.suspect()
 
     def _begin(self, requests: _Requests) -> None:
-        most = self._coordinator.limits.watchers_max
-        if len(self._streams) >= most:
-            raise RefusedError(
-                Reason.RATE_LIMITED,
-                "streams",
-                f"{len(self._streams) + 1} of Watch",
-                f"at most {most} of all callers",
-                retry_after_ms=_RETRY_MS,
-            )
+        limits, tenant = self._coordinator.limits, requests.tenant
+        of_tenant = sum(one.tenant == tenant for one in self._streams)
+        if tenant != DEFAULT_TENANT:
+            _require_room(of_tenant, limits.tenant_watchers_max, "the tenant")
+        _require_room(len(self._streams), limits.watchers_max, "all callers")
         self._streams.add(requests)
         self._devices.begin()
 
@@ -156,15 +154,16 @@ class Watching:
             requests.has_changed.clear()
             (number, view), began_s = requests.latest, time.monotonic()
             frame, spent_us = await self._frame(watcher, view, caller)
-            sequence += 1
+            sequence, began_us = sequence + 1, cpu_us()
             with self._admission.charging(caller.account):
                 message = watch_message(frame, sequence, number, self._coordinator.frame)
                 if rates is not None:
                     rates.add_to(message, self._events(), frame.devices.attached_count, view.polling_ms)
+            spent_us += cpu_us() - began_us
             yield message
             await asyncio.sleep(began_s + _LEAST_S - time.monotonic())
             interval_s = 0.0 if frame.has_more else view.interval_ms / 1_000.0
-            rest_s = max(interval_s, _PART * spent_us / 1e6)
+            rest_s = max(interval_s, _PART * len(self._streams) * spent_us / 1e6)
             await requests.changed(began_s + rest_s - time.monotonic())
         raise requests.reason or absent(f"received within {WAIT_S:g} s")
 
@@ -183,6 +182,18 @@ class Watching:
 
     def _events(self) -> Events:
         return Events.of(self._coordinator.counters, time.monotonic())
+
+
+def _require_room(count: int, count_max: int, whose: str) -> None:
+    """Raise RefusedError (RATE_LIMITED) if there are as many streams as there may be."""
+    if count >= count_max:
+        raise RefusedError(
+            Reason.RATE_LIMITED,
+            "streams",
+            f"{count + 1} of Watch",
+            f"at most {count_max} of {whose}",
+            retry_after_ms=_RETRY_MS,
+        )
 
 
 def _nobody() -> None:

@@ -26,8 +26,8 @@ STATES = tuple(State)
 _NUMBER_OF = {state: number for number, state in enumerate(STATES)}
 _IS_ATTACHED = np.array([state in (State.IN_SYNC, State.CATCHING_UP) for state in STATES])
 
-_CHUNK = 2_000
-"""Devices read at a time: two milliseconds."""
+_CHUNK = 1_000
+"""Devices read at a time: a millisecond."""
 
 _AGE_US_MIN = 50_000
 """Watchers share columns of this age at least."""

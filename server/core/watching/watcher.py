@@ -19,7 +19,7 @@ from server.core.object_table import WatchedColumns
 from server.core.watching.devices import DeviceColumns
 from server.core.watching.view import Density, View, cell_counts, sample
 
-_SLOTS = 65_536
+_SLOTS = 16_384
 """Slots of objects that are looked through at a time: a millisecond."""
 
 _ROWS_MAX = 4_000
@@ -52,7 +52,7 @@ class Objects(NamedTuple):
     """The objects of a frame."""
 
     view_count: int
-    count: int
+    live_count: int
     is_thinned: bool
     added: WatchedColumns
     removed: Ints
@@ -106,7 +106,9 @@ class Watcher:
         for _ in objects.steps():
             yield None
         is_first, self._is_first, self._has_more = self._is_first, False, False
-        devices, changes = self._device_changes(view), self._object_changes(objects)
+        devices = self._device_changes(view)
+        yield None
+        changes = self._object_changes(objects)
         now_ms = self._coordinator.matching.now_ms
         yield WatchedFrame(now_ms, is_first, self._has_more, devices, changes)
 
@@ -120,7 +122,7 @@ class Watcher:
             selection.view_count,
             self._coordinator.matching.objects.count_of_tenant(self._tenant),
             len(rows.ids) < selection.view_count,
-            WatchedColumns(*(column[added] for column in rows)),
+            rows.part(added),
             before[~_are_in(before, rows.ids)],
             selection.density,
         )
@@ -207,7 +209,8 @@ class ObjectSelection:
         self._by_tenant = coordinator.serves_tenants
         self._view = view
         self._tenant = tenant
-        self._found = self._objects.columns(_NO_IDS)
+        self._parts = [self._objects.columns(_NO_IDS)]
+        self._kept_count = 0
         self._cells: Ints | None = None
         self.view_count = 0
         """Objects found so far."""
@@ -219,6 +222,11 @@ class ObjectSelection:
             self._look(first)
             first += _SLOTS
             yield
+            if self._kept_count > 2 * self._view.objects_max:
+                self._thin()
+                yield
+        self._thin()
+        yield
 
     def _look(self, first: int) -> None:
         objects, view = self._objects, self._view
@@ -227,19 +235,25 @@ class ObjectSelection:
             found = objects.of_tenant(found, self._tenant)
         if view.keyword:
             found = objects.with_keyword(found, view.keyword)
-        rows = objects.columns(found)
+        ids, lon, lat = objects.places(found)
         self.view_count += len(found)
         if view.grid is not None:
-            cells = cell_counts(view, rows.lon, rows.lat)
+            cells = cell_counts(view, lon, lat)
             self._cells = cells if self._cells is None else self._cells + cells
-        together = WatchedColumns(*map(np.concatenate, zip(self._found, rows, strict=True)))
-        kept = sample(together.ids, view.objects_max)
-        self._found = WatchedColumns(*(column[kept] for column in together))
+        kept = found[sample(ids, view.objects_max)]
+        self._kept_count += len(kept)
+        self._parts.append(objects.columns(kept))
+
+    def _thin(self) -> None:
+        """Keep no more of the objects found than the view has."""
+        found = WatchedColumns.joined(self._parts)
+        self._parts = [found.part(sample(found.ids, self._view.objects_max))]
+        self._kept_count = len(self._parts[0].ids)
 
     def rows(self) -> WatchedColumns:
-        """Return the objects, by id; some of them, if there are too many."""
-        order = np.argsort(self._found.ids)
-        return WatchedColumns(*(column[order] for column in self._found))
+        """Return the objects, by id; some of them, if there are too many. After all steps."""
+        (found,) = self._parts
+        return found.part(np.argsort(found.ids))
 
     @property
     def density(self) -> Density | None:
