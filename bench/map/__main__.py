@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.map.page import browser, opened, picture, wait_for
-from cli.map import READY
+from bench.map.page import PAGE, browser, opened, picture, wait_for
 from simulator.tables import read_table
 
 _WATCH = "watch it: nearcast top --server "
@@ -86,7 +85,7 @@ def _page(folder: Path, *flags: str) -> Iterator[str]:
     command = [sys.executable, "-m", "cli", "map", str(folder), *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own program
         line = (process.stdout or sys.stdin).readline()
-        yield line.removeprefix(READY).partition("#")[0]
+        yield line.removeprefix(PAGE).partition("#")[0]
         process.terminate()
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+PAGE = "map on "
+"""Start of the first line of `nearcast map`."""
+
 _LIMIT_MS = 120_000
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

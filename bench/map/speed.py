@@ -21,11 +21,12 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from bench.map.page import browser, opened, wait_for
+from bench.map.page import PAGE, browser, opened, wait_for
 from bench.map.population import AREA
 from bench.map.run_file import recorded
-from cli.map import READY as MAP_READY
-from cli.serve import READY as SERVE_READY
+
+_SERVING = "serving on "
+"""Start of the first line of `nearcast serve`."""
 
 _SHOWN_S = 8.0
 _DRAG_S = 8.0
@@ -44,12 +45,12 @@ def main(devices: int, objects: int) -> None:
     with ExitStack() as stack:
         area = ",".join(map(str, AREA))
         server = _line(stack, "cli", "serve", f"--area={area}", "--store=:memory:", "--port=0")
-        server = server.removeprefix(SERVE_READY)
+        server = server.removeprefix(_SERVING)
         _line(stack, "bench.map.population", server, str(devices), str(objects))
         run = Path(stack.enter_context(TemporaryDirectory())) / "run.ncmap"
         run.write_bytes(recorded(devices, objects))
         line = _line(stack, "cli", "map", str(run), "--server", server)
-        address = line.removeprefix(MAP_READY).partition("#")[0]
+        address = line.removeprefix(PAGE).partition("#")[0]
         started = stack.enter_context(browser())
         page = opened(started, address)
         is_dense = devices > _ROWS_MAX[0] or objects > _ROWS_MAX[1]
@@ -88,7 +89,7 @@ def _rate(page: Page, act: Callable[[], None]) -> float:
 
 
 def _drag(page: Page) -> None:
-    """Drag the map to and fro."""
+    """Drag the map back and forth."""
     x, y = _MIDDLE
     page.mouse.move(x, y)
     page.mouse.down()
