@@ -373,9 +373,7 @@ class CommandLoop:
                 decisions = [_unless_durable(plan) for plan in decisions]
         await self._apply(entries, decisions, slice_timer)
         factor = self._costs.factor_of([entry.command for entry in entries])
-        self.charges.carried_out(
-            entries, slice_timer.total_us, factor, self._commit_us * len(mutations)
-        )
+        self.charges.carried_out(entries, slice_timer.total_us, factor, self._commit_us * len(mutations))
         self._queue.done(entries)
 
     def _planned(self, taken: Sequence[Entry]) -> tuple[list[Entry], list[Decision], list[Entry]]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from feeds.redis.entries import ARROW, JSON, packed, rows_of
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Bounds, Polygon
 from safe_region.scoring.idf import IdfTable
 from server.bridge.rows import RowValidator
 from server.core.coordinator import Coordinator

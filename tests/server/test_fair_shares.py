@@ -150,7 +150,9 @@ def throughput(*, is_paced, heavy_count, heavy_us, seconds=10.0):
         while events and events[0][0] <= clock.now_s:
             _, _, account, tenant, cost_us = heapq.heappop(events)
             if wait_s := account.take(1):
-                heapq.heappush(events, (clock.now_s + max(wait_s, 1e-4), next(numbers), account, tenant, cost_us))
+                heapq.heappush(
+                    events, (clock.now_s + max(wait_s, 1e-4), next(numbers), account, tenant, cost_us)
+                )
                 continue
             account.charge(cost_us, clock.now_s)
             turns.put(Entry(account, tenant, cost_us, clock.now_s))
