@@ -77,6 +77,13 @@ region_option = click.option(
     show_default=True,
     help="Fraction of the results that an audit compares, different ones each time.",
 )
+@click.option(
+    "--speed-max",
+    type=click.FloatRange(0, 10_000, min_open=True),
+    default=36.0,
+    show_default=True,
+    help="Highest speed of devices in m/s, by which the fixes that they need are counted.",
+)
 @region_option
 @click.option("--map", "picture", type=LocalPath(), help="Write a map of the run to this PNG file.")
 @click.option(
@@ -94,6 +101,7 @@ def replay(  # noqa: PLR0913 - an option each
     clock: str,
     audit_every: int,
     audit_share: float,
+    speed_max: float,
     region: str,
     picture: Path | None,
     page: Path | None,
@@ -122,6 +130,7 @@ def replay(  # noqa: PLR0913 - an option each
             ReplayClock.parse(clock),
             tls,
             target.insecure,
+            speed_max_mps=speed_max,
         )
     with reported(SimulationError, NearcastError, OSError):
         load(simulation)
