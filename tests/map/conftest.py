@@ -174,8 +174,9 @@ RUN = (
 """Two objects: the second one from second 40 to 60."""
 
 
-def run_file(folder: Path) -> Path:
-    """Write a recorded run: a device that drives east and reports twice, an object, a road."""
+def run_file(folder: Path, **columns) -> Path:
+    """Write a recorded run: a device that drives east and reports twice, two objects, a road."""
     path = folder / "run.ncmap"
-    path.write_bytes(encoded(*RUN))
+    header, usual = RUN
+    path.write_bytes(encoded(header, {**usual, **columns}))
     return path

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nearcast import GeoObject
-from tests.map.conftest import client_of
+from tests.map.conftest import client_of, degrees, run_file, uints
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "clients" / "typescript" / "node_modules" / "axe-core" / "axe.min.js"
@@ -161,3 +161,24 @@ async def test_many_objects_are_shown_as_density(opened):
         await publisher.retract(ids[0])
         await opened.until("document.getElementById('points').dataset.density === 'false'")
         await opened.until("document.getElementById('points').dataset.drawn === '15000'")
+
+
+async def test_a_file_of_a_recorded_run_with_many_objects(opened, tmp_path):
+    count = 15_001
+    path = run_file(
+        tmp_path,
+        object_ms=uints(*[0] * count),
+        object_end_ms=uints(*[90_000] * (count - 1), 50_000),
+        object_lon=degrees(*[14.5] * count),
+        object_lat=degrees(*[35.51] * count),
+    )
+    await opened.go()
+    await opened.page.set_input_files("#open", path)
+    await opened.until("document.getElementById('points').dataset.density === 'true'")
+    assert await opened.figure("objects") == count
+    await opened.until("document.getElementById('points').dataset.drawn === '1'")
+    await opened.page.focus("#moment")
+    for _ in range(6):  # a tenth of the run each
+        await opened.page.keyboard.press("PageUp")
+    await opened.until("document.getElementById('points').dataset.density === 'false'")
+    assert await opened.figure("objects") == count - 1
