@@ -147,8 +147,10 @@ class DeviceColumns:
             return
         for session, slot in [pair for pair in self._slot_of.items() if is_gone[pair[1]]]:
             del self._slot_of[session]
+            self.device_ids[slot] = ""
             self.number[slot] = _NOBODY
             self._free.append(slot)
+        self.lon[: self.end][is_gone] = self.lat[: self.end][is_gone] = 0.0
 
     def of_tenant(self, tenant: str) -> Ints:
         """Return the slots of the devices of a tenant."""
