@@ -48,6 +48,7 @@ class _Place(NamedTuple):
 COMMANDS = {
     "serve": _Place("cli.serve", "serve", "server"),
     "gateway": _Place("cli.gateway", "gateway", "gateway"),
+    "map": _Place("cli.map", "map_", "gateway"),
     "compile": _Place("cli.compile", "compile_", "server"),
     "indexes": _Place("cli.indexes", "indexes", "server"),
     "idf": _Place("cli.idf", "idf", "server"),

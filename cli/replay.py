@@ -77,13 +77,21 @@ region_option = click.option(
     show_default=True,
     help="Fraction of the results that an audit compares, different ones each time.",
 )
+@click.option(
+    "--speed-max",
+    type=click.FloatRange(0, 10_000, min_open=True),
+    default=36.0,
+    show_default=True,
+    help="Highest speed of devices in m/s, by which the fixes that they need are counted.",
+)
 @region_option
 @click.option("--map", "picture", type=LocalPath(), help="Write a map of the run to this PNG file.")
 @click.option(
     "--report",
     "page",
     type=LocalPath(),
-    help="Write a report of the run to this HTML file: map, charts, figures.",
+    help="Write a report of the run to this HTML file: map, charts, figures; and beside it a file of the "
+    "same name for `nearcast map`.",
 )
 @click.option("--json", "json_file", type=LocalPath(), help="Write the figures to this JSON file.")
 def replay(  # noqa: PLR0913 - an option each
@@ -93,6 +101,7 @@ def replay(  # noqa: PLR0913 - an option each
     clock: str,
     audit_every: int,
     audit_share: float,
+    speed_max: float,
     region: str,
     picture: Path | None,
     page: Path | None,
@@ -121,6 +130,7 @@ def replay(  # noqa: PLR0913 - an option each
             ReplayClock.parse(clock),
             tls,
             target.insecure,
+            speed_max_mps=speed_max,
         )
     with reported(SimulationError, NearcastError, OSError):
         load(simulation)
@@ -154,10 +164,13 @@ def run_replay(
             _draw(folder, replayed, picture)
             progress("picture", 1, 1)
         if page is not None:
+            from simulator.recorded_map import SUFFIX, write_recorded_map  # noqa: PLC0415
             from simulator.run_report.page import write_page  # noqa: PLC0415
 
             progress("page", 0, 1)
             write_page(folder, replayed, page)
+            tracks = (replayed.track, replayed.range_track)
+            write_recorded_map(folder, page.with_suffix(SUFFIX), tracks)
             progress("page", 1, 1)
     return replayed.report
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -14,6 +15,7 @@ from gateway.connections import noting
 from gateway.counters import Counters
 from gateway.cross_origin import cross_origin
 from gateway.http_api import HttpApi
+from gateway.map_pages import map_routes
 from gateway.openapi import document, page
 from gateway.problems import plain_problem, problem
 from gateway.watching import Watching
@@ -60,6 +62,7 @@ def application(
     readiness: Readiness,
     counters: Counters,
     origins: Collection[str],
+    map_file: Path | None = None,
 ) -> web.Application:
     """Return the application.
 
@@ -77,6 +80,8 @@ def application(
         The counters of the gateway.
     origins
         Origins of pages that may call.
+    map_file
+        The roads or the run that the map draws.
     """
     app = web.Application(
         middlewares=(noting, cross_origin(origins), _refusals(counters), _draining(readiness)),
@@ -91,6 +96,7 @@ def application(
             web.get(DESCRIPTION, _description),
             web.get(DOCS, _docs),
             *api.routes(),
+            *map_routes(map_file),
         ]
     )
     return app

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Collection
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from aiohttp.abc import AbstractStreamWriter
@@ -50,7 +51,7 @@ class Attachment:
         authenticator: Authenticator,
         fleets: Fleets,
         counters: Counters,
-        origins: tuple[str, ...],
+        origins: Collection[str],
         heartbeat_s: float,
     ) -> None:
         self.sockets: set[DeviceSocket] = set()

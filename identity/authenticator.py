@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from identity.principal import ANYBODY, Principal
 from identity.quotas import Account
@@ -30,6 +30,11 @@ class Authenticator:
     def accounts(self) -> list[Account]:
         """The accounts of callers with signed tokens that are still connected."""
         return [] if self._verifier is None else self._verifier.accounts.all()
+
+    @property
+    def tenants(self) -> Mapping[str, Account]:
+        """The accounts of the tenants whose callers have had signed tokens; a view."""
+        return {} if self._verifier is None else self._verifier.accounts.tenants
 
     @property
     def is_open(self) -> bool:

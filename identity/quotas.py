@@ -18,6 +18,12 @@ from nearcast.errors import Reason, RefusedError
 BURST_S = 10.0
 """Seconds of its rate that a caller may use at once after a quiet period."""
 
+_PACE_BURST_S = 0.1
+"""The same for its pace, in which others wait."""
+
+_PACE_WAIT_S = 1.0
+"""The longest time that a caller waits for its pace at once: the pace may have changed."""
+
 _STREAM_RETRY_MS = 1_000
 """When to retry a stream: one of the caller's own has to end first."""
 
@@ -56,17 +62,29 @@ class Bucket:
         Tokens added per second; infinity for no limit.
     clock
         Monotonic seconds.
+    burst_s
+        Seconds of the rate that may be used at once.
     """
 
-    __slots__ = ("_at_s", "_burst", "_clock", "_level", "is_limited", "rate_per_s")
+    __slots__ = ("_at_s", "_burst", "_burst_s", "_clock", "_level", "is_limited", "rate_per_s")
 
-    def __init__(self, rate_per_s: float, clock: Callable[[], float]) -> None:
+    def __init__(self, rate_per_s: float, clock: Callable[[], float], burst_s: float = BURST_S) -> None:
+        self._clock = clock
+        self._burst_s = burst_s
+        self._at_s = clock()
+        self.is_limited = False
+        self.set_rate(rate_per_s)
+
+    def set_rate(self, rate_per_s: float) -> None:
+        """Change the rate. A bucket that had no limit becomes full; another one keeps its debt."""
+        if self.is_limited:
+            self._fill(self._clock())
+        else:
+            self._level, self._at_s = math.inf, self._clock()
         self.rate_per_s = rate_per_s
         self.is_limited = rate_per_s < math.inf
-        self._clock = clock
-        self._burst = max(1.0, rate_per_s * BURST_S)
-        self._level = self._burst
-        self._at_s = clock()
+        self._burst = max(1.0, rate_per_s * self._burst_s)
+        self._level = min(self._level, self._burst)
 
     def wait_s(self) -> float:
         """Return how many seconds to wait until a token is available; 0 if one is."""
@@ -111,6 +129,7 @@ class Account:
         "__weakref__",
         "_before_us",
         "_operations",
+        "_pace",
         "_time",
         "_usage_us",
         "_window",
@@ -140,6 +159,7 @@ class Account:
         self._operations = Bucket(quota.operations_per_s, clock)
         share = quota.time_share if quota.time_share < 1.0 else math.inf
         self._time = Bucket(share * _US_PER_S, clock)
+        self._pace = Bucket(math.inf, clock, _PACE_BURST_S)
         is_limited = self._operations.is_limited or self._time.is_limited
         self.is_limited: bool = is_limited or (tenant is not None and tenant.is_limited)
         self.stream_count = 0
@@ -160,7 +180,7 @@ class Account:
         """
         if not self.is_limited:
             return 0.0
-        wait_s = max(self._operations.wait_s(), self._time_wait_s())
+        wait_s = max(self._operations.wait_s(), self._time_wait_s(), self.pace_wait_s())
         if not wait_s:
             self._operations.take(count)
         return wait_s
@@ -193,8 +213,19 @@ class Account:
         self._usage_us += cost_us
         self.used_us += cost_us
         self._time.charge(cost_us, now_s)
+        self._pace.charge(cost_us, now_s)
         if self.tenant is not None:
             self.tenant.charge(cost_us, now_s)
+
+    def set_pace(self, share: float) -> None:
+        """Set the share of the event loop's time that this tenant may use for now; infinity for any."""
+        self._pace.set_rate(share * _US_PER_S)
+
+    def pace_wait_s(self) -> float:
+        """Return how many seconds its tenant is ahead of its pace; a second at most."""
+        if self.tenant is None:
+            return 0.0
+        return min(self.tenant._pace.wait_s(), _PACE_WAIT_S)  # noqa: SLF001
 
     @property
     def lately_us(self) -> float:

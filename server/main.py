@@ -167,6 +167,7 @@ class Server:
                 retention,
                 traces=self.monitoring.object_traces(),
                 state=ServerState.RECOVERING,
+                tenants=identity.authenticator.tenants,
             )
             self.readings = self.monitoring.begin(
                 self.command_loop, lambda: identity.authenticator.accounts

@@ -1,7 +1,8 @@
 """Acceptance of commands that need no disk: validated, applied to sessions, and evaluated together.
 
 A batch of commands becomes an `Accepted`: effects that need no evaluation have been applied to the
-sessions, and evaluations are rows in it. Nothing else may change the engine before `finish`.
+sessions, and evaluations are rows in it. Before `finish`, no object may change, and no other command of
+these devices may be executed.
 """
 
 from __future__ import annotations
@@ -39,6 +40,18 @@ class Accepted:
         self.searches: list[tuple[SearchRequest, Answer | None]] = []
         self.later: list[Callable[[], object]] = []
         """Callbacks to run after the deltas of the evaluation are queued."""
+
+    def divided(self, cost_us: Callable[[int], float], cost_max_us: float) -> list[Accepted]:
+        """Return parts to be finished in order, each with evaluations of limited cost.
+
+        The last part has everything else. See `EvaluationBatch.divided`.
+        """
+        found = []
+        for batch in self.evaluation.divided(cost_us, cost_max_us):
+            found.append(Accepted())
+            found[-1].evaluation = batch
+        found[-1].searches, found[-1].later = self.searches, self.later
+        return found
 
 
 class Acceptor:

@@ -76,6 +76,10 @@ class Costs:
         """The estimated cost of publishing an object."""
         return self.publication.value * _OBJECT_US
 
+    def evaluation_us(self, handle: int) -> float:
+        """Return the estimated cost of evaluating a subscription."""
+        return self.evaluation.value * (_EVALUATION_US + self._dear.get(handle))
+
     def factor_of(self, commands: Sequence[c.Command]) -> Factor | None:
         """Return the factor of a batch of durable commands, if all are of one kind; else None."""
         if all(isinstance(one, c.Publish | c.TakeIn) for one in commands):
@@ -125,8 +129,7 @@ class Costs:
         return _SMALL_US + self._evaluations(known)
 
     def _evaluations(self, handles: Iterable[int]) -> float:
-        dear = self._dear
-        return self.evaluation.value * sum(_EVALUATION_US + dear.get(one) for one in handles)
+        return sum(map(self.evaluation_us, handles))
 
 
 def _areas_us(objects: Iterable[NewObject]) -> float:

@@ -7,7 +7,7 @@ the whole batch at once: thousands of devices reconnect together. O(1) per row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
@@ -56,6 +56,38 @@ class EvaluationBatch:
         self.causes.pop(handle, None)
         self.arrivals.pop(handle, None)
         self.unplaced.discard(handle)
+
+    def divided(self, cost_us: Callable[[int], float], cost_max_us: float) -> list[EvaluationBatch]:
+        """Return the same rows in batches, in order; each costs at most the maximum, or has one row.
+
+        Parameters
+        ----------
+        cost_us
+            Returns the cost of a subscription.
+        cost_max_us
+            Maximum cost of a batch.
+        """
+        found = [EvaluationBatch()]
+        sum_us = 0.0
+        for handle in {**self.places, **self.snapshots, **dict.fromkeys(self.unplaced)}:
+            added_us = cost_us(handle)
+            if sum_us and sum_us + added_us > cost_max_us:
+                found.append(EvaluationBatch())
+                sum_us = 0.0
+            sum_us += added_us
+            self._copy(handle, found[-1])
+        return found
+
+    def _copy(self, handle: int, other: EvaluationBatch) -> None:
+        """Copy the rows of a subscription to another batch."""
+        if handle in self.places:
+            other.places[handle] = self.places[handle]
+        if handle in self.causes:
+            other.causes[handle] = self.causes[handle]
+        if handle in self.snapshots:
+            other.snapshots[handle] = self.snapshots[handle]
+        if handle in self.unplaced:
+            other.unplaced.add(handle)
 
     def set_aside(self, handles: Iterable[int]) -> None:
         """Remove the rows of subscriptions that cannot be evaluated where their devices are."""

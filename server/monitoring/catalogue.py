@@ -60,6 +60,7 @@ GAUGES = {
     "objects": Metric("Live objects."),
     "streams": Metric("Streams of devices and fleets."),
     "commands_waiting": Metric("Commands that were read and not yet processed."),
+    "tenants_paced": Metric("Tenants that are slowed down, because others wait for the server."),
     "events_waiting": Metric("Events in outboxes."),
     "late_mutations_waiting": Metric("Rows that wait to be written and that no command waits for."),
     "sink_waiting": Metric("Changes of objects that wait to be written to the sink."),

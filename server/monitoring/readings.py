@@ -114,6 +114,7 @@ class Readings:
             "idf_generation": coordinator.matching.generation,
             "idf_coming_into_force": int(coordinator.matching.is_reweighing),
             "commands_waiting": loop.waiting_count,
+            "tenants_paced": len(loop.fair_shares.paces),
             "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
             "late_mutations_waiting": len(coordinator.late_mutations),
             "sink_waiting": coordinator.counters.sink_waiting,

@@ -2,12 +2,15 @@
 
 They are processed in chunks. While this thread evaluates a chunk, another thread looks up the objects for
 the next one. Between chunks, streams are read and written, and devices whose responses come first send
-again first. So neither core waits for the other, however many devices send at once.
+again first. So neither core waits for the other, however many devices send at once. The evaluations of a
+command that costs much more than others, such as the hello of a device that holds tens of thousands of
+objects, are divided: in between, commands of other devices are executed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
@@ -25,7 +28,11 @@ from server.runtime.command_queue import CommandQueue, Entry
 
 _CHUNK = 192
 _CHUNK_US = 5_000.0
-"""Maximum number of commands in a chunk, and their maximum cost; a chunk blocks the event loop."""
+"""Maximum number of commands in a chunk, and their maximum cost, which the last one may exceed; a chunk
+blocks the event loop."""
+
+_DIVIDED_US = 2.0 * _CHUNK_US
+"""Cost above which a chunk is divided: its last command exceeds the maximum by itself."""
 
 RUN_US = 50_000.0
 """Cost of volatile commands after which commands that need the disk get their turn."""
@@ -42,9 +49,9 @@ _ANY_TIME = (c.Ack, c.Ping)
 
 
 class _Chunk(NamedTuple):
-    """Accepted commands; a thread looks up the objects for them if there are enough evaluations."""
+    """Accepted commands; a thread looks up the objects of the first part, if it evaluates enough."""
 
-    accepted: Accepted
+    parts: list[Accepted]
     entries: list[Entry]
     device_ids: set[str]
     retrieving: asyncio.Future[list[Part]] | None
@@ -101,11 +108,29 @@ class Batcher:
             if counters.reports_superseded > superseded:
                 count_max = min(waiting, 2 * _CHUNK)
             following = self.follow(chunk, count_max - started) if cost_us < RUN_US else None
-            slice_timer = SliceTimer(counters.measures.slice_us)
-            self._acceptor.finish(chunk.accepted, retrieved)
-            slice_timer.pause()
-            self._charges.carried_out(chunk.entries, slice_timer.total_us, self._costs.evaluation)
+            begun = chunk.device_ids if following is None else chunk.device_ids | following.device_ids
+            await self._finish(chunk, retrieved, begun)
             chunk = following
+
+    async def _finish(self, chunk: _Chunk, retrieved: list[Part] | None, begun: set[str]) -> None:
+        """Evaluate a chunk; between two parts, execute commands of devices that are not in `begun`."""
+        slice_timer = SliceTimer(self._coordinator.counters.measures.slice_us)
+        self._acceptor.finish(chunk.parts[0], retrieved)
+        slice_timer.pause()
+        for part in chunk.parts[1:]:
+            await self._let_others_go_on(begun)
+            slice_timer.resume()
+            self._acceptor.finish(part)
+            slice_timer.pause()
+        self._charges.carried_out(chunk.entries, slice_timer.total_us, self._costs.evaluation)
+
+    async def _let_others_go_on(self, begun: set[str]) -> None:
+        """Read and write streams, then execute a chunk of cheap commands of other devices."""
+        await asyncio.sleep(0)
+        chunk = self._begin(self._queue.volatile_count, begun, _CHUNK_US)
+        if chunk is not None:
+            retrieved = None if chunk.retrieving is None else await chunk.retrieving
+            await self._finish(chunk, retrieved, chunk.device_ids)
 
     def accept(self, entries: Iterable[Entry], accepted: Accepted) -> None:
         """Accept commands; notify the callers of those that are refused."""
@@ -145,16 +170,19 @@ class Batcher:
             return None
         return self._begin(count, chunk.device_ids)
 
-    def _begin(self, count: int, under_way: set[str] | None = None) -> _Chunk | None:
+    def _begin(
+        self, count: int, under_way: set[str] | None = None, cost_max_us: float = math.inf
+    ) -> _Chunk | None:
         """Take a chunk, and start the look-up of its objects.
 
-        Commands of a device with another command in progress wait.
+        Commands of a device with another command in progress wait, and so do those that cost more than
+        the maximum.
         """
         is_ready = None
         if under_way:
 
             def is_ready(entry: Entry) -> bool:
-                return _ordered_id(entry) not in under_way
+                return entry.cost_us <= cost_max_us and _ordered_id(entry) not in under_way
 
         slice_timer = SliceTimer(self._coordinator.counters.measures.slice_us)
         entries = self._queue.take_volatile(min(count, _CHUNK), _CHUNK_US, is_ready)
@@ -166,13 +194,16 @@ class Batcher:
         if accepted.evaluation.arrivals:
             self._coordinator.matching.resume(accepted.evaluation)
         self._on_taken()
+        parts = [accepted]
+        if sum(entry.cost_us for entry in entries) > _DIVIDED_US:
+            parts = accepted.divided(self._costs.evaluation_us, _CHUNK_US)
         slice_timer.pause()
         retrieving = None
-        if len(accepted.evaluation) >= _CHUNK_MIN:
+        if len(parts[0].evaluation) >= _CHUNK_MIN:
             retrieving = asyncio.get_running_loop().run_in_executor(
-                self._kernels, self._retrieve, accepted.evaluation
+                self._kernels, self._retrieve, parts[0].evaluation
             )
-        return _Chunk(accepted, entries, device_ids, retrieving)
+        return _Chunk(parts, entries, device_ids, retrieving)
 
 
 def _ordered_id(entry: Entry) -> str:

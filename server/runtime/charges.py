@@ -46,15 +46,34 @@ class Charges:
         if entry.account is not UNLIMITED:
             self._charge(entry.account, entry.cost_us, self._clock())
 
-    def carried_out(self, entries: Iterable[Entry], took_us: float, factor: Factor | None = None) -> None:
-        """Correct the charges of commands by the time that they took together, and update the factor."""
+    def carried_out(
+        self,
+        entries: Iterable[Entry],
+        took_us: float,
+        factor: Factor | None = None,
+        commit_us: float = 0.0,
+    ) -> None:
+        """Correct the charges of commands by the time that they took together, and update the factor.
+
+        Parameters
+        ----------
+        entries
+            The commands.
+        took_us
+            Time of the event loop.
+        factor
+            The factor of the estimates.
+        commit_us
+            CPU time of the thread that made them durable. It is charged, too: the loop waits for the
+            interpreter meanwhile.
+        """
         charged = [entry for entry in entries if entry.cost_us]
         estimated_us = sum(entry.cost_us for entry in charged)
         if factor is not None:
             factor.note(estimated_us, took_us)
         if estimated_us <= 0.0:
             return
-        correction, now_s = took_us / estimated_us - 1.0, self._clock()
+        correction, now_s = (took_us + commit_us) / estimated_us - 1.0, self._clock()
         for entry in charged:
             if entry.account is not UNLIMITED:
                 self._charge(entry.account, correction * entry.cost_us, now_s)

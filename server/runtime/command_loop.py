@@ -12,10 +12,11 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from identity.quotas import Account
 from nearcast.errors import Reason, RefusedError
 from server import command as c
 from server.commands.acceptor import Accepted
@@ -26,12 +27,13 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.counters import ParkReason
 from server.errors import StoreError
-from server.measures import SliceTimer, timed
+from server.measures import SliceTimer, cpu_us, now_us
 from server.model import LiveObject
 from server.object_traces import ObjectTraces
 from server.runtime.batcher import Batcher
 from server.runtime.charges import Charges
 from server.runtime.command_queue import CommandQueue, Entry, principal_of
+from server.runtime.fair_shares import FairShares
 from server.runtime.gc_control import GcControl
 from server.runtime.lifecycle import ServerState, require_serving
 from server.runtime.retention import Retention
@@ -86,6 +88,8 @@ class CommandLoop:
         Traces objects, if any are to be traced.
     state
         Whether commands are accepted.
+    tenants
+        The accounts of tenants; by default none.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class CommandLoop:
         *,
         traces: ObjectTraces | None = None,
         state: ServerState = ServerState.SERVING,
+        tenants: Mapping[str, Account] | None = None,
     ) -> None:
         self.coordinator = coordinator
         self._planner = Planner(coordinator)
@@ -103,8 +108,15 @@ class CommandLoop:
         self._clock = coordinator.clock
         self._costs = Costs(coordinator)
         self.charges = Charges()
+        self.tenants: Mapping[str, Account] = {} if tenants is None else tenants
+        """The accounts of tenants."""
+        self.fair_shares = FairShares(self.tenants)
         self._queue = CommandQueue(
-            coordinator.counters, coordinator.limits.queue_max, self._costs.of, self.charges.taken_on
+            coordinator.counters,
+            coordinator.limits.queue_max,
+            self._costs.of,
+            self.charges.taken_on,
+            self.fair_shares.taken,
         )
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
@@ -126,6 +138,8 @@ class CommandLoop:
         self._forgotten_count = 0
         self._superseded_count = 0
         self._retention = retention or Retention(store, 0)
+        self._commit_us = 0.0
+        """CPU time that the thread of the store took per row of the last commit."""
 
     async def execute(self, command: c.Command) -> Any:  # noqa: ANN401
         """Submit a command and wait for its reply.
@@ -187,6 +201,7 @@ class CommandLoop:
         """Execute commands until `stop`."""
         self._committed_ms = self._until_ms = self.coordinator.matching.now_ms
         self.coordinator.counters.serving_ms = began_ms = self._clock.read()
+        pacing = asyncio.create_task(self.fair_shares.run())
         self._ahead_ms = max(self._committed_ms, self._clock.wall_ms()) - began_ms
         while not (self._stopping and not self._queue):
             with contextlib.suppress(TimeoutError):
@@ -208,6 +223,7 @@ class CommandLoop:
             if not self._queue and not is_reweighing:
                 self._arrived.clear()
             self.gc_control.rest()
+        pacing.cancel()
         await self._retention.stop()
         await self._clean(self.coordinator.matching.now_ms)
         self.close()
@@ -357,7 +373,7 @@ class CommandLoop:
                 decisions = [_unless_durable(plan) for plan in decisions]
         await self._apply(entries, decisions, slice_timer)
         factor = self._costs.factor_of([entry.command for entry in entries])
-        self.charges.carried_out(entries, slice_timer.total_us, factor)
+        self.charges.carried_out(entries, slice_timer.total_us, factor, self._commit_us * len(mutations))
         self._queue.done(entries)
 
     def _planned(self, taken: Sequence[Entry]) -> tuple[list[Entry], list[Decision], list[Entry]]:
@@ -477,8 +493,14 @@ class CommandLoop:
         """Commit mutations. Runs in the thread of the store."""
         measures = self.coordinator.counters.measures
         measures.commit_rows.note(len(mutations))
-        with timed(measures.commit_us):
+        began_us, began_cpu_us = now_us(), cpu_us()
+        try:
             self.store.commit(mutations, now_ms, until_ms)
+        finally:
+            took_us = now_us() - began_us
+            measures.commit_us.note(took_us)
+            self.fair_shares.committed(took_us / 1e6)
+            self._commit_us = (cpu_us() - began_cpu_us) / max(1, len(mutations))
 
 
 def _created(plan: Decision) -> Sequence[LiveObject]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ from identity.principal import ANYBODY, Principal
 from identity.quotas import Account
 from server import command as c
 from server.counters import Counters
+from server.runtime.fair_shares import Lane
 from server.runtime.turns import Turns
 
 Answer = asyncio.Future[Any]
@@ -45,7 +47,7 @@ _RESERVE = 64
 class Entry:
     """A command with the future of its response, if any, its number in order and its estimated cost."""
 
-    __slots__ = ("account", "answer", "command", "cost_us", "is_taken", "number", "tenant")
+    __slots__ = ("account", "answer", "command", "cost_us", "is_taken", "number", "queued_s", "tenant")
 
     def __init__(
         self, command: c.Command, answer: Answer | None, number: int, principal: Principal, cost_us: float
@@ -57,6 +59,7 @@ class Entry:
         self.tenant = principal.tenant
         self.cost_us = cost_us
         self.is_taken = False
+        self.queued_s = time.monotonic()
 
 
 def principal_of(command: c.Command) -> Principal:
@@ -80,6 +83,8 @@ class CommandQueue:
         Returns the estimated cost of a command in microseconds.
     on_put
         Called with each entry that is queued.
+    on_taken
+        Called with the lane and the entries that were taken from it.
     """
 
     def __init__(
@@ -88,7 +93,9 @@ class CommandQueue:
         count_max: int = 100_000,
         estimate: Callable[[c.Command], float] = lambda _: 1.0,
         on_put: Callable[[Entry], None] = lambda _: None,
+        on_taken: Callable[[Lane, Sequence[Entry]], None] = lambda _, __: None,
     ) -> None:
+        self._on_taken = on_taken
         self._on_put = on_put
         self._counters = counters
         self._count_max = count_max
@@ -171,16 +178,16 @@ class CommandQueue:
         is_ready
             Whether a command may be taken now.
         """
-        return self._taken(self.volatile.take(count_max, cost_max_us, is_ready))
+        return self._taken(Lane.VOLATILE, self.volatile.take(count_max, cost_max_us, is_ready))
 
     def take_durable(self, count_max: int, cost_max_us: float = math.inf) -> list[Entry]:
         """Take the next commands of the durable lane; the caller then calls `done` or `put_back`."""
-        return self._taken(self._durable.take(count_max, cost_max_us, self._is_next))
+        return self._taken(Lane.DURABLE, self._durable.take(count_max, cost_max_us, self._is_next))
 
     def take_all(self) -> list[Entry]:
         """Take all waiting commands, in no order: they are not to be executed in turn."""
-        volatile = self._taken(self.volatile.take(len(self.volatile)))
-        durable = self._taken(self._durable.take(len(self._durable)))
+        volatile = self._taken(Lane.VOLATILE, self.volatile.take(len(self.volatile)))
+        durable = self._taken(Lane.DURABLE, self._durable.take(len(self._durable)))
         self.done(durable)
         return [*volatile, *durable]
 
@@ -213,7 +220,8 @@ class CommandQueue:
                 if not self._busy[device_id]:
                     del self._busy[device_id]
 
-    def _taken(self, entries: list[Entry]) -> list[Entry]:
+    def _taken(self, lane: Lane, entries: list[Entry]) -> list[Entry]:
+        self._on_taken(lane, entries)
         for entry in entries:
             command = entry.command
             if isinstance(command, c.Report) and self._reports.get(command.device_id) is entry:

@@ -185,12 +185,12 @@ class _ObjectRules:
         expiry_ms: int,
         _payload: bytes,
         key: str,
-        area_text: str,
+        area_data: bytes,
         _owner: str,
     ) -> str | None:
         if not 0 < object_id < self._next_id:
             return f"has an id that is not below {self._next_id}, the next one"
-        problem = self._place_wrong(lon, lat, area_text)
+        problem = self._place_wrong(lon, lat, area_data)
         if problem is not None:
             return problem
         if not created_ms < expiry_ms:
@@ -203,11 +203,11 @@ class _ObjectRules:
             self._keys.add(key)
         return _keywords_wrong(keywords)
 
-    def _place_wrong(self, lon: float, lat: float, area_text: str) -> str | None:
+    def _place_wrong(self, lon: float, lat: float, area_data: bytes) -> str | None:
         area = self._area
         if not (area.lon_min <= lon <= area.lon_max and area.lat_min <= lat <= area.lat_max):
             return f"lies at ({lon}, {lat}), outside the service area"
-        if area_text and not _is_around(area_text, lon, lat):
+        if area_data and not _is_around(area_data, lon, lat):
             return f"lies at ({lon}, {lat}), outside its own area"
         return None
 
@@ -258,12 +258,12 @@ def _idf_wrong(generation: int, packed: bytes) -> str | None:
     return None
 
 
-def _is_around(text: str, lon: float, lat: float) -> bool:
-    """Return whether the box of an area contains a point. Raises ValueError if the text is no area."""
+def _is_around(data: bytes, lon: float, lat: float) -> bool:
+    """Return whether the box of an area contains a point. Raises ValueError if the data is no area."""
     try:
-        area = decoded_area(text)
-    except (LookupError, TypeError) as error:
-        raise ValueError(f"its area is {text!r}") from error
+        area = decoded_area(data)
+    except TypeError as error:
+        raise ValueError(f"its area is {data!r}") from error
     if isinstance(area, Bounds):
         lons, lats = (area.lon_min, area.lon_max), (area.lat_min, area.lat_max)
     else:

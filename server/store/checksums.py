@@ -25,14 +25,14 @@ def object_checksum(  # noqa: PLR0913 - a row, in the order of its columns
     expiry_ms: int,
     payload: bytes,
     object_key: str,
-    area: str,
+    area: bytes,
     owner: str,
 ) -> int:
     """Return the checksum of an object; keywords and area as they are stored."""
     # SQLite stores -0.0 as 0.
     numbers = _OBJECT.pack(object_id, lon + 0.0, lat + 0.0, created_ms, expiry_ms)
-    texts = f"{keywords}\0{object_key}\0{area}\0{owner}"
-    return crc32(payload, crc32(texts.encode(), crc32(numbers)))
+    texts = f"{keywords}\0{object_key}\0{owner}"
+    return crc32(payload, crc32(area, crc32(texts.encode(), crc32(numbers))))
 
 
 def subscription_checksum(device_id: str, subscription_id: int, kind: int, spec: str, name: str) -> int:

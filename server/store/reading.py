@@ -326,14 +326,14 @@ def _floats(values: tuple[float, ...]) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def _areas(ids: Sequence[int], texts: Sequence[str]) -> dict[int, ObjectArea]:
+def _areas(ids: Sequence[int], stored: Sequence[bytes]) -> dict[int, ObjectArea]:
     """Return the areas of the objects that have one, by id."""
     found = {}
-    for object_id, text in zip(ids, texts, strict=True):
-        if text:
+    for object_id, data in zip(ids, stored, strict=True):
+        if data:
             try:
-                area = decoded_area(text)
-            except (LookupError, TypeError, ValueError):
+                area = decoded_area(data)
+            except (TypeError, ValueError):
                 raise Damage(f"row {object_id} of objects has an invalid area") from None
             if area is not None:
                 found[object_id] = area

@@ -38,7 +38,7 @@ CREATE TABLE objects (
     expiry_ms INTEGER NOT NULL,
     payload BLOB NOT NULL,
     object_key TEXT NOT NULL,
-    area TEXT NOT NULL,         -- JSON; empty if the object is a point
+    area BLOB NOT NULL,         -- float64 in degrees (`areas`); empty if the object is a point
     owner TEXT NOT NULL         -- empty if whoever published it need not say who it is
 )
 """

@@ -116,7 +116,9 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
         if handler is None or method in OPEN:
             return handler
         try:
-            _principal.set(self._admit(method, handler_call_details.invocation_metadata))
+            found = self._admit(method, handler_call_details.invocation_metadata)
+            await self._admission.turn(found.account)
+            _principal.set(found)
         except RefusedError as error:
             return self._refusing(error)
         return handler

@@ -22,6 +22,7 @@ from nearcast import (
     SubscriptionState,
 )
 from simulator.replay.audit import Place, Result
+from simulator.replay.fixes import Fixes
 from simulator.replay.publishing import STAMP
 from simulator.replay.report import ReplayReport
 from simulator.workload.rows import Fix, SubscriptionRow
@@ -99,13 +100,24 @@ class DevicesOfReplay:
 class ReplayedDevices(DevicesOfReplay):
     """Devices by name, each on one of several streams. A stationary subscription has a device of its own.
 
-    Its parameters are those of `DevicesOfReplay`.
+    Parameters
+    ----------
+    client, rows, region, report
+        See `DevicesOfReplay`.
+    speed_max_mps
+        The highest speed of the devices, by which their fixes are counted.
     """
 
     def __init__(
-        self, client: Client, rows: Iterable[SubscriptionRow], region: RegionMode, report: ReplayReport
+        self,
+        client: Client,
+        rows: Iterable[SubscriptionRow],
+        region: RegionMode,
+        report: ReplayReport,
+        speed_max_mps: float,
     ) -> None:
         super().__init__(client, rows, region, report)
+        self._fixes = Fixes(speed_max_mps)
         self._streams: list[Fleet] = []
         self._stream_turns: Iterator[Fleet] = iter(())
         self._devices: dict[str, Device] = {}
@@ -132,10 +144,16 @@ class ReplayedDevices(DevicesOfReplay):
         for fix in fixes:
             device = self._devices.get(fix.device_id)
             if device is not None:
-                await device.move(fix.lon, fix.lat, heading_deg=fix.heading_deg, speed_mps=fix.speed_mps)
+                await self._move(device, fix)
                 self._places[fix.device_id] = Place(fix.device_id, fix.lon, fix.lat)
         for begin in range(0, len(new), _AT_ONCE):
             await asyncio.gather(*map(self._attach, new[begin : begin + _AT_ONCE]))
+
+    async def _move(self, device: Device, fix: Fix) -> None:
+        """Move a device, and count whether it would have looked."""
+        looks, reports = self._fixes.looks(device, self._client.clock.now_ms()), device.counters.reports
+        await device.move(fix.lon, fix.lat, heading_deg=fix.heading_deg, speed_mps=fix.speed_mps)
+        self._fixes.missed += not looks and device.counters.reports > reports
 
     async def pass_time(self, now_ms: int) -> None:
         """Set the virtual time of the devices: the client that advances the server's has done so."""
@@ -143,6 +161,9 @@ class ReplayedDevices(DevicesOfReplay):
     async def sync(self) -> None:
         """Wait until no message is in transit, and no device waits for a response."""
         await self._client.sync()
+        now_ms = self._client.clock.now_ms()
+        for device in self._devices.values():
+            self._fixes.settle(device, now_ms)
 
     async def load_results(self) -> None:
         """Read the results of all subscriptions: an audit reads those of this process by itself."""
@@ -167,6 +188,8 @@ class ReplayedDevices(DevicesOfReplay):
         """Record the counts of the run, and stop measuring latencies."""
         report = self._report
         report.counters = self.counters()
+        report.fixes, report.wake_ups = self._fixes.fixes, self._fixes.wake_ups
+        report.reports_without_fix = self._fixes.missed
         report.reports_of_stationary = sum(one.counters.reports for one in self._stationary_devices)
         for device_id, found in self._subscriptions.items():
             if are_fixed([one.spec for one in found]):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nearcast import RegionMode, Tls
+from nearcast.limits import SPEED_MAX_MPS
 
 PROCESSES_MAX = 64
 TIMES_MAX = 1_000_000.0
@@ -80,6 +81,9 @@ class ReplayOptions:
     program
         The command line of a program that has the devices (`simulator.replay.program_devices`); empty
         for devices of this process. In virtual time only.
+    speed_max_mps
+        The highest speed of the devices, as an app would assume it: the fixes that they need are counted
+        by it.
 
     Raises
     ------
@@ -97,6 +101,7 @@ class ReplayOptions:
     tls: Tls | None = None
     insecure: bool = False
     program: tuple[str, ...] = ()
+    speed_max_mps: float = 36.0
 
     def __post_init__(self) -> None:
         for name in ("fleet_count", "audit_every"):
@@ -104,5 +109,10 @@ class ReplayOptions:
                 raise ReplayError(f"{name} is {getattr(self, name)}, must be at least 1")
         if self.program and self.clock.is_real:
             raise ReplayError("clock is real, must be virtual for devices of another program")
+        if not 0.0 < self.speed_max_mps <= SPEED_MAX_MPS:
+            raise ReplayError(
+                f"speed_max_mps is {self.speed_max_mps}, must be greater than 0 and at most "
+                f"{SPEED_MAX_MPS:,.0f}"
+            )
         if not 0.0 < self.audit_share <= 1.0:
             raise ReplayError(f"audit_share is {self.audit_share}, must be greater than 0 and at most 1")

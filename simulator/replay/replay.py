@@ -138,7 +138,7 @@ class Replay:
             await program.start(options.program)
             stack.push_async_callback(program.stop)
             return program
-        devices = ReplayedDevices(self._client, rows, options.region, self.report)
+        devices = ReplayedDevices(self._client, rows, options.region, self.report, options.speed_max_mps)
         for _ in range(options.fleet_count):
             devices.use(await stack.enter_async_context(self._client.fleet()))
         return devices

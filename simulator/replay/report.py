@@ -20,6 +20,9 @@ _SUMS = (
     "reports_of_stationary",
     "fixed_devices",
     "reports_of_fixed",
+    "fixes",
+    "wake_ups",
+    "reports_without_fix",
     "objects_published",
     "objects_retracted",
     "anchored",
@@ -59,6 +62,12 @@ class ReplayReport:
     """The sum of the peak memories of the replay's processes."""
     late_ms_max: float = 0.0
     """The maximum delay of a tick, in a replay that keeps time."""
+    fixes: int = 0
+    """Fixes that devices would have needed (`simulator.replay.fixes`); 0 if they were not counted."""
+    wake_ups: int = 0
+    """Fixes that followed a message from the server, before they were due."""
+    reports_without_fix: int = 0
+    """Reports of devices that would not have looked: they were faster than assumed."""
     objects_published: int = 0
     objects_retracted: int = 0
     anchored: int = 0
@@ -113,8 +122,12 @@ class ReplayReport:
     @property
     def reports_per_device_hour(self) -> float:
         """The mean number of reports of a device in an hour."""
+        return self.per_device_hour(self.counters.reports)
+
+    def per_device_hour(self, count: float) -> float:
+        """Return a count of the run per device and hour."""
         hours = self.devices * self.simulated_s / 3600.0
-        return self.counters.reports / hours if hours else 0.0
+        return count / hours if hours else 0.0
 
     @property
     def objects_held_mean(self) -> float:
@@ -149,6 +162,12 @@ class ReplayReport:
             "reports": counters.reports,
             "silent_moves_percent": round(100.0 * self.silent_share, 2),
             "reports_per_device_hour": round(self.reports_per_device_hour, 1),
+            "fixes_per_device_hour": round(self.per_device_hour(self.fixes), 1),
+            "wake_ups_per_device_hour": round(self.per_device_hour(self.wake_ups), 1),
+            "reports_without_fix": self.reports_without_fix,
+            "radio_bytes_per_device_hour": round(
+                self.per_device_hour(counters.bytes_sent + counters.bytes_received)
+            ),
             "devices_of_fixed_ranges": self.fixed_devices,
             "reports_of_fixed_ranges": self.reports_of_fixed,
             "reports_of_stationary": self.reports_of_stationary,

@@ -70,11 +70,16 @@ def write_page(folder: Path, replayed: Replayed, out_html: Path) -> None:
 
 def _tiles(report: ReplayReport) -> list[tuple[str, str, str]]:
     """Return the figures at the top: a name, a value, and an explanation."""
-    hours = max(1e-9, report.devices * report.simulated_s / 3600.0)
     counters = report.counters
-    sent = size_text((counters.bytes_sent + counters.bytes_received) / hours)
+    sent = size_text(report.per_device_hour(counters.bytes_sent + counters.bytes_received))
     median, late = (report.latency_ms(share) for share in (0.5, 0.99))
+    energy = (
+        "fixes",
+        f"{report.per_device_hour(report.fixes):,.0f}",
+        f"needed per device and hour; {report.per_device_hour(counters.moves):,.0f} moves",
+    )
     return [
+        *([energy] if report.fixes else []),
         ("silent moves", f"{100.0 * report.silent_share:.2f} %", "moves without a report"),
         ("reports", f"{report.reports_per_device_hour:,.1f}", "per device and hour"),
         ("latency", f"{median:.1f} ms", f"median; p99 {late:.1f} ms"),

@@ -383,3 +383,46 @@ async def test_a_ping_gets_its_response_on_its_own_stream_or_not_at_all(crowd, e
     assert events == ([Detached] if end == "taken over" else [])
     assert [type(event) for _, event in crowd.received()] == [Welcome] * (end == "taken over")
     crowd.coordinator.check()
+
+
+async def test_commands_of_others_are_executed_between_parts_of_an_expensive_hello(monkeypatch):
+    """Its subscriptions are evaluated in parts, each once, and before its device's next report."""
+    monkeypatch.setattr("server.runtime.batcher._CHUNK_US", 200.0)
+    crowd, (name, *others) = Crowd(), DEVICES[:6]
+    coordinator = crowd.coordinator
+    session, batch = coordinator.sessions[name], EvaluationBatch()
+    for number in range(2, 21):
+        coordinator.subscribe(session, number, SUSHI, HERE, batch)
+    coordinator.evaluate(batch)
+    crowd.queue = CommandQueue(
+        coordinator.counters, estimate=lambda command: 1e6 if isinstance(command, c.Hello) else 1.0
+    )
+    crowd.batcher = Batcher(coordinator, crowd.queue, crowd.take_note)
+    coordinator.detach(crowd.line, name)
+    coordinator.router.park(session, ParkReason.AWAY)
+    line = Outbox()
+    crowd.queue.put(c.Hello(line, name, b"n", 0, HERE, session.epoch))
+    for other in others:
+        crowd.report(other, 1)
+    crowd.queue.put(c.Report(line, name, None, 1, HERE, (1,)))
+    crowd.received()
+    evaluated: list[list[str]] = []
+    evaluate = coordinator.evaluate
+
+    def spied(batch, retrieved):
+        evaluated.append([coordinator.router.owner(handle)[0].device_id for handle in batch.places])
+        evaluate(batch, retrieved)
+
+    monkeypatch.setattr(coordinator, "evaluate", spied)
+    await crowd.batcher.run()
+    await crowd.batcher.run()
+    assert evaluated == [[name] * 3, others, *[[name] * 3] * 5, [name] * 2, [name]]
+    assert not crowd.queue
+    welcome, *deltas = (event for _, event in coordinator.router.take(line, 100))
+    assert isinstance(welcome, Welcome)
+    assert sorted(one.delta.handle for one in deltas[:-1]) == sorted(session.handles.values())
+    assert all(one.delta.snapshot for one in deltas[:-1])
+    assert deltas[-1].report_sequence == 1
+    crowd.place_of.pop(name)
+    crowd.check()
+    crowd.batcher.close()

@@ -72,6 +72,9 @@ async def test_every_result_is_exact_and_few_devices_report(simulation, server):
     assert report.reports_of_fixed == 0
     assert report.counters.moves == report.devices * (ticks - 1)
     assert 0 < report.counters.reports < 0.05 * report.counters.moves
+    assert report.counters.reports < report.fixes < report.counters.moves
+    assert 0 < report.wake_ups < report.fixes
+    assert report.reports_without_fix == 0
     assert report.objects_published == simulation.objects.num_rows
     assert report.objects_retracted > 0
     assert report.counters.bytes_sent > 0
@@ -202,6 +205,12 @@ async def test_an_audit_of_a_share_looks_at_others_each_time(simulation, server)
     assert 0.15 * lists * audits < report.audited < 0.35 * lists * audits
     assert len({one[1:] for one in looked_at}) > 0.9 * lists
     assert report.mismatches == []
+
+
+async def test_devices_that_are_faster_than_assumed_would_miss_reports(simulation, server):
+    report = await replay_of(simulation, server, speed_max_mps=0.5).run()
+    assert report.reports_without_fix > 0
+    assert report.mismatches == [], "the devices of a replay look at every tick"
 
 
 async def test_a_replay_that_keeps_time(simulation, server):

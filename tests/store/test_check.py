@@ -7,8 +7,10 @@ import sqlite3
 
 import pytest
 
+from safe_region.earth.shapes import Bounds, Polygon
 from server.errors import StoreError
 from server.store import SqliteStore, check
+from server.store.areas import encoded_area
 from server.store.checksums import (
     last_seen_checksum,
     meta_checksum,
@@ -66,7 +68,9 @@ def test_a_store_that_is_whole(path, edit):
     assert check(path, quiet) == [], "what is allowed is allowed"
 
 
-AREA = '{"rectangle":[14.05,35.6,14.15,35.8]}'
+AREA = encoded_area(Bounds(14.05, 35.6, 14.15, 35.8))
+ASIDE = encoded_area(Bounds(14.05, 35.6, 14.06, 35.8))
+AWAY = encoded_area(Polygon(((14.2, 35.0), (14.3, 35.0), (14.2, 36.0))))
 
 
 def test_an_area_about_its_point(path, edit):
@@ -77,12 +81,11 @@ def test_an_area_about_its_point(path, edit):
 @pytest.mark.parametrize(
     ("area", "message"),
     [
-        ('{"rectangle":[14.05,35.6,14.06,35.8]}', "lies at (14.1, 35.7), outside its own area"),
-        ('{"polygon":[[14.2,35],[14.3,35],[14.2,36]]}', "lies at (14.1, 35.7), outside its own area"),
-        ('{"circle":[1,2,3]}', "cannot be read: its area is "),
-        ('{"rectangle":[1,2,3]}', "cannot be read: its area is "),
-        ("no JSON", "cannot be read: "),
-        ("[]", "cannot be read: "),
+        (ASIDE, "lies at (14.1, 35.7), outside its own area"),
+        (AWAY, "lies at (14.1, 35.7), outside its own area"),
+        (AREA[:-8], "cannot be read: 24 bytes are no area"),
+        (AREA[:-1], "cannot be read: 31 bytes are no area"),
+        (AREA + AREA[:8], "cannot be read: 40 bytes are no area"),
     ],
 )
 def test_an_area_that_makes_no_sense_is_named(path, edit, area, message):

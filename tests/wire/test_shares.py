@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import time
 
 import grpc
 import pytest
@@ -21,7 +23,7 @@ from server.limits import Limits
 from tests.support.identity import bearer, token
 from tests.wire.city import a_city, attach, publish, reason_of, refused
 from tests.wire.conftest import served
-from tests.wire.test_bad_input import a_spec, an_object, hello, subscribe
+from tests.wire.test_bad_input import HERE, a_spec, an_object, hello, subscribe
 
 Request = device_service_pb2.AttachRequest
 
@@ -214,3 +216,33 @@ async def test_thousands_of_half_open_streams_of_a_stranger_leave_nothing(city):
     assert len(city.server.listener.devices.senders) == 1
     await honest.write(Request(ping=device_service_pb2.Ping(number=1)))
     assert (await honest.read()).HasField("pong")
+
+
+async def test_a_tenant_ahead_of_its_pace_waits_and_nothing_is_refused(tmp_path):
+    """Neither its publishing, nor its calls, nor its devices; another tenant does not wait."""
+    async with a_city(tmp_path) as city:
+        search = device_service_pb2.SearchRequest(spec=a_spec(), position=HERE)
+
+        async def all_of(tenant):
+            (_,) = (await publish(city, token("shop", "publisher", tenant=tenant))).ids
+            device = token("device", "device", tenant=tenant)
+            stream, _ = await attach(city, device)
+            await stream.write(Request(subscribe=subscribe(1, a_spec())))
+            assert (await stream.read()).HasField("delta")
+            stream.cancel()
+            found = await city.devices.Search(search, metadata=bearer(device))
+            assert found.matches
+
+        await all_of("acme")
+        loop = city.server.command_loop
+        account = next(one for one in loop.tenants.values() if one.name == "acme")
+        account.set_pace(0.01)
+        account.charge(1e9, time.monotonic())
+        waiting = asyncio.create_task(all_of("acme"))
+        await all_of("other")
+        assert not waiting.done()
+        account.charge(-1e9, time.monotonic())
+        account.set_pace(math.inf)
+        async with asyncio.timeout(60):
+            await waiting
+        assert not any(loop.coordinator.counters.rejected.values())
