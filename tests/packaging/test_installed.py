@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
-import urllib.error
-import urllib.request
 
 import pytest
+import yaml
 
 from cli.app import COMMANDS
 from tests.packaging.conftest import NAIVE, ROOT
@@ -108,22 +107,16 @@ def test_a_server_finds_the_kernels_that_were_compiled_before(server, kernels, r
     assert found["gauges"]["kernels_compiled"] == 0
 
 
-def is_ready(address) -> bool:
-    """Whether a gateway reaches its server."""
-    try:
-        with urllib.request.urlopen(f"http://{address}/readyz", timeout=CONNECTED_S) as response:
-            return response.status == 200
-    except urllib.error.HTTPError:
-        return False
-
-
 def test_a_gateway_starts(server, running):
+    """The check of the compose file finds it when it has connected to the server."""
     arguments = ("gateway", f"--server={running.address}", "--port=0")
+    services = yaml.safe_load((ROOT / "ops" / "compose.yaml").read_text())["services"]
+    _, program, *check = services["gateway"]["healthcheck"]["test"]
     with Program(server, "gateway on ", *arguments) as gateway:
+        check = [one.replace("127.0.0.1:7480", gateway.address) for one in check]
         deadline_s = time.monotonic() + CONNECTED_S
-        while not is_ready(gateway.address):
+        while server.run(program, *check).returncode != 0:
             assert time.monotonic() < deadline_s
-            time.sleep(0.05)
 
 
 def test_a_program_uses_the_server_as_a_library(server, kernels, tmp_path):
