@@ -179,7 +179,8 @@ def test_nothing_names_a_package_of_an_index():
     """The project is on none: whoever registers its name there would be installed."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "ops").rglob("*.*")]
     sources = [path for name in OURS for path in (ROOT / name.removesuffix("*")).rglob("*.py")]
-    wrong = re.compile(r"pip install[^`\n]*[\s'\"]nearcast(-server|-dev)?([\[\s'\"`]|$)", re.MULTILINE)
+    wrong = re.compile(r"(?m)pip install[^`\n]*(?<! of)[ '\"]nearcast(-server|-dev)?([\[\s'\"`]|$)")
+    assert wrong.search("pip install 'nearcast-server[gateway]'")
     assert [path for path in (*pages, *sources) if wrong.search(path.read_text(errors="replace"))] == []
 
 
