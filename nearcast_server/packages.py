@@ -1,7 +1,8 @@
 """The folder of the packages behind this one: `server`, `index`, `simulator` and so on.
 
 Their names are too general for the top of site-packages, so an installation has them in a private folder,
-which is on no path until this package is imported. In a checkout they are beside this package.
+which is on no path until this package is imported. In a checkout they are beside this package, and are
+imported as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FOLDER = _PRIVATE if _PRIVATE.is_dir() else _HERE.parent
 
 def import_last() -> None:
     """Make the packages importable, after all others: modules of an app keep their names."""
-    if str(FOLDER) not in sys.path:
+    if FOLDER == _PRIVATE and str(FOLDER) not in sys.path:
         sys.path.append(str(FOLDER))
 
 

@@ -50,6 +50,12 @@ def server(tmp_path_factory, request) -> Environment:
 
 
 @pytest.fixture(scope="session")
+def bare(tmp_path_factory, wheels) -> Environment:
+    """An environment with the server and no extra."""
+    return linked_environment(tmp_path_factory.mktemp("bare"), wheels, "nearcast-server")
+
+
+@pytest.fixture(scope="session")
 def kernels(tmp_path_factory, server) -> tuple[str, str]:
     """A folder of compiled kernels, and the output of `nearcast compile` that filled it."""
     folder = str(tmp_path_factory.mktemp("kernels"))

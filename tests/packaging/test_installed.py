@@ -65,6 +65,11 @@ def output(environment, name, *arguments, **options) -> str:
     return done.stdout
 
 
+def commands_in(help_text) -> set[str]:
+    (listed,) = re.findall(r"^Commands:\n((?:  .*\n?)+)", help_text, re.MULTILINE)
+    return set(re.findall(r"^  ([a-z-]+)", listed, re.MULTILINE))
+
+
 def top_levels(environment) -> set[str]:
     names = {name.partition("/")[0] for name in environment.files()}
     return {name for name in names if not name.endswith(".dist-info")}
@@ -91,9 +96,19 @@ def test_the_command_has_its_version_and_all_subcommands(server):
     version = PROJECTS["nearcast"]["project"]["version"]
     assert output(server, "nearcast", "--version") == f"nearcast, version {version}\n"
     help_text = output(server, "nearcast", "--help")
-    (listed,) = re.findall(r"^Commands:\n((?:  .*\n?)+)", help_text, re.MULTILINE)
-    assert set(re.findall(r"^  ([a-z-]+)", listed, re.MULTILINE)) == set(COMMANDS)
+    assert commands_in(help_text) == set(COMMANDS)
     assert output(server, "python", "-m", "nearcast_server", "--version").endswith(f"{version}\n")
+
+
+def test_without_an_extra_its_commands_show_how_to_install_it(bare):
+    help_text = output(bare, "nearcast", "--help")
+    assert commands_in(help_text) == {
+        name for name, one in COMMANDS.items() if one.extra in ("", "server")
+    }
+    for extra in ("gateway", "simulator"):
+        assert extra in PROJECTS["packaging/server"]["project"]["optional-dependencies"]
+        hint = f"pip install './packaging/server[{extra}]' in a checkout of nearcast"
+        assert f"Not installed ({hint})" in help_text
 
 
 def test_an_app_uses_a_server(sdk, running):
