@@ -67,10 +67,14 @@ def test_both_have_the_license_and_types(wheels):
         assert metadata_of(wheel).read_text("licenses/LICENSE") == (ROOT / "LICENSE").read_text()
 
 
+def extras_of(project: str) -> dict[str, list[str]]:
+    return PROJECTS[project]["project"]["optional-dependencies"]
+
+
 def requirements_of(project: str, *extras: str) -> set[str]:
     """Requirements of a project file and of extras, without those that name our own distributions."""
     declared = PROJECTS[project]["project"]
-    lists = [declared["dependencies"], *(declared["optional-dependencies"][extra] for extra in extras)]
+    lists = [declared["dependencies"], *(extras_of(project)[extra] for extra in extras)]
     return {one for some in lists for one in some if not one.startswith("nearcast")}
 
 
@@ -80,9 +84,12 @@ def test_the_sdk_and_the_server_need_what_the_checkout_needs():
     assert sdk | requirements_of("packaging/server") == requirements_of(".", "server")
 
 
-@pytest.mark.parametrize(
-    "extra", sorted(PROJECTS["packaging/server"]["project"]["optional-dependencies"])
-)
+def test_the_server_has_all_extras_that_are_not_for_development():
+    own, checkout = set(extras_of("packaging/server")), set(extras_of("."))
+    assert own == checkout - {"server", "bench", "docs", "fuzz", "dev"}
+
+
+@pytest.mark.parametrize("extra", sorted(extras_of("packaging/server")))
 def test_extras_of_the_server_are_those_of_the_checkout(extra):
     own = requirements_of("nearcast") | requirements_of("packaging/server", extra)
     assert own == requirements_of(".", "server", extra)
