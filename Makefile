@@ -286,4 +286,4 @@ format: $(STAMP)  ## Format the code
 	$(BIN)/ruff check --fix .
 
 clean:  ## Remove the environment and the output of runs
-	rm -rf $(VENV) runs build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) runs build dist nearcast/build packaging/server/build *.egg-info */*.egg-info packaging/*/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
