@@ -335,7 +335,7 @@ export class Points {
         context.font = "600 11px system-ui, sans-serif";
         context.textAlign = "center";
         context.textBaseline = "middle";
-        for (const one of scene.held) {
+        for (const one of scene.held.toReversed()) {
             const [px, py] = [this.#px(one.x, view), this.#py(one.y, view)];
             const isResult = one.kind === "result";
             context.beginPath();
