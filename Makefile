@@ -202,6 +202,23 @@ test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks (KERNEL
 	NUMBA_BOUNDSCHECK=1 $(COMPILE)
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNEL_TESTS)
 
+packages: $(STAMP)  ## Build the wheels of the SDK and of the server: dist/
+	rm -rf dist
+	$(BIN)/python packaging/build_wheels.py dist
+
+# As users install them: pip chooses and downloads everything else.
+PACKAGES := runs/packages
+check-packages: packages  ## Install both wheels into empty environments, and test them there; needs the network
+	rm -rf $(PACKAGES)
+	$(BIN)/python -m venv $(PACKAGES)/sdk
+	$(PACKAGES)/sdk/bin/pip install --quiet --disable-pip-version-check dist/nearcast-*.whl
+	$(BIN)/python -m venv $(PACKAGES)/server
+	$(PACKAGES)/server/bin/pip install --quiet --disable-pip-version-check -c constraints.txt dist/nearcast-*.whl \
+		"$$(echo dist/nearcast_server-*.whl)[gateway,simulator,bridge,tracing,java]"
+	$(PACKAGES)/sdk/bin/pip check
+	$(PACKAGES)/server/bin/pip check
+	NEARCAST_TEST_PACKAGES=$(abspath $(PACKAGES)) $(BIN)/python -m pytest tests/packaging
+
 # A separate package, with wheels for Linux only.
 fuzz: $(STAMP)  ## Feed decoders, parsers, sessions, settings, a gateway, the fair queue and budgets a million inputs, a quarter of an hour (INPUTS=1450000 SEED=1)
 	$(PIP) -e '.[fuzz]'
@@ -275,4 +292,4 @@ format: $(STAMP)  ## Format the code
 	$(BIN)/ruff check --fix .
 
 clean:  ## Remove the environment and the output of runs
-	rm -rf $(VENV) runs build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) runs build dist nearcast/build packaging/server/build *.egg-info */*.egg-info packaging/*/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.benchmark import Row
+from nearcast.version import installed_version
 
 FORMAT = 1
 """Version of the JSON format; it changes when readers have to change."""
 
-_PACKAGES = ("nearcast", "numpy", "numba", "shapely", "pyarrow", "pyspark", "grpcio", "uvloop", "psycopg")
+_PACKAGES = ("numpy", "numba", "shapely", "pyarrow", "pyspark", "grpcio", "uvloop", "psycopg")
 _AUDIT = ("lists_audited", "mismatches")
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -135,7 +136,7 @@ def _cpu() -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    found = {"nearcast": installed_version()}
     for name in _PACKAGES:
         try:
             found[name] = version(name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import click
 
+from nearcast.version import installed_version
 from safe_region.extras import how_to_install
 
 PACKAGES: dict[str, tuple[str, ...]] = {
@@ -102,6 +102,6 @@ def _is_installed(package: str) -> bool:
 @click.group(
     cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(version("nearcast"), prog_name="nearcast")
+@click.version_option(installed_version(), prog_name="nearcast")
 def app() -> None:
     """Exact results for moving devices, with few messages in between."""

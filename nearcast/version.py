@@ -7,8 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 UNKNOWN = "unknown"
 """Version of a copy of the source that is not installed."""
-_DISTRIBUTIONS = ("nearcast", "nearcast-sdk")
-"""Distributions: the whole project, and the SDK alone."""
+_DISTRIBUTIONS = ("nearcast-dev", "nearcast")
+"""Distributions: a checkout for development, and the SDK."""
 
 
 def installed_version() -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nearcast_server.errors import StartError, missing_package
+from nearcast_server.packages import FOLDER
 
 _STOP_S = 30.0
 """Time that a server has to stop. It usually takes less than a second."""
@@ -89,8 +90,7 @@ def _environment() -> dict[str, str]:
 
     Our packages come first. A module of the app may have the name of one of them, such as `server`.
     """
-    ours = str(Path(__file__).resolve().parent.parent)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([ours, *filter(None, sys.path)])}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(FOLDER), *filter(None, sys.path)])}
 
 
 def _plain(value: object) -> str:

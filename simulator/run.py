@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from feeds.parameters import Parameters
 from feeds.spark import SHUFFLE_PARTITIONS
+from nearcast.version import installed_version
 from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.files import Root
@@ -164,7 +164,7 @@ class Run:
         """Return the key of a table: the program, some parameters, and the tables it is made from."""
         given = self._parameters.as_dict()
         return {
-            "program": version("nearcast"),
+            "program": installed_version(),
             "parameters": {name: given[name] for name in group.model_fields} | {"seed": given["seed"]},
             "tables": {name: self._stages.done[name].key for name in tables},
         }

@@ -98,6 +98,7 @@ def running(
         process = subprocess.Popen(  # noqa: S603 - our own program
             [*(command or (sys.executable, "-m")), *arguments],
             cwd=folder,
+            env=_other_environment() if command else None,
             stdout=subprocess.PIPE,
             stderr=messages,
             text=True,
@@ -114,6 +115,11 @@ def running(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _other_environment() -> dict[str, str]:
+    """Return the variables for another installation, which has its own packages."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def files_max() -> int:

@@ -23,7 +23,6 @@ from cli.dev.streets import Streets
 from cli.dev.town import Town
 from cli.failures import reported
 from cli.gateway import READY as GATEWAY_READY
-from cli.options import gateway_settings
 from cli.serve import READY as SERVER_READY
 from cli.started import started
 from nearcast import NearcastError
@@ -123,23 +122,21 @@ def _services(streets: Streets, port: int) -> Iterator[_Services]:
         own_token, roads = Path(folder) / "token", Path(folder) / "roads.json"
         own_token.write_text(token, encoding="utf-8")
         roads.write_text(json.dumps(streets.geojson()), encoding="utf-8")
-        flags = (f"--port={port}", f"--server={server}", f"--server-token-file={own_token}", _LOGS)
-        if _has_map():
-            flags += (f"--map-file={roads}",)
+        flags = (
+            f"--port={port}",
+            f"--server={server}",
+            f"--server-token-file={own_token}",
+            f"--map-file={roads}",
+            _LOGS,
+        )
         variables = {"NEARCAST_GATEWAY_TOKENS": known}
         with started("gateway", GATEWAY_READY, *flags, variables=variables) as gateway:
             yield _Services(server, gateway, token)
 
 
-def _has_map() -> bool:
-    """Return whether the gateway has a page with a map."""
-    return "map_file" in gateway_settings().model_fields
-
-
 def _announce(services: _Services, began_s: float) -> None:
     click.echo(f"ready after {time.monotonic() - began_s:.1f} s; Ctrl-C ends everything")
-    path = "map/" if _has_map() else ""
-    click.echo(f"{READY}http://{services.gateway}/{path}#token={services.token}")
+    click.echo(f"{READY}http://{services.gateway}/map/#token={services.token}")
 
 
 async def _live(

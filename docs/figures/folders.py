@@ -20,7 +20,7 @@ _HALF = 0.25
 """Half the height of a box."""
 _X = {
     "cli": 1.6,
-    "nearcast_server": -3.0,
+    "nearcast_server": 1.6,
     "simulator": -3.0,
     "streaming": -0.6,
     "gateway": 1.6,
@@ -34,7 +34,7 @@ _X = {
 """Columns, chosen so that no arrow crosses a box; 0 for the others."""
 _PURPOSES = {
     "cli": "the command line",
-    "nearcast_server": "a library of all",
+    "nearcast_server": "the library, the installation",
     "bench": "experiments",
     "simulator": "towns, movement, replay",
     "streaming": "the job on Spark",

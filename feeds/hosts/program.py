@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
+
+from safe_region.packages import package_folder
 
 _PACKAGES = ("engine", "feeds", "index", "nearcast", "safe_region", "simulator", "streaming")
 _LIBRARIES = ("pyspark", "numpy", "numba", "pyarrow")
@@ -19,10 +20,9 @@ def source_digest() -> str:
 @cache
 def digest_of(packages: tuple[str, ...]) -> str:
     """Return a digest of the modules of some packages of this program."""
-    root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
-    for package in packages:
-        for path in sorted((root / package).rglob("*.py")):
+    for folder in map(package_folder, packages):
+        for path in sorted(folder.rglob("*.py")) if folder is not None else ():
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

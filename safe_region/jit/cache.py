@@ -15,7 +15,9 @@ from pathlib import Path
 import numba
 from platformdirs import user_cache_path
 
-_ROOMS = ("safe_region", "index", "engine", "server", "simulator", "bench")
+from safe_region.packages import package_folder
+
+_PACKAGES = ("safe_region", "index", "engine", "server", "simulator", "bench")
 _NAMES = ("*kernels.py", "layout.py", "closeness.py")
 _SHARED = ("scoring/formulas.py", "geometry/exact_geometry.py")
 """Plain Python of this package with functions or constants that kernels use."""
@@ -24,9 +26,9 @@ _SHARED = ("scoring/formulas.py", "geometry/exact_geometry.py")
 def kernel_sources() -> list[Path]:
     """Return the sources of compiled functions: kernels, modules of their constants, this package."""
     here = Path(__file__).resolve().parent
-    root = here.parent.parent
-    found = [path for room in _ROOMS for name in _NAMES for path in (root / room).rglob(name)]
-    shared = [root / "safe_region" / name for name in _SHARED]
+    folders = [folder for folder in map(package_folder, _PACKAGES) if folder is not None]
+    found = [path for folder in folders for name in _NAMES for path in folder.rglob(name)]
+    shared = [here.parent / name for name in _SHARED]
     return sorted([*found, *shared, *here.glob("*.py")])
 
 

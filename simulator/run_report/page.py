@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 
 import jinja2
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
+from nearcast.version import installed_version
 from simulator.replay.processes import Replayed
 from simulator.replay.report import ReplayReport
 from simulator.run_report.charts import charts, size_text
@@ -53,7 +53,7 @@ def write_page(folder: Path, replayed: Replayed, out_html: Path) -> None:
     )
     page = environment.from_string(_TEMPLATE.read_text()).render(
         world=world,
-        version=version("nearcast"),
+        version=installed_version(),
         report=report,
         tiles=_tiles(report),
         map=run_map(world, read_table(folder, "roads"), _object_places(folder), replayed),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from math import gcd
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from nearcast.version import installed_version
 from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.files import Root, files_at
@@ -299,7 +299,7 @@ class TraceRun:
         return self._read("trajectories", schemas.TRAJECTORIES).where("edge_id IS NOT NULL").count()
 
     def _key(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        return {"program": version("nearcast"), "parameters": parameters}
+        return {"program": installed_version(), "parameters": parameters}
 
     def _read(self, name: str, schema: StructType) -> DataFrame:
         return self._spark.read.schema(schema).parquet(str(self._root / name))

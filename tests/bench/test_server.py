@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 import numpy as np
 import pytest
 
 from bench.server.lines import entry_count
 from bench.server.measures import _PONG, PONG_NUMBER
+from bench.server.processes import running
 from bench.server.soak import is_flat, rise
 from bench.server.workload import Workload, sent_ns
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
@@ -45,6 +47,24 @@ def test_the_experiments(run_experiments):
     assert 0 < fleet["answered_share"] <= 1
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
+
+
+PATH_OF_IMPORTS = """
+import os, sys
+print("imports from", os.environ.get("PYTHONPATH"), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("is_other", [False, True])
+def test_the_server_of_another_installation_imports_its_own_packages(monkeypatch, tmp_path, is_other):
+    program = tmp_path / "program.py"
+    program.write_text(PATH_OF_IMPORTS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    command = [sys.executable, str(program)] if is_other else []
+    arguments = [] if is_other else ["program"]
+    with running(arguments, "imports from ", tmp_path / "log", command=command) as process:
+        assert process.address == str(None if is_other else tmp_path)
 
 
 def test_a_soak_reports_whether_memory_is_flat(run_experiments):

@@ -19,6 +19,7 @@ from cli.app import app
 from tests.cli.test_serve import AREA, ROOT, Process
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]["name"]
 OURS = PYPROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
 
 
@@ -32,7 +33,7 @@ def needed(requirements) -> set[str]:
     open_names = [name_of(one) for one in requirements]
     while open_names:
         name = open_names.pop()
-        if name in found or name == "nearcast":
+        if name in found or name == PROJECT:
             continue
         found.add(name)
         open_names += [name_of(one) for one in requires(name) or [] if ";" not in one]
@@ -56,7 +57,7 @@ def server(tmp_path_factory):
 
 def installed(folder, requirements) -> Path:
     """Fill a folder with packages: ours, and what they depend on."""
-    for name in (*needed(requirements), "nearcast"):
+    for name in (*needed(requirements), PROJECT):
         found = distribution(name)
         for top in {path.parts[0] for path in found.files if path.parts[0] not in ("..", "__pycache__")}:
             target = folder / top
@@ -178,7 +179,8 @@ def test_nothing_names_a_package_of_an_index():
     """The project is on none: whoever registers its name there would be installed."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "ops").rglob("*.*")]
     sources = [path for name in OURS for path in (ROOT / name.removesuffix("*")).rglob("*.py")]
-    wrong = re.compile(r"pip install.*nearcast\[")
+    wrong = re.compile(r"(?m)pip install[^`\n]*(?<! of)[ '\"]nearcast(-server|-dev)?([\[\s'\"`]|$)")
+    assert wrong.search("pip install 'nearcast-server[gateway]'")
     assert [path for path in (*pages, *sources) if wrong.search(path.read_text(errors="replace"))] == []
 
 

@@ -1,30 +1,68 @@
-"""The files under ops: they name settings, packages and commands that exist."""
+"""The files under ops: they name settings, packages, commands and options that exist."""
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
+import yaml
 
 from cli.app import app
+from cli.options import given
+from cli.settings_errors import read_settings
+from gateway.settings import GatewaySettings
 from server.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "ops" / "Dockerfile").read_text()
-UNIT = ROOT / "ops" / "systemd" / "nearcast.service"
+COMPOSE = (ROOT / "ops" / "compose.yaml").read_text()
+SERVICES = yaml.safe_load(COMPOSE)["services"]
+UNITS = sorted((ROOT / "ops" / "systemd").glob("*.service"))
+SETTINGS = {"serve": ServerSettings, "gateway": GatewaySettings}
 OF_CLIENTS = {"server", "token", "token_file", "tls", "tls_root", "tls_server_name"}
 """Variables of `nearcast status` and the like."""
 
 
-@pytest.mark.parametrize("text", [DOCKERFILE, UNIT.read_text()])
+def stages() -> dict[str, str]:
+    """The stages of the Dockerfile by name, each with the text of those that it continues."""
+    found: dict[str, str] = {}
+    for part in re.split(r"^(?=FROM )", DOCKERFILE, flags=re.MULTILINE)[1:]:
+        base, name = re.match(r"FROM (\S+) AS (\S+)\n", part).groups()
+        found[name] = found.get(base, "") + part
+    return found
+
+
+def command_of(stage: str) -> list[str]:
+    return json.loads(re.search(r"^ENTRYPOINT (.*)$", stages()[stage], re.MULTILINE)[1])
+
+
+def require_options(command: list[str]) -> None:
+    """Fail if a command line of nearcast names a command or an option that does not exist."""
+    program, name, *arguments = command
+    assert Path(program).name == "nearcast"
+    found = app.commands[name]
+    known = {option for one in found.get_params(click.Context(found)) for option in one.opts}
+    used = {one.partition("=")[0] for one in arguments if one.startswith("-")}
+    assert used <= known, used - known
+
+
+@pytest.mark.parametrize(
+    "text", [DOCKERFILE, COMPOSE, *(unit.read_text() for unit in UNITS)], ids=range(2 + len(UNITS))
+)
 def test_variables_are_settings(text):
     names = {name.lower() for name in re.findall(r"\bNEARCAST_([A-Z_]+)", text)}
     assert names
-    assert names - OF_CLIENTS <= set(ServerSettings.model_fields)
+    of_gateways = {name.removeprefix("gateway_") for name in names if name.startswith("gateway_")}
+    assert of_gateways <= set(GatewaySettings.model_fields)
+    of_servers = {name for name in names if not name.startswith("gateway_")}
+    assert of_servers - OF_CLIENTS <= set(ServerSettings.model_fields)
 
 
 def test_the_image_has_every_package_and_nothing_else():
@@ -33,25 +71,76 @@ def test_the_image_has_every_package_and_nothing_else():
     packages = {name.removesuffix("*") for name in found}
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     copied = {line.removeprefix("!") for line in lines if line.startswith("!")}
-    assert copied == packages | {"pyproject.toml", "constraints.txt", "README.md", "LICENSE"}
+    assert copied == packages | {"pyproject.toml", "constraints.txt", "packaging", "LICENSE"}
 
 
-def test_the_image_starts_existing_commands_as_an_unprivileged_user():
-    for command in ("compile", "serve", "status"):
-        assert re.search(rf"nearcast[\", ]+{command}", DOCKERFILE)
-        assert command in app.commands
-    user = DOCKERFILE.index("USER 10001")
-    assert user < DOCKERFILE.index("RUN nearcast compile"), "the owner of the cache"
+def test_the_image_has_extras_that_exist():
+    pyproject = tomllib.loads((ROOT / "packaging" / "server" / "pyproject.toml").read_text())
+    (extras,) = re.findall(r"nearcast_server-\*\.whl\)\[(\S+)\]", DOCKERFILE)
+    assert set(extras.split(",")) <= set(pyproject["project"]["optional-dependencies"])
+
+
+def test_images_start_existing_commands_as_an_unprivileged_user():
+    assert command_of("server") == ["nearcast", "serve"]
+    assert command_of("gateway") == ["nearcast", "gateway"]
+    assert list(stages())[-1] == "server", "the image without --target"
+    for name in ("server", "gateway"):
+        require_options(command_of(name))
+        assert "\nUSER 10001\n" in stages()[name]
+    user = stages()["server"].index("USER 10001")
+    assert user < stages()["server"].index("RUN nearcast compile"), "the owner of the cache"
+
+
+@pytest.mark.parametrize(
+    ("stage", "settings"), [("server", ServerSettings), ("gateway", GatewaySettings)]
+)
+def test_images_open_the_ports_of_the_settings(stage, settings):
+    (port,) = re.findall(r"^EXPOSE (\d+)$", stages()[stage], re.MULTILINE)
+    assert int(port) == settings.model_fields["port"].default
+    assert all(f":{port}:{port}" in one for one in SERVICES[stage]["ports"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_services_are_built_from_stages_and_started_with_settings_that_are_valid(name, monkeypatch):
+    service = SERVICES[name]
+    build = service["build"]
+    assert (ROOT / "ops" / build["context"]).resolve() == ROOT
+    assert ROOT / build["dockerfile"] == ROOT / "ops" / "Dockerfile"
+    command = [*command_of(build["target"]), *service["command"]]
+    require_options(command)
+    for variable, value in service["environment"].items():
+        monkeypatch.setenv(variable, value)
+    for variable in re.findall(r"NEARCAST_\w*HOST=\S+", stages()[build["target"]]):
+        monkeypatch.setenv(*variable.split("="))
+    _, subcommand, *arguments = command
+    flags = app.commands[subcommand].make_context(subcommand, arguments).params
+    read_settings(SETTINGS[subcommand], given(flags), None)
+
+
+def test_services_use_volumes_and_services_of_the_file():
+    declared = yaml.safe_load(COMPOSE)
+    for service in SERVICES.values():
+        assert {one.partition(":")[0] for one in service.get("volumes", ())} <= set(declared["volumes"])
+        assert set(service.get("depends_on", ())) <= set(SERVICES)
+        assert service["healthcheck"]["test"][0] == "CMD"
+    require_options(SERVICES["server"]["healthcheck"]["test"][1:])
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda one: one.stem)
+def test_units_start_existing_commands(unit):
+    (line,) = re.findall(r"^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
+    require_options(shlex.split(line))
 
 
 @pytest.mark.processes
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd does not exist")
-def test_the_unit_is_understood():
+@pytest.mark.parametrize("unit", UNITS, ids=lambda one: one.stem)
+def test_units_are_understood(unit):
     done = subprocess.run(
-        ["systemd-analyze", "verify", str(UNIT)],  # noqa: S607
+        ["systemd-analyze", "verify", str(unit)],  # noqa: S607
         capture_output=True,
         text=True,
         check=False,
     )
-    complaints = [line for line in done.stderr.splitlines() if "nearcast.service" in line]
+    complaints = [line for line in done.stderr.splitlines() if unit.name in line]
     assert [line for line in complaints if "is not executable" not in line] == []

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 PLACES = {
     "nearcast/pyproject.toml": r'^version = "(.*)"$',
+    "packaging/server/pyproject.toml": r'^version = "(.*)"$',
     "docs/conf.py": r'^version = release = "(.*)"$',
     "CITATION.cff": r"^version: (.*)$",
     "README.md": r"The version is ([\d.]+)\.",

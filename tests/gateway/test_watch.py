@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 
 import aiohttp
+import pytest
 
 from nearcast.v1 import control_service_pb2
-from tests.gateway.town import PATIENCE_S, until
+from tests.gateway.town import PATIENCE_S, a_town, reason_of, until
 from tests.support.identity import token
 from tests.wire.city import publish
 from tests.wire.test_bad_input import an_object
@@ -72,3 +73,138 @@ async def test_frames_have_devices_and_objects(town):
         assert not (await one.frame()).reset
         assert town.gateway.counters.watchers == 1
     await until(lambda: town.gateway.counters.watchers == 0)
+
+
+async def test_another_request_replaces_the_view(town):
+    async with viewer(town) as one:
+        await publish(town, PUBLISHER, an_object())
+        await one.send(watch())
+        assert (await one.frame()).objects.ids
+        await one.send(watch(keyword="juice"))
+        while (frame := await one.frame()).request_number == 1:
+            pass
+        assert frame.reset
+        assert not frame.objects.ids
+
+
+async def test_the_token_may_be_in_the_first_frame(town):
+    async with connection(town) as one:
+        await one.socket.send_str(token("operator", "operator"))
+        await one.send(watch())
+        assert (await one.frame()).reset
+
+
+async def test_a_gateway_without_tokens_lets_everybody_watch(tmp_path):
+    flags = {"jwks": None, "tenants": (), "server_token_file": ()}
+    async with a_town(tmp_path, {"jwks": None, "tenants": []}, **flags) as town, connection(town) as one:
+        await one.socket.send_str("any")
+        await one.send(watch())
+        assert (await one.frame()).reset
+
+
+@pytest.mark.parametrize("role", ["device", "gateway", "publisher"])
+async def test_operators_only(town, role):
+    async with viewer(town, role) as one:
+        await one.send(watch())
+        assert reason_of(await one.refused()) == "PERMISSION_DENIED"
+        assert one.socket.close_code == 1008
+
+
+async def test_without_a_token_nobody_watches(town):
+    async with connection(town) as one:
+        await one.socket.send_str("nonsense")
+        assert reason_of(await one.refused()) == "UNAUTHENTICATED"
+
+
+async def test_an_operator_of_a_tenant_sees_the_tenant(town):
+    async with viewer(town, tenant="acme") as one:
+        await publish(town, PUBLISHER, an_object())
+        shop = token("shop", "publisher", tenant="acme")
+        (number,) = (await publish(town, shop, an_object())).ids
+        await one.send(watch())
+        frame = await one.frame()
+        assert list(frame.objects.ids) == [number]
+        assert frame.objects.count == 1
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "field"),
+    [({"interval_ms": 1}, "interval_ms"), ({"view": None}, "view"), ({"grid_rows": 3}, "grid_columns")],
+)
+async def test_the_servers_refusal_is_the_last_message(town, request_fields, field):
+    async with viewer(town) as one:
+        await one.send(watch())
+        await one.frame()
+        await one.send(watch(**request_fields))
+        error = await one.refused()
+        assert (reason_of(error), error.field) == ("INVALID_FIELD", field)
+        assert error.limit
+        assert one.socket.close_code == 1008
+
+
+async def test_a_frame_that_is_no_request_is_refused(town):
+    async with viewer(town) as one:
+        await one.socket.send_bytes(b"\xff\xff")
+        error = await one.refused()
+        assert (reason_of(error), error.field) == ("INVALID_FIELD", "frame")
+
+
+async def test_a_long_frame_closes(town):
+    async with viewer(town) as one:
+        await one.socket.send_bytes(bytes(5_000))
+        assert (await one.socket.receive()).type is aiohttp.WSMsgType.CLOSE
+        assert one.socket.close_code == 1009
+
+
+async def test_a_text_frame_closes(town):
+    async with viewer(town) as one:
+        await one.send(watch())
+        await one.frame()
+        await one.socket.send_str("text")
+        async with asyncio.timeout(PATIENCE_S):
+            async for _ in one.socket:
+                pass
+        assert one.socket.close_code == 1003
+
+
+async def test_a_page_of_another_origin_is_refused(town):
+    options = {"protocols": ("nearcast.v1",), "headers": {"Origin": "https://elsewhere.example"}}
+    with pytest.raises(aiohttp.WSServerHandshakeError) as failed:
+        await town.http.ws_connect(town.address("/v1/watch"), **options)
+    assert failed.value.status == 403
+
+
+async def test_a_client_that_reads_slowly_gets_fewer_frames(town):
+    """Nothing adds up here: beyond what sockets take, the stream from the server waits."""
+    for _ in range(5):
+        await publish(town, PUBLISHER, *(an_object() for _ in range(800)))
+    async with viewer(town) as one:
+        counters, sent = town.gateway.counters, -1
+        while counters.frames_sent != sent:  # until a whole second brings no frame
+            sent = counters.frames_sent
+            for _ in range(10):
+                await one.send(watch())  # the next frame has all rows again
+                await asyncio.sleep(0.1)
+        frames = [await one.frame() for _ in range(sent)]
+        numbers = [frame.sequence for frame in frames]
+        assert numbers == list(range(1, sent + 1))
+        await until(lambda: counters.frames_sent > sent)
+
+
+async def test_a_gateway_that_stops_ends_the_streams(town):
+    async with viewer(town) as one:
+        await one.send(watch())
+        await one.frame()
+        stopping = asyncio.create_task(town.gateway.stop())
+        assert reason_of(await one.refused()) == "DRAINING"
+        assert one.socket.close_code == 1012
+        await stopping
+
+
+async def test_a_server_that_is_gone_ends_the_streams(town):
+    async with viewer(town) as one:
+        await one.send(watch())
+        await one.frame()
+        await town.server.listener.stop(0.0)
+        assert reason_of(await one.refused()) == "RECOVERING"
+        assert one.socket.close_code == 1012

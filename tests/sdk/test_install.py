@@ -33,8 +33,6 @@ for name in found:
 assert all(sys.modules[name].__file__.startswith(sys.argv[1]) for name in found)
 print(len(found))
 """
-NEEDS_MORE = {"safe_region.jit", "safe_region.oracle"}
-"""Packages that devices do not need: kernels of the server, and the oracle of tests."""
 
 
 def modules(folder: Path) -> set[str]:
@@ -83,8 +81,7 @@ def test_all_of_its_modules_can_be_imported(installed):
 
 @pytest.mark.processes
 def test_no_module_of_the_sdk_is_left_out(installed):
-    missing = modules(ROOT) - modules(installed)
-    assert {name for name in missing if not name.startswith(tuple(NEEDS_MORE))} == set()
+    assert modules(ROOT) == modules(installed)
 
 
 @pytest.mark.processes

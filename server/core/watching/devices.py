@@ -19,6 +19,7 @@ from safe_region.earth.frame import Area
 from server.core.coordinator import Coordinator
 from server.measures import now_us
 from server.session import Session, State
+from server.session.last_place import NOWHERE, unpacked
 
 STATES = tuple(State)
 """The states of devices, by their numbers in the columns."""
@@ -101,15 +102,14 @@ class DeviceColumns:
             self._due_us = now_us() + max(_AGE_US_MIN, _PART * spent_us)
 
     def _read(self, sessions: Sequence[Session]) -> None:
-        found = [(one, one.place) for one in sessions]
-        placed = [(one, place) for one, place in found if place is not None]
+        placed = [one for one in sessions if one.last_place != NOWHERE]
         if not placed:
             return
-        slots = np.array([self._slot(one) for one, _ in placed], dtype=np.int64)
-        table = np.array([place[:3] for _, place in placed], dtype=np.float64)
-        self.lon[slots], self.lat[slots], self.margin_m[slots] = table.T
-        self.placed_ms[slots] = [one.placed_ms for one, _ in placed]
-        self.state[slots] = [_NUMBER_OF[one.state] for one, _ in placed]
+        slots = np.array([self._slot(one) for one in placed], dtype=np.int64)
+        places = unpacked([one.last_place for one in placed])
+        self.lon[slots], self.lat[slots] = places.lon, places.lat
+        self.margin_m[slots], self.placed_ms[slots] = places.margin_m, places.received_ms
+        self.state[slots] = [_NUMBER_OF[one.state] for one in placed]
         self._read_in[slots] = self._round
 
     def _slot(self, session: Session) -> int:
@@ -147,8 +147,10 @@ class DeviceColumns:
             return
         for session, slot in [pair for pair in self._slot_of.items() if is_gone[pair[1]]]:
             del self._slot_of[session]
+            self.device_ids[slot] = ""
             self.number[slot] = _NOBODY
             self._free.append(slot)
+        self.lon[: self.end][is_gone] = self.lat[: self.end][is_gone] = 0.0
 
     def of_tenant(self, tenant: str) -> Ints:
         """Return the slots of the devices of a tenant."""
