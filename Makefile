@@ -256,6 +256,12 @@ vectors-check: vectors  ## Fail if the committed vectors are not what the Python
 dashboard-picture: $(STAMP)  ## Run a demo, draw its dashboard's panels and `nearcast top` (DEVICES=500 SECONDS=600)
 	$(BIN)/python -m bench.dashboard runs/dashboard --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED)
 
+map-demo: $(STAMP)  ## Run a demo and take pictures of the live map beside it; needs Chromium (DEVICES=500 SECONDS=600)
+	$(BIN)/python -m bench.map runs/map --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED)
+
+map-bundle: $(TYPESCRIPT_STAMP)  ## Write the bundle of the TypeScript SDK for the live map; needs Node.js 20 or newer
+	cd $(TYPESCRIPT) && node scripts/map_bundle.mjs ../../gateway/map/vendor/nearcast.js
+
 docs: $(STAMP)  ## Build the documentation as a site: build/docs/docs/index.html
 	$(PIP) -e '.[docs]'
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . build/docs

@@ -23,6 +23,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "rich",
     ),
     "gateway": ("aiohttp", "cryptography", "jwt", "prometheus_client", "pydantic_settings", "uvloop"),
+    "server,gateway": ("aiohttp", "grpc_health", "numba", "platformdirs", "rich", "uvloop"),
     "simulator": ("matplotlib", "osmium", "pyarrow", "pyspark", "redis", "rich", "shapely"),
 }
 """By extra, some of the packages that it adds to the smaller extras."""
@@ -47,6 +48,7 @@ class _Place(NamedTuple):
 COMMANDS = {
     "serve": _Place("cli.serve", "serve", "server"),
     "gateway": _Place("cli.gateway", "gateway", "gateway"),
+    "map": _Place("cli.map", "map_", "gateway"),
     "compile": _Place("cli.compile", "compile_", "server"),
     "indexes": _Place("cli.indexes", "indexes", "server"),
     "idf": _Place("cli.idf", "idf", "server"),
@@ -59,6 +61,7 @@ COMMANDS = {
     "simulate": _Place("cli.simulate", "simulate", "simulator"),
     "replay": _Place("cli.replay", "replay", "simulator"),
     "demo": _Place("cli.demo", "demo", "simulator"),
+    "dev": _Place("cli.dev.command", "dev", "server,gateway"),
     "bench": _Place("cli.bench", "bench", "simulator"),
     "store": _Place("cli.store", "store", "server"),
     "stream": _Place("cli.stream", "stream", "simulator"),

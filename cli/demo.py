@@ -122,6 +122,7 @@ def demo(
     (out / "replay.json").write_text(json.dumps(report.figures(), indent=2) + "\n")
     written = "   ".join(str(out / name) for name in ("replay.html", "map.png", "replay.json"))
     click.echo(f"{written}   {time.monotonic() - began:.0f} s in all")
+    click.echo(f"watch it again: nearcast map {out}")
     show(report)
     sys.exit(1 if report.mismatch_count else 0)
 

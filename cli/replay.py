@@ -90,7 +90,8 @@ region_option = click.option(
     "--report",
     "page",
     type=LocalPath(),
-    help="Write a report of the run to this HTML file: map, charts, figures.",
+    help="Write a report of the run to this HTML file: map, charts, figures; and beside it a file of the "
+    "same name for `nearcast map`.",
 )
 @click.option("--json", "json_file", type=LocalPath(), help="Write the figures to this JSON file.")
 def replay(  # noqa: PLR0913 - an option each
@@ -163,10 +164,13 @@ def run_replay(
             _draw(folder, replayed, picture)
             progress("picture", 1, 1)
         if page is not None:
+            from simulator.recorded_map import SUFFIX, write_recorded_map  # noqa: PLC0415
             from simulator.run_report.page import write_page  # noqa: PLC0415
 
             progress("page", 0, 1)
             write_page(folder, replayed, page)
+            tracks = (replayed.track, replayed.range_track)
+            write_recorded_map(folder, page.with_suffix(SUFFIX), tracks)
             progress("page", 1, 1)
     return replayed.report
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -13,7 +14,9 @@ _STOP_S = 15.0
 
 
 @contextlib.contextmanager
-def started(name: str, ready: str, *arguments: str) -> Iterator[str]:
+def started(
+    name: str, ready: str, *arguments: str, variables: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Run a subcommand as a separate process; end it with the block.
 
     Parameters
@@ -24,6 +27,9 @@ def started(name: str, ready: str, *arguments: str) -> Iterator[str]:
         The start of the line with which it reports that it listens.
     arguments
         Its arguments.
+    variables
+        Variables of its environment, in addition to those of this process. With them it is in a process
+        group of its own: Ctrl-C interrupts this process only, which then ends the other one.
 
     Yields
     ------
@@ -36,7 +42,13 @@ def started(name: str, ready: str, *arguments: str) -> Iterator[str]:
         If it ends before it listens.
     """
     command = [sys.executable, "-m", "cli", name, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ourselves
+    with subprocess.Popen(  # noqa: S603 - ourselves
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=None if variables is None else {**os.environ, **variables},
+        process_group=None if variables is None else 0,
+    ) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
             if not line.startswith(ready):

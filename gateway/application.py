@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -14,8 +15,10 @@ from gateway.connections import noting
 from gateway.counters import Counters
 from gateway.cross_origin import cross_origin
 from gateway.http_api import HttpApi
+from gateway.map_pages import map_routes
 from gateway.openapi import document, page
 from gateway.problems import plain_problem, problem
+from gateway.watching import Watching
 from nearcast.errors import RefusedError
 from nearcast.wire.errors import error_message
 
@@ -25,6 +28,7 @@ _BODY_BYTES_MAX = 4 * 1024 * 1024
 """Of any request; calls have bounds of their own below."""
 
 ATTACH = "/v1/attach"
+WATCH = "/v1/watch"
 HEALTH = "/healthz"
 READINESS = "/readyz"
 DESCRIPTION = "/v1/openapi.json"
@@ -53,17 +57,21 @@ class Readiness:
 
 def application(
     attachment: Attachment,
+    watching: Watching,
     api: HttpApi,
     readiness: Readiness,
     counters: Counters,
     origins: Collection[str],
+    map_file: Path | None = None,
 ) -> web.Application:
     """Return the application.
 
     Parameters
     ----------
     attachment
-        Serves WebSockets.
+        Serves the WebSockets of devices.
+    watching
+        Serves the WebSockets of watchers.
     api
         Serves calls.
     readiness
@@ -72,6 +80,8 @@ def application(
         The counters of the gateway.
     origins
         Origins of pages that may call.
+    map_file
+        The roads or the run that the map draws.
     """
     app = web.Application(
         middlewares=(noting, cross_origin(origins), _refusals(counters), _draining(readiness)),
@@ -80,11 +90,13 @@ def application(
     app.add_routes(
         [
             web.get(ATTACH, attachment.handle),
+            web.get(WATCH, watching.handle),
             web.get(HEALTH, _health),
             web.get(READINESS, _readiness(readiness)),
             web.get(DESCRIPTION, _description),
             web.get(DOCS, _docs),
             *api.routes(),
+            *map_routes(map_file),
         ]
     )
     return app

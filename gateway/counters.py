@@ -16,6 +16,7 @@ _HELP = {
     "connections": "Connections, of WebSockets and of HTTP requests.",
     "sockets": "WebSockets.",
     "devices": "Devices attached through this gateway.",
+    "watchers": "Operators that watch through this gateway.",
     "streams": "Fleet streams to the server.",
     "connections_refused": "Connections closed because there were too many, in all or of an address.",
     "handshakes_refused": "WebSocket handshakes that were refused.",
@@ -23,7 +24,7 @@ _HELP = {
     "frames_sent": "Frames to devices.",
     "bytes_received": "Bytes of frames of devices.",
     "bytes_sent": "Bytes of frames to devices.",
-    "slow": "Devices that were detached because they read too slowly.",
+    "slow": "Devices detached, and watchers disconnected, because they read too slowly.",
     "requests": "HTTP requests for the server.",
 }
 
@@ -35,6 +36,7 @@ class Counters:
     connections: int = 0
     sockets: int = 0
     devices: int = 0
+    watchers: int = 0
     streams: int = 0
     connections_refused: int = 0
     handshakes_refused: int = 0
@@ -48,7 +50,7 @@ class Counters:
     """Refusals that this gateway has decided itself, by reason."""
 
 
-_PRESENT = frozenset({"connections", "sockets", "devices", "streams"})
+_PRESENT = frozenset({"connections", "sockets", "devices", "watchers", "streams"})
 
 
 class GatewayMetrics(Collector):

@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import hdrs, web
 
 from gateway.handshake import is_allowed
+from identity.settings import is_loopback
 
 _METHODS = "GET, POST"
 _REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key"
@@ -53,3 +54,15 @@ def _allowed(origin: str) -> dict[str, str]:
         hdrs.ACCESS_CONTROL_EXPOSE_HEADERS: hdrs.RETRY_AFTER,
         hdrs.VARY: hdrs.ORIGIN,
     }
+
+
+def own_origins(host: str, port: int, *, has_tls: bool) -> set[str]:
+    """Return the origins of this gateway's own pages, as far as only this machine can have them.
+
+    Beyond the loopback interface a gateway does not know its names: `--origin` gives them. It cannot
+    follow the header `Host`, because a page of a foreign name can point that name at this address.
+    """
+    if not is_loopback(host):
+        return set()
+    scheme = "https" if has_tls else "http"
+    return {f"{scheme}://{name}:{port}" for name in ("localhost", "127.0.0.1", "[::1]")}

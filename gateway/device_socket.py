@@ -8,15 +8,15 @@ device is requested to say hello again. So a slow device costs others nothing.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from enum import Enum
 from typing import Any
 
-from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+from aiohttp import WSCloseCode, WSMessage, web
 from aiohttp.abc import AbstractStreamWriter
 
 from gateway import frames
 from gateway.counters import Counters
+from gateway.first_frames import respond_to_ping
 from gateway.fleet_link import FleetLink
 from gateway.fleets import Fleet
 from gateway.frames import Request, Response
@@ -31,9 +31,6 @@ BYTES_MAX = 1024 * 1024
 
 _HIGH_WATER = 2 * BYTES_MAX
 """Bytes after which the transport would make a close wait for a device that does not read."""
-
-_PONG_BYTES_MAX = 64 * 1024
-"""A ping gets no pong while more waits to be written."""
 
 _DRAIN_S = 60.0
 """How long a slow device may take to read what waits; then its connection is closed."""
@@ -389,15 +386,6 @@ class DeviceSocket:
         if self._hello_due is not None:
             self._hello_due.cancel()
             self._hello_due = None
-
-
-async def respond_to_ping(
-    socket: web.WebSocketResponse, transport: asyncio.Transport, ping: WSMessage
-) -> None:
-    """Respond to a ping, unless much waits to be written: pongs must not add up."""
-    if ping.type is WSMsgType.PING and transport.get_write_buffer_size() <= _PONG_BYTES_MAX:
-        with contextlib.suppress(ConnectionError, RuntimeError):  # it is closing
-            await socket.pong(ping.data)
 
 
 def _is_refused_hello(tag: int, response: bytes) -> bool:

@@ -16,10 +16,12 @@ from gateway.application import Readiness, application
 from gateway.attachment import Attachment
 from gateway.connections import Connection, Connections
 from gateway.counters import Counters, GatewayMetrics
+from gateway.cross_origin import own_origins
 from gateway.fleets import Fleets
 from gateway.http_api import HttpApi
 from gateway.settings import GatewaySettings
 from gateway.upstream import Upstream
+from gateway.watching import Watching
 from identity.certificates import Certificates
 from identity.errors import MetricsPortError
 from identity.metrics_port import MetricsPort
@@ -90,16 +92,32 @@ class Gateway:
         authenticator = identity.authenticator
         self._upstream = Upstream(settings, authenticator)
         self._fleets = Fleets(self._upstream.channels, self._upstream.is_serving, self.counters)
+        self._origins = set(settings.origins)
         self._attachment = Attachment(
             authenticator,
             self._fleets,
             self.counters,
-            settings.origins,
+            self._origins,
             settings.keepalive_ms / 1000.0,
         )
-        self._api = HttpApi(self._upstream.calls, authenticator, self.counters, settings.origins)
+        self._api = HttpApi(self._upstream.calls, authenticator, self.counters, self._origins)
         self.readiness = Readiness()
-        app = application(self._attachment, self._api, self.readiness, self.counters, settings.origins)
+        self._watching = Watching(
+            self._upstream.calls,
+            authenticator,
+            self.counters,
+            self._origins,
+            settings.keepalive_ms / 1000.0,
+        )
+        app = application(
+            self._attachment,
+            self._watching,
+            self._api,
+            self.readiness,
+            self.counters,
+            self._origins,
+            settings.map_file,
+        )
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
         self._certificates = identity.certificates
@@ -143,6 +161,7 @@ class Gateway:
                 f"port is {settings.port}, must be free on host {settings.host}: {error.strerror}"
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]
+        self._origins |= own_origins(settings.host, self.port, has_tls=self._tls is not None)
 
     def _open_metrics(self) -> MetricsPort | None:
         settings = self.settings
@@ -183,6 +202,7 @@ class Gateway:
         """Refuse connections, send every device away, wait for them to close, detach the rest."""
         self.readiness.is_draining = True
         self._server.close()
+        self._watching.drain()
         error = RefusedError(Reason.DRAINING, "gateway", "stopping", "running; connect again")
         sockets = list(self._attachment.sockets)
         for device in sockets:

@@ -71,6 +71,11 @@ class GatewaySettings(BaseSettings):
         description="Origin of pages that may connect, such as https://app.example.com; repeat for more; "
         "* for any. Programs that are no browsers send none, and may connect.",
     )
+    map_file: Annotated[ExistingFile | None, Shown(flag="--map-file", metavar="FILE")] = Field(
+        None,
+        description="Roads as GeoJSON, or a recorded run, which the page at /map/ draws. Anybody who "
+        "reaches the gateway can read the file.",
+    )
     tokens: DevTokens = ()
     jwks: Jwks = None
     token_audience: TokenAudience = "nearcast"  # noqa: S105 - no secret

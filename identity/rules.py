@@ -22,6 +22,7 @@ class Action(Enum):
     SET_IDF = "set_idf"
     STATUS = "status"
     INSPECT = "inspect"
+    WATCH = "watch"
     REFLECT = "reflect"
     """List the services, or watch health."""
 
@@ -49,6 +50,7 @@ RULES: dict[Action, Rule] = {
     Action.SET_IDF: Rule(_OPERATOR, concerns_all=True),
     Action.STATUS: Rule(_OPERATOR),
     Action.INSPECT: Rule(_OPERATOR),
+    Action.WATCH: Rule(_OPERATOR),
     Action.REFLECT: Rule(_EVERY),
 }
 

@@ -77,6 +77,16 @@ class Limits(limits.Limits):
     """Bytes of the payloads of one tenant's live objects; 0 for no limit."""
     tenant_subscriptions_max: int = 0
     """Subscriptions of all devices of one tenant; 0 for no limit."""
+    watchers_max: int = 16
+    """Streams of Watch of all callers; beyond, calls are refused."""
+    tenant_watchers_max: int = 4
+    """Streams of Watch of one tenant other than the default one."""
+    watch_devices_max: int = 20_000
+    """Devices that have rows in the frames of a watcher."""
+    watch_objects_max: int = 50_000
+    """Objects that have rows in the frames of a watcher."""
+    watch_cells_max: int = 16_384
+    """Cells of a watcher's grid."""
     streams_max: int = 200_000
     """Open calls and streams of all callers; beyond, calls are refused."""
     connections_max: int = 16_384

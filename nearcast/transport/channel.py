@@ -182,6 +182,10 @@ class Channel:
             response_deserializer=response.FromString,
         )
 
+    def byte_stream(self, method: str) -> Any:  # noqa: ANN401 - gRPC's
+        """Return a stream of both directions, with requests and responses as bytes."""
+        return self._channel.stream_stream(method)
+
     def call(self, method: str) -> Any:  # noqa: ANN401 - gRPC's
         """Return a method with one request and one response, both as bytes."""
         return self._channel.unary_unary(method)

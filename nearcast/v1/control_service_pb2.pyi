@@ -1,5 +1,6 @@
 from nearcast.v1 import geometry_pb2 as _geometry_pb2
 from nearcast.v1 import objects_pb2 as _objects_pb2
+from nearcast.v1 import streams_pb2 as _streams_pb2
 from nearcast.v1 import subscriptions_pb2 as _subscriptions_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -323,3 +324,145 @@ class Holder(_message.Message):
     device_id: str
     subscription_id: int
     def __init__(self, device_id: _Optional[str] = ..., subscription_id: _Optional[int] = ...) -> None: ...
+
+class WatchRequest(_message.Message):
+    __slots__ = ("view", "interval_ms", "devices_max", "objects_max", "grid_columns", "grid_rows", "keyword", "device_id", "polling_ms")
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_MAX_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_MAX_FIELD_NUMBER: _ClassVar[int]
+    GRID_COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    GRID_ROWS_FIELD_NUMBER: _ClassVar[int]
+    KEYWORD_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
+    POLLING_MS_FIELD_NUMBER: _ClassVar[int]
+    view: _geometry_pb2.Bounds
+    interval_ms: int
+    devices_max: int
+    objects_max: int
+    grid_columns: int
+    grid_rows: int
+    keyword: str
+    device_id: str
+    polling_ms: int
+    def __init__(self, view: _Optional[_Union[_geometry_pb2.Bounds, _Mapping]] = ..., interval_ms: _Optional[int] = ..., devices_max: _Optional[int] = ..., objects_max: _Optional[int] = ..., grid_columns: _Optional[int] = ..., grid_rows: _Optional[int] = ..., keyword: _Optional[str] = ..., device_id: _Optional[str] = ..., polling_ms: _Optional[int] = ...) -> None: ...
+
+class WatchFrame(_message.Message):
+    __slots__ = ("time_ms", "sequence", "request_number", "reset", "devices", "objects", "rates", "latencies", "go_away", "frame", "more")
+    TIME_MS_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    RESET_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    RATES_FIELD_NUMBER: _ClassVar[int]
+    LATENCIES_FIELD_NUMBER: _ClassVar[int]
+    GO_AWAY_FIELD_NUMBER: _ClassVar[int]
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
+    time_ms: int
+    sequence: int
+    request_number: int
+    reset: bool
+    devices: WatchedDevices
+    objects: WatchedObjects
+    rates: WatchedRates
+    latencies: _containers.RepeatedCompositeFieldContainer[WatchedLatency]
+    go_away: _streams_pb2.GoAway
+    frame: _geometry_pb2.Frame
+    more: bool
+    def __init__(self, time_ms: _Optional[int] = ..., sequence: _Optional[int] = ..., request_number: _Optional[int] = ..., reset: _Optional[bool] = ..., devices: _Optional[_Union[WatchedDevices, _Mapping]] = ..., objects: _Optional[_Union[WatchedObjects, _Mapping]] = ..., rates: _Optional[_Union[WatchedRates, _Mapping]] = ..., latencies: _Optional[_Iterable[_Union[WatchedLatency, _Mapping]]] = ..., go_away: _Optional[_Union[_streams_pb2.GoAway, _Mapping]] = ..., frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., more: _Optional[bool] = ...) -> None: ...
+
+class WatchedDevices(_message.Message):
+    __slots__ = ("view_count", "placed_count", "attached_count", "thinned", "numbers", "ids", "lon_e7", "lat_e7", "margin_m", "age_ms", "states", "removed_numbers", "density")
+    VIEW_COUNT_FIELD_NUMBER: _ClassVar[int]
+    PLACED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ATTACHED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    THINNED_FIELD_NUMBER: _ClassVar[int]
+    NUMBERS_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    LON_E7_FIELD_NUMBER: _ClassVar[int]
+    LAT_E7_FIELD_NUMBER: _ClassVar[int]
+    MARGIN_M_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_NUMBERS_FIELD_NUMBER: _ClassVar[int]
+    DENSITY_FIELD_NUMBER: _ClassVar[int]
+    view_count: int
+    placed_count: int
+    attached_count: int
+    thinned: bool
+    numbers: _containers.RepeatedScalarFieldContainer[int]
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    lon_e7: _containers.RepeatedScalarFieldContainer[int]
+    lat_e7: _containers.RepeatedScalarFieldContainer[int]
+    margin_m: _containers.RepeatedScalarFieldContainer[float]
+    age_ms: _containers.RepeatedScalarFieldContainer[int]
+    states: _containers.RepeatedScalarFieldContainer[DeviceState]
+    removed_numbers: _containers.RepeatedScalarFieldContainer[int]
+    density: WatchedDensity
+    def __init__(self, view_count: _Optional[int] = ..., placed_count: _Optional[int] = ..., attached_count: _Optional[int] = ..., thinned: _Optional[bool] = ..., numbers: _Optional[_Iterable[int]] = ..., ids: _Optional[_Iterable[str]] = ..., lon_e7: _Optional[_Iterable[int]] = ..., lat_e7: _Optional[_Iterable[int]] = ..., margin_m: _Optional[_Iterable[float]] = ..., age_ms: _Optional[_Iterable[int]] = ..., states: _Optional[_Iterable[_Union[DeviceState, str]]] = ..., removed_numbers: _Optional[_Iterable[int]] = ..., density: _Optional[_Union[WatchedDensity, _Mapping]] = ...) -> None: ...
+
+class WatchedObjects(_message.Message):
+    __slots__ = ("view_count", "count", "thinned", "ids", "lon_e7", "lat_e7", "age_ms", "left_ms", "removed_ids", "density")
+    VIEW_COUNT_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    THINNED_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    LON_E7_FIELD_NUMBER: _ClassVar[int]
+    LAT_E7_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_MS_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_IDS_FIELD_NUMBER: _ClassVar[int]
+    DENSITY_FIELD_NUMBER: _ClassVar[int]
+    view_count: int
+    count: int
+    thinned: bool
+    ids: _containers.RepeatedScalarFieldContainer[int]
+    lon_e7: _containers.RepeatedScalarFieldContainer[int]
+    lat_e7: _containers.RepeatedScalarFieldContainer[int]
+    age_ms: _containers.RepeatedScalarFieldContainer[int]
+    left_ms: _containers.RepeatedScalarFieldContainer[int]
+    removed_ids: _containers.RepeatedScalarFieldContainer[int]
+    density: WatchedDensity
+    def __init__(self, view_count: _Optional[int] = ..., count: _Optional[int] = ..., thinned: _Optional[bool] = ..., ids: _Optional[_Iterable[int]] = ..., lon_e7: _Optional[_Iterable[int]] = ..., lat_e7: _Optional[_Iterable[int]] = ..., age_ms: _Optional[_Iterable[int]] = ..., left_ms: _Optional[_Iterable[int]] = ..., removed_ids: _Optional[_Iterable[int]] = ..., density: _Optional[_Union[WatchedDensity, _Mapping]] = ...) -> None: ...
+
+class WatchedDensity(_message.Message):
+    __slots__ = ("columns", "rows", "counts")
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    columns: int
+    rows: int
+    counts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, columns: _Optional[int] = ..., rows: _Optional[int] = ..., counts: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class WatchedRates(_message.Message):
+    __slots__ = ("reports", "objects_published", "objects_gone", "deltas", "polling_reports", "reports_total", "polling_reports_total")
+    REPORTS_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_PUBLISHED_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_GONE_FIELD_NUMBER: _ClassVar[int]
+    DELTAS_FIELD_NUMBER: _ClassVar[int]
+    POLLING_REPORTS_FIELD_NUMBER: _ClassVar[int]
+    REPORTS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    POLLING_REPORTS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    reports: float
+    objects_published: float
+    objects_gone: float
+    deltas: float
+    polling_reports: float
+    reports_total: int
+    polling_reports_total: float
+    def __init__(self, reports: _Optional[float] = ..., objects_published: _Optional[float] = ..., objects_gone: _Optional[float] = ..., deltas: _Optional[float] = ..., polling_reports: _Optional[float] = ..., reports_total: _Optional[int] = ..., polling_reports_total: _Optional[float] = ...) -> None: ...
+
+class WatchedLatency(_message.Message):
+    __slots__ = ("name", "count", "p50_ms", "p99_ms")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    P50_MS_FIELD_NUMBER: _ClassVar[int]
+    P99_MS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    count: int
+    p50_ms: float
+    p99_ms: float
+    def __init__(self, name: _Optional[str] = ..., count: _Optional[int] = ..., p50_ms: _Optional[float] = ..., p99_ms: _Optional[float] = ...) -> None: ...

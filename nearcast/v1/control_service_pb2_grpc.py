@@ -60,6 +60,11 @@ class ControlServiceStub:
                 request_serializer=nearcast_dot_v1_dot_control__service__pb2.InspectRequest.SerializeToString,
                 response_deserializer=nearcast_dot_v1_dot_control__service__pb2.InspectResponse.FromString,
                 _registered_method=True)
+        self.Watch = channel.stream_stream(
+                '/nearcast.v1.ControlService/Watch',
+                request_serializer=nearcast_dot_v1_dot_control__service__pb2.WatchRequest.SerializeToString,
+                response_deserializer=nearcast_dot_v1_dot_control__service__pb2.WatchFrame.FromString,
+                _registered_method=True)
 
 
 class ControlServiceServicer:
@@ -106,6 +111,18 @@ class ControlServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Watch(self, request_iterator, context):
+        """Sends the state of the server within a view, again and again: the positions that devices reported
+        last, live objects, counts and rates. The first request is required; each later one replaces the view.
+        A frame has the rows that have changed since the previous frame; the first frame of a view starts
+        from no rows. A client that reads slowly gets fewer frames. The stream continues when the client
+        half-closes, until it cancels the call. For operators only, who get the devices and objects of their
+        own tenant.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -133,6 +150,11 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     servicer.Inspect,
                     request_deserializer=nearcast_dot_v1_dot_control__service__pb2.InspectRequest.FromString,
                     response_serializer=nearcast_dot_v1_dot_control__service__pb2.InspectResponse.SerializeToString,
+            ),
+            'Watch': grpc.stream_stream_rpc_method_handler(
+                    servicer.Watch,
+                    request_deserializer=nearcast_dot_v1_dot_control__service__pb2.WatchRequest.FromString,
+                    response_serializer=nearcast_dot_v1_dot_control__service__pb2.WatchFrame.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -271,6 +293,33 @@ class ControlService:
             '/nearcast.v1.ControlService/Inspect',
             nearcast_dot_v1_dot_control__service__pb2.InspectRequest.SerializeToString,
             nearcast_dot_v1_dot_control__service__pb2.InspectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Watch(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/nearcast.v1.ControlService/Watch',
+            nearcast_dot_v1_dot_control__service__pb2.WatchRequest.SerializeToString,
+            nearcast_dot_v1_dot_control__service__pb2.WatchFrame.FromString,
             options,
             channel_credentials,
             insecure,

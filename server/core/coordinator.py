@@ -40,6 +40,7 @@ from server.session import (
     Subscribed,
     Welcome,
 )
+from server.session.last_place import packed
 from server.session.leases import Leases
 from server.store.mutations import DeleteObject, Mutation, Recovered, SetLastSeen
 
@@ -219,6 +220,7 @@ class Coordinator:
         session = self.router.session_of(hello.device_id)
         resumed = session.attach(hello.outbox, hello.nonce, hello.version, hello.epoch, now_ms)
         self.leases.begin(session, now_ms)
+        session.last_place = packed(place, now_ms)
         known = tuple(
             Subscribed(subscription_id, self.matching.spec(handle), self.router.name_of(handle))
             for subscription_id, handle in session.handles.items()
@@ -295,6 +297,7 @@ class Coordinator:
         name: str = "",
     ) -> None:
         """Start a subscription, change it in place, or evaluate it again."""
+        session.last_place = packed(place, self.clock.lease_ms)
         handle = session.handles.get(subscription_id)
         if handle is not None and self.matching.spec(handle) != spec:
             self._end(session, subscription_id)
@@ -350,6 +353,7 @@ class Coordinator:
             return
         session.report_sequence = report.sequence
         self.counters.reports_accepted += 1
+        session.last_place = packed(report.place, self.clock.lease_ms)
         for handle in handles:
             batch.place(handle, report.place)
 

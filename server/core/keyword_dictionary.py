@@ -53,6 +53,10 @@ class KeywordDictionary:
             self._on_new(number, word)
         return number
 
+    def find(self, word: str) -> int | None:
+        """Return the number of a keyword; None if none is in use."""
+        return self._number_of.get(word)
+
     def vocabulary(self) -> list[str]:
         """Return a keyword for each number; the entries of free numbers have no meaning."""
         return self._words

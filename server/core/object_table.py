@@ -16,7 +16,7 @@ from identity.lru_cache import LruCache
 from index.batches import Floats, Ints
 from index.tables import SlotTable
 from index.tables.growth import longer
-from safe_region.earth.frame import Point
+from safe_region.earth.frame import Area, Point
 from safe_region.earth.shapes import ObjectArea
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.owner_column import OwnerColumn
@@ -37,6 +37,33 @@ class RemovedObject(NamedTuple):
     object_id: int
     key: str
     owner: str
+
+
+class WatchedColumns(NamedTuple):
+    """The numbers of live objects."""
+
+    ids: Ints
+    lon: Floats
+    lat: Floats
+    created_ms: Ints
+    expiry_ms: Ints
+
+    def part(self, rows: Ints) -> WatchedColumns:
+        """Return some of the rows."""
+        return WatchedColumns(
+            self.ids[rows], self.lon[rows], self.lat[rows], self.created_ms[rows], self.expiry_ms[rows]
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[WatchedColumns]) -> WatchedColumns:
+        """Return the rows of all parts."""
+        return cls(
+            np.concatenate([one.ids for one in parts]),
+            np.concatenate([one.lon for one in parts]),
+            np.concatenate([one.lat for one in parts]),
+            np.concatenate([one.created_ms for one in parts]),
+            np.concatenate([one.expiry_ms for one in parts]),
+        )
 
 
 class ObjectTable(Mapping[int, LiveObject]):
@@ -141,6 +168,40 @@ class ObjectTable(Mapping[int, LiveObject]):
     def size_of_tenant(self, tenant: str) -> int:
         """Return the size in bytes of the payloads of a tenant's live objects. O(1)."""
         return self._owners.size_of_tenant(tenant)
+
+    @property
+    def slot_end(self) -> int:
+        """All objects have smaller slots."""
+        return self._table.end
+
+    def within(self, slots: slice, area: Area) -> Ints:
+        """Return the slots in a range of live objects that lie in an area, by their points. O(slots)."""
+        lon, lat = self._lon[slots], self._lat[slots]
+        is_within = (lon >= area.lon_min) & (lon <= area.lon_max)
+        is_within &= (lat >= area.lat_min) & (lat <= area.lat_max)
+        found: Ints = slots.start + np.flatnonzero(is_within)
+        return found[self._table.rows["keyword_count"][found] > 0]
+
+    def with_keyword(self, slots: Ints, keyword: str) -> Ints:
+        """Return the slots of objects that have a keyword. O(keywords)."""
+        number = self._dictionary.find(keyword)
+        if number is None or not len(slots):
+            return slots[:0]
+        lists = self._table.keyword_lists(slots.astype(np.int32))
+        return slots[np.logical_or.reduceat(lists.ids == number, lists.offsets[:-1])]
+
+    def of_tenant(self, slots: Ints, tenant: str) -> Ints:
+        """Return the slots of objects of a tenant. O(slots + owners)."""
+        return slots[self._owners.are_of_tenant(slots, tenant)]
+
+    def places(self, slots: Ints) -> tuple[Ints, Floats, Floats]:
+        """Return the ids and positions of the live objects in slots."""
+        return self._table.rows["id"][slots], self._lon[slots], self._lat[slots]
+
+    def columns(self, slots: Ints) -> WatchedColumns:
+        """Return the columns of the live objects in slots."""
+        expiry_ms = self._table.rows["expiry_ms"][slots]
+        return WatchedColumns(*self.places(slots), self._created_ms[slots], expiry_ms)
 
     def __getitem__(self, object_id: int) -> LiveObject:
         found = self._recent.get(object_id)

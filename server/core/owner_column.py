@@ -60,6 +60,12 @@ class OwnerColumn:
         """Return the owners of the objects in slots."""
         return [self._names[number] for number in self._number[slots].tolist()]
 
+    def are_of_tenant(self, slots: _Slots, tenant: str) -> npt.NDArray[np.bool_]:
+        """Return whether the object in each slot is of a tenant. O(slots + owners)."""
+        is_own = np.array([one == tenant for one in self._tenants], dtype=np.bool_)
+        found: npt.NDArray[np.bool_] = is_own[self._number[slots]]
+        return found
+
     def count(self, owner: str) -> int:
         """Return the number of objects of an owner."""
         number = self._number_of.get(owner)

@@ -20,6 +20,7 @@ from server.limits import Limits
 from server.model import Cause, Delta
 from server.session.coalescer import Coalescer
 from server.session.events import Detached, Event, Unsubscribed, VersionedDelta
+from server.session.last_place import NOWHERE
 from server.session.outbox import Queued, SessionOutbox
 from server.session.replay_buffer import ReplayBuffer
 from server.session.states import TRANSITIONS, Command, State
@@ -56,6 +57,7 @@ class Session:
         "epoch",
         "handles",
         "is_leased",
+        "last_place",
         "last_seen_ms",
         "outbox",
         "report_sequence",
@@ -76,6 +78,9 @@ class Session:
         """The sequence of the versions: a new epoch starts whenever the device could not resume."""
         self.report_sequence = 0
         self.outbox: Outbox | None = None
+        self.last_place = NOWHERE
+        """The position that the device sent last, and when, in the time of leases (`last_place.packed`);
+        NOWHERE if it is parked, or was not attached yet."""
         self.last_seen_ms = 0
         """When the device last sent a message, in the time of its lease."""
         self.is_leased = False
@@ -178,11 +183,12 @@ class Session:
         self._counters.parked[reason] += self.state is not State.PARKED
         self.move(Command.PARK)
         self._replay = None
+        self.last_place = NOWHERE
 
     def end(self) -> None:
         """Clear the device's data: references to the session may remain for a while (`Leases`)."""
         self._counters.devices[self.state] -= 1
-        self.device_id, self._nonce, self._replay = "", b"", None
+        self.device_id, self._nonce, self._replay, self.last_place = "", b"", None, NOWHERE
 
     def push(self, subscription_id: int, delta: Delta) -> bool:
         """Give a delta the next version, keep it, and queue it if attached.

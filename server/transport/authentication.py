@@ -56,6 +56,7 @@ ACTIONS: dict[str, Action] = {
             "SetIdf": Action.SET_IDF,
             "Status": Action.STATUS,
             "Inspect": Action.INSPECT,
+            "Watch": Action.WATCH,
         },
     ),
     **_methods(reflection_pb2.DESCRIPTOR, "ServerReflection", {"ServerReflectionInfo": Action.REFLECT}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import fields
 
 from identity.principal import DEFAULT_TENANT
@@ -19,10 +20,11 @@ from server.transport.admission import Admission, Context
 from server.transport.authentication import principal
 from server.transport.device_service import DeviceServicer
 from server.transport.inspections import inspect_from, inspect_message
+from server.transport.watching import Watching
 
 
 class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
-    """Sync, AdvanceClock, SetIdf, Status, Inspect."""
+    """Sync, AdvanceClock, SetIdf, Status, Inspect, Watch."""
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         self._admission = admission
         self._devices = devices
         self._readings = readings
+        self.watching = Watching(command_loop, admission)
 
     async def Sync(  # noqa: N802
         self, _request: control_service_pb2.SyncRequest, _context: Context
@@ -94,6 +97,17 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             seen_ms = await self._command_loop.last_seen_ms(found.device_id)
             found = found._replace(silent_ms=max(0, time_ms - (seen_ms or time_ms)))
         return inspect_message(found, time_ms)
+
+    async def Watch(  # noqa: N802
+        self,
+        request_iterator: AsyncIterator[control_service_pb2.WatchRequest],
+        _context: Context,
+    ) -> AsyncIterator[control_service_pb2.WatchFrame]:
+        """Send what the server knows within a view, again and again."""
+        self._admission.require_serving()
+        async with aclosing(self.watching.frames(request_iterator, principal())) as frames:
+            async for frame in frames:
+                yield frame
 
 
 def _usage(one: Usage) -> control_service_pb2.CallerUsage:

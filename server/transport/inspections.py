@@ -16,7 +16,7 @@ from server.transport.converters import object_message
 from server.transport.fields import missing
 from server.transport.specs import spec_message
 
-_STATES = {
+STATES = {
     State.IN_SYNC: pb.DEVICE_STATE_IN_SYNC,
     State.CATCHING_UP: pb.DEVICE_STATE_CATCHING_UP,
     State.DETACHED: pb.DEVICE_STATE_DETACHED,
@@ -81,7 +81,7 @@ def inspect_message(found: i.Inspected, time_ms: int) -> pb.InspectResponse:
 def _device(found: i.InspectedDevice) -> pb.InspectedDevice:
     return pb.InspectedDevice(
         device_id=local_name(found.device_id),
-        state=_STATES[found.state],
+        state=STATES[found.state],
         version=found.version,
         kept_count=found.kept_count,
         waiting_count=found.waiting_count,

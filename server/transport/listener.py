@@ -147,9 +147,8 @@ class Listener:
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         self._server.add_generic_rpc_handlers((device_handler(self.devices),))
         publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self.publishers, self._server)
-        control_service_pb2_grpc.add_ControlServiceServicer_to_server(
-            ControlServicer(command_loop, admission, self.devices, readings), self._server
-        )
+        self.control = ControlServicer(command_loop, admission, self.devices, readings)
+        control_service_pb2_grpc.add_ControlServiceServicer_to_server(self.control, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if reflects:
             reflected = reflection.aio.ReflectionServicer(names)
@@ -188,6 +187,7 @@ class Listener:
         await self._health.enter_graceful_shutdown()
         self.devices.drain()
         self.publishers.drain()
+        self.control.watching.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
                 await self.devices.idle()

@@ -129,7 +129,9 @@ async def test_the_conversation_is_that_of_a_server():
         count = 0
         for who, name, text in BLOCKS:
             message = parsed(name, text)
-            operation = name.removesuffix("Request").removesuffix("Response")
+            operation = re.sub("(Request|Response|Frame)$", "", name)
+            if who == "client" and operation == "Watch":
+                streams[operation] = control.Watch()
             if who == "client" and operation in streams:
                 await streams[operation].write(message)
             elif who == "client" and operation == "SetIdf":
@@ -146,3 +148,4 @@ async def test_the_conversation_is_that_of_a_server():
         assert set(responses["Status"].gauges) <= documented
         assert count == sum(who == "server" for who, _, _ in BLOCKS) >= 15
         streams["Attach"].cancel()
+        streams["Watch"].cancel()

@@ -32,11 +32,14 @@ from server.commands.planner import Planner
 from server.commands.validation import checked_report
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
+from server.core.watching.devices import DeviceColumns
+from server.core.watching.watcher import Watcher
 from server.limits import Limits
 from server.session import Outbox
 from server.transport import converters
 from server.transport.inspections import inspect_from, inspect_message
 from server.transport.specs import spec_from
+from server.transport.watch_messages import view_from, watch_message
 from tests.fuzz.target import Target
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -47,7 +50,7 @@ RENEWED = 200
 """Inputs after which the server is another one: it is to have few objects and many histories."""
 CHECKED = 20
 
-DEVICE, PUBLISH, RETRACT, SEARCH, CLOCK, IDF, FLEET, FORGET, INSPECT = range(9)
+DEVICE, PUBLISH, RETRACT, SEARCH, CLOCK, IDF, FLEET, FORGET, INSPECT, WATCH = range(10)
 PARSERS = (
     device_service_pb2.AttachRequest,
     publisher_service_pb2.PublishRequest,
@@ -58,6 +61,7 @@ PARSERS = (
     device_service_pb2.AttachFleetRequest,
     device_service_pb2.ForgetDeviceRequest,
     control_service_pb2.InspectRequest,
+    control_service_pb2.WatchRequest,
 )
 CALLERS = (
     Principal("", frozenset(Role)),
@@ -96,6 +100,7 @@ class Server:
         self.coordinator = Coordinator(FRAME, LIMITS, clock=Clock(is_virtual=True), lease_ms=1_000)
         self.planner = Planner(self.coordinator)
         self.acceptor = Acceptor(self.coordinator)
+        self.devices = DeviceColumns(self.coordinator)
         self.streams = {
             (who, number): Outbox(principal=caller)
             for who, caller in enumerate(CALLERS)
@@ -126,6 +131,9 @@ class Server:
         caller, outbox = CALLERS[who], self.streams[who, stream]
         before = self.state()
         try:
+            if isinstance(message, control_service_pb2.WatchRequest):
+                self.watch(message, caller)
+                return
             for command in commands_of(message, caller, outbox):
                 self.carry_out(command)
                 before = self.state()  # each command of a fleet's message is one of its own
@@ -138,6 +146,18 @@ class Server:
             while len(one):
                 self.coordinator.router.take(one, 16)
                 one.wrote()
+
+    def watch(self, request: control_service_pb2.WatchRequest, caller: Principal) -> None:
+        """Select frames, as a stream does, until there are no more rows."""
+        view = view_from(request, caller, LIMITS)
+        watcher, has_more = Watcher(self.coordinator, self.devices, caller.tenant), True
+        while has_more:
+            (found,) = [one for one in watcher.frame(view) if one is not None]
+            message = watch_message(found, 1, 1, FRAME)
+            assert len(message.objects.ids) <= view.objects_max
+            assert len(message.devices.ids) <= view.devices_max + 1
+            assert "\x1f" not in "".join(message.devices.ids)
+            has_more = found.has_more
 
     def carry_out(self, command: c.Command) -> None:
         """Carry a command out alone."""
@@ -294,6 +314,15 @@ def seeds() -> list[bytes]:
     forget = device_service_pb2.ForgetDeviceRequest(device_id="d")
     object_of_key = control_service_pb2.InspectRequest(object_key="k")
     device = control_service_pb2.InspectRequest(device_id="d")
+    watch = control_service_pb2.WatchRequest(
+        objects_max=1, grid_columns=2, grid_rows=2, keyword="a", device_id="d"
+    )
+    watch.view.lon_min, watch.view.lat_min, watch.view.lon_max, watch.view.lat_max = (
+        14.0,
+        35.0,
+        15.0,
+        36.0,
+    )
     subscription = control_service_pb2.InspectRequest()
     subscription.subscription.device_id, subscription.subscription.subscription_id = "d", 1
     subscription.subscription.object_key = "k"
@@ -319,6 +348,7 @@ def seeds() -> list[bytes]:
         framed(PUBLISH, 2, publish) + framed(RETRACT, 2, retract),
         framed(PUBLISH, 2, publish) + framed(RETRACT, 2, by_key) + framed(RETRACT, 0, by_key),
         framed(PUBLISH, 0, publish) + framed(INSPECT, 0, object_of_key),
+        framed(DEVICE, 0, hello) + framed(PUBLISH, 2, publish) + framed(WATCH, 0, watch),
     ]
     return found
 

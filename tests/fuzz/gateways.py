@@ -26,6 +26,7 @@ from gateway.counters import Counters
 from gateway.fleet_messages import FleetRequest
 from gateway.fleets import Fleets
 from gateway.http_api import HttpApi
+from gateway.watching import Watching
 from identity.authenticator import Authenticator
 from identity.issuer import Issuer
 from identity.keys import parse_keys
@@ -185,8 +186,10 @@ class _Port:
         authenticator, counters = Authenticator((), verifier), Counters()
         fleets = Fleets({}, self._is_serving, counters)
         attachment = Attachment(authenticator, fleets, counters, (), 60.0)
-        api = HttpApi(Channel("127.0.0.1:9", "", None, 10.0), authenticator, counters, ())
-        self._runner = web.AppRunner(application(attachment, api, Readiness(), counters, ()))
+        channel = Channel("127.0.0.1:9", "", None, 10.0)
+        watching = Watching(channel, authenticator, counters, (), 60.0)
+        api = HttpApi(channel, authenticator, counters, ())
+        self._runner = web.AppRunner(application(attachment, watching, api, Readiness(), counters, ()))
         await self._runner.setup()
         self._connections = Connections(counters, 1_000, 0)
 

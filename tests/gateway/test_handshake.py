@@ -8,7 +8,7 @@ import contextlib
 import aiohttp
 import pytest
 
-from gateway import attachment, connections
+from gateway import connections, first_frames
 from gateway.frames import FRAME_BYTES_MAX
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from tests.gateway.town import Request, a_town, reason_of, until
@@ -124,7 +124,7 @@ async def test_a_device_id_out_of_its_bounds(town, device_id):
 
 
 async def test_who_sends_no_hello_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(attachment, "_FIRST_FRAME_S", 0.1)
+    monkeypatch.setattr(first_frames, "_FIRST_FRAME_S", 0.1)
     async with a_town(tmp_path) as town:
         for connect in (town.client(), town.connect()):
             async with connect as client:

@@ -9,7 +9,7 @@ import resource
 
 import pytest
 
-from gateway import attachment, connections, device_socket
+from gateway import connections, device_socket, first_frames
 from gateway.frames import FRAME_BYTES_MAX
 from identity.issuer import Issuer
 from nearcast.v1 import device_service_pb2
@@ -122,7 +122,7 @@ async def test_pings_of_a_client_that_does_not_read_are_not_kept(tmp_path, caplo
 
 
 async def test_pings_are_operations_of_the_device(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(attachment, "_FIRST_FRAME_S", 0.5)
+    monkeypatch.setattr(first_frames, "_FIRST_FRAME_S", 0.5)
     async with (
         a_town(tmp_path, device_rate=0.1) as town,
         undisturbed(town, caplog),
@@ -175,7 +175,7 @@ async def test_a_handshake_a_byte_at_a_time(tmp_path, monkeypatch, caplog):
 
 async def test_a_frame_a_byte_at_a_time(tmp_path, monkeypatch, caplog):
     async with a_town(tmp_path) as town, undisturbed(town, caplog), raw_socket(town) as intruder:
-        monkeypatch.setattr(attachment, "_FIRST_FRAME_S", 0.2)
+        monkeypatch.setattr(first_frames, "_FIRST_FRAME_S", 0.2)
         async with raw(town, upgrade()) as stranger:
             assert (await stranger.head())[0] == 101
             sending = asyncio.create_task(send_slowly(stranger, frame(TEXT, bytes(120))))

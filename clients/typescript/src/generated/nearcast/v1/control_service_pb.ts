@@ -4,10 +4,12 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Point, Position } from "./geometry_pb.js";
+import type { Bounds, Frame, Point, Position } from "./geometry_pb.js";
 import { file_nearcast_v1_geometry } from "./geometry_pb.js";
 import type { Object$ } from "./objects_pb.js";
 import { file_nearcast_v1_objects } from "./objects_pb.js";
+import type { GoAway } from "./streams_pb.js";
+import { file_nearcast_v1_streams } from "./streams_pb.js";
 import type { Reach, Slack, SubscriptionSpec } from "./subscriptions_pb.js";
 import { file_nearcast_v1_subscriptions } from "./subscriptions_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file nearcast/v1/control_service.proto.
  */
 export const file_nearcast_v1_control_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFuZWFyY2FzdC92MS9jb250cm9sX3NlcnZpY2UucHJvdG8SC25lYXJjYXN0LnYxIqkBCg1TZXRJZGZSZXF1ZXN0EjgKB3dlaWdodHMYASADKAsyJy5uZWFyY2FzdC52MS5TZXRJZGZSZXF1ZXN0LldlaWdodHNFbnRyeRIbCg51bmtub3duX3dlaWdodBgCIAEoAUgAiAEBGi4KDFdlaWdodHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQhEKD191bmtub3duX3dlaWdodCIkCg5TZXRJZGZSZXNwb25zZRISCgpnZW5lcmF0aW9uGAEgASgDIg0KC1N5bmNSZXF1ZXN0Ih8KDFN5bmNSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIiYKE0FkdmFuY2VDbG9ja1JlcXVlc3QSDwoHdGltZV9tcxgBIAEoAyInChRBZHZhbmNlQ2xvY2tSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIg8KDVN0YXR1c1JlcXVlc3QiywQKDlN0YXR1c1Jlc3BvbnNlEicKBXN0YXRlGAEgASgOMhgubmVhcmNhc3QudjEuU2VydmVyU3RhdGUSDwoHdGltZV9tcxgCIAEoAxI3CgZnYXVnZXMYAyADKAsyJy5uZWFyY2FzdC52MS5TdGF0dXNSZXNwb25zZS5HYXVnZXNFbnRyeRI7Cghjb3VudGVycxgEIAMoCzIpLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkNvdW50ZXJzRW50cnkSNwoGbGltaXRzGAUgAygLMicubmVhcmNhc3QudjEuU3RhdHVzUmVzcG9uc2UuTGltaXRzRW50cnkSRQoNZGlzdHJpYnV0aW9ucxgGIAMoCzIuLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkRpc3RyaWJ1dGlvbnNFbnRyeRIpCgdjYWxsZXJzGAcgAygLMhgubmVhcmNhc3QudjEuQ2FsbGVyVXNhZ2UaLQoLR2F1Z2VzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARovCg1Db3VudGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEaLQoLTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ARpPChJEaXN0cmlidXRpb25zRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkubmVhcmNhc3QudjEuRGlzdHJpYnV0aW9uOgI4ASKOAQoLQ2FsbGVyVXNhZ2USDgoGdGVuYW50GAEgASgJEgoKAmlkGAIgASgJEhIKCnRpbWVfc2hhcmUYAyABKAESDwoHdGltZV91cxgEIAEoAxIUCgxzdHJlYW1fY291bnQYBSABKAUSEgoKY2FsbF9jb3VudBgGIAEoBRIUCgx1bnJlYWRfYnl0ZXMYByABKAMiPQoMRGlzdHJpYnV0aW9uEg4KBmJvdW5kcxgBIAMoARIOCgZjb3VudHMYAiADKAMSDQoFdG90YWwYAyABKAMilQEKDkluc3BlY3RSZXF1ZXN0EhMKCWRldmljZV9pZBgBIAEoCUgAEjgKDHN1YnNjcmlwdGlvbhgCIAEoCzIgLm5lYXJjYXN0LnYxLlN1YnNjcmlwdGlvblN1YmplY3RIABITCglvYmplY3RfaWQYAyABKANIABIUCgpvYmplY3Rfa2V5GAQgASgJSABCCQoHc3ViamVjdCJoChNTdWJzY3JpcHRpb25TdWJqZWN0EhEKCWRldmljZV9pZBgBIAEoCRIXCg9zdWJzY3JpcHRpb25faWQYAiABKAUSEQoJb2JqZWN0X2lkGAMgASgDEhIKCm9iamVjdF9rZXkYBCABKAkixwEKD0luc3BlY3RSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDEi4KBmRldmljZRgCIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZERldmljZUgAEjoKDHN1YnNjcmlwdGlvbhgDIAEoCzIiLm5lYXJjYXN0LnYxLkluc3BlY3RlZFN1YnNjcmlwdGlvbkgAEi4KBm9iamVjdBgEIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZE9iamVjdEgAQgcKBWZvdW5kIoICCg9JbnNwZWN0ZWREZXZpY2USEQoJZGV2aWNlX2lkGAEgASgJEicKBXN0YXRlGAIgASgOMhgubmVhcmNhc3QudjEuRGV2aWNlU3RhdGUSDwoHdmVyc2lvbhgDIAEoAxISCgprZXB0X2NvdW50GAQgASgFEhUKDXdhaXRpbmdfY291bnQYBSABKAUSFwoPcmVwb3J0X3NlcXVlbmNlGAYgASgDEhEKCXNpbGVudF9tcxgHIAEoAxIQCghsZWFzZV9tcxgIIAEoAxI5Cg1zdWJzY3JpcHRpb25zGAkgAygLMiIubmVhcmNhc3QudjEuSW5zcGVjdGVkU3Vic2NyaXB0aW9uIpcDChVJbnNwZWN0ZWRTdWJzY3JpcHRpb24SEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBRIrCgRzcGVjGAMgASgLMh0ubmVhcmNhc3QudjEuU3Vic2NyaXB0aW9uU3BlYxINCgVhd2FrZRgEIAEoCBIPCgdwZW5kaW5nGAUgASgIEiIKBmFuY2hvchgGIAEoCzISLm5lYXJjYXN0LnYxLlBvaW50EiMKBXJlYWNoGAcgASgLMhIubmVhcmNhc3QudjEuUmVhY2hIABIjCgVzbGFjaxgIIAEoCzISLm5lYXJjYXN0LnYxLlNsYWNrSAASJQoEaGVsZBgJIAMoCzIXLm5lYXJjYXN0LnYxLkhlbGRPYmplY3QSKQoJanVkZ2VtZW50GAogASgLMhYubmVhcmNhc3QudjEuSnVkZ2VtZW50EgwKBG5hbWUYCyABKAkSLgoPYW5jaG9yX3Bvc2l0aW9uGAwgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb25CBwoFYm91bmQilAEKCkhlbGRPYmplY3QSEQoJb2JqZWN0X2lkGAEgASgDEgwKBHJhbmsYAiABKAUSEAoIbGVuZ3RoX20YAyABKAESCwoDcl9tGAQgASgBEgsKA2tleRgFIAEoCRIQCghrZXl3b3JkcxgGIAMoCRInCghwb3NpdGlvbhgHIAEoCzIVLm5lYXJjYXN0LnYxLlBvc2l0aW9uInIKCUp1ZGdlbWVudBIRCglvYmplY3RfaWQYASABKAMSJQoHdmVyZGljdBgCIAEoDjIULm5lYXJjYXN0LnYxLlZlcmRpY3QSDAoEcmFuaxgDIAEoBRIQCghsZW5ndGhfbRgEIAEoARILCgNyX20YBSABKAEiiQEKD0luc3BlY3RlZE9iamVjdBIjCgZvYmplY3QYASABKAsyEy5uZWFyY2FzdC52MS5PYmplY3QSFQoNcGF5bG9hZF9ieXRlcxgCIAEoBRIUCgxob2xkZXJfY291bnQYAyABKAUSJAoHaG9sZGVycxgEIAMoCzITLm5lYXJjYXN0LnYxLkhvbGRlciI0CgZIb2xkZXISEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBSp9CgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdTRVJWRVJfU1RBVEVfUkVDT1ZFUklORxABEhgKFFNFUlZFUl9TVEFURV9TRVJWSU5HEAISGQoVU0VSVkVSX1NUQVRFX0RSQUlOSU5HEAMqlwEKC0RldmljZVN0YXRlEhwKGERFVklDRV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFERFVklDRV9TVEFURV9JTl9TWU5DEAESHAoYREVWSUNFX1NUQVRFX0NBVENISU5HX1VQEAISGQoVREVWSUNFX1NUQVRFX0RFVEFDSEVEEAMSFwoTREVWSUNFX1NUQVRFX1BBUktFRBAEKtYCCgdWZXJkaWN0EhcKE1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIQCgxWRVJESUNUX0hFTEQQARIaChZWRVJESUNUX1VOS05PV05fT0JKRUNUEAISEAoMVkVSRElDVF9HT05FEAMSEgoOVkVSRElDVF9QQVJLRUQQBBIdChlWRVJESUNUX05PX0NPTU1PTl9LRVlXT1JEEAUSFQoRVkVSRElDVF9OT19DTEFVU0UQBhIZChVWRVJESUNUX09VVF9PRl9XSU5ET1cQBxITCg9WRVJESUNUX1BFTkRJTkcQCBIYChRWRVJESUNUX0JFWU9ORF9SRUFDSBAJEhUKEVZFUkRJQ1RfRE9NSU5BVEVEEAoSFwoTVkVSRElDVF9OT1RfQU1PTkdfSxALEhgKFFZFUkRJQ1RfT1VUX09GX1JBTkdFEAwSFAoQVkVSRElDVF9UT09fTUFOWRANMvACCg5Db250cm9sU2VydmljZRI7CgRTeW5jEhgubmVhcmNhc3QudjEuU3luY1JlcXVlc3QaGS5uZWFyY2FzdC52MS5TeW5jUmVzcG9uc2USUwoMQWR2YW5jZUNsb2NrEiAubmVhcmNhc3QudjEuQWR2YW5jZUNsb2NrUmVxdWVzdBohLm5lYXJjYXN0LnYxLkFkdmFuY2VDbG9ja1Jlc3BvbnNlEkMKBlNldElkZhIaLm5lYXJjYXN0LnYxLlNldElkZlJlcXVlc3QaGy5uZWFyY2FzdC52MS5TZXRJZGZSZXNwb25zZSgBEkEKBlN0YXR1cxIaLm5lYXJjYXN0LnYxLlN0YXR1c1JlcXVlc3QaGy5uZWFyY2FzdC52MS5TdGF0dXNSZXNwb25zZRJECgdJbnNwZWN0EhsubmVhcmNhc3QudjEuSW5zcGVjdFJlcXVlc3QaHC5uZWFyY2FzdC52MS5JbnNwZWN0UmVzcG9uc2ViBnByb3RvMw", [file_nearcast_v1_geometry, file_nearcast_v1_objects, file_nearcast_v1_subscriptions]);
+  fileDesc("CiFuZWFyY2FzdC92MS9jb250cm9sX3NlcnZpY2UucHJvdG8SC25lYXJjYXN0LnYxIqkBCg1TZXRJZGZSZXF1ZXN0EjgKB3dlaWdodHMYASADKAsyJy5uZWFyY2FzdC52MS5TZXRJZGZSZXF1ZXN0LldlaWdodHNFbnRyeRIbCg51bmtub3duX3dlaWdodBgCIAEoAUgAiAEBGi4KDFdlaWdodHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQhEKD191bmtub3duX3dlaWdodCIkCg5TZXRJZGZSZXNwb25zZRISCgpnZW5lcmF0aW9uGAEgASgDIg0KC1N5bmNSZXF1ZXN0Ih8KDFN5bmNSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIiYKE0FkdmFuY2VDbG9ja1JlcXVlc3QSDwoHdGltZV9tcxgBIAEoAyInChRBZHZhbmNlQ2xvY2tSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIg8KDVN0YXR1c1JlcXVlc3QiywQKDlN0YXR1c1Jlc3BvbnNlEicKBXN0YXRlGAEgASgOMhgubmVhcmNhc3QudjEuU2VydmVyU3RhdGUSDwoHdGltZV9tcxgCIAEoAxI3CgZnYXVnZXMYAyADKAsyJy5uZWFyY2FzdC52MS5TdGF0dXNSZXNwb25zZS5HYXVnZXNFbnRyeRI7Cghjb3VudGVycxgEIAMoCzIpLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkNvdW50ZXJzRW50cnkSNwoGbGltaXRzGAUgAygLMicubmVhcmNhc3QudjEuU3RhdHVzUmVzcG9uc2UuTGltaXRzRW50cnkSRQoNZGlzdHJpYnV0aW9ucxgGIAMoCzIuLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkRpc3RyaWJ1dGlvbnNFbnRyeRIpCgdjYWxsZXJzGAcgAygLMhgubmVhcmNhc3QudjEuQ2FsbGVyVXNhZ2UaLQoLR2F1Z2VzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARovCg1Db3VudGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEaLQoLTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ARpPChJEaXN0cmlidXRpb25zRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkubmVhcmNhc3QudjEuRGlzdHJpYnV0aW9uOgI4ASKOAQoLQ2FsbGVyVXNhZ2USDgoGdGVuYW50GAEgASgJEgoKAmlkGAIgASgJEhIKCnRpbWVfc2hhcmUYAyABKAESDwoHdGltZV91cxgEIAEoAxIUCgxzdHJlYW1fY291bnQYBSABKAUSEgoKY2FsbF9jb3VudBgGIAEoBRIUCgx1bnJlYWRfYnl0ZXMYByABKAMiPQoMRGlzdHJpYnV0aW9uEg4KBmJvdW5kcxgBIAMoARIOCgZjb3VudHMYAiADKAMSDQoFdG90YWwYAyABKAMilQEKDkluc3BlY3RSZXF1ZXN0EhMKCWRldmljZV9pZBgBIAEoCUgAEjgKDHN1YnNjcmlwdGlvbhgCIAEoCzIgLm5lYXJjYXN0LnYxLlN1YnNjcmlwdGlvblN1YmplY3RIABITCglvYmplY3RfaWQYAyABKANIABIUCgpvYmplY3Rfa2V5GAQgASgJSABCCQoHc3ViamVjdCJoChNTdWJzY3JpcHRpb25TdWJqZWN0EhEKCWRldmljZV9pZBgBIAEoCRIXCg9zdWJzY3JpcHRpb25faWQYAiABKAUSEQoJb2JqZWN0X2lkGAMgASgDEhIKCm9iamVjdF9rZXkYBCABKAkixwEKD0luc3BlY3RSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDEi4KBmRldmljZRgCIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZERldmljZUgAEjoKDHN1YnNjcmlwdGlvbhgDIAEoCzIiLm5lYXJjYXN0LnYxLkluc3BlY3RlZFN1YnNjcmlwdGlvbkgAEi4KBm9iamVjdBgEIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZE9iamVjdEgAQgcKBWZvdW5kIoICCg9JbnNwZWN0ZWREZXZpY2USEQoJZGV2aWNlX2lkGAEgASgJEicKBXN0YXRlGAIgASgOMhgubmVhcmNhc3QudjEuRGV2aWNlU3RhdGUSDwoHdmVyc2lvbhgDIAEoAxISCgprZXB0X2NvdW50GAQgASgFEhUKDXdhaXRpbmdfY291bnQYBSABKAUSFwoPcmVwb3J0X3NlcXVlbmNlGAYgASgDEhEKCXNpbGVudF9tcxgHIAEoAxIQCghsZWFzZV9tcxgIIAEoAxI5Cg1zdWJzY3JpcHRpb25zGAkgAygLMiIubmVhcmNhc3QudjEuSW5zcGVjdGVkU3Vic2NyaXB0aW9uIpcDChVJbnNwZWN0ZWRTdWJzY3JpcHRpb24SEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBRIrCgRzcGVjGAMgASgLMh0ubmVhcmNhc3QudjEuU3Vic2NyaXB0aW9uU3BlYxINCgVhd2FrZRgEIAEoCBIPCgdwZW5kaW5nGAUgASgIEiIKBmFuY2hvchgGIAEoCzISLm5lYXJjYXN0LnYxLlBvaW50EiMKBXJlYWNoGAcgASgLMhIubmVhcmNhc3QudjEuUmVhY2hIABIjCgVzbGFjaxgIIAEoCzISLm5lYXJjYXN0LnYxLlNsYWNrSAASJQoEaGVsZBgJIAMoCzIXLm5lYXJjYXN0LnYxLkhlbGRPYmplY3QSKQoJanVkZ2VtZW50GAogASgLMhYubmVhcmNhc3QudjEuSnVkZ2VtZW50EgwKBG5hbWUYCyABKAkSLgoPYW5jaG9yX3Bvc2l0aW9uGAwgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb25CBwoFYm91bmQilAEKCkhlbGRPYmplY3QSEQoJb2JqZWN0X2lkGAEgASgDEgwKBHJhbmsYAiABKAUSEAoIbGVuZ3RoX20YAyABKAESCwoDcl9tGAQgASgBEgsKA2tleRgFIAEoCRIQCghrZXl3b3JkcxgGIAMoCRInCghwb3NpdGlvbhgHIAEoCzIVLm5lYXJjYXN0LnYxLlBvc2l0aW9uInIKCUp1ZGdlbWVudBIRCglvYmplY3RfaWQYASABKAMSJQoHdmVyZGljdBgCIAEoDjIULm5lYXJjYXN0LnYxLlZlcmRpY3QSDAoEcmFuaxgDIAEoBRIQCghsZW5ndGhfbRgEIAEoARILCgNyX20YBSABKAEiiQEKD0luc3BlY3RlZE9iamVjdBIjCgZvYmplY3QYASABKAsyEy5uZWFyY2FzdC52MS5PYmplY3QSFQoNcGF5bG9hZF9ieXRlcxgCIAEoBRIUCgxob2xkZXJfY291bnQYAyABKAUSJAoHaG9sZGVycxgEIAMoCzITLm5lYXJjYXN0LnYxLkhvbGRlciI0CgZIb2xkZXISEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBSLRAQoMV2F0Y2hSZXF1ZXN0EiEKBHZpZXcYASABKAsyEy5uZWFyY2FzdC52MS5Cb3VuZHMSEwoLaW50ZXJ2YWxfbXMYAiABKAUSEwoLZGV2aWNlc19tYXgYAyABKAUSEwoLb2JqZWN0c19tYXgYBCABKAUSFAoMZ3JpZF9jb2x1bW5zGAUgASgFEhEKCWdyaWRfcm93cxgGIAEoBRIPCgdrZXl3b3JkGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRISCgpwb2xsaW5nX21zGAkgASgFIuMCCgpXYXRjaEZyYW1lEg8KB3RpbWVfbXMYASABKAMSEAoIc2VxdWVuY2UYAiABKAMSFgoOcmVxdWVzdF9udW1iZXIYAyABKAMSDQoFcmVzZXQYBCABKAgSLAoHZGV2aWNlcxgFIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZXZpY2VzEiwKB29iamVjdHMYBiABKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkT2JqZWN0cxIoCgVyYXRlcxgHIAEoCzIZLm5lYXJjYXN0LnYxLldhdGNoZWRSYXRlcxIuCglsYXRlbmNpZXMYCCADKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkTGF0ZW5jeRIkCgdnb19hd2F5GAkgASgLMhMubmVhcmNhc3QudjEuR29Bd2F5EiEKBWZyYW1lGAogASgLMhIubmVhcmNhc3QudjEuRnJhbWUSDAoEbW9yZRgLIAEoCCK0AgoOV2F0Y2hlZERldmljZXMSEgoKdmlld19jb3VudBgBIAEoAxIUCgxwbGFjZWRfY291bnQYAiABKAMSFgoOYXR0YWNoZWRfY291bnQYAyABKAMSDwoHdGhpbm5lZBgEIAEoCBIPCgdudW1iZXJzGAUgAygNEgsKA2lkcxgGIAMoCRIOCgZsb25fZTcYByADKA8SDgoGbGF0X2U3GAggAygPEhAKCG1hcmdpbl9tGAkgAygCEg4KBmFnZV9tcxgKIAMoDRIoCgZzdGF0ZXMYCyADKA4yGC5uZWFyY2FzdC52MS5EZXZpY2VTdGF0ZRIXCg9yZW1vdmVkX251bWJlcnMYDCADKA0SLAoHZGVuc2l0eRgNIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5ItUBCg5XYXRjaGVkT2JqZWN0cxISCgp2aWV3X2NvdW50GAEgASgDEg0KBWNvdW50GAIgASgDEg8KB3RoaW5uZWQYAyABKAgSCwoDaWRzGAQgAygDEg4KBmxvbl9lNxgFIAMoDxIOCgZsYXRfZTcYBiADKA8SDgoGYWdlX21zGAcgAygNEg8KB2xlZnRfbXMYCCADKA0SEwoLcmVtb3ZlZF9pZHMYCSADKAMSLAoHZGVuc2l0eRgKIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5Ij8KDldhdGNoZWREZW5zaXR5Eg8KB2NvbHVtbnMYASABKAUSDAoEcm93cxgCIAEoBRIOCgZjb3VudHMYAyADKA0irwEKDFdhdGNoZWRSYXRlcxIPCgdyZXBvcnRzGAEgASgBEhkKEW9iamVjdHNfcHVibGlzaGVkGAIgASgBEhQKDG9iamVjdHNfZ29uZRgDIAEoARIOCgZkZWx0YXMYBCABKAESFwoPcG9sbGluZ19yZXBvcnRzGAUgASgBEhUKDXJlcG9ydHNfdG90YWwYBiABKAMSHQoVcG9sbGluZ19yZXBvcnRzX3RvdGFsGAcgASgBIk0KDldhdGNoZWRMYXRlbmN5EgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAMSDgoGcDUwX21zGAMgASgBEg4KBnA5OV9tcxgEIAEoASp9CgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdTRVJWRVJfU1RBVEVfUkVDT1ZFUklORxABEhgKFFNFUlZFUl9TVEFURV9TRVJWSU5HEAISGQoVU0VSVkVSX1NUQVRFX0RSQUlOSU5HEAMqlwEKC0RldmljZVN0YXRlEhwKGERFVklDRV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFERFVklDRV9TVEFURV9JTl9TWU5DEAESHAoYREVWSUNFX1NUQVRFX0NBVENISU5HX1VQEAISGQoVREVWSUNFX1NUQVRFX0RFVEFDSEVEEAMSFwoTREVWSUNFX1NUQVRFX1BBUktFRBAEKtYCCgdWZXJkaWN0EhcKE1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIQCgxWRVJESUNUX0hFTEQQARIaChZWRVJESUNUX1VOS05PV05fT0JKRUNUEAISEAoMVkVSRElDVF9HT05FEAMSEgoOVkVSRElDVF9QQVJLRUQQBBIdChlWRVJESUNUX05PX0NPTU1PTl9LRVlXT1JEEAUSFQoRVkVSRElDVF9OT19DTEFVU0UQBhIZChVWRVJESUNUX09VVF9PRl9XSU5ET1cQBxITCg9WRVJESUNUX1BFTkRJTkcQCBIYChRWRVJESUNUX0JFWU9ORF9SRUFDSBAJEhUKEVZFUkRJQ1RfRE9NSU5BVEVEEAoSFwoTVkVSRElDVF9OT1RfQU1PTkdfSxALEhgKFFZFUkRJQ1RfT1VUX09GX1JBTkdFEAwSFAoQVkVSRElDVF9UT09fTUFOWRANMrEDCg5Db250cm9sU2VydmljZRI7CgRTeW5jEhgubmVhcmNhc3QudjEuU3luY1JlcXVlc3QaGS5uZWFyY2FzdC52MS5TeW5jUmVzcG9uc2USUwoMQWR2YW5jZUNsb2NrEiAubmVhcmNhc3QudjEuQWR2YW5jZUNsb2NrUmVxdWVzdBohLm5lYXJjYXN0LnYxLkFkdmFuY2VDbG9ja1Jlc3BvbnNlEkMKBlNldElkZhIaLm5lYXJjYXN0LnYxLlNldElkZlJlcXVlc3QaGy5uZWFyY2FzdC52MS5TZXRJZGZSZXNwb25zZSgBEkEKBlN0YXR1cxIaLm5lYXJjYXN0LnYxLlN0YXR1c1JlcXVlc3QaGy5uZWFyY2FzdC52MS5TdGF0dXNSZXNwb25zZRJECgdJbnNwZWN0EhsubmVhcmNhc3QudjEuSW5zcGVjdFJlcXVlc3QaHC5uZWFyY2FzdC52MS5JbnNwZWN0UmVzcG9uc2USPwoFV2F0Y2gSGS5uZWFyY2FzdC52MS5XYXRjaFJlcXVlc3QaFy5uZWFyY2FzdC52MS5XYXRjaEZyYW1lKAEwAWIGcHJvdG8z", [file_nearcast_v1_geometry, file_nearcast_v1_objects, file_nearcast_v1_streams, file_nearcast_v1_subscriptions]);
 
 /**
  * A part of a table. All parts of a stream form one table.
@@ -763,6 +765,469 @@ export const HolderSchema: GenMessage<Holder> = /*@__PURE__*/
   messageDesc(file_nearcast_v1_control_service, 18);
 
 /**
+ * A view of the server.
+ *
+ * @generated from message nearcast.v1.WatchRequest
+ */
+export type WatchRequest = Message<"nearcast.v1.WatchRequest"> & {
+  /**
+   * Required. The rectangle that is watched.
+   *
+   * @generated from field: nearcast.v1.Bounds view = 1;
+   */
+  view?: Bounds | undefined;
+
+  /**
+   * Least time between two frames in milliseconds, 100 to 60,000; 0 for 1,000. The server takes longer if
+   * the selection of a frame takes more than a twentieth of the time.
+   *
+   * @generated from field: int32 interval_ms = 2;
+   */
+  intervalMs: number;
+
+  /**
+   * Maximum numbers of devices and of objects that have rows, up to Status.limits watch_devices_max and
+   * watch_objects_max; 0 for the default, 2,000 devices and 10,000 objects. Of more, the server selects
+   * some by their numbers, as far as possible the same ones in each frame.
+   *
+   * @generated from field: int32 devices_max = 3;
+   */
+  devicesMax: number;
+
+  /**
+   * @generated from field: int32 objects_max = 4;
+   */
+  objectsMax: number;
+
+  /**
+   * Columns and rows of the grid of densities; both 0 for none. At most watch_cells_max cells.
+   *
+   * @generated from field: int32 grid_columns = 5;
+   */
+  gridColumns: number;
+
+  /**
+   * @generated from field: int32 grid_rows = 6;
+   */
+  gridRows: number;
+
+  /**
+   * Watches only the objects that have this keyword; empty for all.
+   *
+   * @generated from field: string keyword = 7;
+   */
+  keyword: string;
+
+  /**
+   * A device that has a row wherever it is, and however many others there are; empty for none.
+   *
+   * @generated from field: string device_id = 8;
+   */
+  deviceId: string;
+
+  /**
+   * The interval of the polling with which reports are compared, in milliseconds, 100 to 3,600,000; 0 for
+   * 1,000.
+   *
+   * @generated from field: int32 polling_ms = 9;
+   */
+  pollingMs: number;
+};
+
+/**
+ * Describes the message nearcast.v1.WatchRequest.
+ * Use `create(WatchRequestSchema)` to create a new message.
+ */
+export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 19);
+
+/**
+ * @generated from message nearcast.v1.WatchFrame
+ */
+export type WatchFrame = Message<"nearcast.v1.WatchFrame"> & {
+  /**
+   * Server time in milliseconds. An idle server reads its clock once a second.
+   *
+   * @generated from field: int64 time_ms = 1;
+   */
+  timeMs: bigint;
+
+  /**
+   * Number of the frame in its stream, from 1.
+   *
+   * @generated from field: int64 sequence = 2;
+   */
+  sequence: bigint;
+
+  /**
+   * Number of the request in its stream, from 1, that this frame is a response to.
+   *
+   * @generated from field: int64 request_number = 3;
+   */
+  requestNumber: bigint;
+
+  /**
+   * Whether the client removes the rows of earlier frames first: in the first frame of a view.
+   *
+   * @generated from field: bool reset = 4;
+   */
+  reset: boolean;
+
+  /**
+   * @generated from field: nearcast.v1.WatchedDevices devices = 5;
+   */
+  devices?: WatchedDevices | undefined;
+
+  /**
+   * @generated from field: nearcast.v1.WatchedObjects objects = 6;
+   */
+  objects?: WatchedObjects | undefined;
+
+  /**
+   * Absent for operators of a tenant, as the counters of Status.
+   *
+   * @generated from field: nearcast.v1.WatchedRates rates = 7;
+   */
+  rates?: WatchedRates | undefined;
+
+  /**
+   * Latencies since the previous frame, those with values only. Absent for operators of a tenant.
+   *
+   * @generated from field: repeated nearcast.v1.WatchedLatency latencies = 8;
+   */
+  latencies: WatchedLatency[];
+
+  /**
+   * Only over a WebSocket of a gateway, as the last message: the reason for the end of the stream. Over
+   * gRPC, the status of the call has the error.
+   *
+   * @generated from field: nearcast.v1.GoAway go_away = 9;
+   */
+  goAway?: GoAway | undefined;
+
+  /**
+   * In the first frame of a view: the service area and its projection.
+   *
+   * @generated from field: nearcast.v1.Frame frame = 10;
+   */
+  frame?: Frame | undefined;
+
+  /**
+   * Whether more rows follow at once in another frame, because there are too many for one.
+   *
+   * @generated from field: bool more = 11;
+   */
+  more: boolean;
+};
+
+/**
+ * Describes the message nearcast.v1.WatchFrame.
+ * Use `create(WatchFrameSchema)` to create a new message.
+ */
+export const WatchFrameSchema: GenMessage<WatchFrame> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 20);
+
+/**
+ * Devices, a row each. All columns have the same length. A row of a device that has one replaces it.
+ *
+ * @generated from message nearcast.v1.WatchedDevices
+ */
+export type WatchedDevices = Message<"nearcast.v1.WatchedDevices"> & {
+  /**
+   * Number of devices in the view that have a position. A device that has not been attached since the
+   * server started, or is parked, has none.
+   *
+   * @generated from field: int64 view_count = 1;
+   */
+  viewCount: bigint;
+
+  /**
+   * Number of devices that have a position.
+   *
+   * @generated from field: int64 placed_count = 2;
+   */
+  placedCount: bigint;
+
+  /**
+   * Number of attached devices.
+   *
+   * @generated from field: int64 attached_count = 3;
+   */
+  attachedCount: bigint;
+
+  /**
+   * Whether some devices in the view have no row.
+   *
+   * @generated from field: bool thinned = 4;
+   */
+  thinned: boolean;
+
+  /**
+   * Numbers of the devices, which they keep during the stream.
+   *
+   * @generated from field: repeated uint32 numbers = 5;
+   */
+  numbers: number[];
+
+  /**
+   * @generated from field: repeated string ids = 6;
+   */
+  ids: string[];
+
+  /**
+   * The position that the device reported last, in units of 10**-7 degrees. A device is silent while its
+   * results are exact, so it may be elsewhere by now.
+   *
+   * @generated from field: repeated sfixed32 lon_e7 = 7;
+   */
+  lonE7: number[];
+
+  /**
+   * @generated from field: repeated sfixed32 lat_e7 = 8;
+   */
+  latE7: number[];
+
+  /**
+   * Radius of the disc about the position that had the device, in metres; 0 for an exact position.
+   *
+   * @generated from field: repeated float margin_m = 9;
+   */
+  marginM: number[];
+
+  /**
+   * Time since this report in milliseconds, at WatchFrame.time_ms; at most 2**32 - 1.
+   *
+   * @generated from field: repeated uint32 age_ms = 10;
+   */
+  ageMs: number[];
+
+  /**
+   * @generated from field: repeated nearcast.v1.DeviceState states = 11;
+   */
+  states: DeviceState[];
+
+  /**
+   * Numbers of devices that no longer have a row.
+   *
+   * @generated from field: repeated uint32 removed_numbers = 12;
+   */
+  removedNumbers: number[];
+
+  /**
+   * Numbers of devices in the view by cell, if the request has a grid and the rows are thinned.
+   *
+   * @generated from field: nearcast.v1.WatchedDensity density = 13;
+   */
+  density?: WatchedDensity | undefined;
+};
+
+/**
+ * Describes the message nearcast.v1.WatchedDevices.
+ * Use `create(WatchedDevicesSchema)` to create a new message.
+ */
+export const WatchedDevicesSchema: GenMessage<WatchedDevices> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 21);
+
+/**
+ * Objects, a row each. All columns have the same length; an object does not change. An object with an area
+ * has the position of its representative point.
+ *
+ * @generated from message nearcast.v1.WatchedObjects
+ */
+export type WatchedObjects = Message<"nearcast.v1.WatchedObjects"> & {
+  /**
+   * Number of live objects in the view that have the keyword, if the request has one.
+   *
+   * @generated from field: int64 view_count = 1;
+   */
+  viewCount: bigint;
+
+  /**
+   * Number of live objects.
+   *
+   * @generated from field: int64 count = 2;
+   */
+  count: bigint;
+
+  /**
+   * Whether some of the objects in the view have no row.
+   *
+   * @generated from field: bool thinned = 3;
+   */
+  thinned: boolean;
+
+  /**
+   * @generated from field: repeated int64 ids = 4;
+   */
+  ids: bigint[];
+
+  /**
+   * In units of 10**-7 degrees.
+   *
+   * @generated from field: repeated sfixed32 lon_e7 = 5;
+   */
+  lonE7: number[];
+
+  /**
+   * @generated from field: repeated sfixed32 lat_e7 = 6;
+   */
+  latE7: number[];
+
+  /**
+   * Time since the object was published, and until it expires, in milliseconds, at WatchFrame.time_ms; at
+   * most 2**32 - 1.
+   *
+   * @generated from field: repeated uint32 age_ms = 7;
+   */
+  ageMs: number[];
+
+  /**
+   * @generated from field: repeated uint32 left_ms = 8;
+   */
+  leftMs: number[];
+
+  /**
+   * Objects that no longer have a row. Expired ones are included.
+   *
+   * @generated from field: repeated int64 removed_ids = 9;
+   */
+  removedIds: bigint[];
+
+  /**
+   * As in WatchedDevices.
+   *
+   * @generated from field: nearcast.v1.WatchedDensity density = 10;
+   */
+  density?: WatchedDensity | undefined;
+};
+
+/**
+ * Describes the message nearcast.v1.WatchedObjects.
+ * Use `create(WatchedObjectsSchema)` to create a new message.
+ */
+export const WatchedObjectsSchema: GenMessage<WatchedObjects> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 22);
+
+/**
+ * A grid over the view.
+ *
+ * @generated from message nearcast.v1.WatchedDensity
+ */
+export type WatchedDensity = Message<"nearcast.v1.WatchedDensity"> & {
+  /**
+   * @generated from field: int32 columns = 1;
+   */
+  columns: number;
+
+  /**
+   * @generated from field: int32 rows = 2;
+   */
+  rows: number;
+
+  /**
+   * From west to east, and the rows from south to north.
+   *
+   * @generated from field: repeated uint32 counts = 3;
+   */
+  counts: number[];
+};
+
+/**
+ * Describes the message nearcast.v1.WatchedDensity.
+ * Use `create(WatchedDensitySchema)` to create a new message.
+ */
+export const WatchedDensitySchema: GenMessage<WatchedDensity> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 23);
+
+/**
+ * Numbers a second since the previous frame, and numbers since the stream started. The first frame of a
+ * stream has zeros.
+ *
+ * @generated from message nearcast.v1.WatchedRates
+ */
+export type WatchedRates = Message<"nearcast.v1.WatchedRates"> & {
+  /**
+   * @generated from field: double reports = 1;
+   */
+  reports: number;
+
+  /**
+   * @generated from field: double objects_published = 2;
+   */
+  objectsPublished: number;
+
+  /**
+   * @generated from field: double objects_gone = 3;
+   */
+  objectsGone: number;
+
+  /**
+   * @generated from field: double deltas = 4;
+   */
+  deltas: number;
+
+  /**
+   * Reports if each attached device reported every WatchRequest.polling_ms.
+   *
+   * @generated from field: double polling_reports = 5;
+   */
+  pollingReports: number;
+
+  /**
+   * @generated from field: int64 reports_total = 6;
+   */
+  reportsTotal: bigint;
+
+  /**
+   * @generated from field: double polling_reports_total = 7;
+   */
+  pollingReportsTotal: number;
+};
+
+/**
+ * Describes the message nearcast.v1.WatchedRates.
+ * Use `create(WatchedRatesSchema)` to create a new message.
+ */
+export const WatchedRatesSchema: GenMessage<WatchedRates> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 24);
+
+/**
+ * Values since the previous frame. The quantiles are the upper bounds of their classes.
+ *
+ * @generated from message nearcast.v1.WatchedLatency
+ */
+export type WatchedLatency = Message<"nearcast.v1.WatchedLatency"> & {
+  /**
+   * As in StatusResponse.distributions.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: int64 count = 2;
+   */
+  count: bigint;
+
+  /**
+   * @generated from field: double p50_ms = 3;
+   */
+  p50Ms: number;
+
+  /**
+   * @generated from field: double p99_ms = 4;
+   */
+  p99Ms: number;
+};
+
+/**
+ * Describes the message nearcast.v1.WatchedLatency.
+ * Use `create(WatchedLatencySchema)` to create a new message.
+ */
+export const WatchedLatencySchema: GenMessage<WatchedLatency> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 25);
+
+/**
  * The state of a server. The health service reports SERVING for SERVER_STATE_SERVING only.
  *
  * @generated from enum nearcast.v1.ServerState
@@ -1016,6 +1481,21 @@ export const ControlService: GenService<{
     methodKind: "unary";
     input: typeof InspectRequestSchema;
     output: typeof InspectResponseSchema;
+  },
+  /**
+   * Sends the state of the server within a view, again and again: the positions that devices reported
+   * last, live objects, counts and rates. The first request is required; each later one replaces the view.
+   * A frame has the rows that have changed since the previous frame; the first frame of a view starts
+   * from no rows. A client that reads slowly gets fewer frames. The stream continues when the client
+   * half-closes, until it cancels the call. For operators only, who get the devices and objects of their
+   * own tenant.
+   *
+   * @generated from rpc nearcast.v1.ControlService.Watch
+   */
+  watch: {
+    methodKind: "bidi_streaming";
+    input: typeof WatchRequestSchema;
+    output: typeof WatchFrameSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_nearcast_v1_control_service, 0);

@@ -1,0 +1,1 @@
+"""`nearcast dev`: a server, a gateway and a small town, in memory."""

@@ -1,0 +1,252 @@
+/** The card of the chosen device: its region, what ends it, its result and the parts of each score. */
+
+import { drawing, element } from "./elements.js";
+import { count, distance, duration, plural } from "./texts.js";
+
+/** @typedef {import("./inspection.js").Inspection} Inspection */
+/** @typedef {import("./inspection.js").Row} Row */
+
+/** Objects shown beyond the result. */
+const BUFFER_ROWS = 3;
+const ROWS_MAX = 12;
+const STATES = /** @type {Record<string, [string, string]>} */ ({
+    DEVICE_STATE_IN_SYNC: ["in sync", "good"],
+    DEVICE_STATE_CATCHING_UP: ["catching up", ""],
+    DEVICE_STATE_DETACHED: ["disconnected", "bad"],
+    DEVICE_STATE_PARKED: ["parked", "bad"],
+});
+
+/**
+ * @typedef {object} Actions
+ * @property {() => void} close
+ * @property {(subscriptionId: number) => void} select
+ */
+
+/**
+ * Show a device of the server.
+ * @param {HTMLElement} card
+ * @param {Inspection} found
+ * @param {Actions} actions
+ * @param {string} extra what only this page knows of the device
+ */
+export function showDevice(card, found, actions, extra) {
+    const { device, subscription } = found;
+    const [state, kind] = STATES[device.state] ?? ["unknown", ""];
+    const silent = Number(device.silent_ms);
+    const body = [
+        head(device.device_id, actions.close),
+        element(
+            "p",
+            {},
+            element("span", { class: `badge ${kind}` }, state),
+            ` last message ${duration(silent)} ago`,
+        ),
+    ];
+    if (silent > 1000) {
+        const text = `Polling every second would have sent ${count(silent / 1000)} positions since then.`;
+        body.push(element("p", { class: "note" }, text));
+    }
+    if (extra) body.push(element("p", { class: "note" }, extra));
+    if (device.subscriptions.length > 1) body.push(chooser(device.subscriptions, subscription, actions.select));
+    if (subscription === null) body.push(element("p", { class: "note" }, "It has no subscription."));
+    else body.push(...subscriptionParts(found));
+    card.replaceChildren(...body);
+    card.hidden = false;
+}
+
+/**
+ * Show a device of a recorded run.
+ * @param {HTMLElement} card
+ * @param {string} id
+ * @param {{isKnown: boolean, reports: number, silentMs: number, moves: number}} figures
+ * @param {boolean} hasRegion
+ * @param {() => void} close
+ */
+export function showRecordedDevice(card, id, figures, hasRegion, close) {
+    const body = [head(id, close)];
+    if (!figures.isKnown) {
+        body.push(element("p", { class: "note" }, "The run has no device of this id."));
+    } else {
+        const region = hasRegion
+            ? "The outline is its safe region: inside, its result is exact without a report."
+            : "It has no bounded safe region now.";
+        body.push(
+            element("p", {}, `${plural(figures.reports, "report")}, ${plural(figures.moves, "position")} so far.`),
+            element("p", { class: "note" }, `Last report ${duration(figures.silentMs)} ago. ${region}`),
+        );
+    }
+    card.replaceChildren(...body);
+    card.hidden = false;
+}
+
+/** @param {HTMLElement} card @param {string} id @param {string} text @param {() => void} close */
+export function showProblem(card, id, text, close) {
+    card.replaceChildren(head(id, close), element("p", { class: "note" }, text));
+    card.hidden = false;
+}
+
+/** @param {string} id @param {() => void} close */
+function head(id, close) {
+    const button = element("button", { type: "button", "aria-label": "Release the device" }, "×");
+    button.addEventListener("click", close);
+    return element("div", { class: "head" }, element("h2", {}, id), button);
+}
+
+/** @param {any[]} known @param {any} chosen @param {(id: number) => void} select */
+function chooser(known, chosen, select) {
+    const options = known.map((one) => {
+        const name = one.name || `subscription ${one.subscription_id}`;
+        const option = element("option", { value: String(one.subscription_id) }, name);
+        option.toggleAttribute("selected", one.subscription_id === chosen.subscription_id);
+        return option;
+    });
+    const list = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": "Subscription" }, ...options));
+    list.addEventListener("change", () => select(Number(list.value)));
+    return element("p", {}, list);
+}
+
+/** @param {Inspection} found */
+function subscriptionParts(found) {
+    const { subscription, spec, rows } = found;
+    const isTopK = Boolean(subscription.spec.top_k);
+    const title = isTopK ? `Best ${spec.k} for ${spec.keywords.join(", ")}` : booleanTitle(spec);
+    const parts = [element("h3", {}, title)];
+    if (!subscription.awake) return [...parts, element("p", { class: "note" }, "It is not evaluated now.")];
+    parts.push(...regionParts(found, isTopK));
+    if (rows.length > 0) parts.push(isTopK ? scoreTable(found) : matchTable(rows));
+    else parts.push(element("p", { class: "note" }, "No object matches."));
+    return parts;
+}
+
+/** @param {any} spec */
+function booleanTitle(spec) {
+    const clauses = spec.clauses.map((/** @type {any} */ { required, excluded }) =>
+        [...required, ...excluded.map((/** @type {string} */ one) => `not ${one}`)].join(" and "),
+    );
+    return `All with ${clauses.join(", or ")} in a ${spec.moving ? "moving" : "fixed"} range`;
+}
+
+/** @param {Inspection} found @param {boolean} isTopK */
+function regionParts({ subscription, rows, reachM, marginM }, isTopK) {
+    if (!isTopK) return booleanRegionParts(subscription, marginM);
+    const next = rows.find(({ kind }) => kind === "next");
+    const buffered = rows.filter(({ kind }) => kind === "buffer").length;
+    const margin = Number.isFinite(marginM)
+        ? `It may move ${distance(marginM)} in any direction without a report, in most directions more.`
+        : "It never has to report: it has every object that qualifies.";
+    const facts = [
+        ["margin", distance(marginM)],
+        ["reach", distance(reachM)],
+        ["in the buffer", `+${buffered}`],
+    ];
+    return [
+        element(
+            "dl",
+            { class: "figures three" },
+            ...facts.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text))),
+        ),
+        element("p", { class: "note" }, margin),
+        ...(next ? [ends(next)] : []),
+    ];
+}
+
+/** @param {Row} next */
+function ends(next) {
+    const text = `The region ends where ${next.name} (${next.keywords.slice(0, 4).join(", ")}) could enter the result.`;
+    return element("p", { class: "note" }, text);
+}
+
+/** @param {any} subscription @param {number} slackM */
+function booleanRegionParts(subscription, slackM) {
+    const isFixed = !subscription.spec.boolean.moving;
+    const text = isFixed
+        ? "It never has to report: the range is fixed."
+        : `It may move ${distance(slackM)}: it has all matches within that distance of its range.`;
+    return [element("p", { class: "note" }, text)];
+}
+
+/** @param {Inspection} found */
+function scoreTable({ rows, reachM }) {
+    const shown = shownRows(rows);
+    const longest = Math.max(Number.isFinite(reachM) ? reachM : 0, ...shown.map(({ lengthM }) => lengthM), 1);
+    const header = ["", "Object", "Distance", "+ text", "Score"].map((text) => element("th", { scope: "col" }, text));
+    const caption = element("caption", { class: "quiet" }, "Result, buffer and the next object");
+    return element(
+        "table",
+        { class: "results" },
+        caption,
+        element("thead", {}, element("tr", {}, ...header)),
+        element("tbody", {}, ...shown.map((row) => scoreRow(row, longest, reachM))),
+    );
+}
+
+/** @param {Row[]} rows */
+function shownRows(rows) {
+    const result = rows.filter(({ kind }) => kind === "result").slice(0, ROWS_MAX);
+    const buffer = rows.filter(({ kind }) => kind === "buffer").slice(0, BUFFER_ROWS);
+    return [...result, ...buffer, ...rows.filter(({ kind }) => kind === "next")];
+}
+
+/** @param {Row} row @param {number} longest @param {number} reachM */
+function scoreRow(row, longest, reachM) {
+    const rank = row.kind === "result" ? element("span", { class: "rank" }, String(row.rank)) : String(row.rank);
+    const name = element(
+        "td",
+        {},
+        row.name,
+        element("small", {}, row.keywords.join(", ")),
+        bar(row, longest, reachM),
+    );
+    const cells = [distance(row.lengthM - row.textM), distance(row.textM), score(row.score)];
+    return element(
+        "tr",
+        { class: row.kind, "data-object": row.id },
+        element("td", {}, rank),
+        name,
+        ...cells.map((text) => element("td", {}, text)),
+    );
+}
+
+/** @param {number} value */
+function score(value) {
+    return Number.isFinite(value) ? value.toFixed(3) : "–";
+}
+
+/** The parts of a length, distance then text, and the reach as a mark. @param {Row} row @param {number} longest @param {number} reachM */
+function bar(row, longest, reachM) {
+    const scale = 100 / longest;
+    const distancePart = (row.lengthM - row.textM) * scale;
+    const parts = [
+        drawing("rect", { class: "rest", x: 0, y: 2, width: 100, height: 4 }),
+        drawing("rect", { class: "distance", x: 0, y: 2, width: distancePart, height: 4 }),
+        drawing("rect", { class: "text", x: distancePart, y: 2, width: row.textM * scale, height: 4 }),
+    ];
+    if (Number.isFinite(reachM)) {
+        parts.push(drawing("rect", { class: "mark", x: Math.min(99, reachM * scale), y: 0, width: 1, height: 8 }));
+    }
+    return drawing("svg", { class: "parts", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, ...parts);
+}
+
+/** @param {Row[]} rows */
+function matchTable(rows) {
+    const header = ["", "Object", "Distance"].map((text) => element("th", { scope: "col" }, text));
+    return element(
+        "table",
+        { class: "results" },
+        element("caption", { class: "quiet" }, `${rows.length} matches`),
+        element("thead", {}, element("tr", {}, ...header)),
+        element(
+            "tbody",
+            {},
+            ...rows.slice(0, ROWS_MAX).map((row) =>
+                element(
+                    "tr",
+                    { class: row.kind, "data-object": row.id },
+                    element("td", {}, String(row.rank)),
+                    element("td", {}, row.name, element("small", {}, row.keywords.join(", "))),
+                    element("td", {}, distance(row.lengthM)),
+                ),
+            ),
+        ),
+    );
+}

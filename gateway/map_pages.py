@@ -1,0 +1,83 @@
+"""The live map: a page of static files, and a file with the roads that it draws.
+
+The page makes calls and opens WebSockets of this gateway only; its policy (Content-Security-Policy) lets
+the browser load nothing from another address. The files are those of the folder `map`, listed when the
+gateway starts, so no path of a request reaches the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from pathlib import Path
+
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+PAGE = "/map/"
+_BASE = "/map/base"
+_FOLDER = Path(__file__).with_name("map")
+_INDEX = "index.html"
+
+_TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".mjs": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
+"""Files with other ends are not served."""
+
+_HEADERS = {
+    "Cache-Control": "no-cache",  # a browser keeps files, and asks each time whether they have changed
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; worker-src 'self'; "
+    "style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def map_routes(map_file: Path | None) -> list[web.RouteDef]:
+    """Return the routes of the page.
+
+    Parameters
+    ----------
+    map_file
+        GeoJSON with roads, or a recorded run, which the page draws; None for plain ground.
+    """
+    files = {path.relative_to(_FOLDER).as_posix(): path for path in _FOLDER.rglob("*")}
+    served = {name: path for name, path in files.items() if path.suffix in _TYPES}
+    return [
+        web.get(PAGE.rstrip("/"), _redirect),
+        web.get(_BASE, _base(map_file)),
+        web.get(PAGE, _file(served[_INDEX])),
+        *(web.get(PAGE + name, _file(path)) for name, path in served.items() if name != _INDEX),
+    ]
+
+
+async def _redirect(_request: web.Request) -> web.Response:
+    return web.Response(status=HTTPStatus.PERMANENT_REDIRECT, headers={"Location": PAGE})
+
+
+def _file(path: Path) -> Handler:
+    headers = {**_HEADERS, "Content-Type": f"{_TYPES[path.suffix]}; charset=utf-8"}
+
+    async def respond(_request: web.Request) -> web.StreamResponse:
+        return web.FileResponse(path, headers=headers)
+
+    return respond
+
+
+def _base(path: Path | None) -> Handler:
+    headers = {**_HEADERS, "Content-Type": "application/octet-stream"}
+
+    async def respond(_request: web.Request) -> web.StreamResponse:
+        if path is None:
+            return web.Response(status=HTTPStatus.NO_CONTENT, headers=_HEADERS)
+        return web.FileResponse(path, headers=headers)
+
+    return respond

@@ -1,0 +1,163 @@
+"""The live map in a real browser, beside a real server and a real gateway."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nearcast import GeoObject
+from tests.map.conftest import client_of
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = ROOT / "clients" / "typescript" / "node_modules" / "axe-core" / "axe.min.js"
+
+pytestmark = [pytest.mark.processes, pytest.mark.asyncio(loop_scope="package")]
+
+
+async def test_points_are_those_of_the_server(opened, walkers):
+    await opened.go()
+    await opened.until("document.querySelector('[data-figure=view-objects]')?.textContent === '40'")
+    async with client_of(opened.town, "operator") as client:
+        status = await client.status()
+    attached = status.gauges["devices.IN_SYNC"]
+    assert attached == len(walkers)
+    assert await opened.figure("attached") == attached
+    assert await opened.figure("objects") == status.gauges["objects"]
+    drawn = str(attached + status.gauges["objects"])
+    await opened.until("drawn => document.getElementById('points').dataset.drawn === drawn", drawn)
+
+
+@pytest.mark.usefixtures("walkers")
+async def test_nothing_is_requested_from_another_address(opened):
+    await opened.go("device=car-0")
+    await opened.until("document.querySelector('.results tr.result')")
+    port = opened.town.gateway.port
+    for address in opened.requests:
+        assert address.startswith(
+            (f"http://127.0.0.1:{port}/", f"ws://127.0.0.1:{port}/", "blob:", "data:")
+        )
+    assert any(address.endswith("/v1/watch") for address in opened.requests)
+    assert "token" not in "".join(opened.requests)
+    assert "token" not in await opened.page.evaluate("location.hash")
+
+
+async def test_a_result_changes_when_an_object_is_published_beside_the_device(opened, walkers):
+    await opened.go("device=car-0")
+    await opened.until("document.querySelectorAll('.results tr.result').length === 2")
+    before = await opened.rows()
+    await opened.page.fill("#words", "tea")
+    await opened.page.click("#publish")
+    # The map shows the chosen device in its middle, or near.
+    await opened.page.click("#here")
+    await opened.until("/^Object \\d+ is published/.test(document.getElementById('hint').textContent)")
+    text = await opened.page.text_content("#hint")
+    published = int(text.split()[1])
+    assert published not in before
+    await opened.until(
+        "id => document.querySelector(`.results tr.result[data-object='${id}']`)", str(published)
+    )
+    results = [match.object.id for match in walkers[0].subscriptions[0].results()]
+    assert await opened.rows() == results
+
+
+@pytest.mark.usefixtures("walkers")
+async def test_the_page_has_a_device_of_its_own(opened):
+    await opened.go()
+    await opened.until("document.querySelector('[data-figure=attached]')?.textContent === '5'")
+    await opened.page.fill("#words", "tea")
+    await opened.page.click("#subscribe")
+    await opened.page.click("#here")
+    await opened.until("document.querySelectorAll('.results tr.result').length === 3")
+    assert (await opened.page.input_value("#device")).startswith("map-")
+    await opened.until("document.querySelector('[data-figure=attached]')?.textContent === '6'")
+
+
+@pytest.mark.usefixtures("walkers")
+async def test_filters_are_in_the_address(opened):
+    await opened.go("keyword=odd1&hide=devices&view=14.5,35.5,9")
+    await opened.until("document.querySelector('[data-figure=view-objects]')?.textContent === '20'")
+    await opened.until("document.getElementById('points').dataset.drawn === '20'")
+    assert await opened.page.input_value("#keyword") == "odd1"
+    assert not await opened.page.is_checked("input[name=devices]")
+    await opened.page.fill("#keyword", "")
+    await opened.page.press("#keyword", "Tab")
+    await opened.page.check("input[name=devices]")
+    await opened.until("document.getElementById('points').dataset.drawn === '45'")
+    fragment = await opened.page.evaluate("location.hash")
+    assert "keyword" not in fragment
+    assert "hide" not in fragment
+    assert "view=14.5" in fragment
+
+
+async def test_the_slider_of_a_recorded_run(opened):
+    await opened.go("run=0&device=walker")
+    await opened.until("document.getElementById('connection').dataset.state === 'recorded'")
+    assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [1, 0, 1]
+    await opened.page.evaluate(
+        "() => { const moment = document.getElementById('moment'); moment.value = 500;"
+        " moment.dispatchEvent(new Event('input')); }"
+    )
+    assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [2, 50, 2]
+    assert "run=50" in await opened.page.evaluate("location.hash")
+    await opened.page.focus("#moment")
+    await opened.page.keyboard.press("End")
+    assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [0, 100, 2]
+    await opened.page.click("#live")
+    await opened.until("document.getElementById('connection').dataset.state === 'live'")
+    assert await opened.figure("attached") == 0
+
+
+async def test_a_refused_token_is_requested_again(opened):
+    await opened.page.goto(f"{opened.town.address('/map/')}#token=nonsense")
+    await opened.until("!document.getElementById('token-form').hidden")
+    assert await opened.page.is_hidden(".results")
+
+
+@pytest.mark.usefixtures("walkers")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_has_no_finding_at_level_a(opened, scheme):
+    if not AXE.is_file():
+        pytest.skip("the packages of the TypeScript SDK are not installed: make client-packages")
+    await opened.page.emulate_media(color_scheme=scheme)
+    await opened.go("device=car-0")
+    await opened.until("document.querySelector('.results tr.result')")
+    await opened.page.click("#publish")
+    await opened.page.evaluate(AXE.read_text())
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+    found = await opened.page.evaluate(
+        "async tags => (await axe.run({runOnly: {type: 'tag', values: tags}})).violations", tags
+    )
+    shown = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
+    assert shown == [], json.dumps(shown, indent=1)
+
+
+@pytest.mark.usefixtures("walkers")
+async def test_a_phone_shows_map_and_figures(opened):
+    await opened.page.set_viewport_size({"width": 390, "height": 844})
+    await opened.go("device=car-0")
+    await opened.until("document.querySelector('.results tr.result')")
+    width = await opened.page.evaluate("document.documentElement.scrollWidth")
+    assert width == 390
+    for name in ("#map", "#publish", "#chosen", "#device"):
+        box = await opened.page.locator(name).bounding_box()
+        assert box["width"] > 0
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+
+
+async def test_many_objects_are_shown_as_density(opened):
+    objects = [
+        GeoObject(("tea",), lon=14.3 + 0.0001 * (i % 3000), lat=35.5 + 0.01 * (i // 3000), ttl_s=3600)
+        for i in range(15_001)
+    ]
+    async with client_of(opened.town, "publisher") as client, client.publisher() as publisher:
+        ids = await publisher.publish(objects)
+        await opened.go()
+        await opened.until("document.getElementById('points').dataset.density === 'true'")
+        assert await opened.figure("view-objects") == len(objects)
+        assert await opened.page.get_attribute("#points", "data-drawn") == "0"
+        await publisher.retract(ids[0])
+        await opened.until("document.getElementById('points').dataset.density === 'false'")
+        await opened.until("document.getElementById('points').dataset.drawn === '15000'")
