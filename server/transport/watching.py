@@ -29,8 +29,8 @@ _LEAST_S = 0.1
 """Least time between two frames, also when the view is replaced."""
 
 _PART = 20
-"""A frame comes no sooner than after this many times the CPU time of the previous frames of all watchers,
-if theirs took as long."""
+"""A frame comes no sooner than after this many times its own CPU time, times the number of watchers: so
+all of them together take at most a twentieth of the time."""
 
 _RETRY_MS = 5_000
 
