@@ -90,7 +90,9 @@ async def town(tmp_path):
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def opened(browser, town):
-    context = await browser.new_context(viewport={"width": 1280, "height": 720}, color_scheme="light")
+    size = {"width": 1280, "height": 720}
+    # Without transitions of colours, whose contrast would depend on when it is measured.
+    context = await browser.new_context(viewport=size, color_scheme="light", reduced_motion="reduce")
     found = Opened(await context.new_page(), town)
     yield found
     await context.close()
