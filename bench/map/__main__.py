@@ -84,7 +84,7 @@ def _page(folder: Path, *flags: str) -> Iterator[str]:
     """Run `nearcast map` with a simulation; yield the address of its page."""
     command = [sys.executable, "-m", "cli", "map", str(folder), *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own program
-        line = (process.stdout or sys.stdin).readline()
+        line = process.stdout.readline() if process.stdout else ""
         yield line.removeprefix(PAGE).partition("#")[0]
         process.terminate()
 

@@ -4,7 +4,6 @@ import { Chart } from "./charts.js";
 import { byId, element } from "./elements.js";
 import { count, milliseconds, percent } from "./texts.js";
 
-/** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./recording.js").Recording} Recording */
 /** @typedef {import("./vendor/nearcast.js").WatchFrame} WatchFrame */
 
@@ -73,16 +72,17 @@ export class Figures {
 
     /**
      * Show a moment of a recorded run.
-     * @param {Scene} scene
      * @param {Recording} recording
      * @param {number} runMs
+     * @param {number} devices that are there
+     * @param {number} objects that live
      */
-    showRecorded(scene, recording, runMs) {
+    showRecorded(recording, runMs, devices, objects) {
         const { reports, moves } = recording.figures(runMs);
         byId("figures-title").textContent = "In this run";
         this.#showCounts([
-            ["devices", scene.devices.count, "attached"],
-            ["live objects", scene.objects.count, "objects"],
+            ["devices", devices, "attached"],
+            ["live objects", objects, "objects"],
             ["positions", moves, "moves"],
             ["reports", reports, "reports"],
         ]);

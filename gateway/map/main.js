@@ -349,10 +349,10 @@ function showLive() {
 function showMoment() {
     const { recording, timeMs } = player;
     if (recording === null) return;
-    recording.fill(scene, timeMs, place.keyword);
+    const objects = recording.fill(scene, timeMs, place.keyword);
     place.run = timeMs / 1000;
     writeAddress(place);
-    figures.showRecorded(scene, recording, timeMs);
+    figures.showRecorded(recording, timeMs, scene.devices.count, objects);
     if (place.device !== "") {
         const found = recording.deviceFigures(place.device, timeMs);
         showRecordedDevice(byId("chosen"), place.device, found, scene.regions.length > 0, close);

@@ -6,6 +6,7 @@
  */
 
 import { mercatorX, mercatorY } from "./mercator.js";
+import { GRID, ROWS_MAX } from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 
@@ -84,12 +85,14 @@ export class Recording {
      * @param {Scene} scene
      * @param {number} runMs since the start
      * @param {string} keyword of the objects that are shown; empty for all
+     * @returns {number} live objects
      */
     fill(scene, runMs, keyword) {
         scene.nowMs = this.header.start_ms + runMs;
-        this.#fillObjects(scene, runMs, keyword);
+        const objects = this.#fillObjects(scene, runMs, keyword);
         this.#fillDevices(scene, runMs);
         this.#fillReports(scene, runMs);
+        return objects;
     }
 
     /** Numbers of the run at a moment. @param {number} runMs */
@@ -109,18 +112,38 @@ export class Recording {
         });
     }
 
-    /** @param {Scene} scene @param {number} runMs @param {string} keyword */
-    #fillObjects({ objects }, runMs, keyword) {
+    /** Return the number of live objects. @param {Scene} scene @param {number} runMs @param {string} keyword */
+    #fillObjects(scene, runMs, keyword) {
         const { object_ms, object_end_ms, object_lon, object_lat } = this.columns;
         const wanted = keyword ? this.#having(keyword) : null;
         const start = this.header.start_ms;
-        objects.clear();
-        const count = firstAfter(object_ms, runMs);
-        for (let i = 0; i < count; i++) {
-            if (object_end_ms[i] <= runMs || (wanted !== null && !wanted.has(i))) continue;
-            const [lon, lat] = [object_lon[i] * E7, object_lat[i] * E7];
-            objects.add(i, lon, lat, start + object_ms[i], start + object_end_ms[i]);
+        const published = firstAfter(object_ms, runMs);
+        const live = [];
+        for (let i = 0; i < published; i++) {
+            if (object_end_ms[i] > runMs && (wanted === null || wanted.has(i))) live.push(i);
         }
+        scene.objects.clear();
+        scene.objectGrid = live.length > ROWS_MAX.objects ? this.#grid(live, object_lon, object_lat) : null;
+        if (scene.objectGrid !== null) return live.length;
+        for (const i of live) {
+            const [lon, lat] = [object_lon[i] * E7, object_lat[i] * E7];
+            scene.objects.add(i, lon, lat, start + object_ms[i], start + object_end_ms[i]);
+        }
+        return live.length;
+    }
+
+    /** Numbers of places by cell of the area. @param {number[]} rows @param {ArrayLike<number>} lons @param {ArrayLike<number>} lats */
+    #grid(rows, lons, lats) {
+        const bounds = this.header.area;
+        const [west, south, east, north] = bounds;
+        const counts = new Uint32Array(GRID.columns * GRID.rows);
+        for (const i of rows) {
+            const column = Math.floor(((lons[i] * E7 - west) / (east - west)) * GRID.columns);
+            const row = Math.floor(((lats[i] * E7 - south) / (north - south)) * GRID.rows);
+            const isInside = column >= 0 && row >= 0 && column < GRID.columns && row < GRID.rows;
+            if (isInside) counts[row * GRID.columns + column]++;
+        }
+        return { ...GRID, bounds, counts };
     }
 
     /** Numbers of the objects that have a keyword. @param {string} keyword */

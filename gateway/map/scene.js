@@ -152,6 +152,11 @@ function grow(table, names) {
  * @property {ArrayLike<number>} counts
  */
 
+/** Rows that are drawn as points; of more, the page shows density. */
+export const ROWS_MAX = { devices: 4000, objects: 15_000 };
+/** Cells of a density. */
+export const GRID = { columns: 96, rows: 64 };
+
 /** A line or an area in normalised Mercator: x, y, x, y, ... @typedef {Float64Array} Outline */
 
 /** Everything that is drawn. */

@@ -6,6 +6,7 @@
  */
 
 import { storedToken } from "./address.js";
+import { GRID, ROWS_MAX } from "./scene.js";
 import { decodeWatchFrame, encodeWatchRequest } from "./vendor/nearcast.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -26,9 +27,6 @@ const SUBPROTOCOL_TOKEN = /^[\w!#$%&'*+.^`|~-]+$/u;
 const E7 = 1e-7;
 const INTERVAL_MS = 1000;
 const POLLING_MS = 1000;
-const GRID = { columns: 96, rows: 64 };
-/** Rows of a view; of more, the page shows density. */
-const ROWS_MAX = { devices: 4000, objects: 15_000 };
 const WAIT_MS = 500;
 const WAIT_MS_MAX = 8000;
 /** Time of the server is extrapolated for at most this long: a virtual clock stands still between ticks. */
@@ -47,6 +45,8 @@ export class Watch {
     /** The views of requests, the first is number 1. @type {Bounds[]} */
     #views = [];
     #waitMs = WAIT_MS;
+    /** The reason for the end of the stream, if the gateway gave one. */
+    #reason = "";
     #timer = 0;
     #serverMs = 0;
     #arrivedMs = 0;
@@ -103,11 +103,13 @@ export class Watch {
         const error = frame.goAway?.error;
         if (error !== undefined) {
             const isToken = error.code === 16 || error.code === 7;
+            this.#reason = error.message;
             this.onState(isToken ? "token" : "failed", error.message);
             if (isToken) this.stop();
             return;
         }
         this.#waitMs = WAIT_MS;
+        this.#reason = "";
         this.#serverMs = Number(frame.timeMs);
         this.#arrivedMs = performance.now();
         this.#scene.nowMs = this.#serverMs;
@@ -120,7 +122,7 @@ export class Watch {
     #closed(socket) {
         if (socket !== this.#socket) return;
         this.#socket = null;
-        this.onState("failed", "no connection, trying again");
+        this.onState("failed", this.#reason || "no connection, trying again");
         this.#timer = setTimeout(() => this.#open(), this.#waitMs * (0.5 + Math.random()));
         this.#waitMs = Math.min(2 * this.#waitMs, WAIT_MS_MAX);
     }

@@ -90,7 +90,9 @@ async def town(tmp_path):
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def opened(browser, town):
-    context = await browser.new_context(viewport={"width": 1280, "height": 720}, color_scheme="light")
+    size = {"width": 1280, "height": 720}
+    # Without transitions of colours, whose contrast would depend on when it is measured.
+    context = await browser.new_context(viewport=size, color_scheme="light", reduced_motion="reduce")
     found = Opened(await context.new_page(), town)
     yield found
     await context.close()
@@ -174,8 +176,9 @@ RUN = (
 """Two objects: the second one from second 40 to 60."""
 
 
-def run_file(folder: Path) -> Path:
-    """Write a recorded run: a device that drives east and reports twice, an object, a road."""
+def run_file(folder: Path, **columns) -> Path:
+    """Write a recorded run: a device that drives east and reports twice, two objects, a road."""
     path = folder / "run.ncmap"
-    path.write_bytes(encoded(*RUN))
+    header, usual = RUN
+    path.write_bytes(encoded(header, {**usual, **columns}))
     return path

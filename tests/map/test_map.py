@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nearcast import GeoObject
-from tests.map.conftest import client_of
+from tests.map.conftest import client_of, degrees, run_file, uints
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "clients" / "typescript" / "node_modules" / "axe-core" / "axe.min.js"
@@ -104,6 +104,7 @@ async def test_the_slider_of_a_recorded_run(opened):
     await opened.page.focus("#moment")
     await opened.page.keyboard.press("End")
     assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [0, 100, 2]
+    await opened.page.click("#chosen button")  # the server does not know this device
     await opened.page.click("#live")
     await opened.until("document.getElementById('connection').dataset.state === 'live'")
     assert await opened.figure("attached") == 0
@@ -161,3 +162,24 @@ async def test_many_objects_are_shown_as_density(opened):
         await publisher.retract(ids[0])
         await opened.until("document.getElementById('points').dataset.density === 'false'")
         await opened.until("document.getElementById('points').dataset.drawn === '15000'")
+
+
+async def test_a_file_of_a_recorded_run_with_many_objects(opened, tmp_path):
+    count = 15_001
+    path = run_file(
+        tmp_path,
+        object_ms=uints(*[0] * count),
+        object_end_ms=uints(*[90_000] * (count - 1), 50_000),
+        object_lon=degrees(*[14.5] * count),
+        object_lat=degrees(*[35.51] * count),
+    )
+    await opened.go()
+    await opened.page.set_input_files("#open", path)
+    await opened.until("document.getElementById('points').dataset.density === 'true'")
+    assert await opened.figure("objects") == count
+    await opened.until("document.getElementById('points').dataset.drawn === '1'")
+    await opened.page.focus("#moment")
+    for _ in range(6):  # a tenth of the run each
+        await opened.page.keyboard.press("PageUp")
+    await opened.until("document.getElementById('points').dataset.density === 'false'")
+    assert await opened.figure("objects") == count - 1
