@@ -156,9 +156,9 @@ class Account:
         self.name = name
         self.tenant = tenant
         self.weight = quota.weight
-        self._operations = Bucket(quota.operations_per_s, clock)
+        self._operations = Bucket(quota.operations_per_s, clock, BURST_S)
         share = quota.time_share if quota.time_share < 1.0 else math.inf
-        self._time = Bucket(share * _US_PER_S, clock)
+        self._time = Bucket(share * _US_PER_S, clock, BURST_S)
         self._pace = Bucket(math.inf, clock, _PACE_BURST_S)
         is_limited = self._operations.is_limited or self._time.is_limited
         self.is_limited: bool = is_limited or (tenant is not None and tenant.is_limited)
