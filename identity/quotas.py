@@ -68,7 +68,7 @@ class Bucket:
 
     __slots__ = ("_at_s", "_burst", "_burst_s", "_clock", "_level", "is_limited", "rate_per_s")
 
-    def __init__(self, rate_per_s: float, clock: Callable[[], float], burst_s: float = BURST_S) -> None:
+    def __init__(self, rate_per_s: float, clock: Callable[[], float], burst_s: float) -> None:
         self._clock = clock
         self._burst_s = burst_s
         self._at_s = clock()
