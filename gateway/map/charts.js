@@ -7,6 +7,16 @@ import { colour } from "./colours.js";
 const POINTS_MAX = 180;
 const HEIGHT_PX = 96;
 
+/**
+ * The range of times: at least a minute, so that the first points are not years wide.
+ * @param {unknown} _ @param {number | null} least @param {number | null} most
+ * @returns {[number, number]}
+ */
+function lastMinute(_, least, most) {
+    const end = most ?? Date.now() / 1000;
+    return [Math.min(least ?? end, end - 60), end];
+}
+
 export class Chart {
     #element;
     #series;
@@ -69,7 +79,7 @@ export class Chart {
             padding: [6, 4, 0, 0],
             cursor: { show: false },
             legend: { show: true, live: false, markers: { width: 0, fill: this.#fill } },
-            scales: { x: { time: true }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, Math.max(most, 1) * 1.1] } },
+            scales: { x: { time: true, range: lastMinute }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, Math.max(most, 1) * 1.1] } },
             axes: [
                 { ...axis, grid: { show: false }, size: 20, space: 70 },
                 { ...axis, grid: { stroke: colour("grid"), width: 1 }, size: 38, space: 26 },
