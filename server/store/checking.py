@@ -22,6 +22,7 @@ from server.store.checksums import (
     idf_checksum,
     last_seen_checksum,
     object_checksum,
+    outcome_checksum,
     sink_checksum,
     subscription_checksum,
 )
@@ -120,6 +121,9 @@ def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterato
         progress,
     )
     yield from _rows(database, "sink", reading.SINK, sink_checksum, _sink_wrong, progress)
+    yield from _rows(
+        database, "outcomes", reading.OUTCOMES, outcome_checksum, _outcome_wrong, progress
+    )
     yield from _rows(database, "idf", reading.IDF, idf_checksum, _idf_wrong, progress)
     for device_id, last_seen_ms, checksum in database.execute(_LAST_SEEN):
         if last_seen_checksum(device_id, last_seen_ms) != checksum or last_seen_ms > time_ms:
@@ -249,6 +253,12 @@ def _sink_wrong(
     if about and not reading.is_json(about):
         return f"has {about!r} in the column about, which is not JSON"
     return None
+
+
+def _outcome_wrong(number: int, request_id: bytes, time_ms: int, reply: str) -> str | None:
+    if number < schema.PLACES or time_ms < 0 or not request_id:
+        return f"has the number {number}, the time {time_ms} and an id of {len(request_id)} bytes"
+    return None if reading.is_json(reply) else f"has the reply {reply!r}, which is not JSON"
 
 
 def _idf_wrong(generation: int, packed: bytes) -> str | None:
