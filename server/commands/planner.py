@@ -138,6 +138,8 @@ class Planner:
                 return plan_forget(self._coordinator, command)
             case c.SinkSent() | c.Sync():
                 return self._plan_barrier(command)
+            case c.ApplyLog():
+                return Plan(lambda _: command.apply(), (), Touches(everything=True))
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         now_ms = self._coordinator.matching.now_ms

@@ -121,9 +121,7 @@ def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterato
         progress,
     )
     yield from _rows(database, "sink", reading.SINK, sink_checksum, _sink_wrong, progress)
-    yield from _rows(
-        database, "outcomes", reading.OUTCOMES, outcome_checksum, _outcome_wrong, progress
-    )
+    yield from _rows(database, "outcomes", reading.OUTCOMES, outcome_checksum, _outcome_wrong, progress)
     yield from _rows(database, "idf", reading.IDF, idf_checksum, _idf_wrong, progress)
     for device_id, last_seen_ms, checksum in database.execute(_LAST_SEEN):
         if last_seen_checksum(device_id, last_seen_ms) != checksum or last_seen_ms > time_ms:

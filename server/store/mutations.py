@@ -142,6 +142,10 @@ class LogPosition(NamedTuple):
     """Of the latest requests, oldest first."""
 
 
+NO_LOG = LogPosition()
+"""The position of a store that has applied no log."""
+
+
 Mutation = (
     PutObject
     | DeleteObject
@@ -221,4 +225,4 @@ class Recovered:
     """The offsets up to which streams of the source were read."""
     objects: Iterator[ObjectColumns]
     subscriptions: Iterator[SubscriptionColumns]
-    log: LogPosition = LogPosition()
+    log: LogPosition = NO_LOG

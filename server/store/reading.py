@@ -63,8 +63,8 @@ _LAST_SEEN = (
 )
 
 _SETTINGS = (
-    "SELECT name, value, checksum FROM meta WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'sink', "
-    "'outcomes')"
+    "SELECT name, value, checksum FROM meta "
+    "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'sink', 'outcomes')"
 )
 
 _KEYS = {"subscriptions": itemgetter(1, 2)}
