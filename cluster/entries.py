@@ -1,8 +1,8 @@
 """The entries of the log. An entry means the same on every node, whenever it is read.
 
-The node that appends an entry does all that may differ between machines: it checks and normalises objects,
-and chooses the point of an area. Everything that depends on other entries is decided when the entry is
-applied (`server/replication`).
+The node that appends an entry does all that may differ between machines: it checks and normalises
+objects, and chooses the point of an area. Everything that depends on other entries is decided when the
+entry is applied (`server/replication`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The log in NATS JetStream: one stream, synced to the disks of its servers before it acknowledges.
 
-Operations: append one round trip, with three replicas to two of them; read by push, so that an idle reader
-costs a heartbeat a second.
+Operations: append one round trip, with three replicas to two of them; read by push, so that an idle
+reader costs a heartbeat a second.
 
 A message of the log is at most 1 MiB. Larger ones become an atomic batch, which the stream accepts as a
-whole. A repeated append is recognised by its message id for two minutes; a repeated batch is an error of its
-own, which means the same.
+whole. A repeated append is recognised by its message id for two minutes; a repeated batch is an error of
+its own, which means the same.
 """
 
 from __future__ import annotations

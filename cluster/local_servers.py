@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cluster.log import LogError
 
@@ -110,12 +111,13 @@ class LocalServer:
             for one in account.get("stream_detail", [])
         )
 
-    def _monitored(self, path: str) -> dict[str, object] | object:
+    def _monitored(self, path: str) -> dict[str, Any]:
         try:
             with urllib.request.urlopen(f"{self.monitor_url}{path}", timeout=1.0) as response:  # noqa: S310
-                return json.load(response)
+                found: dict[str, Any] = json.load(response)
         except (OSError, ValueError):
             return {}
+        return found
 
 
 @contextmanager

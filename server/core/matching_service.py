@@ -9,7 +9,7 @@ most one per subscription. The cost in addition to the engine's is O(1) per keyw
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np

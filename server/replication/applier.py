@@ -1,7 +1,7 @@
 """Applies entries of the log, in order. Every node decides the same, whenever it reads them.
 
 Whatever depends on other entries is decided here: keys and their owners, quotas, whether an object is
-alive, ids. Only the entries so far, and their times, decide; neither the clock of the node nor its load does.
+alive, ids. Only the entries so far, and their times, decide; neither the clock of the node nor its load.
 
 Cost: that of publishing the objects of an entry, and some microseconds.
 """

@@ -1,4 +1,4 @@
-"""The coordinator of a node: objects are decided by the time of the log, and matched by the node's clock."""
+"""The coordinator of a node: objects are decided by the time of the log, matched by the node's clock."""
 
 from __future__ import annotations
 

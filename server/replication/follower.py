@@ -1,7 +1,7 @@
 """Follows the log: reads its messages in order, keeps its time, and notices when it is out of reach.
 
-While nothing is appended, a node appends the time, so that the time of the log goes on. A node whose clock
-is far ahead of the log has not read it for as long: it is not healthy until it has caught up.
+While nothing is appended, a node appends the time, so that the time of the log goes on. A node whose
+clock is far ahead of the log has not read it for as long: it is not healthy until it has caught up.
 """
 
 from __future__ import annotations
@@ -103,9 +103,11 @@ class Follower:
         """Append the time while nothing else is appended, until cancelled. Nothing in virtual time."""
         while not self._command_loop.coordinator.clock.is_virtual:
             silence_s = TICK_S + random.uniform(0.0, _JITTER_S)
-            while (rest_s := self._read_s + silence_s - time.monotonic()) > 0.0:
-                await asyncio.sleep(rest_s)
-            await self._append_time()
+            rest_s = self._read_s + silence_s - time.monotonic()
+            if rest_s > 0.0:
+                await asyncio.sleep(rest_s)  # entries may come meanwhile
+            else:
+                await self._append_time()
 
     async def watch(self) -> None:
         """Report when the node falls behind the log, and when it has caught up, until cancelled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 
 from cluster.entries import RULES, Entry, Founding
@@ -36,10 +37,8 @@ async def joined(log: Log, founding: Founding) -> str:
         If the node must not apply the log, or it does not respond.
     """
     if not await log.end():
-        try:
+        with contextlib.suppress(LogConflictError):  # another node was faster
             await log.append([Entry(0, founding, secrets.token_bytes(_ID_BYTES))], is_first=True)
-        except LogConflictError:
-            pass  # another node was faster
     async for message in log.read(0):
         entry = message.entries[0]
         if not isinstance(entry.change, Founding):

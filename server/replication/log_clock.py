@@ -8,8 +8,8 @@ from collections.abc import Callable
 class LogClock:
     """Continues the time of the log. Every operation is O(1).
 
-    The clock of a node that reads an entry late is behind that of the node that appended it. So the time of
-    the log follows the fastest clock, and nodes do not drive each other on.
+    The clock of a node that reads an entry late is behind that of the node that appended it. So the time
+    of the log follows the fastest clock, and nodes do not drive each other on.
 
     Parameters
     ----------

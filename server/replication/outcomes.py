@@ -17,7 +17,7 @@ Reply = list[int] | int | None | RefusedError
 """Ids, the virtual time, nothing, or a refusal."""
 
 KEPT_MS = 300_000
-"""How long outcomes are kept, in time of the log. Part of the rules: all nodes have to forget together."""
+"""How long outcomes are kept, in time of the log. Part of the rules: all nodes forget together."""
 
 
 class Outcomes:

@@ -1,7 +1,7 @@
 """Requests of publishers to entries of the log: all that may differ between machines is done here.
 
-Keywords are normalised, objects and areas are validated, and the point of an area is chosen before an entry
-is appended. What remains is the same on every node.
+Keywords are normalised, objects and areas are validated, and the point of an area is chosen before an
+entry is appended. What remains is the same on every node.
 """
 
 from __future__ import annotations

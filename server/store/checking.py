@@ -175,7 +175,7 @@ class _ObjectRules:
         self._area = area
         self._time_ms = time_ms
         self._next_id = next_id
-        self._keys: set[str] = set()
+        self._keys: set[tuple[str, str]] = set()
 
     def __call__(  # noqa: PLR0913 - a row, in the order of its columns
         self,
@@ -188,7 +188,7 @@ class _ObjectRules:
         _payload: bytes,
         key: str,
         area_data: bytes,
-        _owner: str,
+        owner: str,
     ) -> str | None:
         if not 0 < object_id < self._next_id:
             return f"has an id that is not below {self._next_id}, the next one"
@@ -200,9 +200,9 @@ class _ObjectRules:
         if created_ms > self._time_ms:
             return f"was created at {created_ms}, after {self._time_ms}, the time of the store"
         if key and expiry_ms > self._time_ms:
-            if key in self._keys:
-                return f"has the key {key!r} of another object"
-            self._keys.add(key)
+            if (owner, key) in self._keys:
+                return f"has the key {key!r} of another object of its owner"
+            self._keys.add((owner, key))
         return _keywords_wrong(keywords)
 
     def _place_wrong(self, lon: float, lat: float, area_data: bytes) -> str | None:
