@@ -37,7 +37,6 @@ class LocalNode:
         self._path = path
         self.replies = {}
         """By request: all replies of it, in order."""
-        self.restarts = 0
         self._start()
 
     def _start(self) -> None:
@@ -68,7 +67,6 @@ class LocalNode:
 
     def kill(self) -> None:
         """End without writing, and start again with what the store has."""
-        self.restarts += 1
         self._store.close()
         self._start()
 
