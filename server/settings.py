@@ -207,8 +207,10 @@ class ServerSettings(BaseSettings):
         pattern=r"^[A-Za-z0-9_-]{1,32}$",
         description="Name of the stream of the log, which the first node makes.",
     )
-    log_replicas: Literal[1, 3] = Field(
+    log_replicas: int = Field(
         3,
+        ge=1,
+        le=5,
         description="Number of servers that have the log on disk before a publication is acknowledged; "
         "with 1 it is durable on one disk only.",
     )

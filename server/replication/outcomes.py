@@ -16,7 +16,7 @@ from server.store.mutations import Outcome
 Reply = list[int] | int | None | RefusedError
 """Ids, the virtual time, nothing, or a refusal."""
 
-KEPT_MS = 300_000
+KEPT_MS = 120_000
 """How long outcomes are kept, in time of the log. Part of the rules: all nodes forget together."""
 
 

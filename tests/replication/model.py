@@ -12,7 +12,7 @@ from safe_region import oracle
 from safe_region.earth.shapes import Bounds
 from tests.replication.local_node import FRAME, LIMITS
 
-OUTCOMES_MS = 300_000
+OUTCOMES_MS = 120_000
 
 
 @dataclass
@@ -61,7 +61,9 @@ class Model:
         owner = change.caller.id
         mine = {one.new.key: one for one in self.alive() if one.owner == owner and one.new.key}
         same = [mine.get(new.key) if new.key else None for new in change.objects]
-        fresh = [(new, old) for new, old in zip(change.objects, same, strict=True) if not _is_same(old, new)]
+        fresh = [
+            (new, old) for new, old in zip(change.objects, same, strict=True) if not _is_same(old, new)
+        ]
         gone = [old for _, old in fresh if old is not None]
         if self._is_beyond(owner, [new for new, _ in fresh], gone):
             return Reason.TOO_MANY
@@ -84,7 +86,9 @@ class Model:
             (owner and more > 0 and len(mine) + more > LIMITS.publisher_objects_max)
             or (more > 0 and len(alive) + more > LIMITS.tenant_objects_max)
             or (
-                owner and grown > 0 and _bytes(one.new for one in mine) + grown > LIMITS.publisher_bytes_max
+                owner
+                and grown > 0
+                and _bytes(one.new for one in mine) + grown > LIMITS.publisher_bytes_max
             )
         )
 

@@ -52,7 +52,9 @@ def audit(node: LocalNode, model: Model) -> None:
             asked = oracle.OracleSubscription(frozenset(spec.keywords), spec.k, spec.alpha, "jaccard")
             best = oracle.top_k(asked, *point, FRAME.maxdist_m, objects, node.now_ms)
             found = node.search(spec, lon, lat)
-            assert [(length_m, item.object_id) for item, length_m in found] == [tuple(one) for one in best]
+            assert [(length_m, item.object_id) for item, length_m in found] == [
+                tuple(one) for one in best
+            ]
         matches = oracle.matching(oracle.OracleRange(clauses, wanted), *point, objects, node.now_ms)
         found = node.search(RANGE, lon, lat)
         assert {item.object_id for item, _ in found} == {one.object_id for one in matches}
@@ -127,7 +129,8 @@ def test_a_message_may_be_applied_in_parts(messages, data):
     """Between the parts nothing is written: a store is at the end of a message, never within it."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         whole, parts = (
-            opened.enter_context(closing(LocalNode(Path(folder) / f"{name}.db"))) for name in ("whole", "parts")
+            opened.enter_context(closing(LocalNode(Path(folder) / f"{name}.db")))
+            for name in ("whole", "parts")
         )
         for message in messages:
             whole.applier.apply(*message)

@@ -10,7 +10,9 @@ from cluster.entries import Advance, Entry, Founding
 from cluster.v1 import entries_pb2 as pb
 from tests.replication.draws import logs
 
-FOUNDING = Founding(1, (14.0, 35.0, 15.0, 36.0), (0.1, 1 / 3, -0.0, 2.0, 9.0), True, {"tenant_objects_max": 7})
+FOUNDING = Founding(
+    1, (14.0, 35.0, 15.0, 36.0), (0.1, 1 / 3, -0.0, 2.0, 9.0), True, {"tenant_objects_max": 7}
+)
 
 
 @given(logs())

@@ -33,7 +33,13 @@ def server(tmp_path_factory):
 
 def options(server, stream="nearcast", **more):
     return JetStreamOptions(
-        **{"servers": [server.url], "monitors": [server.monitor_url], "stream": stream, "replicas": 1, **more}
+        **{
+            "servers": [server.url],
+            "monitors": [server.monitor_url],
+            "stream": stream,
+            "replicas": 1,
+            **more,
+        }
     )
 
 
@@ -53,7 +59,9 @@ async def log(request):
         yield MemoryLog()
         return
     server = request.getfixturevalue("server")
-    async with opened(options(server, request.node.name.translate(str.maketrans("[]", "--"))[-32:])) as one:
+    async with opened(
+        options(server, request.node.name.translate(str.maketrans("[]", "--"))[-32:])
+    ) as one:
         yield one
 
 
@@ -132,7 +140,9 @@ async def test_what_a_stream_promises_is_read_from_its_servers(server, tmp_path)
     with pytest.raises(LogError, match="cannot be read"):
         await open_log(options(server, "one", monitors=["http://127.0.0.1:1"]))
     with log_servers(tmp_path, 1, syncs=False) as (careless,):
-        with pytest.raises(LogError, match="server log1 does not sync each append: set sync_interval: always"):
+        with pytest.raises(
+            LogError, match="server log1 does not sync each append: set sync_interval: always"
+        ):
             await open_log(options(careless))
         async with opened(options(careless, is_unsafe=True)) as log:
             assert await log.append([Entry(1, Tick())]) == 1

@@ -31,7 +31,9 @@ class Both:
         """Append changes as one message; return the replies, which are the same on both."""
         offset = self.nodes[0].applier.offset + 1
         numbers = [b"%d/%d" % (offset, i) for i in range(len(changes))]
-        entries = [Entry(time_ms, change, number) for change, number in zip(changes, numbers, strict=True)]
+        entries = [
+            Entry(time_ms, change, number) for change, number in zip(changes, numbers, strict=True)
+        ]
         return self.reads_entries(entries)
 
     def reads_entries(self, entries):
@@ -46,7 +48,9 @@ class Both:
 
     def ids(self):
         """Return the ids of what is alive by the time of the log."""
-        along, late = ([one.object_id for one in node.coordinator.log_objects.all()] for node in self.nodes)
+        along, late = (
+            [one.object_id for one in node.coordinator.log_objects.all()] for node in self.nodes
+        )
         assert along == late
         return along
 
@@ -55,7 +59,8 @@ class Both:
 def both(tmp_path):
     with ExitStack() as opened:
         along, late = (
-            opened.enter_context(closing(LocalNode(tmp_path / f"{name}.db"))) for name in ("along", "late")
+            opened.enter_context(closing(LocalNode(tmp_path / f"{name}.db")))
+            for name in ("along", "late")
         )
         late.pass_time(T_MS + 2 * HOUR_MS)
         yield Both(along, late)
