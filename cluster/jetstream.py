@@ -309,7 +309,7 @@ async def open_log(options: JetStreamOptions) -> JetStreamLog:
             list(options.servers),
             error_cb=_note,
             connect_timeout=2,
-            reconnect_time_wait=0.2,  # type: ignore[arg-type]  # it takes fractions
+            reconnect_time_wait=0.2,
             max_reconnect_attempts=3,
             ping_interval=2,
             max_outstanding_pings=2,

@@ -349,7 +349,7 @@ class ServerSettings(BaseSettings):
     @field_validator("log")
     @classmethod
     def _know_log(cls, value: str) -> str:
-        if value and not all(one.startswith(("nats://", "tls://")) for one in value.split(",")):
+        if value and not all(one.startswith("nats://") for one in value.split(",")):
             raise ValueError("must be nats://host:port, or several between commas")
         return value
 

@@ -69,8 +69,15 @@ class Keys(Protocol):
 class ObjectState(Protocol):
     """The state that decides about objects: that of a coordinator, or by the time of a log."""
 
-    limits: Limits
-    frame: Frame
+    @property
+    def limits(self) -> Limits:
+        """The limits of commands."""
+        ...
+
+    @property
+    def frame(self) -> Frame:
+        """The service area."""
+        ...
 
     @property
     def objects(self) -> Objects:

@@ -79,7 +79,8 @@ class Appender:
 
     def _next(self) -> list[tuple[bytes, Change]]:
         """Take requests for one message, in their order."""
-        found, size = [], 0
+        found: list[tuple[bytes, Change]] = []
+        size = 0
         while self._waiting and len(found) < _ENTRIES_MAX and size < _BYTES_MAX:
             request_id, change = self._waiting.popleft()
             if not self._replies[request_id].cancelled():

@@ -150,13 +150,12 @@ class Applier:
                 case Publish() as publish:
                     return self._publish(publish)
                 case Retract() as retract:
-                    return self._retract(retract)
+                    self._retract(retract)
                 case Advance(time_ms):
                     return self._advance(time_ms)
-                case _:
-                    return None
         except RefusedError as error:
             return error.with_traceback(None)
+        return None
 
     def _publish(self, change: Publish) -> list[int]:
         self._planned.clear()

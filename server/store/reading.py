@@ -165,7 +165,7 @@ def outcomes(database: sqlite3.Connection) -> list[Outcome]:
         If one is not as it was written, or lost.
     """
     return [
-        Outcome(*divmod(number, schema.PLACES), request_id, time_ms, reply)
+        Outcome(number // schema.PLACES, number % schema.PLACES, request_id, time_ms, reply)
         for rows in slices(database, "outcomes", OUTCOMES, outcome_checksum)
         for _, number, request_id, time_ms, reply in rows
     ]
