@@ -1,4 +1,4 @@
-"""What the log decides, case by case: the same for a node that reads along and for one that reads late."""
+"""What the log decides, case by case: the same for a node that reads along and one that reads late."""
 
 from __future__ import annotations
 
