@@ -7,6 +7,7 @@ clock is far ahead of the log has not read it for as long: it is not healthy unt
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 import time
@@ -90,14 +91,19 @@ class Follower:
         while self._command_loop.applier.offset < end:
             self._arrived.clear()
             await self._arrived.wait()
-        if self._command_loop.coordinator.clock.is_virtual:
-            return
-        self._arrived.clear()
-        try:
-            await asyncio.wait_for(self._arrived.wait(), _LONELY_S)
-        except TimeoutError:
+        if not self._command_loop.coordinator.clock.is_virtual and await self._is_alone():
             self._command_loop.start_at(wall_clock_ms())
             await self._append_time()
+
+    async def _is_alone(self) -> bool:
+        """Return whether no other node appends to the log, which responds."""
+        while True:
+            self._arrived.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._arrived.wait(), _LONELY_S)
+                return False
+            if await self._log.end() == self._command_loop.applier.offset:
+                return True
 
     async def keep_time(self) -> None:
         """Append the time while nothing else is appended, until cancelled. Nothing in virtual time."""

@@ -84,7 +84,12 @@ async def digest_of(*nodes):
 
 def expected(server):
     """Return the results by the definition: place and ids."""
-    coordinator, found = server.coordinator, []
+    return [(lon, lat, best(server, lon, lat)) for lon, lat in PLACES]
+
+
+def best(server, lon, lat, k=TEA.k):
+    """Return the ids of a result by the definition."""
+    coordinator = server.coordinator
     frame, now_ms = coordinator.frame, coordinator.now_ms
     objects = [
         oracle.OracleObject(
@@ -92,11 +97,21 @@ def expected(server):
         )
         for item in coordinator.log_objects.all()
     ]
-    spec = oracle.OracleSubscription(frozenset(TEA.keywords), TEA.k, TEA.alpha, "jaccard")
-    for lon, lat in PLACES:
-        best = oracle.top_k(spec, *frame.project(lon, lat), frame.maxdist_m, objects, now_ms)
-        found.append((lon, lat, [one.object_id for one in best]))
-    return found
+    spec = oracle.OracleSubscription(frozenset(TEA.keywords), k, TEA.alpha, "jaccard")
+    found = oracle.top_k(spec, *frame.project(lon, lat), frame.maxdist_m, objects, now_ms)
+    return [one.object_id for one in found]
+
+
+async def walk(caller, device_id, rng):
+    """Let a device move while objects come and go; return its place and its subscription."""
+    lon, lat = 14.5, 35.5
+    device = await caller.attach(device_id, lon=lon, lat=lat)
+    offers = await device.subscribe(TopK({"tea", "ice"}, k=rng.choice((1, 5, 20))))
+    for _ in range(30):
+        lon, lat = lon + rng.uniform(-0.02, 0.02), lat + rng.uniform(-0.02, 0.02)
+        await device.move(lon=lon, lat=lat)
+        await asyncio.sleep(0.01)
+    return (lon, lat, offers.spec.k), offers
 
 
 async def searched(*nodes):
@@ -146,15 +161,24 @@ async def test_nodes_side_by_side_and_later_are_the_same(tmp_path):
             ):
                 device = await to_b.attach("phone", lon=14.5, lat=35.5)
                 offers = await device.subscribe(TEA)
+                walks = [
+                    asyncio.create_task(walk(to, f"d{i}", random.Random(rng.random())))
+                    for i, to in enumerate((to_a, to_b) * 5)
+                ]
                 replies = await asyncio.gather(
                     *(load(publisher, random.Random(rng.random()), 60) for publisher in (one, two, one))
                 )
+                walkers = await asyncio.gather(*walks)
                 await digest_of(a, b)
                 last = await one.publish(GeoObject({"tea", "ice"}, lon=14.5, lat=35.5, ttl_s=3_600))
                 await digest_of(a, b)
                 await to_b.sync()
                 results = [match.object.id for match in await offers.exact_results()]
                 assert last[0] == results[0], "published at one node, in a result of the other"
+                await to_a.sync()
+                for place, found in walkers:
+                    matches = [match.object.id for match in await found.exact_results()]
+                    assert matches == best(a, *place) == best(b, *place)
             async with node(logs, tmp_path / "late.db") as late:
                 digest = await digest_of(a, b, late)
                 found = await searched(a, b, late)
@@ -193,29 +217,32 @@ class NodeProcess:
         assert line.startswith(b"serving on "), line
 
     async def kill(self):
-        self._process.kill()
+        if self._process.returncode is None:
+            self._process.kill()
         await self._process.wait()
 
-
-async def test_a_node_that_is_killed_has_lost_nothing_it_acknowledged(tmp_path):
-    """Publishers go on until the node dies; every acknowledged object is at the other node, and back."""
-    acknowledged: dict[int, bytes] = {}
-
-    async def publish(number):
+    async def publish(self, number, acknowledged):
+        """Publish one object after the other until the node is gone; add those that it acknowledges."""
         with contextlib.suppress(nearcast.NearcastError):
-            async with nearcast.connect(f"127.0.0.1:{victim.port}") as one, one.publisher() as publisher:
+            async with nearcast.connect(f"127.0.0.1:{self.port}") as one, one.publisher() as publisher:
                 for i in range(10_000):
                     name = b"%d/%d" % (number, i)
                     item = GeoObject({"tea"}, lon=14.5, lat=35.5, ttl_s=3_600, payload=name)
                     (object_id,) = await publisher.publish(item)
                     acknowledged[object_id] = name
 
+
+async def test_a_node_that_is_killed_has_lost_nothing_it_acknowledged(tmp_path):
+    """Publishers go on until the node dies; every acknowledged object is at the other node, and back."""
+    acknowledged: dict[int, bytes] = {}
     with log_servers(tmp_path / "log", 1) as logs:
         victim = NodeProcess(logs, tmp_path / "victim.db")
         await victim.start()
         try:
             async with node(logs, tmp_path / "other.db") as other:
-                publishing = [asyncio.create_task(publish(number)) for number in range(4)]
+                publishing = [
+                    asyncio.create_task(victim.publish(number, acknowledged)) for number in range(4)
+                ]
                 await until(lambda: len(acknowledged) > 100)
                 await victim.kill()
                 for task in publishing:
@@ -240,6 +267,33 @@ async def test_a_node_that_is_killed_has_lost_nothing_it_acknowledged(tmp_path):
                     assert status.gauges["objects"] == len(objects)
         finally:
             await victim.kill()
+
+
+async def test_what_was_acknowledged_is_there_when_everything_was_killed(tmp_path):
+    with log_servers(tmp_path / "log", 3) as logs:
+        only = NodeProcess(logs, tmp_path / "node.db")
+        await only.start()
+        try:
+            acknowledged: dict[int, bytes] = {}
+            publishing = [asyncio.create_task(only.publish(number, acknowledged)) for number in range(4)]
+            await until(lambda: len(acknowledged) > 60)
+            for log in logs:
+                log.kill()
+            await only.kill()
+            for task in publishing:
+                task.cancel()
+            await asyncio.gather(*publishing, return_exceptions=True)
+            for log in logs:
+                log.start()
+            for log in logs:
+                await asyncio.to_thread(wait_until_healthy, log)
+            async with node(logs, tmp_path / "other.db") as other:
+                objects = other.coordinator.matching.objects
+                assert {
+                    object_id: objects[object_id].payload for object_id in acknowledged
+                } == acknowledged
+        finally:
+            await only.kill()
 
 
 async def test_publishing_resumes_when_the_leader_of_the_log_is_killed(tmp_path):
