@@ -13,6 +13,9 @@ from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.follower import Follower
 from server.store.mutations import LogPosition, Recovered
 
+_CANCEL_S = 0.2
+"""Interval at which tasks that have not ended are cancelled again."""
+
 
 class Node:
     """A node that has joined the log.
@@ -83,7 +86,9 @@ class Node:
 
     async def stop(self) -> None:
         """End the tasks, and leave the log."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        pending = {task for task in self._tasks if not task.done()}
+        while pending:  # before Python 3.12, `wait_for` may swallow a cancellation
+            for task in pending:
+                task.cancel()
+            _, pending = await asyncio.wait(pending, timeout=_CANCEL_S)
         await self._log.close()
