@@ -49,6 +49,8 @@ PYTEST = NEARCAST_TEST_TIMES=$(TIMES) $(BIN)/python $(MEASURE) -m pytest -n $(JO
 
 PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
+LOG_PROTOS := $(wildcard proto/cluster/v1/*.proto)
+LOG_STUBS := cluster/v1
 TYPESCRIPT := clients/typescript
 TYPESCRIPT_STUBS := $(TYPESCRIPT)/src/generated
 TYPESCRIPT_GENERATOR := $(TYPESCRIPT)/node_modules/.bin/protoc-gen-es
@@ -225,7 +227,8 @@ fuzz: $(STAMP)  ## Feed decoders, parsers, sessions, settings, a gateway, the fa
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
 
 proto: $(STAMP)  ## Generate the stubs from proto/: Python's, and TypeScript's if its packages are installed
-	rm -f $(STUBS)/*_pb2*.py*
+	rm -f $(STUBS)/*_pb2*.py* $(LOG_STUBS)/*_pb2*.py*
+	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. $(LOG_PROTOS)
 	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. --grpc_python_out=. $(PROTOS)
 	@# Files without a service get an empty stub.
 	cd $(STUBS) && rm -f $(patsubst proto/nearcast/v1/%.proto,%_pb2_grpc.py,$(filter-out %_service.proto,$(PROTOS)))
@@ -242,9 +245,9 @@ $(TYPESCRIPT_STAMP): $(TYPESCRIPT)/package-lock.json
 	@touch $@
 
 proto-check: proto  ## Fail if the committed stubs differ from those of proto/
-	@git diff --exit-code --stat -- $(STUBS) $(TYPESCRIPT_STUBS) && \
-		test -z "`git status --porcelain -- $(STUBS) $(TYPESCRIPT_STUBS)`" || \
-		{ echo "the stubs in $(STUBS) or $(TYPESCRIPT_STUBS) are out of date: run make proto and commit"; exit 1; }
+	@git diff --exit-code --stat -- $(STUBS) $(LOG_STUBS) $(TYPESCRIPT_STUBS) && \
+		test -z "`git status --porcelain -- $(STUBS) $(LOG_STUBS) $(TYPESCRIPT_STUBS)`" || \
+		{ echo "the stubs in $(STUBS), $(LOG_STUBS) or $(TYPESCRIPT_STUBS) are out of date: run make proto and commit"; exit 1; }
 
 vectors: $(STAMP)  ## Write the golden vectors in proto/vectors with the Python SDK
 	$(BIN)/python -m tests.vectors

@@ -50,13 +50,15 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     settings = read_settings(server_settings(), chosen, config)
     begin_logging(settings.log_level, settings.log_format)
     warn_of_unknown_variables()
+    from cluster.log import LogError  # noqa: PLC0415
     from identity.errors import MetricsPortError  # noqa: PLC0415
     from identity.watched_file import FileError  # noqa: PLC0415
     from server.errors import BridgeError, StoreError, TracingError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 
-    expected = (StoreError, PortError, MetricsPortError, BridgeError, TracingError, FileError, OSError)
+    of_parts = (StoreError, LogError, BridgeError, TracingError)
+    expected = (*of_parts, PortError, MetricsPortError, FileError, OSError)
     try:
         with kernel_bar() as on_compiling:
             run(settings, _announce, on_compiling)

@@ -27,7 +27,7 @@ class Clock:
         Whether commands advance the server's time, and with it that of leases.
     """
 
-    __slots__ = ("_steady", "is_virtual", "lease_ms", "real_ms", "wall_ms")
+    __slots__ = ("is_virtual", "lease_ms", "real_ms", "steady_ms", "wall_ms")
 
     def __init__(
         self,
@@ -38,7 +38,8 @@ class Clock:
     ) -> None:
         self.wall_ms = wall
         """Reads the wall clock."""
-        self._steady = steady
+        self.steady_ms = steady
+        """Reads the monotonic clock."""
         self.is_virtual = is_virtual
         self.real_ms = 0
         """Monotonic milliseconds, for waits in real time."""
@@ -47,7 +48,7 @@ class Clock:
 
     def read(self) -> int:
         """Read the monotonic clock; return its time in milliseconds."""
-        self.real_ms = self._steady()
+        self.real_ms = self.steady_ms()
         if not self.is_virtual:
             self.lease_ms = self.real_ms
         return self.real_ms

@@ -9,6 +9,7 @@ microsecond to make.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -109,6 +110,14 @@ class ForgetDevice:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplyLog:
+    """Apply entries of the log, which have been accepted."""
+
+    apply: Callable[[], None]
+    object_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     """A barrier. The reply comes when everything accepted before has been applied."""
 
@@ -202,6 +211,7 @@ DurableCommand = (
     | SetIdf
     | Forget
     | ForgetDevice
+    | ApplyLog
     | Sync
     | Subscribe
     | Unsubscribe

@@ -46,7 +46,9 @@ from server.transport import Listener
 from server.transport.wire_walk import warm_up_walk
 
 if TYPE_CHECKING:
+    from cluster.log import Log
     from server.bridge.feeds import SinkFeed, SourceFeed
+    from server.replication.node import Node
 
 _log = logging.getLogger(__name__)
 
@@ -112,6 +114,8 @@ class Server:
         self.metrics_port = 0
         """The port for Prometheus, if there is one."""
         self._bridge: list[asyncio.Task[None]] = []
+        self.node: Node | None = None
+        """The node of a cluster, with a log."""
 
     async def start(self) -> None:
         """Open the store, listen, recover, serve.
@@ -132,6 +136,8 @@ class Server:
             If source or sink cannot be used.
         TracingError
             If objects are to be traced and the library is missing.
+        LogError
+            If the log cannot be used.
         """
         settings = self.settings
         identity = _identity_of(settings)
@@ -151,8 +157,10 @@ class Server:
         )
         try:
             feeds = opened_feeds(settings)
+            self.node = await _joined(settings, self._frame, self._limits)
             options = _engine_options(settings, self._frame, self._limits)
-            self.coordinator = Coordinator(
+            coordinator_type, loop_type = _types(self.node)
+            self.coordinator = coordinator_type(
                 self._frame,
                 self._limits,
                 options,
@@ -161,7 +169,7 @@ class Server:
                 serves_tenants=bool(settings.tenants),
             )
             retention = Retention(self.store, settings.subscription_retention_days)
-            self.command_loop = CommandLoop(
+            self.command_loop = loop_type(
                 self.coordinator,
                 self.store,
                 retention,
@@ -184,14 +192,19 @@ class Server:
                 await asyncio.to_thread(self._warm_up)
                 source_offsets = await asyncio.to_thread(self._recover)
                 bridge = self._bridged(feeds, source_offsets)
+                self._follow()
+                self._loop_task = asyncio.create_task(self.command_loop.run())
+                if self.node is not None:
+                    await self._catch_up(self.node)
             except BaseException:
                 await self.listener.stop(0.0)
                 raise
-            self._loop_task = asyncio.create_task(self.command_loop.run())
             self.command_loop.serve()
             self._bridge = [asyncio.create_task(one.run()) for one in bridge]
             await self.listener.serve()
         except BaseException:
+            if self.node is not None:
+                await self.node.stop()
             self.store.discard()
             raise
         warn_of_sqlite()
@@ -212,14 +225,35 @@ class Server:
 
     def _recover(self) -> Mapping[str, str]:
         """Recover; return the offsets up to which the source was read."""
-        found = self.store.recover()
+        found, path = self.store.recover(), self.settings.store
+        if self.node is not None:
+            self.node.accept(found, str(path))
+        elif found.log.log_id:
+            raise StoreError(f"store {path} has the objects of a log: give --log, or use another store")
         self.coordinator.recover(found)
-        if self.settings.tenants and self.coordinator.matching.has_count_window:
+        if not self.coordinator.counts_windows and self.coordinator.matching.has_count_window:
             raise StoreError(
-                f"store {self.settings.store} has subscriptions with a window of a number of objects, "
-                "which a server of several tenants does not support: end them, or serve one tenant only"
+                f"store {path} has subscriptions with a window of a number of objects, which a server of "
+                "several tenants, or with a log, does not support: end them, or serve without"
             )
         return found.source_offsets
+
+    def _follow(self) -> None:
+        """Connect the command loop with the log, if there is one."""
+        if self.node is not None:
+            from server.replication.command_loop import ReplicatedCommandLoop  # noqa: PLC0415
+
+            assert isinstance(self.command_loop, ReplicatedCommandLoop)  # noqa: S101 - for the type checker
+            self.node.follow(self.command_loop, self.listener.report_health)
+
+    async def _catch_up(self, node: Node) -> None:
+        """Apply the log, while the command loop runs and refuses calls."""
+        try:
+            await node.start()
+        except BaseException:
+            self.command_loop.stop()
+            await self._loop_task
+            raise
 
     def _bridged(self, feeds: Feeds, source_offsets: Mapping[str, str]) -> list[_Bridge]:
         """Return the source and the sink, if any."""
@@ -252,6 +286,8 @@ class Server:
         self.command_loop.drain(_PATIENCE_S)
         await self.listener.drain(_DRAIN_S)
         await self.listener.stop(_GRACE_S)
+        if self.node is not None:
+            await self.node.stop()
         self.command_loop.stop()
         try:
             await self._loop_task
@@ -273,9 +309,72 @@ class Server:
         on_ready(self)
         waiting = asyncio.create_task(signalled.wait())
         # The bridge is not awaited: its failures are states, and no feed ends the server.
-        await asyncio.wait({waiting, self._loop_task}, return_when=asyncio.FIRST_COMPLETED)
+        following = [] if self.node is None else self.node.tasks
+        running = {waiting, self._loop_task, *following}
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
+        failed = [task for task in following if task.done()]
         await self.stop()
+        for task in failed:
+            task.result()  # raises why the log cannot be applied any further
+
+
+async def _joined(settings: ServerSettings, frame: Frame, limits: Limits) -> Node | None:
+    """Join the log, if there is one.
+
+    Raises
+    ------
+    LogError
+        If it cannot be used.
+    """
+    if not settings.log:
+        return None
+    from server.replication.founding import founding_of, joined  # noqa: PLC0415
+    from server.replication.node import Node  # noqa: PLC0415
+
+    log = await _opened_log(settings)
+    try:
+        founding = founding_of(frame, limits, is_virtual=settings.virtual_time)
+        return Node(log, await joined(log, founding))
+    except BaseException:
+        await log.close()
+        raise
+
+
+async def _opened_log(settings: ServerSettings) -> Log:
+    """Connect to the log.
+
+    Raises
+    ------
+    LogError
+        If it cannot be used, or the library is missing.
+    """
+    from cluster.log import LogError  # noqa: PLC0415
+
+    try:
+        from cluster.jetstream import JetStreamOptions, open_log  # noqa: PLC0415
+    except ImportError as error:
+        raise LogError(f"a log needs {error.name}: {how_to_install('cluster')}") from error
+    monitors = [one for one in settings.log_monitor.split(",") if one]
+    return await open_log(
+        JetStreamOptions(
+            settings.log.split(","),
+            monitors,
+            settings.log_stream,
+            settings.log_replicas,
+            settings.log_unsafe,
+        )
+    )
+
+
+def _types(node: Node | None) -> tuple[type[Coordinator], type[CommandLoop]]:
+    """Return the types of the coordinator and the command loop."""
+    if node is None:
+        return Coordinator, CommandLoop
+    from server.replication.command_loop import ReplicatedCommandLoop  # noqa: PLC0415
+    from server.replication.coordinator import ReplicatedCoordinator  # noqa: PLC0415
+
+    return ReplicatedCoordinator, ReplicatedCommandLoop
 
 
 def _require_place(settings: ServerSettings) -> None:

@@ -192,6 +192,32 @@ class ServerSettings(BaseSettings):
         description="Sink: a feed that receives every publication, retraction and expiry of an object, "
         "in order, at least once.",
     )
+    log: Annotated[str, Shown(metavar="nats://...[,nats://...]", is_secret=True)] = Field(
+        "",
+        description="Servers of a replicated log, NATS with JetStream: this server is a node of a "
+        "cluster, in which all nodes have the same objects. Empty for a server by itself.",
+    )
+    log_monitor: Annotated[str, Shown(metavar="http://...[,http://...]")] = Field(
+        "",
+        description="Monitoring ports of all servers of the log, where the node reads whether they sync "
+        "each append to the disk.",
+    )
+    log_stream: str = Field(
+        "nearcast",
+        pattern=r"^[A-Za-z0-9_-]{1,32}$",
+        description="Name of the stream of the log, which the first node makes.",
+    )
+    log_replicas: int = Field(
+        3,
+        ge=1,
+        le=5,
+        description="Number of servers that have the log on disk before a publication is acknowledged; "
+        "with 1 it is durable on one disk only.",
+    )
+    log_unsafe: bool = Field(
+        False,
+        description="Use the log even if it may lose acknowledged objects in a power cut, to try it out.",
+    )
     tokens: DevTokens = ()
     jwks: Jwks = None
     token_audience: TokenAudience = "nearcast"  # noqa: S105 - no secret
@@ -318,6 +344,21 @@ class ServerSettings(BaseSettings):
     def _keep_feeds_apart(self) -> ServerSettings:
         if self.source and self.source == self.sink:
             raise ValueError("sink is the source, must be another feed")
+        return self
+
+    @field_validator("log")
+    @classmethod
+    def _know_log(cls, value: str) -> str:
+        if value and not all(one.startswith("nats://") for one in value.split(",")):
+            raise ValueError("must be nats://host:port, or several between commas")
+        return value
+
+    @model_validator(mode="after")
+    def _keep_to_the_log(self) -> ServerSettings:
+        others = {"source": self.source, "sink": self.sink, "accept_loss": self.accept_loss}
+        for name, value in {**others, "trace_share": self.trace_share}.items():
+            if self.log and value:
+                raise ValueError(f"{name} must not be set with --log")
         return self
 
     @model_validator(mode="after")

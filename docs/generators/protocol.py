@@ -40,9 +40,9 @@ Path_ = tuple[int, ...]
 
 
 def files() -> list[FileDescriptorProto]:
-    """Compile the protos with their comments; return them in the order of their names."""
+    """Compile the protos of the wire with their comments; return them in the order of their names."""
     folder = _ROOT / "proto"
-    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.proto"))
+    names = sorted(str(path.relative_to(folder)) for path in (folder / "nearcast").rglob("*.proto"))
     with tempfile.TemporaryDirectory() as made:
         out = Path(made) / "descriptors"
         options = ["--include_source_info", f"--descriptor_set_out={out}"]

@@ -136,7 +136,7 @@ class Planner:
                 return self._plan_idf(command)
             case c.Forget() | c.ForgetDevice():
                 return plan_forget(self._coordinator, command)
-            case c.SinkSent() | c.Sync():
+            case c.SinkSent() | c.Sync() | c.ApplyLog():
                 return self._plan_barrier(command)
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
@@ -152,8 +152,10 @@ class Planner:
             Touches(everything=True),
         )
 
-    def _plan_barrier(self, command: c.SinkSent | c.Sync) -> Plan:
+    def _plan_barrier(self, command: c.SinkSent | c.Sync | c.ApplyLog) -> Plan:
         """Plan a command that follows all commands accepted before it; Sync also settles everything."""
+        if isinstance(command, c.ApplyLog):
+            return Plan(lambda _: command.apply(), (), Touches(everything=True))
         if isinstance(command, c.SinkSent):
             return Plan(lambda _: self._coordinator.matching.now_ms, (DeleteSent(command.number),))
 

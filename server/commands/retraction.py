@@ -8,6 +8,7 @@ from nearcast.checks import checked_name
 from nearcast.errors import Reason, RefusedError
 from server import command as c
 from server.commands.plan import Plan, Touches
+from server.commands.publication_planner import ObjectState
 from server.commands.validation import check_named_count
 from server.core.coordinator import Coordinator
 from server.store.mutations import DeleteObject
@@ -21,8 +22,22 @@ def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
     RefusedError
         If it is refused; nothing has changed.
     """
-    check_named_count(command.ids, command.keys, coordinator.limits)
-    objects, principal = coordinator.matching.objects, command.principal
+    ids = retracted_ids(coordinator, command)
+    mutations = tuple(DeleteObject(object_id) for object_id in ids)
+    touches = Touches(frozenset(command.keys), frozenset(ids))
+    return Plan(lambda _: coordinator.retract(ids), mutations, touches)
+
+
+def retracted_ids(state: ObjectState, command: c.Retract) -> list[int]:
+    """Return the ids of the live objects that a command names, each once.
+
+    Raises
+    ------
+    RefusedError
+        If one is not alive, or the caller may not retract it.
+    """
+    check_named_count(command.ids, command.keys, state.limits)
+    objects, principal = state.objects, command.principal
     found: dict[int, None] = {}
     for i, object_id in enumerate(command.ids):
         field = f"ids[{i}]"
@@ -33,15 +48,12 @@ def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
         found[object_id] = None
     for i, key in enumerate(command.keys):
         field = f"keys[{i}]"
-        local = checked_name(principal.local(key), field, coordinator.limits.name_length_max)
-        found[_known_id(coordinator, principal, key, field, local)] = None
-    ids = list(found)
-    mutations = tuple(DeleteObject(object_id) for object_id in ids)
-    touches = Touches(frozenset(command.keys), frozenset(ids))
-    return Plan(lambda _: coordinator.retract(ids), mutations, touches)
+        local = checked_name(principal.local(key), field, state.limits.name_length_max)
+        found[_known_id(state, principal, key, field, local)] = None
+    return list(found)
 
 
-def _known_id(coordinator: Coordinator, principal: Principal, key: str, field: str, local: str) -> int:
+def _known_id(state: ObjectState, principal: Principal, key: str, field: str, local: str) -> int:
     """Return the id of an object by its key: the caller's own, or any publisher's for an operator.
 
     Raises
@@ -49,10 +61,10 @@ def _known_id(coordinator: Coordinator, principal: Principal, key: str, field: s
     RefusedError
         If there is none, or if several publishers have the key.
     """
-    known_id = coordinator.keys.get(principal.owner, key)
+    known_id = state.keys.get(principal.owner, key)
     if known_id is not None:
         return known_id
-    found = coordinator.keys.find(principal.tenant, key) if Role.OPERATOR in principal.roles else []
+    found = state.keys.find(principal.tenant, key) if Role.OPERATOR in principal.roles else []
     if not found:
         limit = "the key of a live object that the caller has published"
         raise RefusedError(Reason.UNKNOWN_OBJECT, field, repr(local), limit)

@@ -78,9 +78,12 @@ class Coordinator:
         serves_tenants: bool = False,
     ) -> None:
         self.serves_tenants = serves_tenants
+        self.counts_windows = not serves_tenants
+        """Whether windows may be of a number of objects."""
         self.frame = frame
         self.limits = limits or Limits()
         self.matching = MatchingService(frame, options)
+        self.objects = self.matching.objects
         self.clock = clock or Clock()
         self.router = DeltaRouter(self.matching, self.limits)
         self.sessions = self.router.sessions
@@ -149,12 +152,20 @@ class Coordinator:
         self.counters.objects_gone += len(expired)
         for item in expired:
             self._forget_key(item)
-            self.late_mutations.append(DeleteObject(item.object_id, has_expired=True))
+            self._delete_expired(item.object_id)
         self.settle(everything=self.clock.is_virtual)
+
+    def _delete_expired(self, object_id: int) -> None:
+        self.late_mutations.append(DeleteObject(object_id, has_expired=True))
 
     def settle(self, *, everything: bool = True) -> None:
         """Settle subscriptions with too many matches (`MatchingService.settle`)."""
         self._route(self.matching.settle(everything=everything))
+
+    @property
+    def now_ms(self) -> int:
+        """The current time in milliseconds."""
+        return self.matching.now_ms
 
     def take_object_id(self) -> int:
         """Return the next id. Ids have no gaps: the ids of objects that are refused are released."""

@@ -9,7 +9,7 @@ most one per subscription. The cost in addition to the engine's is O(1) per keyw
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +82,10 @@ class MatchingService:
             for kind in KINDS
         }
         self._next_number = 1
+        self.on_expiry: Callable[[list[int]], None] | None = None
+        """Called with the ids of objects that have expired, before they are removed."""
+        self.publishes_late = False
+        """Whether objects may be published some time after they were created."""
 
     @property
     def now_ms(self) -> int:
@@ -105,7 +109,7 @@ class MatchingService:
         gone: list[RemovedObject] = []
         changes: list[Rows] = []
         self.engine.advance(
-            now_ms, lambda due: gone.extend(self.objects.take(due.tolist())), changes.append
+            now_ms, lambda due: gone.extend(self._take_expired(due.tolist())), changes.append
         )
         deltas: dict[int, Delta] = {}
         for some in changes:
@@ -113,6 +117,11 @@ class MatchingService:
         for handle in self.engine.take_shrunk().tolist():
             deltas.setdefault(handle, self._delta(handle, Cause.REFILLED))
         return gone, self._complete(deltas)
+
+    def _take_expired(self, ids: list[int]) -> list[RemovedObject]:
+        if self.on_expiry is not None:
+            self.on_expiry(ids)
+        return self.objects.take(ids)
 
     def settle(self, *, everything: bool = False) -> list[Delta]:
         """Settle subscriptions with too many matches: some that are due, or all of them.
@@ -154,7 +163,10 @@ class MatchingService:
             areas = {i: item.area for i, item in enumerate(objects) if item.area is not None}
             batch, rings = with_areas(batch, areas, self.frame)
             expiry_ms = np.array([item.expiry_ms for item in objects], dtype=np.int64)
-            published = self.engine.publish(batch, expiry_ms, rings)
+            created_ms = None
+            if self.publishes_late:
+                created_ms = np.array([item.created_ms for item in objects], dtype=np.int64)
+            published = self.engine.publish(batch, expiry_ms, rings, created_ms)
             self.objects.put(objects)
             self.note(published.left, Cause.PUBLISHED, DropReason.OUT_OF_WINDOW, deltas)
             self.note(published.changes, Cause.PUBLISHED, DropReason.OUT_OF_REACH, deltas)

@@ -202,7 +202,7 @@ class CommandLoop:
         self._committed_ms = self._until_ms = self.coordinator.matching.now_ms
         self.coordinator.counters.serving_ms = began_ms = self._clock.read()
         pacing = asyncio.create_task(self.fair_shares.run())
-        self._ahead_ms = max(self._committed_ms, self._clock.wall_ms()) - began_ms
+        self._ahead_ms = self._start_ms() - began_ms
         while not (self._stopping and not self._queue):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), self._rest_s())
@@ -227,6 +227,10 @@ class CommandLoop:
         await self._retention.stop()
         await self._clean(self.coordinator.matching.now_ms)
         self.close()
+
+    def _start_ms(self) -> int:
+        """Return the time at which time continues."""
+        return max(self._committed_ms, self._clock.wall_ms())
 
     def close(self) -> None:
         """End the threads, which a loop that was cancelled has left."""

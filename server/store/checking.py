@@ -22,6 +22,7 @@ from server.store.checksums import (
     idf_checksum,
     last_seen_checksum,
     object_checksum,
+    outcome_checksum,
     sink_checksum,
     subscription_checksum,
 )
@@ -120,6 +121,7 @@ def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterato
         progress,
     )
     yield from _rows(database, "sink", reading.SINK, sink_checksum, _sink_wrong, progress)
+    yield from _rows(database, "outcomes", reading.OUTCOMES, outcome_checksum, _outcome_wrong, progress)
     yield from _rows(database, "idf", reading.IDF, idf_checksum, _idf_wrong, progress)
     for device_id, last_seen_ms, checksum in database.execute(_LAST_SEEN):
         if last_seen_checksum(device_id, last_seen_ms) != checksum or last_seen_ms > time_ms:
@@ -173,7 +175,7 @@ class _ObjectRules:
         self._area = area
         self._time_ms = time_ms
         self._next_id = next_id
-        self._keys: set[str] = set()
+        self._keys: set[tuple[str, str]] = set()
 
     def __call__(  # noqa: PLR0913 - a row, in the order of its columns
         self,
@@ -186,7 +188,7 @@ class _ObjectRules:
         _payload: bytes,
         key: str,
         area_data: bytes,
-        _owner: str,
+        owner: str,
     ) -> str | None:
         if not 0 < object_id < self._next_id:
             return f"has an id that is not below {self._next_id}, the next one"
@@ -198,9 +200,9 @@ class _ObjectRules:
         if created_ms > self._time_ms:
             return f"was created at {created_ms}, after {self._time_ms}, the time of the store"
         if key and expiry_ms > self._time_ms:
-            if key in self._keys:
-                return f"has the key {key!r} of another object"
-            self._keys.add(key)
+            if (owner, key) in self._keys:
+                return f"has the key {key!r} of another object of its owner"
+            self._keys.add((owner, key))
         return _keywords_wrong(keywords)
 
     def _place_wrong(self, lon: float, lat: float, area_data: bytes) -> str | None:
@@ -249,6 +251,12 @@ def _sink_wrong(
     if about and not reading.is_json(about):
         return f"has {about!r} in the column about, which is not JSON"
     return None
+
+
+def _outcome_wrong(number: int, request_id: bytes, time_ms: int, reply: str) -> str | None:
+    if number < schema.PLACES or time_ms < 0 or not request_id:
+        return f"has the number {number}, the time {time_ms} and an id of {len(request_id)} bytes"
+    return None if reading.is_json(reply) else f"has the reply {reply!r}, which is not JSON"
 
 
 def _idf_wrong(generation: int, packed: bytes) -> str | None:

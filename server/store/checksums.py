@@ -8,6 +8,7 @@ from zlib import crc32
 _OBJECT = struct.Struct("<qddqq")
 _GENERATION = struct.Struct("<q")
 _SINK = struct.Struct("<qqq")
+_OUTCOME = struct.Struct("<qq")
 _SUBSCRIPTION = struct.Struct("<qq")
 
 
@@ -52,6 +53,11 @@ def sink_checksum(
     """Return the checksum of a change for the sink."""
     numbers = _SINK.pack(number, object_id, time_ms)
     return crc32(payload, crc32(f"{action}\0{about}".encode(), crc32(numbers)))
+
+
+def outcome_checksum(number: int, request_id: bytes, time_ms: int, reply: str) -> int:
+    """Return the checksum of the outcome of a request in the log."""
+    return crc32(request_id, crc32(reply.encode(), crc32(_OUTCOME.pack(number, time_ms))))
 
 
 def last_seen_checksum(device_id: str, last_seen_ms: int) -> int:

@@ -12,7 +12,14 @@ from collections.abc import Callable
 
 from server.store import schema
 
-STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {}
+
+def _add_outcomes(database: sqlite3.Connection) -> None:
+    """Version 2: the outcomes of requests in the log of a cluster."""
+    for statement in schema.CREATE_OUTCOMES:
+        database.execute(statement)
+
+
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _add_outcomes}
 """By the version n, for every version that was released before this one."""
 
 

@@ -92,6 +92,60 @@ class DeleteSent:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class SetLogPosition:
+    """The log was applied up to an offset, with all that it changed, which is in the same commit."""
+
+    log_id: str
+    offset: int
+    time_ms: int
+    """The time of the log."""
+    next_object_id: int
+
+
+class Outcome(NamedTuple):
+    """The outcome of a request in the log."""
+
+    offset: int
+    """The offset of its message in the log."""
+    place: int
+    """Its place among the requests of the message, from 0."""
+    request_id: bytes
+    time_ms: int
+    """The time of the log when it was applied."""
+    reply: str
+    """JSON: the ids, or the refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutOutcome:
+    """The outcome of a request, for its repeats."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOutcomes:
+    """The outcomes of messages up to an offset are no longer needed."""
+
+    offset: int
+
+
+class LogPosition(NamedTuple):
+    """How far a store has applied a log."""
+
+    log_id: str = ""
+    """Hexadecimal; empty for a store that has applied none."""
+    offset: int = 0
+    time_ms: int = 0
+    outcomes: Sequence[Outcome] = ()
+    """Of the latest requests, oldest first."""
+
+
+NO_LOG = LogPosition()
+"""The position of a store that has applied no log."""
+
+
 Mutation = (
     PutObject
     | DeleteObject
@@ -103,6 +157,9 @@ Mutation = (
     | PutIdf
     | SetSourceOffset
     | DeleteSent
+    | SetLogPosition
+    | PutOutcome
+    | DeleteOutcomes
 )
 
 
@@ -168,3 +225,4 @@ class Recovered:
     """The offsets up to which streams of the source were read."""
     objects: Iterator[ObjectColumns]
     subscriptions: Iterator[SubscriptionColumns]
+    log: LogPosition = NO_LOG

@@ -25,10 +25,11 @@ from server.store.checksums import (
     last_seen_checksum,
     meta_checksum,
     object_checksum,
+    outcome_checksum,
     sink_checksum,
     subscription_checksum,
 )
-from server.store.mutations import Happened, ObjectColumns, PutIdf, SubscriptionColumns
+from server.store.mutations import Happened, ObjectColumns, Outcome, PutIdf, SubscriptionColumns
 
 _SLICE = 20_000
 """Rows to read at a time, which bounds the memory in addition to the result."""
@@ -47,6 +48,7 @@ _SUBSCRIPTIONS_SEEN = (
 )
 IDF = "SELECT checksum, generation, weights FROM idf ORDER BY generation"
 SINK = "SELECT checksum, number, action, object_id, time_ms, about, payload FROM sink ORDER BY number"
+OUTCOMES = "SELECT checksum, number, request_id, time_ms, reply FROM outcomes ORDER BY number"
 _EXPIRY = 6
 """Index of the column in OBJECTS."""
 _OVERDUE = (
@@ -61,7 +63,8 @@ _LAST_SEEN = (
 )
 
 _SETTINGS = (
-    "SELECT name, value, checksum FROM meta WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'sink')"
+    "SELECT name, value, checksum FROM meta "
+    "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'sink', 'outcomes')"
 )
 
 _KEYS = {"subscriptions": itemgetter(1, 2)}
@@ -151,6 +154,21 @@ def source_offsets(database: sqlite3.Connection) -> dict[str, str]:
         for name, value, _ in database.execute(_SETTINGS)
         if name.startswith(schema.META_SOURCE)
     }
+
+
+def outcomes(database: sqlite3.Connection) -> list[Outcome]:
+    """Return the outcomes of requests in the log, oldest first.
+
+    Raises
+    ------
+    Damage
+        If one is not as it was written, or lost.
+    """
+    return [
+        Outcome(number // schema.PLACES, number % schema.PLACES, request_id, time_ms, reply)
+        for rows in slices(database, "outcomes", OUTCOMES, outcome_checksum)
+        for _, number, request_id, time_ms, reply in rows
+    ]
 
 
 def happened(database: sqlite3.Connection, path: str, count_max: int) -> list[Happened]:

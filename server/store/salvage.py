@@ -23,6 +23,7 @@ from server.store.checksums import (
     last_seen_checksum,
     meta_checksum,
     object_checksum,
+    outcome_checksum,
     sink_checksum,
     subscription_checksum,
 )
@@ -64,6 +65,7 @@ _TABLES = (
         "number",
         sink_checksum,
     ),
+    _Table("outcomes", "checksum, number, request_id, time_ms, reply", "number", outcome_checksum),
 )
 _SUBSCRIPTIONS = (
     "checksum, device_id, subscription_id, kind, spec, name, last_seen_ms, last_seen_checksum"

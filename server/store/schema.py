@@ -16,7 +16,7 @@ APPLICATION_ID = 0x6E637374
 UNRELEASED_ID = 0x6E656172
 """The id of stores from before the format was stable. Their versions differ."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Incremented by every change of the tables below, with a step in `migrations`."""
 
 _META = """
@@ -77,6 +77,19 @@ CREATE TABLE sink (
 )
 """
 
+_OUTCOMES = """
+CREATE TABLE outcomes (
+    number INTEGER PRIMARY KEY, -- offset in the log, and place among the requests of the message
+    checksum INTEGER NOT NULL,  -- of all other columns
+    request_id BLOB NOT NULL,
+    time_ms INTEGER NOT NULL,   -- of the log
+    reply TEXT NOT NULL         -- JSON: ids, or a refusal
+)
+"""
+
+PLACES = 1 << 16
+"""Requests that a message of the log may have: `number` is the offset times this, plus the place."""
+
 _NO_ROWS = "INSERT INTO meta VALUES ('{table}', 0, 0)"
 
 _TRIGGER = """
@@ -96,12 +109,16 @@ def totals(table: str) -> tuple[str, ...]:
     )
 
 
+CREATE_OUTCOMES = (_OUTCOMES, *totals("outcomes"))
+"""The statements that version 2 has added."""
+
 CREATE = (
     _META,
     *(_OBJECTS, *totals("objects")),
     *(_SUBSCRIPTIONS, *totals("subscriptions")),
     *(_IDF, *totals("idf")),
     *(_SINK, *totals("sink")),
+    *CREATE_OUTCOMES,
 )
 """The statements that create a store of this version."""
 
@@ -128,3 +145,9 @@ META_SINK = "sink_number"
 """The number of the latest change for the sink; absent if there was none."""
 META_SOURCE = "source/"
 """Prefix of the settings with the offsets up to which streams of the source were read."""
+META_LOG_OFFSET = "log_offset"
+"""The offset up to which the log was applied; absent without a log."""
+META_LOG_TIME = "log_time_ms"
+"""The time of the log at that offset."""
+META_LOG_ID = "log_id"
+"""The id of the log, hexadecimal: a store continues with the log that its objects are from."""

@@ -26,20 +26,25 @@ from server.store import mark as marks
 from server.store.checksums import (
     idf_checksum,
     last_seen_checksum,
+    outcome_checksum,
     sink_checksum,
 )
 from server.store.mutations import (
     DeleteDevice,
     DeleteObject,
+    DeleteOutcomes,
     DeleteSent,
     DeleteSubscription,
     Happened,
+    LogPosition,
     Mutation,
     PutIdf,
     PutObject,
+    PutOutcome,
     PutSubscription,
     Recovered,
     SetLastSeen,
+    SetLogPosition,
     SetSourceOffset,
     SetTime,
     SubscriptionColumns,
@@ -62,6 +67,8 @@ _GIVEN_BACK = 64
 _DELETE_IDF = "DELETE FROM idf"
 _PUT_IDF = "INSERT INTO idf VALUES (?, ?, ?)"
 _PUT_CHANGE = "INSERT INTO sink VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT_OUTCOME = "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?)"
+_DELETE_OUTCOMES = "DELETE FROM outcomes WHERE number < ?"
 _DELETE_SENT = "DELETE FROM sink WHERE number <= ?"
 _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
 _PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -167,6 +174,7 @@ class SqliteStore:
             idf = reading.idf(self.database)
             reading.require_sink(self.database, self._number)
             source_offsets = reading.source_offsets(self.database)
+            log = self._log_position()
         self._stop_tree_check()
         if self.path != opening.MEMORY:
             self._trees = TreeCheck(self.path)
@@ -175,8 +183,22 @@ class SqliteStore:
             next_object_id,
             idf,
             source_offsets,
-            reading.objects(self.database, self.path, time_ms),
+            # By the time of the log, some objects are alive that devices hold to be expired.
+            reading.objects(self.database, self.path, log.time_ms if log.log_id else time_ms),
             self._subscriptions(),
+            log,
+        )
+
+    def _log_position(self) -> LogPosition:
+        """Return how far the store has applied a log."""
+        database = self.database
+        if not opening.number(database, self.path, schema.META_LOG_OFFSET):
+            return LogPosition()
+        return LogPosition(
+            opening.meta(database, self.path, schema.META_LOG_ID),
+            opening.number(database, self.path, schema.META_LOG_OFFSET),
+            opening.number(database, self.path, schema.META_LOG_TIME),
+            reading.outcomes(database),
         )
 
     def _subscriptions(self) -> Iterator[SubscriptionColumns]:
@@ -295,10 +317,32 @@ class SqliteStore:
             found = self.database.execute(_DELETE_SENT, (sent.number,))
             _require_deleted("sink", found.rowcount, sent.number - self._sent_number)
             self._sent_number = sent.number
+        if of[SetLogPosition]:
+            self._write_log(of)
         if self._has_sink:
             self._keep_for_sink(mutations, time_ms)
         opening.put_meta(self.database, schema.META_TIME, str(latest))
         opening.put_meta(self.database, schema.META_COMMITS, str(self._commit_count))
+
+    def _write_log(self, of: defaultdict[type[Mutation], list[Any]]) -> None:
+        """Write the position in the log, and the outcomes of its requests."""
+        write = self.database.executemany
+        numbered = [
+            (one.offset * schema.PLACES + one.place, one.request_id, one.time_ms, one.reply)
+            for one in (put.outcome for put in of[PutOutcome])
+        ]
+        rows = [(row[0], outcome_checksum(*row), *row[1:]) for row in numbered]
+        write(_PUT_OUTCOME, rows)
+        write(_DELETE_OUTCOMES, [((one.offset + 1) * schema.PLACES,) for one in of[DeleteOutcomes]])
+        position = of[SetLogPosition][-1]
+        self._next_object_id = position.next_object_id
+        for name, value in (
+            (schema.META_LOG_ID, position.log_id),
+            (schema.META_LOG_OFFSET, str(position.offset)),
+            (schema.META_LOG_TIME, str(position.time_ms)),
+            (schema.META_NEXT_ID, str(position.next_object_id)),
+        ):
+            opening.put_meta(self.database, name, value)
 
     def _mark_commit(self) -> None:
         """Write to the mark that a commit is on disk, before it is acknowledged."""

@@ -179,6 +179,11 @@ class Listener:
         self.devices.serve()
         await self._set_health(health_pb2.HealthCheckResponse.SERVING)
 
+    async def report_health(self, is_healthy: bool) -> None:  # noqa: FBT001 - a callback
+        """Set the health status of a server that serves; streams continue."""
+        status = health_pb2.HealthCheckResponse
+        await self._set_health(status.SERVING if is_healthy else status.NOT_SERVING)
+
     async def drain(self, grace_s: float) -> None:
         """Set the health status to NOT_SERVING, send GoAway, end streams; wait for them up to `grace_s`.
 

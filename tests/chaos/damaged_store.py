@@ -42,7 +42,7 @@ Files = dict[str, bytes]
 
 _EXPIRY_MS = 10**13
 _HOURS_MS = 7_200_000
-_TABLES = ("objects", "subscriptions", "idf", "sink", "meta")
+_TABLES = ("objects", "subscriptions", "idf", "sink", "outcomes", "meta")
 _WORDS = ("ice", "tea é", "茶", "live music", 'quo"te')
 _SPEC = '{"top_k":{"k":%d,"keywords":["tea %s"]}}'
 

@@ -50,7 +50,7 @@ def edit(path):
         )
         database.execute(
             "UPDATE meta SET checksum = meta_checksum(name, value) "
-            "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'sink')"
+            "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'sink', 'outcomes')"
         )
         for table in ("objects", "subscriptions"):
             database.execute(

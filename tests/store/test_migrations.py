@@ -1,6 +1,6 @@
 """Stores of an older version: brought up to date as a whole, or left as they were.
 
-There is one version so far. The next one, and the step that leads to it, are made here.
+The next version, and the step that leads to it, are made here.
 """
 
 from __future__ import annotations
@@ -244,3 +244,14 @@ def test_a_store_of_a_version_that_is_not_read_is_named_and_stays_as_it_was(path
     assert files_of(dead / "store.db") == before
     assert not (tmp_path / "b.db").exists()
     assert not (tmp_path / "r.db").exists()
+
+
+def test_a_store_of_version_1_gets_the_table_of_outcomes(path):
+    filled(path).close()
+    before = held(path)
+    edited(
+        path, "DROP TABLE outcomes", "DELETE FROM meta WHERE name = 'outcomes'", "PRAGMA user_version=1"
+    )
+    assert held(path) == before
+    assert facts(path)["version"] == SCHEMA_VERSION
+    assert check(path, quiet) == []

@@ -1,0 +1,85 @@
+"""The entries of the log. An entry means the same on every node, whenever it is read.
+
+The node that appends an entry does all that may differ between machines: it checks and normalises
+objects, and chooses the point of an area. Everything that depends on other entries is decided when the
+entry is applied (`server/replication`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nearcast.canonical import NewObject
+
+FORMAT = 1
+"""The format of messages that this version writes, and the latest that it reads."""
+
+RULES = 1
+"""The rules of applying that this version knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Founding:
+    """The first entry of a log: what all nodes have to agree on."""
+
+    rules: int
+    area: tuple[float, ...]
+    """West, south, east, north in degrees."""
+    projection: tuple[float, ...]
+    """The numbers of `Frame`. Nodes compare them bit by bit, since they come from a cosine."""
+    virtual_time: bool
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    """Quotas of objects, by the name of the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The publisher or operator, as the node that appended the entry has authenticated it."""
+
+    tenant: str
+    id: str
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Publish valid objects in canonical form, all or none."""
+
+    caller: Caller
+    objects: tuple[NewObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retract:
+    """Retract objects, all or none."""
+
+    caller: Caller
+    ids: tuple[int, ...]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Nothing but the time of the entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Set the virtual time."""
+
+    time_ms: int
+
+
+Change = Founding | Publish | Retract | Tick | Advance
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A change with the time of the node that appended it."""
+
+    time_ms: int
+    """0 in virtual time."""
+    change: Change
+    request_id: bytes = b""
+    """Empty for changes without a response. A repeated entry has the id of the first."""

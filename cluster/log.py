@@ -1,0 +1,68 @@
+"""The contract of a log: one order of messages that every node reads.
+
+Offsets increase from 1; a message's offset is the same for every reader. A message is applied as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple, Protocol
+
+from cluster.entries import Entry
+
+
+class LogError(Exception):
+    """The log cannot be used: it does not exist, is not as it must be, or does not promise durability."""
+
+
+class LogUnavailableError(LogError):
+    """The log has not acknowledged in time. A message may be in it or not."""
+
+
+class LogConflictError(LogError):
+    """A message that had to be the first of the log is not: another node was faster."""
+
+
+class Message(NamedTuple):
+    """Entries that were appended together."""
+
+    offset: int
+    entries: Sequence[Entry]
+
+
+class Log(Protocol):
+    """A log of entries."""
+
+    async def append(self, entries: Sequence[Entry], *, is_first: bool = False) -> int:
+        """Append entries as one message, all or none; return its offset when it is durable.
+
+        With `is_first` it is appended to an empty log only.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log has not acknowledged it in time, after retries. It may be in the log or not.
+        LogConflictError
+            If it had to be the first, and is not.
+        """
+
+    def read(self, after: int) -> AsyncIterator[Message]:
+        """Yield the messages after an offset in order, each once, and wait for further ones.
+
+        Raises
+        ------
+        LogError
+            If a message is missing, or of a format that this version does not know.
+        """
+
+    async def end(self) -> int:
+        """Return the offset of the last message; 0 for an empty log.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log does not respond.
+        """
+
+    async def close(self) -> None:
+        """End the connection."""

@@ -1,0 +1,227 @@
+"""Applies entries of the log, in order. Every node decides the same, whenever it reads them.
+
+Whatever depends on other entries is decided here: keys and their owners, quotas, whether an object is
+alive, ids. Only the entries so far, and their times, decide; neither the clock of the node nor its load.
+
+Cost: that of publishing the objects of an entry, and some microseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from typing import NamedTuple
+
+from cluster.entries import RULES, Advance, Caller, Entry, Founding, Publish, Retract, Tick
+from cluster.log import LogError
+from identity.principal import Principal, Role
+from nearcast.errors import Reason, RefusedError
+from safe_region.earth.frame import Frame
+from server import command as c
+from server.commands.publication_planner import PublicationRules
+from server.commands.retraction import retracted_ids
+from server.limits import Limits
+from server.replication.coordinator import ReplicatedCoordinator
+from server.replication.log_objects import LogKeys, LogObjects
+from server.replication.outcomes import Outcomes, Reply, decoded, encoded
+from server.store.mutations import LogPosition, Mutation, Outcome, SetLogPosition
+from server.store.rows import object_values
+
+
+class _LogState(NamedTuple):
+    """The state by the time of the log, for `PublicationRules`."""
+
+    coordinator: ReplicatedCoordinator
+
+    @property
+    def limits(self) -> Limits:
+        return self.coordinator.limits
+
+    @property
+    def frame(self) -> Frame:
+        return self.coordinator.frame
+
+    @property
+    def objects(self) -> LogObjects:
+        return self.coordinator.log_objects
+
+    @property
+    def keys(self) -> LogKeys:
+        return self.coordinator.log_keys
+
+    @property
+    def now_ms(self) -> int:
+        return self.coordinator.log_ms
+
+    def take_object_id(self) -> int:
+        return self.coordinator.take_object_id()
+
+
+class Applier:
+    """Applies entries to a coordinator.
+
+    Parameters
+    ----------
+    coordinator
+        Recovered from a store.
+    log_id
+        The id of the log, hexadecimal.
+    position
+        How far the store has applied it.
+    on_reply
+        Called with the id and the reply of each request.
+    """
+
+    def __init__(
+        self,
+        coordinator: ReplicatedCoordinator,
+        log_id: str,
+        position: LogPosition,
+        on_reply: Callable[[bytes, Reply], None],
+    ) -> None:
+        self._coordinator = coordinator
+        self._log_id = log_id
+        self._on_reply = on_reply
+        self._outcomes = Outcomes(position.outcomes)
+        self._planned: Counter[tuple[str, str]] = Counter()
+        self._state = _LogState(coordinator)
+        self._rules = PublicationRules(self._state, self._planned)
+        self.offset = position.offset
+        """The offset of the last message that was applied."""
+        self.is_whole = True
+        """Whether no message was applied in part."""
+
+    def apply(
+        self, offset: int, entries: Sequence[Entry], first: int = 0, *, is_last: bool = True
+    ) -> None:
+        """Apply entries of the next message, which may come in several calls.
+
+        Parameters
+        ----------
+        offset
+            The offset of the message.
+        entries
+            Some of its entries.
+        first
+            The place of the first of them in the message.
+        is_last
+            Whether no others follow.
+
+        Raises
+        ------
+        LogError
+            If this version does not know the rules of the log.
+        """
+        for place, entry in enumerate(entries, first):
+            self._pass_time(entry.time_ms)
+            self._apply(entry, offset, place)
+        self.is_whole = is_last
+        if is_last:
+            self.offset = offset
+
+    def _pass_time(self, time_ms: int) -> None:
+        self._coordinator.advance_log(time_ms)
+        forgotten = self._outcomes.forget(self._coordinator.log_ms)
+        if forgotten:
+            self._coordinator.unwritten.forget_outcomes(forgotten)
+
+    def _apply(self, entry: Entry, offset: int, place: int) -> None:
+        if isinstance(entry.change, Founding):
+            require_rules(entry.change)
+            return
+        if isinstance(entry.change, Tick):
+            return
+        known = self._outcomes.get(entry.request_id)
+        if known is None:
+            reply = self._decide(entry)
+            log_ms = self._coordinator.log_ms
+            outcome = Outcome(offset, place, entry.request_id, log_ms, encoded(reply))
+            self._outcomes.put(outcome)
+            self._coordinator.unwritten.put_outcome(outcome)
+        else:
+            reply = decoded(known.reply)
+        self._on_reply(entry.request_id, reply)
+
+    def _decide(self, entry: Entry) -> Reply:
+        try:
+            match entry.change:
+                case Publish() as publish:
+                    return self._publish(publish)
+                case Retract() as retract:
+                    self._retract(retract)
+                case Advance(time_ms):
+                    return self._advance(time_ms)
+        except RefusedError as error:
+            return error.with_traceback(None)
+        return None
+
+    def _publish(self, change: Publish) -> list[int]:
+        self._planned.clear()
+        publication = self._rules.plan(change.objects, _principal(change.caller)).publication
+        assert publication is not None  # noqa: S101 - for the type checker
+        replaced = [object_id for object_id in publication.replaced if object_id]
+        self._coordinator.publish_logged(list(publication.created), replaced)
+        return publication.ids
+
+    def _retract(self, change: Retract) -> None:
+        command = c.Retract(change.ids, _principal(change.caller), change.keys)
+        self._coordinator.retract_logged(retracted_ids(self._state, command))
+
+    def _advance(self, time_ms: int) -> int:
+        now_ms = self._coordinator.log_ms
+        if time_ms < now_ms:
+            limit = f"at least {now_ms}, the current time"
+            raise RefusedError(Reason.TIME_BACKWARDS, "time_ms", time_ms, limit)
+        self._pass_time(time_ms)
+        return time_ms
+
+    # -- the store, and tests --------------------------------------------------------------------
+
+    def unwritten(self) -> list[Mutation]:
+        """Return the changes that the store does not have; empty between two parts of a message."""
+        if not self.is_whole or not self.offset:
+            return []
+        return self._coordinator.unwritten.mutations(self._position())
+
+    def _position(self) -> SetLogPosition:
+        coordinator = self._coordinator
+        next_id = coordinator.latest_object_id + 1
+        return SetLogPosition(self._log_id, self.offset, coordinator.log_ms, next_id)
+
+    def written(self) -> None:
+        """Record that the changes are in the store."""
+        self._coordinator.unwritten.clear()
+
+    def digest(self) -> str:
+        """Return a digest of the state that all nodes share, hexadecimal. O(objects log objects).
+
+        It covers every live object, the outcomes, the next id, the time and the offset.
+        """
+        found = hashlib.sha256()
+        for item in self._coordinator.log_objects.all():
+            point = item.point.x_m.hex(), item.point.y_m.hex()
+            found.update(repr((object_values(item), point)).encode())
+        for outcome in self._outcomes.all():
+            found.update(repr(tuple(outcome)).encode())
+        found.update(repr(astuple(self._position())).encode())
+        return found.hexdigest()
+
+
+def require_rules(founding: Founding) -> None:
+    """Verify that this version knows the rules of a log.
+
+    Raises
+    ------
+    LogError
+        If it does not.
+    """
+    if founding.rules != RULES:
+        raise LogError(
+            f"the log has the rules {founding.rules}, this version knows {RULES}: use a newer version"
+        )
+
+
+def _principal(caller: Caller) -> Principal:
+    return Principal(caller.id, frozenset(map(Role, caller.roles)), caller.tenant)

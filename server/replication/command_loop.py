@@ -1,0 +1,117 @@
+"""The command loop of a node: publications go to the log, and come back in its order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cluster.entries import Entry, Publish
+from cluster.log import Message
+from nearcast.errors import Reason, RefusedError
+from server import command as c
+from server.replication.appender import Appender
+from server.replication.applier import Applier
+from server.replication.coordinator import ReplicatedCoordinator
+from server.replication.log_clock import LogClock
+from server.replication.requests import LoggedCommand, change_of
+from server.runtime.command_loop import CommandLoop
+from server.runtime.lifecycle import require_serving
+from server.store.mutations import Mutation
+
+_UNWRITTEN_MAX = 5_000
+"""Changes after which the store is written, some milliseconds of the disk's thread."""
+
+_OBJECTS_MAX = 100
+"""Objects that are applied at a time; commands of devices are executed in between."""
+
+
+class ReplicatedCommandLoop(CommandLoop):
+    """Drives the coordinator of a node. `follow` comes before everything else.
+
+    Parameters
+    ----------
+    arguments, options
+        Those of `CommandLoop`.
+    """
+
+    coordinator: ReplicatedCoordinator
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **options)
+        self.log_clock = LogClock(self._clock.steady_ms)
+
+    def follow(self, applier: Applier, appender: Appender) -> None:
+        """Set where entries are applied, and where requests go."""
+        self.applier = applier
+        self._appender = appender
+
+    async def submit(self, command: c.Command) -> asyncio.Future[Any]:
+        """Submit a command; see `CommandLoop.submit`."""
+        if isinstance(command, LoggedCommand):
+            require_serving(self.state)
+            return self._appender.submit(change_of(command, self.coordinator))
+        if isinstance(command, c.SetIdf | c.TakeIn):
+            limit = "without --log: nodes of a cluster would have different weights"
+            raise RefusedError(Reason.UNIMPLEMENTED, "idf", "in a cluster", limit)
+        return await super().submit(command)
+
+    async def apply(self, message: Message) -> None:
+        """Apply a message of the log in its turn. Messages are to come one after the other.
+
+        Raises
+        ------
+        LogError
+            If this version does not know the rules of the log.
+        """
+        for first, entries, is_last in _chunks(message.entries):
+            applied: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+            def apply(
+                first: int = first,
+                entries: Sequence[Entry] = entries,
+                is_last: bool = is_last,  # noqa: FBT001
+            ) -> None:
+                self.applier.apply(message.offset, entries, first, is_last=is_last)
+                self.log_clock.follow(self.coordinator.log_ms)
+                self._ahead_ms = self.log_clock.ahead_ms
+
+            await self._put(c.ApplyLog(apply, _object_count(entries)), applied)
+            await applied
+
+    def start_at(self, wall_ms: int) -> None:
+        """Continue at the time of a wall clock, if that is later: nobody else is at the log."""
+        self.log_clock.start(wall_ms)
+        self._ahead_ms = self.log_clock.ahead_ms
+
+    def _start_ms(self) -> int:
+        """Return the time of the log: the wall clock of a node does not count."""
+        self.log_clock.follow(self.coordinator.log_ms)
+        return self._clock.real_ms + self.log_clock.ahead_ms
+
+    async def _pass_time(self) -> None:
+        await super()._pass_time()
+        if len(self.coordinator.unwritten) >= _UNWRITTEN_MAX and self.applier.is_whole:
+            await self._clean()
+
+    async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
+        """Make mutations durable, and with them all that the log has changed."""
+        unwritten = self.applier.unwritten()
+        await super()._commit([*unwritten, *mutations], until_ms)
+        if unwritten:
+            self.applier.written()
+
+
+def _chunks(entries: Sequence[Entry]) -> Iterator[tuple[int, Sequence[Entry], bool]]:
+    """Yield entries in chunks, with the place of the first one and whether the chunk is the last."""
+    first = count = 0
+    for i, entry in enumerate(entries):
+        count += _object_count((entry,))
+        if count >= _OBJECTS_MAX and i + 1 < len(entries):
+            yield first, entries[first : i + 1], False
+            first, count = i + 1, 0
+    yield first, entries[first:], True
+
+
+def _object_count(entries: Sequence[Entry]) -> int:
+    return sum(len(one.change.objects) for one in entries if isinstance(one.change, Publish))

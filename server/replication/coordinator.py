@@ -1,0 +1,93 @@
+"""The coordinator of a node: objects are decided by the time of the log, matched by the node's clock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from server.core.coordinator import Coordinator
+from server.model import LiveObject
+from server.replication.log_objects import LogKeys, LogObjects
+from server.replication.write_behind import WriteBehind
+from server.store.mutations import Recovered
+
+
+class ReplicatedCoordinator(Coordinator):
+    """A coordinator whose objects come from a log. Its time is never before that of the log.
+
+    Parameters
+    ----------
+    arguments, options
+        Those of `Coordinator`.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **options)
+        self.log_ms = 0
+        """The time of the log: the greatest of all entries so far."""
+        self.log_objects = LogObjects(self.matching.objects)
+        self.log_keys = LogKeys(self.keys, self.log_objects.kept_keys)
+        self.unwritten = WriteBehind()
+        self.matching.on_expiry = self._expiring
+        self.matching.publishes_late = True
+        # An object that has expired on its way is not matched, and would not be counted.
+        self.counts_windows = False
+
+    def recover(self, found: Recovered) -> None:
+        """Restore the content of a store, first at the time of its log."""
+        self.log_ms = found.log.time_ms
+        super().recover(replace(found, time_ms=self.log_ms))
+        self.advance(max(self.log_ms, found.time_ms))
+
+    def advance_log(self, log_ms: int) -> None:
+        """Advance the time of the log, if this is later; objects that expire by then are deleted."""
+        if log_ms <= self.log_ms:
+            return
+        self.log_ms = log_ms
+        for object_id in self.log_objects.expire(log_ms):
+            self.unwritten.delete(object_id)
+        self.advance(max(self.matching.now_ms, log_ms))
+
+    def publish_logged(self, created: list[LiveObject], replaced: list[int]) -> None:
+        """Add accepted objects and remove the replaced ones. Those that have expired are not matched."""
+        now_ms, unwritten = self.matching.now_ms, self.unwritten
+        for object_id in replaced:
+            unwritten.delete(object_id)
+        for item in created:
+            unwritten.put(item)
+        matched = self._matched(replaced)
+        alive = [item for item in created if item.expiry_ms > now_ms]
+        for item in created:
+            if item.expiry_ms <= now_ms:
+                self.log_objects.keep(item)
+        if alive or matched:
+            self.publish(alive, matched)
+
+    def retract_logged(self, ids: list[int]) -> None:
+        """Remove objects that are alive by the time of the log."""
+        for object_id in ids:
+            self.unwritten.delete(object_id)
+        matched = self._matched(ids)
+        if matched:
+            self.retract(matched)
+
+    def _matched(self, ids: list[int]) -> list[int]:
+        """Remove kept objects; return the other ids."""
+        matched = []
+        for object_id in ids:
+            if self.log_objects.is_kept(object_id):
+                self.log_objects.remove(object_id)
+            else:
+                matched.append(object_id)
+        return matched
+
+    def _expiring(self, ids: list[int]) -> None:
+        """Keep objects that expire by the clock of the node only; the others are deleted."""
+        for item in self.matching.objects.ready(ids).values():
+            if item.expiry_ms > self.log_ms:
+                self.log_objects.keep(item)
+            else:
+                self.unwritten.delete(item.object_id)
+
+    def _delete_expired(self, object_id: int) -> None:
+        """Do nothing: an expired object stays in the store until the time of the log has passed."""

@@ -1,0 +1,94 @@
+"""A node of a cluster: the log, and the tasks that append to it, read it and keep its time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from cluster.log import Log, LogError
+from server.errors import StoreError
+from server.replication.appender import Appender
+from server.replication.applier import Applier
+from server.replication.command_loop import ReplicatedCommandLoop
+from server.replication.follower import Follower
+from server.store.mutations import LogPosition, Recovered
+
+_CANCEL_S = 0.2
+"""Interval at which tasks that have not ended are cancelled again."""
+
+
+class Node:
+    """A node that has joined the log.
+
+    Parameters
+    ----------
+    log
+        The log.
+    log_id
+        Its id (`founding.joined`).
+    """
+
+    def __init__(self, log: Log, log_id: str) -> None:
+        self._log = log
+        self._log_id = log_id
+        self._tasks: list[asyncio.Task[None]] = []
+        self._position = LogPosition()
+
+    def accept(self, found: Recovered, store_path: str) -> None:
+        """Take the position of a store.
+
+        Raises
+        ------
+        StoreError
+            If its objects are not from this log.
+        """
+        position = found.log
+        if position.log_id and position.log_id != self._log_id:
+            raise StoreError(f"store {store_path} has the objects of another log: use another store")
+        if not position.log_id and found.next_object_id > 1:
+            raise StoreError(f"store {store_path} has objects that are in no log: use another store")
+        self._position = position
+
+    def follow(
+        self, command_loop: ReplicatedCommandLoop, on_health: Callable[[bool], Awaitable[None]]
+    ) -> None:
+        """Connect a command loop, whose coordinator has recovered, with the log. Before it runs."""
+        coordinator = command_loop.coordinator
+        clock = command_loop.log_clock
+        appender = Appender(self._log, clock.now_ms if not coordinator.clock.is_virtual else int)
+        applier = Applier(coordinator, self._log_id, self._position, appender.reply)
+        command_loop.follow(applier, appender)
+        self._appender, self._follower = appender, Follower(self._log, command_loop, on_health)
+
+    async def start(self) -> None:
+        """Apply what is in the log, while the command loop runs; then keep up with it.
+
+        Raises
+        ------
+        LogError
+            If the log cannot be applied, or does not respond.
+        """
+        reading = asyncio.create_task(self._follower.read())
+        catching_up = asyncio.create_task(self._follower.catch_up())
+        self._tasks = [reading, catching_up]
+        await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        if reading.done():
+            reading.result()
+            raise LogError("the log has ended")
+        catching_up.result()
+        running = (self._appender.run(), self._follower.keep_time(), self._follower.watch())
+        self._tasks = [reading, *map(asyncio.create_task, running)]
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """The tasks of a node that has started. The node cannot continue without any of them."""
+        return self._tasks
+
+    async def stop(self) -> None:
+        """End the tasks, and leave the log."""
+        pending = {task for task in self._tasks if not task.done()}
+        while pending:  # before Python 3.12, `wait_for` may swallow a cancellation
+            for task in pending:
+                task.cancel()
+            _, pending = await asyncio.wait(pending, timeout=_CANCEL_S)
+        await self._log.close()

@@ -1,0 +1,47 @@
+"""Requests of publishers to entries of the log: all that may differ between machines is done here.
+
+Keywords are normalised, objects and areas are validated, and the point of an area is chosen before an
+entry is appended. What remains is the same on every node.
+"""
+
+from __future__ import annotations
+
+from cluster.entries import Advance, Caller, Publish, Retract
+from identity.principal import Principal
+from nearcast.checks import checked_name
+from nearcast.errors import Reason, RefusedError
+from server import command as c
+from server.commands.validation import check_named_count, checked_objects
+from server.core.coordinator import Coordinator
+
+LoggedCommand = c.Publish | c.Retract | c.AdvanceClock
+"""Commands that go through the log."""
+
+
+def change_of(command: LoggedCommand, coordinator: Coordinator) -> Publish | Retract | Advance:
+    """Return the entry of a command.
+
+    Raises
+    ------
+    RefusedError
+        If it is refused whatever the state.
+    """
+    match command:
+        case c.Publish(objects, principal):
+            limits, frame = coordinator.limits, coordinator.frame
+            return Publish(_caller(principal), tuple(checked_objects(objects, limits, frame, principal)))
+        case c.Retract(ids, principal, keys):
+            check_named_count(ids, keys, coordinator.limits)
+            for i, key in enumerate(keys):
+                checked_name(principal.local(key), f"keys[{i}]", coordinator.limits.name_length_max)
+            return Retract(_caller(principal), ids, keys)
+        case c.AdvanceClock(time_ms):
+            if not coordinator.clock.is_virtual:
+                limit = "virtual (serve with --virtual-time)"
+                raise RefusedError(Reason.NOT_VIRTUAL, "clock", "real", limit)
+            return Advance(time_ms)
+
+
+def _caller(principal: Principal) -> Caller:
+    roles = tuple(sorted(role.value for role in principal.roles))
+    return Caller(principal.tenant, principal.id, roles)

@@ -1,0 +1,65 @@
+"""The changes that the log has made and the store does not have yet. O(1) per change.
+
+A store that is behind is no loss: after a restart, the node applies the log from the offset of its store.
+So changes are written together, and an object that has come and gone meanwhile is not written at all.
+"""
+
+from __future__ import annotations
+
+from server.model import LiveObject
+from server.store.mutations import (
+    DeleteObject,
+    DeleteOutcomes,
+    Mutation,
+    Outcome,
+    PutObject,
+    PutOutcome,
+    SetLogPosition,
+)
+
+
+class WriteBehind:
+    """Changes since the last commit, each as the difference to the store."""
+
+    def __init__(self) -> None:
+        self._puts: dict[int, LiveObject] = {}
+        self._deletes: list[int] = []
+        self._outcomes: list[Outcome] = []
+        self._forgotten = 0
+
+    def __len__(self) -> int:
+        return len(self._puts) + len(self._deletes) + len(self._outcomes)
+
+    def put(self, item: LiveObject) -> None:
+        """Add a new object."""
+        self._puts[item.object_id] = item
+
+    def delete(self, object_id: int) -> None:
+        """Delete an object, which may be new."""
+        if self._puts.pop(object_id, None) is None:
+            self._deletes.append(object_id)
+
+    def put_outcome(self, outcome: Outcome) -> None:
+        """Add the outcome of a request."""
+        self._outcomes.append(outcome)
+
+    def forget_outcomes(self, offset: int) -> None:
+        """Delete the outcomes of messages up to an offset."""
+        self._forgotten = max(self._forgotten, offset)
+
+    def mutations(self, position: SetLogPosition) -> list[Mutation]:
+        """Return all changes up to a position in the log."""
+        return [
+            *map(DeleteObject, self._deletes),
+            *map(PutObject, self._puts.values()),
+            *map(PutOutcome, self._outcomes),
+            DeleteOutcomes(self._forgotten),
+            position,
+        ]
+
+    def clear(self) -> None:
+        """Forget the changes: they are in the store."""
+        self._puts.clear()
+        self._deletes.clear()
+        self._outcomes.clear()
+        self._forgotten = 0

@@ -1,0 +1,89 @@
+"""A node without sockets: a store in a file, a coordinator, and what applies the log to it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from engine import EngineOptions
+from safe_region.earth.frame import Area, Frame
+from server.clock import Clock
+from server.core.matching_service import SearchRequest
+from server.limits import Limits
+from server.replication.applier import Applier
+from server.replication.coordinator import ReplicatedCoordinator
+from server.store import SqliteStore
+
+FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
+LIMITS = Limits(publisher_objects_max=8, publisher_bytes_max=40, tenant_objects_max=14)
+LOG_ID = "0123abcd"
+_AHEAD_MS = 2_000
+_SHARED = (
+    "SELECT * FROM objects ORDER BY object_id",
+    "SELECT * FROM outcomes ORDER BY number",
+    "SELECT * FROM meta WHERE name LIKE 'log_%' OR name = 'next_object_id' ORDER BY name",
+)
+
+
+class LocalNode:
+    """A node, which can be killed and started again.
+
+    Parameters
+    ----------
+    path
+        Its store.
+    """
+
+    def __init__(self, path) -> None:
+        self._path = path
+        self.replies = {}
+        """By request: all replies of it, in order."""
+        self._start()
+
+    def _start(self) -> None:
+        self._store = SqliteStore(self._path, FRAME)
+        self.coordinator = ReplicatedCoordinator(
+            FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m), clock=Clock(lambda: 0, lambda: 0)
+        )
+        found = self._store.recover()
+        self.coordinator.recover(found)
+        self.applier = Applier(self.coordinator, LOG_ID, found.log, self._note)
+
+    def _note(self, request_id, reply) -> None:
+        text = repr(reply) if isinstance(reply, Exception) else reply
+        self.replies.setdefault(request_id, []).append(text)
+
+    @property
+    def now_ms(self) -> int:
+        return self.coordinator.now_ms
+
+    def pass_time(self, now_ms: int) -> None:
+        """Let its own clock go on."""
+        self.coordinator.advance(max(self.now_ms, now_ms))
+
+    def write(self) -> None:
+        """Write to the store what it does not have."""
+        self._store.commit(self.applier.unwritten(), self.now_ms, self.now_ms + _AHEAD_MS)
+        self.applier.written()
+
+    def kill(self) -> None:
+        """End without writing, and start again with what the store has."""
+        self._store.close()
+        self._start()
+
+    def search(self, spec, lon, lat):
+        (found,) = self.coordinator.matching.search([SearchRequest(spec, lon, lat)])
+        return [(one.item, one.length_m) for one in found]
+
+    def stored(self):
+        """Return what the nodes' stores have in common, row by row."""
+        database = sqlite3.connect(self._path)
+        try:
+            return [database.execute(query).fetchall() for query in _SHARED]
+        finally:
+            database.close()
+
+    def check(self) -> None:
+        self.coordinator.check()
+
+    def close(self) -> None:
+        self._store.close()

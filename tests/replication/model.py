@@ -1,0 +1,147 @@
+"""What a log means, from the definition: every object that was ever accepted, and plain loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.entries import Publish, Retract
+from nearcast.canonical import NewObject
+from nearcast.errors import Reason
+from safe_region import oracle
+from safe_region.earth.shapes import Bounds
+from tests.replication.local_node import FRAME, LIMITS
+
+OUTCOMES_MS = 120_000
+
+
+@dataclass
+class Accepted:
+    """An object, and when it ended early, if it did."""
+
+    object_id: int
+    new: NewObject
+    owner: str
+    created_ms: int
+    has_ended: bool = False
+
+
+class Model:
+    """The state by the time of the log."""
+
+    def __init__(self) -> None:
+        self.log_ms = 0
+        self.objects: list[Accepted] = []
+        self.outcomes: dict[bytes, tuple[int, Any]] = {}
+        self.seen: list[tuple[bytes, Any]] = []
+        """All replies, in order."""
+
+    def apply(self, message) -> None:
+        for entry in message.entries:
+            self.log_ms = max(self.log_ms, entry.time_ms)
+            self.outcomes = {
+                number: one for number, one in self.outcomes.items() if one[0] > self.log_ms - OUTCOMES_MS
+            }
+            if entry.request_id:
+                if entry.request_id not in self.outcomes:
+                    self.outcomes[entry.request_id] = self.log_ms, self._decide(entry.change)
+                self.seen.append((entry.request_id, self.outcomes[entry.request_id][1]))
+
+    def alive(self) -> list[Accepted]:
+        return [
+            one
+            for one in self.objects
+            if not one.has_ended and self.log_ms < one.created_ms + one.new.ttl_ms
+        ]
+
+    def _decide(self, change):
+        return self._publish(change) if isinstance(change, Publish) else self._retract(change)
+
+    def _publish(self, change):
+        owner = change.caller.id
+        mine = {one.new.key: one for one in self.alive() if one.owner == owner and one.new.key}
+        same = [mine.get(new.key) if new.key else None for new in change.objects]
+        fresh = [
+            (new, old) for new, old in zip(change.objects, same, strict=True) if not _is_same(old, new)
+        ]
+        gone = [old for _, old in fresh if old is not None]
+        if self._is_beyond(owner, [new for new, _ in fresh], gone):
+            return Reason.TOO_MANY
+        for old in gone:
+            old.has_ended = True
+        ids = []
+        for new, old in zip(change.objects, same, strict=True):
+            if _is_same(old, new):
+                ids.append(old.object_id)
+            else:
+                ids.append(len(self.objects) + 1)
+                self.objects.append(Accepted(ids[-1], new, owner, self.log_ms))
+        return ids
+
+    def _is_beyond(self, owner, fresh, gone) -> bool:
+        alive = self.alive()
+        mine = [one for one in alive if one.owner == owner]
+        more, grown = len(fresh) - len(gone), _bytes(fresh) - _bytes(one.new for one in gone)
+        return (
+            (owner and more > 0 and len(mine) + more > LIMITS.publisher_objects_max)
+            or (more > 0 and len(alive) + more > LIMITS.tenant_objects_max)
+            or (
+                owner
+                and grown > 0
+                and _bytes(one.new for one in mine) + grown > LIMITS.publisher_bytes_max
+            )
+        )
+
+    def _retract(self, change: Retract):
+        alive, caller = self.alive(), change.caller
+        found = []
+        for object_id in change.ids:
+            match = [one for one in alive if one.object_id == object_id]
+            if not match:
+                return Reason.UNKNOWN_OBJECT
+            if match[0].owner != caller.id and "operator" not in caller.roles:
+                return Reason.PERMISSION_DENIED
+            found += match
+        for key in change.keys:
+            named = [one for one in alive if one.new.key == key]
+            mine = [one for one in named if one.owner == caller.id]
+            if not mine and "operator" in caller.roles:
+                if len(named) > 1:
+                    return Reason.INVALID_FIELD
+                mine = named
+            if not mine:
+                return Reason.UNKNOWN_OBJECT
+            found += mine
+        for one in found:
+            one.has_ended = True
+        return None
+
+    def oracle_objects(self):
+        return [
+            oracle.OracleObject(
+                one.object_id,
+                *FRAME.project(one.new.lon, one.new.lat),
+                frozenset(one.new.keywords),
+                one.created_ms,
+                one.created_ms + one.new.ttl_ms,
+                _plane(one.new.area),
+            )
+            for one in self.alive()
+        ]
+
+
+def _is_same(old, new) -> bool:
+    return old is not None and old.new == new
+
+
+def _bytes(items) -> int:
+    return sum(len(new.payload) for new in items)
+
+
+def _plane(area):
+    if area is None:
+        return None
+    if isinstance(area, Bounds):
+        low, high = FRAME.project(area.lon_min, area.lat_min), FRAME.project(area.lon_max, area.lat_max)
+        return oracle.OracleRectangle(*low, *high)
+    return oracle.OraclePolygon((tuple(FRAME.project(*corner) for corner in area.outer),))

@@ -1,0 +1,146 @@
+"""Nodes that apply one log reach one state, whenever they read it and whatever their clocks show."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cluster.codec import Assembler, encoded
+from cluster.log import Message
+from nearcast.canonical import Boolean, Clause, TopK
+from nearcast.errors import RefusedError
+from safe_region import oracle
+from safe_region.earth.shapes import Circle
+from server.store import check
+from server.store.mutations import SetLogPosition
+from tests.replication.draws import START_MS, logs
+from tests.replication.local_node import FRAME, LocalNode
+from tests.replication.model import Model
+from tests.support.amounts import examples
+
+pytestmark = pytest.mark.usefixtures("without_fsync")
+
+TOP_K = (TopK(("ice", "tea"), 5, 0.5), TopK(("music",), 3, 0.9))
+RANGE = Boolean((Clause(("tea",)), Clause(("ice",), ("music",))), Circle(20_000.0), is_moving=True)
+PLACES = ((14.5, 35.5), (14.25, 35.75), (14.875, 35.125))
+MINUTE_MS = 60_000
+
+many = settings(
+    max_examples=examples(15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+def as_read(message: Message) -> Message:
+    """Return a message as a node reads it."""
+    return Message(message.offset, Assembler().decoded(encoded(message.entries)))
+
+
+def audit(node: LocalNode, model: Model) -> None:
+    """Compare results with those of the oracle, at the time of the node."""
+    objects, wanted = model.oracle_objects(), oracle.OracleCircle(20_000.0)
+    clauses = tuple(oracle.OracleClause(*map(frozenset, one)) for one in RANGE.clauses)
+    for lon, lat in PLACES:
+        point = FRAME.project(lon, lat)
+        for spec in TOP_K:
+            asked = oracle.OracleSubscription(frozenset(spec.keywords), spec.k, spec.alpha, "jaccard")
+            best = oracle.top_k(asked, *point, FRAME.maxdist_m, objects, node.now_ms)
+            found = node.search(spec, lon, lat)
+            assert [(length_m, item.object_id) for item, length_m in found] == [
+                tuple(one) for one in best
+            ]
+        matches = oracle.matching(oracle.OracleRange(clauses, wanted), *point, objects, node.now_ms)
+        found = node.search(RANGE, lon, lat)
+        assert {item.object_id for item, _ in found} == {one.object_id for one in matches}
+
+
+def in_words(reply):
+    return reply.reason if isinstance(reply, RefusedError) else reply
+
+
+@many
+@given(logs(), st.data())
+def test_nodes_that_read_at_different_times_reach_one_state(messages, data):
+    """One node reads along; one is minutes ahead; one is killed at times; one reads all of it later."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
+        along, ahead, killed, late = (
+            opened.enter_context(closing(LocalNode(Path(folder) / f"{name}.db")))
+            for name in ("along", "ahead", "killed", "late")
+        )
+        model = Model()
+        for message in messages:
+            model.apply(message)
+            along.applier.apply(*as_read(message))
+            ahead.applier.apply(*as_read(message))
+            ahead.pass_time(model.log_ms + data.draw(st.integers(0, 5)) * MINUTE_MS)
+            if data.draw(st.booleans()):
+                ahead.write()
+            killed.pass_time(model.log_ms + data.draw(st.sampled_from((0, 0, 500, 90_000))))
+            step = data.draw(st.sampled_from(("", "", "write", "kill")))
+            if step == "write":
+                killed.write()
+            elif step == "kill":
+                killed.kill()
+            for one in messages[killed.applier.offset : message.offset]:
+                killed.applier.apply(*as_read(one))
+        late.pass_time(START_MS + 60 * MINUTE_MS)  # by its clock, nearly everything has expired
+        for message in messages:
+            late.applier.apply(*as_read(message))
+
+        nodes = (along, ahead, killed, late)
+        assert len({node.applier.digest() for node in nodes}) == 1
+        for node in nodes:
+            node.check()
+            objects = node.coordinator.log_objects.all()
+            assert [one.object_id for one in objects] == [one.object_id for one in model.alive()]
+            node.write()
+        assert along.stored() == ahead.stored() == killed.stored() == late.stored()
+        assert along.replies == ahead.replies == late.replies
+        now_ms = max(node.now_ms for node in nodes)
+        audit(along, model)
+        for node in nodes:
+            node.pass_time(now_ms)
+            audit(node, model)
+
+
+@many
+@given(logs())
+def test_every_reply_is_that_of_the_definition(messages):
+    with tempfile.TemporaryDirectory() as folder, closing(LocalNode(Path(folder) / "node.db")) as node:
+        model, found = Model(), []
+        node.applier._on_reply = lambda request_id, reply: found.append((request_id, in_words(reply)))  # noqa: SLF001
+        for message in messages:
+            model.apply(message)
+            node.applier.apply(*message)
+        assert found == model.seen
+        node.write()
+        assert check(Path(folder) / "node.db", lambda *_: None) == []
+
+
+@many
+@given(logs(), st.data())
+def test_a_message_may_be_applied_in_parts(messages, data):
+    """Between the parts nothing is written: a store is at the end of a message, never within it."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
+        whole, parts = (
+            opened.enter_context(closing(LocalNode(Path(folder) / f"{name}.db")))
+            for name in ("whole", "parts")
+        )
+        for message in messages:
+            whole.applier.apply(*message)
+            middle = data.draw(st.integers(0, len(message.entries) - 1))
+            first, rest = message.entries[:middle], message.entries[middle:]
+            if first:
+                parts.applier.apply(message.offset, first, is_last=False)
+                assert parts.applier.unwritten() == []
+            parts.applier.apply(message.offset, rest, middle)
+            position = parts.applier.unwritten()[-1]
+            assert isinstance(position, SetLogPosition)
+            assert position.offset == message.offset
+        assert whole.applier.digest() == parts.applier.digest()

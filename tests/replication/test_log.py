@@ -1,0 +1,166 @@
+"""The contract of a log, in JetStream and in memory; what a log in JetStream has to promise."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from contextlib import aclosing, asynccontextmanager
+
+import nats
+import pytest
+
+from cluster.entries import Entry, Publish, Tick
+from cluster.jetstream import JetStreamOptions, open_log
+from cluster.local_servers import wait_until_healthy
+from cluster.log import LogConflictError, LogError, LogUnavailableError
+from nearcast.canonical import NewObject
+from tests.replication.conftest import log_servers
+from tests.replication.memory_log import MemoryLog
+from tests.replication.test_rules import SHOP
+
+pytestmark = pytest.mark.processes
+
+LARGE = Publish(SHOP, tuple(NewObject(14.5, 35.5, ("tea",), 9, bytes(4_000)) for _ in range(700)))
+"""Of some 2.8 MB: more than two messages of the log."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server that syncs."""
+    with log_servers(tmp_path_factory.mktemp("log"), 1) as (one,):
+        yield one
+
+
+def options(server, stream="nearcast", **more):
+    return JetStreamOptions(
+        **{
+            "servers": [server.url],
+            "monitors": [server.monitor_url],
+            "stream": stream,
+            "replicas": 1,
+            **more,
+        }
+    )
+
+
+@asynccontextmanager
+async def opened(chosen):
+    log = await open_log(chosen)
+    try:
+        yield log
+    finally:
+        await log.close()
+
+
+@pytest.fixture(params=["memory", "jetstream"])
+async def log(request):
+    """An empty log."""
+    if request.param == "memory":
+        yield MemoryLog()
+        return
+    server = request.getfixturevalue("server")
+    async with opened(
+        options(server, request.node.name.translate(str.maketrans("[]", "--"))[-32:])
+    ) as one:
+        yield one
+
+
+async def read(log, count, after=0):
+    """Return the next messages after an offset."""
+    found = []
+    async with aclosing(log.read(after)) as messages:
+        async for message in messages:
+            found.append(message)
+            if len(found) == count:
+                return found
+    raise AssertionError("a log has ended")
+
+
+async def test_messages_have_one_order_for_every_reader(log):
+    assert await log.end() == 0
+    entries = [[Entry(i, Tick()), Entry(i + 1, Tick())] for i in range(20)]
+    offsets = [await log.append(one) for one in entries]
+    assert offsets == list(range(1, 21))
+    assert await log.end() == 20
+    first, second = await read(log, 20), await read(log, 20)
+    assert first == second == list(zip(offsets, entries, strict=True))
+    assert await read(log, 5, after=15) == first[15:]
+
+
+async def test_a_reader_waits_for_messages(log):
+    reading = asyncio.create_task(read(log, 2))
+    await log.append([Entry(1, Tick())])
+    await log.append([Entry(2, Tick())])
+    assert [message.entries[0].time_ms for message in await reading] == [1, 2]
+
+
+async def test_one_of_several_first_messages_is_the_first(log):
+    tries = (log.append([Entry(i, Tick())], is_first=True) for i in range(5))
+    done = await asyncio.gather(*tries, return_exceptions=True)
+    assert [one for one in done if not isinstance(one, LogConflictError)] == [1]
+    assert await log.end() == 1
+
+
+async def test_a_large_message_stays_whole(log):
+    await log.append([Entry(1, Tick())])
+    end = await log.append([Entry(2, LARGE, b"large")])
+    await log.append([Entry(3, Tick())])
+    small, large, last = await read(log, 3)
+    assert (small.offset, large.offset, last.offset) == (1, end, end + 1)
+    assert large.entries == [Entry(2, LARGE, b"large")]
+    assert await read(log, 1, after=end) == [last]
+
+
+async def test_large_messages_of_several_nodes_do_not_mix(log):
+    await asyncio.gather(*(log.append([Entry(i, LARGE)]) for i in range(4)))
+    found = await read(log, 4)
+    assert sorted(message.entries[0].time_ms for message in found) == [0, 1, 2, 3]
+    assert all(message.entries[0].change == LARGE for message in found)
+
+
+async def test_a_log_that_has_lost_messages_ends_its_readers(server):
+    async with opened(options(server, "purged")) as log, contextlib.AsyncExitStack() as stack:
+        for i in range(3):
+            await log.append([Entry(i, Tick())])
+        client = await nats.connect(server.url)
+        stack.push_async_callback(client.close)
+        await client.jetstream().purge_stream("purged", seq=3)
+        with pytest.raises(LogError, match="no message 1, its next one is 3"):
+            await read(log, 1)
+        assert [one.offset for one in await read(log, 1, after=2)] == [3]
+
+
+async def test_what_a_stream_promises_is_read_from_its_servers(server, tmp_path):
+    async with opened(options(server, "one")):
+        pass
+    with pytest.raises(LogError, match="has 1 replicas, must have 3"):
+        await open_log(options(server, "one", replicas=3))
+    with pytest.raises(LogError, match="no monitoring port is known: --log-monitor; --log-unsafe"):
+        await open_log(options(server, "one", monitors=[]))
+    with pytest.raises(LogError, match="cannot be read"):
+        await open_log(options(server, "one", monitors=["http://127.0.0.1:1"]))
+    with log_servers(tmp_path, 1, syncs=False) as (careless,):
+        with pytest.raises(
+            LogError, match="server log1 does not sync each append: set sync_interval: always"
+        ):
+            await open_log(options(careless))
+        async with opened(options(careless, is_unsafe=True)) as log:
+            assert await log.append([Entry(1, Tick())]) == 1
+
+
+async def test_a_server_that_is_not_there_is_an_error():
+    with pytest.raises(LogUnavailableError, match="no server of the log can be reached"):
+        await open_log(JetStreamOptions(["nats://127.0.0.1:1"]))
+
+
+async def test_readers_and_writers_continue_when_a_server_is_back(tmp_path):
+    with log_servers(tmp_path, 1) as (server,):
+        async with opened(options(server)) as log:
+            await log.append([Entry(0, Tick())])
+            reading = asyncio.create_task(read(log, 2))
+            server.kill()
+            writing = asyncio.create_task(log.append([Entry(1, Tick())]))
+            server.start()
+            await asyncio.to_thread(wait_until_healthy, server)
+            assert await writing == 2
+            assert [message.entries[0].time_ms for message in await reading] == [0, 1]

@@ -1,0 +1,184 @@
+"""What the log decides, case by case: the same for a node that reads along and one that reads late."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+
+import pytest
+
+from cluster.entries import Advance, Caller, Entry, Founding, Publish, Retract, Tick
+from cluster.log import LogError, Message
+from nearcast.canonical import NewObject
+from nearcast.errors import Reason, RefusedError
+from server.replication.outcomes import KEPT_MS, decoded, encoded
+from tests.replication.local_node import LIMITS, LocalNode
+
+pytestmark = pytest.mark.usefixtures("without_fsync")
+
+T_MS = 1_700_000_000_000
+HOUR_MS = 3_600_000
+SHOP, BAR = Caller("", "shop", ("publisher",)), Caller("", "bar", ("publisher",))
+BOSS = Caller("", "boss", ("operator",))
+
+
+class Both:
+    """A node that reads along, and one that reads each message when by its clock all has expired."""
+
+    def __init__(self, along: LocalNode, late: LocalNode) -> None:
+        self.nodes = along, late
+
+    def reads(self, *changes, time_ms=T_MS):
+        """Append changes as one message; return the replies, which are the same on both."""
+        offset = self.nodes[0].applier.offset + 1
+        numbers = [b"%d/%d" % (offset, i) for i in range(len(changes))]
+        entries = [
+            Entry(time_ms, change, number) for change, number in zip(changes, numbers, strict=True)
+        ]
+        return self.reads_entries(entries)
+
+    def reads_entries(self, entries):
+        message = Message(self.nodes[0].applier.offset + 1, entries)
+        for node in self.nodes:
+            node.applier.apply(*message)
+        along, late = self.nodes
+        late.pass_time(T_MS + 2 * HOUR_MS)
+        assert along.replies == late.replies
+        assert along.applier.digest() == late.applier.digest()
+        return [along.replies.get(one.request_id, [None])[-1] for one in entries]
+
+    def ids(self):
+        """Return the ids of what is alive by the time of the log."""
+        along, late = (
+            [one.object_id for one in node.coordinator.log_objects.all()] for node in self.nodes
+        )
+        assert along == late
+        return along
+
+
+@pytest.fixture
+def both(tmp_path):
+    with ExitStack() as opened:
+        along, late = (
+            opened.enter_context(closing(LocalNode(tmp_path / f"{name}.db")))
+            for name in ("along", "late")
+        )
+        late.pass_time(T_MS + 2 * HOUR_MS)
+        yield Both(along, late)
+        for node in (along, late):
+            node.check()
+            node.write()
+        assert along.stored() == late.stored()
+
+
+def posted(*keys, caller=SHOP, ttl_ms=HOUR_MS, words=("tea",), payload=b""):
+    return Publish(caller, tuple(NewObject(14.5, 35.5, words, ttl_ms, payload, key) for key in keys))
+
+
+def test_what_has_expired_on_its_way_takes_an_id(both):
+    assert both.reads(posted("", ttl_ms=100), posted("")) == [[1], [2]]
+    assert both.reads(posted(""), time_ms=T_MS + 100) == [[3]]
+    assert both.ids() == [2, 3]
+    along, late = both.nodes
+    assert list(along.coordinator.matching.objects) == [2, 3]
+    assert list(late.coordinator.matching.objects) == []
+
+
+def test_a_key_is_taken_over_until_its_object_has_expired_by_the_log(both):
+    assert both.reads(posted("k", ttl_ms=100)) == [[1]]
+    assert both.reads(posted("k", ttl_ms=100), time_ms=T_MS + 99) == [[1]], "the same object again"
+    assert both.reads(posted("k", words=("ice",)), time_ms=T_MS + 99) == [[2]], "in its place"
+    assert both.ids() == [2]
+    assert both.reads(posted("k", words=("ice",)), time_ms=T_MS + 99 + HOUR_MS) == [[3]], "a new one"
+
+
+def test_publishers_have_keys_of_their_own(both):
+    assert both.reads(posted("k"), posted("k", caller=BAR)) == [[1], [2]]
+    assert both.reads(Retract(BAR, (), ("k",))) == [None]
+    assert both.ids() == [1]
+    (refused,) = both.reads(Retract(BAR, (1,), ()))
+    assert "PERMISSION_DENIED" in refused
+    assert both.reads(Retract(BOSS, (), ("k",))) == [None]
+
+
+def test_what_is_retracted_in_the_message_that_publishes_it_has_its_id(both):
+    assert both.reads(posted("k", ""), Retract(SHOP, (), ("k",)), posted("k")) == [[1, 2], None, [3]]
+    assert both.ids() == [2, 3]
+    along, _ = both.nodes
+    along.write()
+    rows, _, _ = along.stored()
+    assert [row[0] for row in rows] == [2, 3]
+
+
+def test_a_quota_counts_what_is_alive_by_the_log(both):
+    count_max = LIMITS.publisher_objects_max
+    both.reads(*[posted("", ttl_ms=100) for _ in range(count_max)])
+    (refused,) = both.reads(posted(""), time_ms=T_MS + 99)
+    assert "TOO_MANY" in refused
+    assert both.reads(posted(""), time_ms=T_MS + 100) == [[count_max + 1]], "a refusal takes no id"
+    (refused,) = both.reads(posted("", payload=bytes(LIMITS.publisher_bytes_max + 1)), time_ms=T_MS + 100)
+    assert "payload bytes" in refused
+
+
+def test_the_time_of_the_log_never_goes_back(both):
+    both.reads(posted("", ttl_ms=100))
+    both.reads(Tick(), time_ms=T_MS + 50)
+    both.reads(posted("", ttl_ms=100), time_ms=T_MS - HOUR_MS)
+    first, second = both.nodes[0].coordinator.log_objects.all()
+    assert (first.created_ms, second.created_ms) == (T_MS, T_MS + 50)
+
+
+def test_a_repeat_gets_the_first_reply_also_after_a_restart(both):
+    entry = Entry(T_MS, posted(""), b"the request")
+    assert both.reads_entries([entry, entry]) == [[1], [1]]
+    for node in both.nodes:
+        node.write()
+        node.kill()
+    assert both.reads_entries([entry]) == [[1]]
+    assert both.ids() == [1]
+    later = Entry(T_MS + KEPT_MS, posted(""), b"the request")
+    assert both.reads_entries([later]) == [[2]], "forgotten, by all together"
+
+
+def test_a_refusal_is_repeated_as_well(both):
+    missing = Entry(T_MS, Retract(SHOP, (1,), ()), b"too early")
+    (first,) = both.reads_entries([missing])
+    both.reads(posted(""))
+    assert both.reads_entries([missing]) == [first]
+    assert both.ids() == [1]
+
+
+def test_virtual_time_goes_on_by_an_entry(both):
+    assert both.reads(Advance(T_MS + 5), time_ms=0) == [T_MS + 5]
+    (refused,) = both.reads(Advance(T_MS), time_ms=0)
+    assert "TIME_BACKWARDS" in refused
+
+
+def test_rules_that_a_node_does_not_know_end_it(tmp_path):
+    founding = Founding(2, (14.0, 35.0, 15.0, 36.0), (), virtual_time=False)
+    with closing(LocalNode(tmp_path / "node.db")) as node:
+        with pytest.raises(LogError, match="this version knows 1: use a newer version"):
+            node.applier.apply(1, [Entry(0, founding, b"log")])
+        assert node.applier.offset == 0
+
+
+def test_a_node_that_is_killed_continues_from_its_store(tmp_path):
+    with closing(LocalNode(tmp_path / "node.db")) as node:
+        node.applier.apply(1, [Entry(T_MS, posted("a", "b"), b"1")])
+        node.write()
+        node.pass_time(T_MS + 2 * HOUR_MS)
+        node.applier.apply(2, [Entry(T_MS, posted("a", words=("ice",)), b"2")])
+        digest = node.applier.digest()
+        node.kill()
+        assert node.applier.offset == 1, "what was not written comes again"
+        node.applier.apply(2, [Entry(T_MS, posted("a", words=("ice",)), b"2")])
+        assert node.applier.digest() == digest
+
+
+@pytest.mark.parametrize(
+    "reply", [[1, 2], 7, None, RefusedError(Reason.TOO_MANY, "objects", "9", "at most 8", "no more", 0)]
+)
+def test_replies_are_stored_as_they_were(reply):
+    found = decoded(encoded(reply))
+    assert repr(found) == repr(reply)
+    if isinstance(reply, RefusedError):
+        assert (found.field, found.value, found.limit) == (reply.field, reply.value, reply.limit)
