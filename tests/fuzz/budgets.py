@@ -38,6 +38,7 @@ _QUOTAS = (
     Quota(operations_per_s=16.0, time_share=2.0, calls_max=3),
 )
 _TENANT_SHARES = (_INF, 0.5, 0.02, 1.0)
+_PACES = (_INF, 0.9, 0.3, 0.02)
 _TENANTS = ("", "acme")
 _NAMES = ("one", "other")
 _PASSED_S = (0.0, 0.001, 0.125, 0.5, 2.0, 7.5, 10.0, 100.0)
@@ -86,6 +87,7 @@ class _Driver:
             self._respond,
             self._write,
             self._leave,
+            self._set_pace,
         )
         for number in range(_STEPS_MAX):
             if self._choices.is_over:
@@ -119,13 +121,25 @@ class _Driver:
     def _take(self) -> None:
         _, account, expected = self._caller()
         count = _COUNTS[self._choices.below(len(_COUNTS))]
-        wait_s = account.take(count)
-        if expected.is_near and min(wait_s, expected.wait_s) == 0.0:
-            assert max(wait_s, expected.wait_s) < _CLOSE
+        wait_s, due_s = account.take(count), expected.wait_s
+        if account.is_limited:
+            due_s = max(due_s, expected.pace_wait_s)
+        is_near = expected.is_near or (expected.tenant is not None and expected.tenant.pace.is_near)
+        if is_near and min(wait_s, due_s) == 0.0:
+            assert max(wait_s, due_s) < _CLOSE
         else:
-            assert math.isclose(wait_s, expected.wait_s, rel_tol=_CLOSE), (wait_s, expected.wait_s)
+            assert math.isclose(wait_s, due_s, rel_tol=_CLOSE), (wait_s, due_s)
         if not wait_s:
             expected.operations.take(count)
+
+    def _set_pace(self) -> None:
+        """Limit a tenant for now, or no longer."""
+        if not self._tenants:
+            return
+        name = list(self._tenants)[self._choices.below(len(self._tenants))]
+        share = _PACES[self._choices.below(len(_PACES))]
+        self._accounts.tenants[name].set_pace(share)
+        self._tenants[name].pace.set_rate(share * model.US_PER_S)
 
     def _require(self) -> None:
         (_, _, quota), account, expected = self._caller()
@@ -313,7 +327,7 @@ def _make():
 def _seeds() -> list[bytes]:
     found = []
     for share in range(len(_TENANT_SHARES)):
-        steps = [bytes([i % 11, i % 4, (i + share) % 5, i % 7, i % 3, i % 8]) for i in range(40)]
+        steps = [bytes([i % 12, i % 4, (i + share) % 5, i % 7, i % 3, i % 8]) for i in range(40)]
         found.append(bytes([share]) + b"".join(steps))
     found.append(bytes([1]) + bytes([1, 0, 1, 3, 3, 0, 1, 7, 0, 1, 0, 1, 0, 2, 0, 1, 0, 0, 2, 4, 0, 0]))
     return found

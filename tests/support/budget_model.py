@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 
 BURST_S = 10.0
+PACE_BURST_S = 0.1
+PACE_WAIT_S = 1.0
 WINDOW_S = 10.0
 US_PER_S = 1e6
 NEAR = 1e-6
@@ -17,6 +19,7 @@ class Bucket:
     """A bucket that is filled at each step of time, and never has more than it holds."""
 
     rate_per_s: float
+    burst_s: float = BURST_S
     level: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -24,7 +27,13 @@ class Bucket:
 
     @property
     def holds(self) -> float:
-        return max(1.0, BURST_S * self.rate_per_s)
+        return max(1.0, self.burst_s * self.rate_per_s)
+
+    def set_rate(self, rate_per_s: float) -> None:
+        """Change the rate: without a limit before, it is full."""
+        level = self.level if self.rate_per_s < math.inf else math.inf
+        self.rate_per_s = rate_per_s
+        self.level = min(level, self.holds)
 
     def pass_time(self, passed_s: float) -> None:
         if self.rate_per_s < math.inf:
@@ -57,6 +66,7 @@ class Account:
         self.tenant = tenant
         self.operations = Bucket(operations_per_s)
         self.time = Bucket(time_share * US_PER_S if time_share < 1.0 else math.inf)
+        self.pace = Bucket(math.inf, PACE_BURST_S)
         self.used_us = 0.0
         self.windows_us: dict[int, float] = {}
         """What was charged in each ten seconds of the clock."""
@@ -75,6 +85,10 @@ class Account:
         return any(one.is_near for one in (self.operations, *self.time_buckets))
 
     @property
+    def pace_wait_s(self) -> float:
+        return min(self.tenant.pace.wait_s, PACE_WAIT_S) if self.tenant else 0.0
+
+    @property
     def refused_field(self) -> str:
         """What there is too little of; empty if there is enough."""
         if self.operations.wait_s:
@@ -84,12 +98,14 @@ class Account:
     def pass_time(self, passed_s: float) -> None:
         self.operations.pass_time(passed_s)
         self.time.pass_time(passed_s)
+        self.pace.pass_time(passed_s)
 
     def charge(self, cost_us: float, now_s: float) -> None:
         window = int(now_s // WINDOW_S)
         self.windows_us[window] = self.windows_us.get(window, 0.0) + cost_us
         self.used_us += cost_us
         self.time.take(cost_us)
+        self.pace.take(cost_us)
         if self.tenant is not None:
             self.tenant.charge(cost_us, now_s)
 
