@@ -16,6 +16,7 @@ from server.replication.coordinator import ReplicatedCoordinator
 from server.replication.log_clock import LogClock
 from server.replication.requests import LoggedCommand, change_of
 from server.runtime.command_loop import CommandLoop
+from server.runtime.command_queue import principal_of
 from server.runtime.lifecycle import require_serving
 from server.store.mutations import Mutation
 
@@ -50,7 +51,9 @@ class ReplicatedCommandLoop(CommandLoop):
         """Submit a command; see `CommandLoop.submit`."""
         if isinstance(command, LoggedCommand):
             require_serving(self.state)
-            return self._appender.submit(change_of(command, self.coordinator))
+            found = self._appender.submit(change_of(command, self.coordinator))
+            self.charges.carried(principal_of(command).account, self._costs.of(command))
+            return found
         if isinstance(command, c.SetIdf | c.TakeIn):
             limit = "without --log: nodes of a cluster would have different weights"
             raise RefusedError(Reason.UNIMPLEMENTED, "idf", "in a cluster", limit)

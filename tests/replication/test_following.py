@@ -11,6 +11,7 @@ from cluster.entries import Advance, Caller, Publish, Retract, Tick
 from cluster.log import LogUnavailableError
 from engine import EngineOptions
 from identity.principal import Principal, Role
+from identity.quotas import Account, Quota
 from nearcast.canonical import NewObject
 from nearcast.errors import Reason, RefusedError
 from safe_region.earth.shapes import Bounds
@@ -279,3 +280,14 @@ async def test_a_long_message_is_applied_in_chunks_and_replied_in_full(tmp_path,
             assert await replies[4] is None
             with pytest.raises(RefusedError, match="idf"):
                 await loop.execute(c.TakeIn((), (), "s", "1"))
+
+
+async def test_a_caller_is_charged_for_what_goes_to_the_log(tmp_path):
+    account = Account(Quota(operations_per_s=1e6))
+    caller = Principal("shop", frozenset({Role.PUBLISHER}), account=account)
+    with closing(SqliteStore(tmp_path / "node.db", FRAME)) as store:
+        async with running(MemoryLog(), store) as loop:
+            await loop.execute(c.Publish((an_object(),), caller))
+            one_us = account.used_us
+            await loop.execute(c.Publish(tuple(an_object() for _ in range(5)), caller))
+            assert account.used_us >= 4.0 * one_us > 0.0
