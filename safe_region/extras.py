@@ -11,15 +11,18 @@ def how_to_install(extra: str) -> str:
     Parameters
     ----------
     extra
-        The name of the extra.
+        The name of the extra, or several names with commas, in the checkout's project.
     """
-    return f"pip install '{_project()}[{extra}]' in a checkout of nearcast"
+    project, names = ".", extra.split(",")
+    if _is_server_installed():
+        project, names = "./packaging/server", [name for name in names if name != "server"]
+    return f"pip install '{project}[{','.join(names)}]' in a checkout of nearcast"
 
 
-def _project() -> str:
-    """Return the folder of the project file, in a checkout."""
+def _is_server_installed() -> bool:
+    """Return whether the server's own distribution is installed, which has no extra `server`."""
     try:
         distribution("nearcast-server")
     except PackageNotFoundError:
-        return "."
-    return "./packaging/server"
+        return False
+    return True

@@ -193,8 +193,11 @@ async def storm(workload: Workload, k: int, progress: Progress, *, is_fleet: boo
 
 
 async def _status(server: Process) -> ServerStatus:
+    """Return the status once everything is written: a device may read a delta before it is counted."""
     async with nearcast.connect(server.address) as client:
-        return await client.status()
+        while (found := await client.status()).gauges["events_waiting"]:
+            await asyncio.sleep(_TICK_S)
+        return found
 
 
 def _server_times(status: ServerStatus) -> Row:

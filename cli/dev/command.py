@@ -20,7 +20,6 @@ import click
 
 import nearcast
 from cli.dev.streets import Streets
-from cli.dev.town import Town
 from cli.failures import reported
 from cli.gateway import READY as GATEWAY_READY
 from cli.serve import READY as SERVER_READY
@@ -147,6 +146,8 @@ async def _live(
     began_s: float,
 ) -> None:
     """Let a town live until the process is interrupted; then report how much its devices have sent."""
+    from cli.dev.town import Town  # noqa: PLC0415 - it imports gRPC
+
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     for number in _SIGNALS:
         loop.add_signal_handler(number, task.cancel if task else str)

@@ -21,7 +21,7 @@ FIELDS = ServerSettings.model_fields
 AREA = "14,35,15,36"
 FLAGS = {"tokens": "--dev-token", "tenants": "--tenant"}
 LISTS = tuple(FLAGS)
-SWITCHES = ("virtual_time", "insecure", "create", "accept_loss", "reflection")
+SWITCHES = ("virtual_time", "insecure", "create", "accept_loss", "reflection", "log_unsafe")
 
 TEXTS = {
     "host": "127.0.0.2",
@@ -50,6 +50,10 @@ TEXTS = {
     "insecure": "true",
     "metrics_host": "127.0.0.2",
     "trace_endpoint": "http://elsewhere:4318/v1/traces",
+    "log": "nats://elsewhere:4222",
+    "log_monitor": "http://elsewhere:8222",
+    "log_stream": "others",
+    "log_unsafe": "true",
     "log_format": "json",
     "log_level": "DEBUG",
 }

@@ -74,6 +74,11 @@ def test_devices_receive_limits_of_the_server():
         "tenant_subscriptions_max",
         "streams_max",
         "connections_max",
+        "watchers_max",
+        "tenant_watchers_max",
+        "watch_devices_max",
+        "watch_objects_max",
+        "watch_cells_max",
     }
     assert sent <= kept
     assert Limits().objects_per_request_max == _OBJECTS_MAX
