@@ -196,6 +196,26 @@ test("a lost delta is noticed, and the device resumes", async () => {
     assert.deepEqual(ids(subscription), [7n]);
 });
 
+test("a device resumes after a frame that is no message", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.sendGarbage();
+    await until(subscription, "offline");
+    await until(subscription, "exact");
+    assert.equal(server.handshakes.length, 2);
+});
+
+test("a delta that the SDK cannot process ends the device: it would lack the change", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const version = server.version + 1n;
+    server.send({ case: "delta", value: { version, subscriptionId: subscription.id, add: [{}] } });
+    server.version = version; // so that a device that resumes lacks no version
+    await until(subscription, "ended");
+    assert.match(String(device.error), /^NearcastError: an internal error/u);
+    assert.equal(server.handshakes.length, 1);
+});
+
 test("a device goes on elsewhere when the gateway drains", async () => {
     const device = await client.attach("phone", HERE);
     const subscription = await device.subscribe(TEA);

@@ -8,7 +8,13 @@
 
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { DeviceSession } from "../core/device_session.js";
-import { ClosedError, NearcastError, RefusedError, UnavailableError } from "../core/errors.js";
+import {
+    ClosedError,
+    NearcastError,
+    RefusedError,
+    StreamError,
+    UnavailableError,
+} from "../core/errors.js";
 import type { Reason } from "../core/errors.js";
 import { Deferred, Notice } from "../core/waiting.js";
 import {
@@ -155,7 +161,7 @@ export class DeviceStream {
     #receive(message: Uint8Array, ended: Deferred<Error>): void {
         if (this.#goAway !== undefined || !this.#isAlive) return;
         try {
-            const response = fromBinary(AttachResponseSchema, message);
+            const response = decoded(message);
             this.session.counters.bytesReceived += message.length;
             this.#watch.arrived();
             if (response.event.case === "goAway") this.#goAwayFrom(response.event.value.error);
@@ -164,7 +170,10 @@ export class DeviceStream {
             this.#hasServed ||= this.session.isOnline;
             if (this.session.error !== undefined) this.#endStream();
         } catch (error) {
-            ended.resolve(error instanceof Error ? error : new Error(String(error)));
+            const failure = reasonToEnd(error);
+            // A device that has processed a part of a message must not resume: it may lack objects.
+            if (!(failure instanceof StreamError)) this.session.fail(failure);
+            ended.resolve(failure);
             this.#stream?.cancel();
         }
     }
@@ -276,4 +285,17 @@ export class DeviceStream {
             if (this.session.isOnline) this.#beatLater();
         }, delayMs);
     }
+}
+
+function decoded(message: Uint8Array): AttachResponse {
+    try {
+        return fromBinary(AttachResponseSchema, message);
+    } catch (error) {
+        throw new StreamError(`a message cannot be read: ${String(error)}`);
+    }
+}
+
+function reasonToEnd(error: unknown): NearcastError {
+    if (error instanceof NearcastError) return error;
+    return new NearcastError(`an internal error of the SDK: ${String(error)}`);
 }
