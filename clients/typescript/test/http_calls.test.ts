@@ -11,7 +11,7 @@ import { WebSocket } from "ws";
 import { NearcastError, connect } from "../src/index.js";
 import type { Client } from "../src/index.js";
 
-async function client(t: TestContext, listener: RequestListener): Promise<Client> {
+async function client(t: TestContext, listener: RequestListener, path = ""): Promise<Client> {
     const server = createServer(listener).listen(0, "127.0.0.1");
     await once(server, "listening");
     t.after(() => {
@@ -19,7 +19,7 @@ async function client(t: TestContext, listener: RequestListener): Promise<Client
         server.close();
     });
     const { port } = server.address() as AddressInfo;
-    return connect(`ws://127.0.0.1:${port}`, { webSocket: WebSocket });
+    return connect(`ws://127.0.0.1:${port}${path}`, { webSocket: WebSocket });
 }
 
 test("responses that are none of a gateway are errors of the SDK", async (t) => {
@@ -54,4 +54,21 @@ test("a signal that aborts during a response is the reason of the failure", asyn
         return response;
     });
     await assert.rejects(gateway.retract({ keys: ["a"] }, { signal: stop.signal }), /enough/u);
+});
+
+test("calls have the path of the gateway", async (t) => {
+    for (const [path, expected] of [
+        ["", "/v1/retract"],
+        ["/v1/attach", "/v1/retract"],
+        ["/near/v1/attach", "/near/v1/retract"],
+        ["/stream", "/v1/retract"],
+    ]) {
+        const urls: (string | undefined)[] = [];
+        const listener: RequestListener = ({ url }, response) => {
+            urls.push(url);
+            response.writeHead(200).end("{}");
+        };
+        await (await client(t, listener, path)).retract({ keys: ["a"] });
+        assert.deepEqual(urls, [expected]);
+    }
 });
