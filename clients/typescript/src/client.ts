@@ -184,9 +184,8 @@ export class Client {
         if (this.#transport.call === undefined) {
             throw new NearcastError("this transport is for devices alone: it makes no calls");
         }
-        const token = await currentToken(this.#token);
+        const token = await unlessAborted(currentToken(this.#token), signal);
         this.#requireOpen();
-        throwIfAborted(signal);
         return this.#transport.call(call, request, token, signal);
     }
 

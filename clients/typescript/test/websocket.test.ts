@@ -307,6 +307,20 @@ test("a function that returns no token fails a new device", async () => {
     assert.equal(server.handshakes.length, 0);
 });
 
+test("a token function that does not return delays neither a signal nor close", async () => {
+    client = connected({ token: () => new Promise<string>(() => {}) });
+    const stop = new AbortController();
+    const { signal } = stop;
+    const attached = client.attach("phone", { ...HERE, signal });
+    const retracted = client.retract({ keys: ["a"] }, { signal });
+    stop.abort(new Error("enough"));
+    await assert.rejects(attached, /enough/u);
+    await assert.rejects(retracted, /enough/u);
+    const ended = assert.rejects(client.attach("tablet", HERE), ClosedError);
+    await client.close();
+    await ended;
+});
+
 test("a WebSocket that the platform refuses fails a new device", async () => {
     class Refusing extends WebSocket {
         constructor(url: string, protocols: string[]) {

@@ -45,6 +45,8 @@ export class DeviceStream {
     readonly #rebuilt = new Notice();
     readonly #watch: ServerWatch;
     #stream: Stream | undefined;
+    /** Settled with the reason for the end of the stream, or of the attempt to open it. */
+    #ended: Deferred<Error> | undefined;
     #isStreaming = false;
     #isClosed = false;
     #hasServed = false;
@@ -105,6 +107,7 @@ export class DeviceStream {
         this.#isClosed = true;
         if (this.session.error === undefined) this.session.fail(error);
         clearTimeout(this.#expiryTimer);
+        if (this.#stream === undefined) this.#ended?.resolve(error);
         this.#endStream();
         this.#rebuilt.set();
         await this.#running;
@@ -132,10 +135,12 @@ export class DeviceStream {
     /** Run one stream until either side breaks or ends it; return the reason. */
     async #streamed(): Promise<Error> {
         const ended = new Deferred<Error>();
+        this.#ended = ended;
         this.#goAway = undefined;
         this.#pendingHellos = 0;
         try {
-            const token = await currentToken(this.token);
+            const token = await Promise.race([currentToken(this.token), ended.promise]);
+            if (typeof token !== "string") return token;
             if (this.#isClosed) return new ClosedError("the client is closed");
             this.#stream = this.#opened(token, ended);
         } catch (error) {
