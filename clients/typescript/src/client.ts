@@ -12,13 +12,14 @@ import type { Match } from "./core/model.js";
 import { finite, notNegative } from "./core/numbers.js";
 import { writeSpec } from "./core/specs.js";
 import type { Spec } from "./core/specs.js";
-import { Deferred, unlessAborted } from "./core/waiting.js";
+import { Deferred, throwIfAborted, unlessAborted } from "./core/waiting.js";
 import { Device } from "./device.js";
 import { OBJECTS_MAX, writeObject } from "./publishing.js";
 import type { NewObject } from "./publishing.js";
 import { PUBLISH, RETRACT, SEARCH } from "./transport/calls.js";
 import type { Call } from "./transport/calls.js";
 import { DeviceStream } from "./transport/device_stream.js";
+import { currentToken } from "./transport/transport.js";
 import type { TokenSource, Transport } from "./transport/transport.js";
 import { WebSocketTransport } from "./transport/websocket.js";
 import type { WebSocketConstructor } from "./transport/websocket.js";
@@ -49,7 +50,7 @@ export interface AttachOptions extends Fix {
     readonly prefetchM?: number;
     /** Whether to replace another instance that is attached. */
     readonly takeOver?: boolean;
-    /** Time to wait for another instance to be detached; by default as long as the server says. */
+    /** Time to wait for another instance to be detached; the time that the server gives by default. */
     readonly waitMs?: number;
     /** Ends the wait. */
     readonly signal?: AbortSignal;
@@ -95,8 +96,9 @@ export class Client {
     }
 
     async #attach(deviceId: string, options: AttachOptions): Promise<Device> {
-        if (this.#isClosed) throw new ClosedError("the client is closed");
+        this.#requireOpen();
         const { privacyRadiusM, prefetchM, takeOver, signal } = options;
+        throwIfAborted(signal);
         const stream = new DeviceStream(this.#transport, this.#token);
         const session = new DeviceSession({
             deviceId,
@@ -146,6 +148,9 @@ export class Client {
     ): Promise<void> {
         const { ids = [], keys = [] } = objects;
         if (ids.length + keys.length === 0) throw invalid("objects", "empty", "given: ids, or keys");
+        ids.forEach((id, i) => {
+            if (typeof id !== "bigint") throw invalid(`ids[${i}]`, id, "a bigint, such as 17n");
+        });
         const request = create(RETRACT.request, { ids: [...ids], keys: [...keys] });
         await this.#call(RETRACT, request, options.signal);
     }
@@ -174,17 +179,23 @@ export class Client {
         request: MessageShape<Request>,
         signal: AbortSignal | undefined,
     ): Promise<MessageShape<Response>> {
-        if (this.#isClosed) throw new ClosedError("the client is closed");
-        signal?.throwIfAborted();
+        this.#requireOpen();
+        throwIfAborted(signal);
         if (this.#transport.call === undefined) {
             throw new NearcastError("this transport is for devices alone: it makes no calls");
         }
-        const token = typeof this.#token === "string" ? this.#token : await this.#token();
+        const token = await unlessAborted(currentToken(this.#token), signal);
+        this.#requireOpen();
         return this.#transport.call(call, request, token, signal);
+    }
+
+    #requireOpen(): void {
+        if (this.#isClosed) throw new ClosedError("the client is closed");
     }
 
     /** Reconnect at once. Call it when the phone has changed its network, or has woken up. */
     networkChanged(): void {
+        this.#requireOpen();
         this.#transport.renew();
         for (const stream of this.#streams) stream.rebuild();
     }
@@ -235,7 +246,7 @@ export function connect(target: string | Transport, options: ConnectOptions = {}
         const limit = "wss: without, others could read the token on the way; insecure: true sends it so";
         throw invalid("target", target, limit);
     }
-    return new Client(transport, typeof token === "string" ? token.trim() : token);
+    return new Client(transport, token);
 }
 
 /** Resolve at the pong to a ping, or when the stream breaks; without a stream, after a short pause. */

@@ -1,20 +1,16 @@
 /** A device: its position and its subscriptions. */
 
-import { UnavailableError, invalid } from "./core/errors.js";
+import { invalid } from "./core/errors.js";
 import type { DeviceSession } from "./core/device_session.js";
 import type { Frame } from "./core/frame.js";
 import type { Fix } from "./core/location.js";
-import type { Counters, Geofence, Match, SubscriptionState } from "./core/model.js";
+import type { Counters, Geofence, Match } from "./core/model.js";
 import type { Motion } from "./core/request_sender.js";
 import type { Spec } from "./core/specs.js";
-import { DECIDED } from "./core/subscription.js";
+import { decided } from "./core/subscription.js";
 import type { Subscription } from "./core/subscription.js";
-import { unlessAborted } from "./core/waiting.js";
+import { throwIfAborted, unlessAborted } from "./core/waiting.js";
 import type { DeviceStream } from "./transport/device_stream.js";
-
-const AWAY: readonly SubscriptionState[] = ["offline", "offline and stale"];
-/** Time that a search waits for a missing server. */
-const SEARCH_MS = 8000;
 
 /** A device attached to the server. `Client.attach` creates it. */
 export class Device {
@@ -63,6 +59,7 @@ export class Device {
         spec: Spec,
         options: { name?: string; signal?: AbortSignal } = {},
     ): Promise<Subscription> {
+        throwIfAborted(options.signal);
         const subscription = this.#session.subscribe(spec, options.name ?? "");
         await unlessAborted(subscription.answered(), options.signal);
         return subscription;
@@ -76,6 +73,7 @@ export class Device {
 
     /** Return the result of a spec at the device's position, now, without a lasting subscription. */
     async search(spec: Spec, options: { signal?: AbortSignal } = {}): Promise<Match[]> {
+        throwIfAborted(options.signal);
         const wanted = spec.kind === "boolean" ? { ...spec, dwellMs: 0 } : spec;
         const subscription = this.#session.subscribe(wanted);
         try {
@@ -124,35 +122,4 @@ export class Device {
     async detach(): Promise<void> {
         await this.#stream.close();
     }
-}
-
-/** Wait for the first result of a new subscription; return the state of that result. */
-async function decided(subscription: Subscription, signal?: AbortSignal): Promise<SubscriptionState> {
-    const limit = new AbortController();
-    const abort = () => limit.abort(signal?.reason);
-    signal?.addEventListener("abort", abort);
-    if (signal?.aborted) abort();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    try {
-        for await (const state of subscription.states({ signal: limit.signal })) {
-            if (DECIDED.includes(state)) return state;
-            if (!AWAY.includes(state)) {
-                clearTimeout(timer);
-                timer = undefined;
-            }
-            timer ??= AWAY.includes(state)
-                ? setTimeout(() => limit.abort(unreachable()), SEARCH_MS)
-                : undefined;
-        }
-        return "ended";
-    } finally {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", abort);
-    }
-}
-
-function unreachable(): UnavailableError {
-    return new UnavailableError(
-        `the server cannot be reached: it has not responded for ${SEARCH_MS / 1000} s`,
-    );
 }

@@ -15,6 +15,7 @@ import type {
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { RefusedError, UnavailableError, invalid } from "./core/errors.js";
+import { Deferred, unlessAborted } from "./core/waiting.js";
 import { ErrorSchema } from "./generated/nearcast/v1/errors_pb.js";
 import type { Call } from "./transport/calls.js";
 import { isLoopback } from "./transport/transport.js";
@@ -89,38 +90,32 @@ export class GrpcTransport implements Transport {
     }
 
     /** Make a call; of a stream, send one request and return its response. */
-    call<Request extends DescMessage, Response extends DescMessage>(
+    async call<Request extends DescMessage, Response extends DescMessage>(
         call: Call<Request, Response>,
         request: MessageShape<Request>,
         token: string,
         signal?: AbortSignal,
     ): Promise<MessageShape<Response>> {
+        const { method } = call;
         const metadata = metadataWith(token);
         const write = (message: MessageShape<Request>) => Buffer.from(toBinary(call.request, message));
         const read = (bytes: Buffer) => fromBinary(call.response, plain(bytes));
-        const { method } = call;
-        return new Promise((resolve, reject) => {
-            const answered = (error: ServiceError | null, response?: MessageShape<Response>) => {
-                if (error !== null) reject(failureOf(error));
-                else if (response !== undefined) resolve(response);
-            };
-            const stream = call.isStream
-                ? this.#client.makeBidiStreamRequest(method, write, read, metadata)
-                : undefined;
-            stream?.on("data", (response: MessageShape<Response>) => {
-                resolve(response);
-                stream.end();
-            });
-            stream?.on("error", () => {}); // the status has it
-            stream?.on("status", (ended: StatusObject) => reject(failureOf(ended)));
-            stream?.write(request);
-            const ongoing =
-                stream ?? this.#client.makeUnaryRequest(method, write, read, request, metadata, answered);
-            signal?.addEventListener("abort", () => {
-                reject(signal.reason as Error);
-                ongoing.cancel();
-            });
-        });
+        const arrived = new Deferred<MessageShape<Response>>();
+        const responded = (error: ServiceError | null, response?: MessageShape<Response>) => {
+            if (error !== null) arrived.reject(failureOf(error));
+            else if (response !== undefined) arrived.resolve(response);
+        };
+        const stream = call.isStream
+            ? this.#client.makeBidiStreamRequest(method, write, read, metadata)
+            : undefined;
+        if (stream !== undefined) exchange(stream, request, arrived);
+        const ongoing =
+            stream ?? this.#client.makeUnaryRequest(method, write, read, request, metadata, responded);
+        try {
+            return await unlessAborted(arrived.promise, signal);
+        } finally {
+            if (signal?.aborted) ongoing.cancel();
+        }
     }
 
     renew(): void {
@@ -182,6 +177,21 @@ class GrpcStream implements Stream {
         clearTimeout(this.#timer);
         this.events.onClose(error);
     }
+}
+
+/** Send one request on a stream, and settle `arrived` with its response. */
+function exchange<Request, Response>(
+    stream: ClientDuplexStream<Request, Response>,
+    request: Request,
+    arrived: Deferred<Response>,
+): void {
+    stream.on("data", (response: Response) => {
+        arrived.resolve(response);
+        stream.end();
+    });
+    stream.on("error", () => {}); // the status has it
+    stream.on("status", (ended: StatusObject) => arrived.reject(failureOf(ended)));
+    stream.write(request);
 }
 
 function metadataWith(token: string): Metadata {

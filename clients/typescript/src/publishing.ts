@@ -30,6 +30,7 @@ export interface NewObject {
 /** Convert an object to a message; `field` is its name in errors. */
 export function writeObject(object: NewObject, field: string): WireObject {
     const { keywords, lon, lat, area, ttlMs, payload, key } = object;
+    if (!Array.isArray(keywords)) throw invalid(`${field}.keywords`, keywords, "an array of texts");
     const ttl = whole(ttlMs, `${field}.ttlMs`, 1, Number.MAX_SAFE_INTEGER, "a whole number, at least 1");
     const common = {
         keywords: [...keywords],

@@ -93,6 +93,11 @@ export class FrameServer {
         this.#socket?.send(toBinary(AttachResponseSchema, response));
     }
 
+    /** Send a frame that is no message. */
+    sendGarbage(): void {
+        this.#socket?.send(Uint8Array.of(255, 255, 255));
+    }
+
     welcome(resumed: boolean): void {
         const { version, epoch } = this;
         this.send({

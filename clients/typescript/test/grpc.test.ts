@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import type { ChildProcessByStdio } from "node:child_process";
+import { getEventListeners } from "node:events";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
@@ -49,6 +50,23 @@ test("a server that cannot be reached", async () => {
     await assert.rejects(behind.retract({ keys: ["a"] }), UnavailableError);
     await behind.close();
     await assert.rejects(behind.retract({ keys: ["a"] }), ClosedError);
+});
+
+test("a call leaves no listener at its signal, which may abort before the call starts", async () => {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const target = "127.0.0.1:1";
+    const client = connect(new GrpcTransport(target));
+    await assert.rejects(client.retract({ keys: ["a"] }, { signal }), UnavailableError);
+    assert.equal(getEventListeners(signal, "abort").length, 0);
+    await client.close();
+    const token = () => {
+        stop.abort(new Error("enough"));
+        return "token";
+    };
+    const other = connect(new GrpcTransport(target), { token });
+    await assert.rejects(other.retract({ keys: ["a"] }, { signal }), /enough/u);
+    await other.close();
 });
 
 test("addresses", () => {

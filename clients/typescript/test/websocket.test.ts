@@ -3,7 +3,13 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { WebSocket } from "ws";
-import { ClosedError, RefusedError, UnavailableError, connect } from "../src/index.js";
+import {
+    ClosedError,
+    RefusedError,
+    UnavailableError,
+    WebSocketTransport,
+    connect,
+} from "../src/index.js";
 import type {
     Change,
     Client,
@@ -190,12 +196,62 @@ test("a lost delta is noticed, and the device resumes", async () => {
     assert.deepEqual(ids(subscription), [7n]);
 });
 
+test("a device resumes after a frame that is no message", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.sendGarbage();
+    await until(subscription, "offline");
+    await until(subscription, "exact");
+    assert.equal(server.handshakes.length, 2);
+});
+
+test("a delta that the SDK cannot process ends the device: it would lack the change", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const version = server.version + 1n;
+    server.send({ case: "delta", value: { version, subscriptionId: subscription.id, add: [{}] } });
+    server.version = version; // so that a device that resumes lacks no version
+    await until(subscription, "ended");
+    assert.match(String(device.error), /^NearcastError: an internal error/u);
+    assert.equal(server.handshakes.length, 1);
+});
+
 test("a device goes on elsewhere when the gateway drains", async () => {
     const device = await client.attach("phone", HERE);
     const subscription = await device.subscribe(TEA);
     goAway("DRAINING");
     await until(subscription, "offline");
     await until(subscription, "exact");
+    assert.equal(server.handshakes.length, 2);
+});
+
+test("a device is offline after a GoAway, and cancels a stream that does not end", async () => {
+    class NeverEnding extends WebSocketTransport {
+        override open(...args: Parameters<WebSocketTransport["open"]>) {
+            const stream = super.open(...args);
+            stream.end = () => {};
+            return stream;
+        }
+    }
+    client = connect(new NeverEnding(server.target, fromPackage));
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.send({ case: "goAway", value: { error: { reason: ErrorReason.DRAINING } } });
+    await until(subscription, "offline");
+    assert.equal(server.handshakes.length, 1);
+    await until(subscription, "exact");
+    assert.equal(server.handshakes.length, 2);
+});
+
+test("a device that is new gives up a minute after the first invitation to retry", async (t) => {
+    const now = performance.now.bind(performance);
+    let aheadMs = 0;
+    t.mock.method(performance, "now", () => now() + aheadMs);
+    server.onConnect = () => {
+        aheadMs += 61_000;
+        goAway("RECOVERING");
+    };
+    await assert.rejects(client.attach("phone", HERE), { reason: "RECOVERING" });
     assert.equal(server.handshakes.length, 2);
 });
 
@@ -239,6 +295,42 @@ test("a token that ends and is all there is ends the device", async () => {
     assert.throws(() => device.move(HERE), { reason: "TOKEN_EXPIRED" });
 });
 
+test("blanks and newlines around a token do not matter", async () => {
+    client = connected({ token: () => " one\n" });
+    await client.attach("phone", HERE);
+    assert.equal(server.handshakes[0]?.protocols, "nearcast.v1,bearer.one");
+});
+
+test("a function that returns no token fails a new device", async () => {
+    client = connected({ token: () => undefined as unknown as string });
+    await assert.rejects(client.attach("phone", HERE), UnavailableError);
+    assert.equal(server.handshakes.length, 0);
+});
+
+test("a token function that does not return delays neither a signal nor close", async () => {
+    client = connected({ token: () => new Promise<string>(() => {}) });
+    const stop = new AbortController();
+    const { signal } = stop;
+    const attached = client.attach("phone", { ...HERE, signal });
+    const retracted = client.retract({ keys: ["a"] }, { signal });
+    stop.abort(new Error("enough"));
+    await assert.rejects(attached, /enough/u);
+    await assert.rejects(retracted, /enough/u);
+    const ended = assert.rejects(client.attach("tablet", HERE), ClosedError);
+    await client.close();
+    await ended;
+});
+
+test("a WebSocket that the platform refuses fails a new device", async () => {
+    class Refusing extends WebSocket {
+        constructor(url: string, protocols: string[]) {
+            super(url, protocols.concat("not valid"));
+        }
+    }
+    client = connected({ webSocket: Refusing });
+    await assert.rejects(client.attach("phone", HERE), UnavailableError);
+});
+
 test("a server that cannot be reached fails a new device at once", async () => {
     await server.stop();
     await assert.rejects(client.attach("phone", HERE), UnavailableError);
@@ -272,8 +364,11 @@ test("a device that is taken over ends, and closes its connection", async () => 
         case: "detached",
         value: { error: { reason: ErrorReason.SUPERSEDED, message: "taken over" } },
     });
+    server.delta([3n]);
     await until(subscription, "ended");
     assert.ok(subscription.error instanceof RefusedError && subscription.error.reason === "SUPERSEDED");
+    await device.detach(); // after which all messages have arrived
+    assert.equal(device.counters.deltas, 1, "what follows the end is ignored");
     await assert.rejects(device.subscribe(TEA), { reason: "SUPERSEDED" });
 });
 
@@ -333,6 +428,60 @@ test("signals end what waits", async () => {
     await assert.rejects(never, /no/u);
 });
 
+test("a signal ends a reader for whom changes are waiting", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const stop = new AbortController();
+    const { signal } = stop;
+    const changes = subscription.changes({ signal });
+    await next(changes);
+    server.delta([3n]);
+    await client.sync();
+    stop.abort(new Error("enough"));
+    await assert.rejects(changes.next(), /enough/u);
+    await assert.rejects(subscription.states({ signal }).next(), /enough/u);
+    await assert.rejects(subscription.exactResults({ signal }), /enough/u);
+    await assert.rejects(device.search(TEA, { signal }), /enough/u);
+    await assert.rejects(device.subscribe(TEA, { signal }), /enough/u);
+    await assert.rejects(client.attach("tablet", { ...HERE, signal }), /enough/u);
+    assert.equal(device.subscriptions.length, 1, "nothing has started");
+});
+
+test("a signal without a reason, as on React Native, gives an AbortError", async () => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const stop = new AbortController();
+    Object.defineProperties(stop.signal, { reason: {}, throwIfAborted: {} });
+    const changes = subscription.changes(stop);
+    await next(changes);
+    const waiting = changes.next();
+    stop.abort();
+    await assert.rejects(waiting, { name: "AbortError" });
+    await assert.rejects(client.retract({ keys: ["a"] }, stop), { name: "AbortError" });
+});
+
+test("an exact result waits eight seconds for a server that is away", async (t) => {
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    await server.stop();
+    await until(subscription, "offline");
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const result = subscription.exactResults();
+    await new Promise(setImmediate);
+    t.mock.timers.tick(8000);
+    await assert.rejects(result, UnavailableError);
+    t.mock.timers.reset();
+    server = await FrameServer.start();
+});
+
+test("ids that are no bigints, and keywords that are no array, are refused", async () => {
+    const ids = [17] as unknown as bigint[];
+    await assert.rejects(client.retract({ ids }), { field: "ids[0]" });
+    const keywords = "tea" as unknown as string[];
+    const object = { ...HERE, keywords, ttlMs: 1000 };
+    await assert.rejects(client.publish([object]), { field: "objects[0].keywords" });
+});
+
 test("a network that has changed gets another connection at once", async () => {
     const device = await client.attach("phone", HERE);
     const subscription = await device.subscribe(TEA);
@@ -352,6 +501,7 @@ test("closing says goodbye, and ends everything", async () => {
     await rest;
     assert.ok(subscription.error instanceof ClosedError);
     assert.throws(() => device.geofence(), ClosedError);
+    assert.throws(() => client.networkChanged(), ClosedError);
     await assert.rejects(client.attach("phone", HERE), ClosedError);
 });
 

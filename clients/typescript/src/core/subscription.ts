@@ -5,7 +5,7 @@ import type { Delta, Entry } from "../generated/nearcast/v1/subscriptions_pb.js"
 import { planeArea } from "./areas.js";
 import { ChangingSpec } from "./changing_spec.js";
 import type { Clock } from "./clock.js";
-import { ClosedError } from "./errors.js";
+import { ClosedError, UnavailableError } from "./errors.js";
 import type { Frame, Point } from "./frame.js";
 import { groundDistanceM } from "./ground.js";
 import { regionOf } from "./kinds.js";
@@ -27,7 +27,7 @@ import type { Buffered, Evaluation } from "./region.js";
 import { ReportPolicy } from "./report_policy.js";
 import { needsExactPosition, windowMs } from "./specs.js";
 import type { Spec } from "./specs.js";
-import { Deferred, Notice } from "./waiting.js";
+import { Deferred, Notice, throwIfAborted } from "./waiting.js";
 import { Watcher } from "./watcher.js";
 
 const REASONS: Partial<Record<Cause, ChangeReason>> = {
@@ -46,7 +46,10 @@ const REMOVALS: Partial<Record<DropReason, ChangeReason>> = {
     [DropReason.OUT_OF_WINDOW]: "out of window",
 };
 /** The states in which a result will not change without a further event. */
-export const DECIDED: readonly SubscriptionState[] = ["exact", "too vague", "too many", "ended"];
+const DECIDED: readonly SubscriptionState[] = ["exact", "too vague", "too many", "ended"];
+const AWAY: readonly SubscriptionState[] = ["offline", "offline and stale"];
+/** Time that a result waits for a missing server. */
+const PATIENCE_MS = 8000;
 const NO_REMOVALS: ReadonlyMap<bigint, ChangeReason> = new Map();
 const NOTHING: Evaluation = { best: [], marginM: -Infinity, exact: false, isLacking: true };
 
@@ -170,11 +173,12 @@ export class Subscription extends ChangingSpec {
      *
      * That is at once while the device is in its safe region, and otherwise when the server has responded
      * to its report: `results()` right after `Device.move` may still be the result at an earlier position.
-     * In the states "too many" and "too vague" it is the result that the device has. It rejects with the
-     * error that has ended the subscription, or with the signal's reason.
+     * In the states "too many" and "too vague" it is the result that the device has. It rejects with an
+     * `UnavailableError` if there is no stream, or the server does not respond, for eight seconds; with
+     * the error that has ended the subscription; or with the signal's reason.
      */
     async exactResults(options: { signal?: AbortSignal } = {}): Promise<Match[]> {
-        for await (const state of this.states(options)) if (DECIDED.includes(state)) break;
+        await decided(this, options.signal);
         if (this.error !== undefined) throw this.error;
         return this.results();
     }
@@ -194,6 +198,7 @@ export class Subscription extends ChangingSpec {
             for (;;) {
                 const isReordered = options.reordered ?? this.spec.kind === "topK";
                 for (const change of this.difference(watcher)) {
+                    throwIfAborted(options.signal);
                     if (isReordered || change.kind !== "reordered") yield change;
                 }
                 if (this.error !== undefined) return;
@@ -212,6 +217,7 @@ export class Subscription extends ChangingSpec {
         try {
             let seen: SubscriptionState | undefined;
             while (seen !== "ended") {
+                throwIfAborted(options.signal);
                 changed.take();
                 const { state } = this;
                 if (state !== seen) {
@@ -429,6 +435,46 @@ export class Subscription extends ChangingSpec {
         const { point, clock, location } = this.#host;
         return this.#kind.region.evaluate(point.xM, point.yM, clock.nowMs(), location.accuracyM);
     };
+}
+
+/**
+ * Wait until a result is exact, or cannot become exact; return its state.
+ *
+ * It throws an `UnavailableError` if there is no stream, or the server does not respond, for
+ * `PATIENCE_MS` without interruption.
+ */
+export async function decided(
+    subscription: Subscription,
+    signal?: AbortSignal,
+): Promise<SubscriptionState> {
+    throwIfAborted(signal);
+    const limit = new AbortController();
+    const abort = () => limit.abort();
+    signal?.addEventListener("abort", abort);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    try {
+        for await (const state of subscription.states({ signal: limit.signal })) {
+            if (DECIDED.includes(state)) return state;
+            if (AWAY.includes(state)) {
+                timer ??= setTimeout(abort, PATIENCE_MS);
+            } else {
+                clearTimeout(timer);
+                timer = undefined;
+            }
+        }
+        return "ended";
+    } catch (error) {
+        throwIfAborted(signal);
+        throw limit.signal.aborted ? unreachable() : error;
+    } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+    }
+}
+
+function unreachable(): UnavailableError {
+    const waitedS = PATIENCE_MS / 1000;
+    return new UnavailableError(`the server cannot be reached: it has not responded for ${waitedS} s`);
 }
 
 function removalsOf(delta: Delta): ReadonlyMap<bigint, ChangeReason> {

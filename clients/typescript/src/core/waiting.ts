@@ -43,6 +43,7 @@ export class Notice {
 
     /** Wait until it is set, and clear it; the signal's reason is thrown if it aborts first. */
     async wait(signal?: AbortSignal): Promise<void> {
+        throwIfAborted(signal);
         if (!this.#isSet) {
             this.#waiting ??= new Deferred();
             await unlessAborted(this.#waiting.promise, signal);
@@ -58,13 +59,24 @@ export async function unlessAborted<Value>(
 ): Promise<Value> {
     if (signal === undefined) return promise;
     promise.catch(() => {}); // nobody may be waiting any more when it is rejected
-    if (signal.aborted) throw signal.reason as Error;
+    throwIfAborted(signal);
     const aborted = new Deferred<never>();
-    const abort = () => aborted.reject(signal.reason as Error);
+    const abort = () => aborted.reject(reasonOf(signal));
     signal.addEventListener("abort", abort);
     try {
         return await Promise.race([promise, aborted.promise]);
     } finally {
         signal.removeEventListener("abort", abort);
     }
+}
+
+/** Throw the signal's reason if it has aborted. */
+export function throwIfAborted(signal?: AbortSignal): void {
+    if (signal?.aborted) throw reasonOf(signal);
+}
+
+/** Return the reason of a signal that has aborted. Signals of React Native have none. */
+function reasonOf(signal: AbortSignal): Error {
+    const reason = signal.reason as Error | undefined;
+    return reason ?? Object.assign(new Error("the signal has aborted"), { name: "AbortError" });
 }

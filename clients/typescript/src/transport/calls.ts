@@ -19,7 +19,6 @@ export interface Call<Request extends DescMessage, Response extends DescMessage>
     readonly isStream: boolean;
 }
 
-
 export const PUBLISH = {
     name: "publish",
     method: "/nearcast.v1.PublisherService/Publish",

@@ -8,7 +8,13 @@
 
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { DeviceSession } from "../core/device_session.js";
-import { ClosedError, NearcastError, RefusedError, UnavailableError } from "../core/errors.js";
+import {
+    ClosedError,
+    NearcastError,
+    RefusedError,
+    StreamError,
+    UnavailableError,
+} from "../core/errors.js";
 import type { Reason } from "../core/errors.js";
 import { Deferred, Notice } from "../core/waiting.js";
 import {
@@ -18,6 +24,7 @@ import {
 } from "../generated/nearcast/v1/device_service_pb.js";
 import type { AttachRequest, AttachResponse } from "../generated/nearcast/v1/device_service_pb.js";
 import { ServerWatch } from "./server_watch.js";
+import { currentToken } from "./transport.js";
 import type { Stream, TokenSource, Transport } from "./transport.js";
 
 const BACKOFF_FIRST_MS = 100;
@@ -38,6 +45,8 @@ export class DeviceStream {
     readonly #rebuilt = new Notice();
     readonly #watch: ServerWatch;
     #stream: Stream | undefined;
+    /** Settled with the reason for the end of the stream, or of the attempt to open it. */
+    #ended: Deferred<Error> | undefined;
     #isStreaming = false;
     #isClosed = false;
     #hasServed = false;
@@ -45,8 +54,9 @@ export class DeviceStream {
     #pendingHellos = 0;
     #goAway: RefusedError | undefined;
     #beatTimer: ReturnType<typeof setTimeout> | undefined;
+    #goodbyeTimer: ReturnType<typeof setTimeout> | undefined;
     #expiryTimer: ReturnType<typeof setTimeout> | undefined;
-    /** Until then a device that was never online keeps trying to connect. */
+    /** Until then a device that was never online tries again; 0 if the server has not invited it to. */
     #retryUntilMs = 0;
     #retryAfterMs = 0;
     #running: Promise<void> | undefined;
@@ -97,11 +107,10 @@ export class DeviceStream {
         this.#isClosed = true;
         if (this.session.error === undefined) this.session.fail(error);
         clearTimeout(this.#expiryTimer);
-        this.#stream?.end();
+        if (this.#stream === undefined) this.#ended?.resolve(error);
+        this.#endStream();
         this.#rebuilt.set();
-        const timer = setTimeout(() => this.#stream?.cancel(), GOODBYE_MS);
         await this.#running;
-        clearTimeout(timer);
     }
 
     // -- the stream ------------------------------------------------------------------------------------
@@ -125,17 +134,25 @@ export class DeviceStream {
 
     /** Run one stream until either side breaks or ends it; return the reason. */
     async #streamed(): Promise<Error> {
-        let token: string;
-        try {
-            token = typeof this.token === "string" ? this.token : await this.token();
-        } catch (error) {
-            return new UnavailableError(`the token function failed: ${String(error)}`);
-        }
-        if (this.#isClosed) return new ClosedError("the client is closed");
         const ended = new Deferred<Error>();
+        this.#ended = ended;
         this.#goAway = undefined;
         this.#pendingHellos = 0;
-        this.#stream = this.transport.open(token, {
+        try {
+            const token = await Promise.race([currentToken(this.token), ended.promise]);
+            if (typeof token !== "string") return token;
+            if (this.#isClosed) return new ClosedError("the client is closed");
+            this.#stream = this.#opened(token, ended);
+        } catch (error) {
+            // Platforms refuse some addresses, such as ws: on a page from https:.
+            return error instanceof NearcastError ? error : new UnavailableError(String(error));
+        }
+        const error = await ended.promise;
+        return this.#goAway ?? error;
+    }
+
+    #opened(token: string, ended: Deferred<Error>): Stream {
+        return this.transport.open(token, {
             onOpen: () => {
                 if (this.#isClosed) return;
                 this.#isStreaming = true;
@@ -144,31 +161,42 @@ export class DeviceStream {
             onMessage: (message) => this.#receive(message, ended),
             onClose: (error) => ended.resolve(error),
         });
-        const error = await ended.promise;
-        return this.#goAway ?? error;
     }
 
     #receive(message: Uint8Array, ended: Deferred<Error>): void {
-        if (this.#goAway !== undefined || this.#isClosed) return;
+        if (this.#goAway !== undefined || !this.#isAlive) return;
         try {
-            const response = fromBinary(AttachResponseSchema, message);
+            const response = decoded(message);
             this.session.counters.bytesReceived += message.length;
             this.#watch.arrived();
             if (response.event.case === "goAway") this.#goAwayFrom(response.event.value.error);
             else if (this.#isCurrent(response)) this.session.receive(response);
+            this.#watch.responded();
             this.#hasServed ||= this.session.isOnline;
-            if (this.session.error !== undefined) this.#stream?.end();
+            if (this.session.error !== undefined) this.#endStream();
         } catch (error) {
-            ended.resolve(error instanceof Error ? error : new Error(String(error)));
+            const failure = reasonToEnd(error);
+            // A device that has processed a part of a message must not resume: it may lack objects.
+            if (!(failure instanceof StreamError)) this.session.fail(failure);
+            ended.resolve(failure);
             this.#stream?.cancel();
         }
     }
 
-    /** Send nothing more on this stream; the device reconnects on the next. */
+    /** Send nothing more on this stream; the device is offline until it reconnects on the next. */
     #goAwayFrom(error: Parameters<typeof RefusedError.fromWire>[0]): void {
+        this.#hasServed ||= this.session.isOnline;
         this.#goAway = RefusedError.fromWire(error);
-        this.#isStreaming = false;
-        this.#stream?.end();
+        this.#disconnect();
+        this.#endStream();
+    }
+
+    /** End the stream; cancel it if the server does not end it in time. */
+    #endStream(): void {
+        const stream = this.#stream;
+        stream?.end();
+        clearTimeout(this.#goodbyeTimer);
+        this.#goodbyeTimer = stream && setTimeout(() => stream.cancel(), GOODBYE_MS);
     }
 
     /** Return whether a response is for the last hello. */
@@ -182,26 +210,25 @@ export class DeviceStream {
 
     /** Process the end of the stream: set the next attempt, or fail the device. */
     #handleFailure(failure: Error): void {
-        const reason = failure instanceof RefusedError ? failure.reason : undefined;
-        if (failure instanceof RefusedError && reason === "RATE_LIMITED" && failure.retryAfterMs > 0) {
-            this.#retryAfterMs = failure.retryAfterMs;
-            this.#extendRetries();
-        } else if (reason === "TOKEN_EXPIRED" && typeof this.token !== "string") {
-            this.#extendRetries();
-        } else if (reason !== undefined && UNWELCOME.includes(reason)) {
-            this.session.fail(failure);
-        } else if (reason !== undefined && COMING_BACK.includes(reason)) {
-            this.#extendRetries();
-        } else if (!this.session.wasOnline && performance.now() >= this.#retryUntilMs) {
-            const error =
-                failure instanceof NearcastError ? failure : new UnavailableError(failure.message);
-            this.session.fail(error);
+        const isInvited = failure instanceof RefusedError && this.#isInvited(failure);
+        if (isInvited) {
+            if (failure.reason === "RATE_LIMITED") this.#retryAfterMs = failure.retryAfterMs;
+            this.#retryUntilMs ||= performance.now() + PATIENCE_MS;
+        }
+        const isUnwelcome = failure instanceof RefusedError && UNWELCOME.includes(failure.reason);
+        const isTooLate = !this.session.wasOnline && performance.now() >= this.#retryUntilMs;
+        if ((isUnwelcome && !isInvited) || isTooLate) {
+            this.session.fail(
+                failure instanceof NearcastError ? failure : new UnavailableError(failure.message),
+            );
         }
     }
 
-    /** Let a newcomer retry: the server has reported that it will be back. */
-    #extendRetries(): void {
-        this.#retryUntilMs ||= performance.now() + PATIENCE_MS;
+    /** Return whether a device may retry after a refusal, for a minute if it was never online. */
+    #isInvited({ reason, retryAfterMs }: RefusedError): boolean {
+        if (reason === "RATE_LIMITED") return retryAfterMs > 0;
+        if (reason === "TOKEN_EXPIRED") return typeof this.token !== "string";
+        return COMING_BACK.includes(reason);
     }
 
     /** Wait before the next attempt, with full jitter; return false if `rebuild` has ended the wait. */
@@ -220,13 +247,19 @@ export class DeviceStream {
         return isElapsed;
     }
 
+    /** Record that the stream has ended. */
     #interrupt(): void {
         this.#stream = undefined;
+        clearTimeout(this.#goodbyeTimer);
+        this.#disconnect();
+        this.#changed.set();
+    }
+
+    #disconnect(): void {
         this.#isStreaming = false;
         this.#watch.clear();
         clearTimeout(this.#beatTimer);
         if (this.session.error === undefined) this.session.disconnect();
-        this.#changed.set();
     }
 
     // -- timers ----------------------------------------------------------------------------------------
@@ -257,4 +290,17 @@ export class DeviceStream {
             if (this.session.isOnline) this.#beatLater();
         }, delayMs);
     }
+}
+
+function decoded(message: Uint8Array): AttachResponse {
+    try {
+        return fromBinary(AttachResponseSchema, message);
+    } catch (error) {
+        throw new StreamError(`a message cannot be read: ${String(error)}`);
+    }
+}
+
+function reasonToEnd(error: unknown): NearcastError {
+    if (error instanceof NearcastError) return error;
+    return new NearcastError(`an internal error of the SDK: ${String(error)}`);
 }

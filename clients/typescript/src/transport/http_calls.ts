@@ -4,6 +4,7 @@ import { fromJson, toJsonString } from "@bufbuild/protobuf";
 import type { DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { NearcastError, RefusedError, UnavailableError } from "../core/errors.js";
 import type { Reason } from "../core/errors.js";
+import { throwIfAborted } from "../core/waiting.js";
 import type { Call } from "./calls.js";
 
 /** The statuses of a gateway that cannot reach its server. */
@@ -33,41 +34,48 @@ export async function httpCall<Request extends DescMessage, Response extends Des
         body: toJsonString(call.request, request),
         ...(signal && { signal }),
     });
-    const content = await read(response);
-    if (!response.ok) throw failureOf(response.status, content as Problem | undefined);
-    return fromJson(call.response, content ?? {}, { ignoreUnknownFields: true });
+    const content = await read(response, signal);
+    if (!response.ok) throw failureOf(response.status, content as Problem | null);
+    try {
+        return fromJson(call.response, content, { ignoreUnknownFields: true });
+    } catch (error) {
+        throw new NearcastError(`the response is not one of a gateway: ${String(error)}`);
+    }
 }
 
 async function fetched(address: string, settings: RequestInit): Promise<Response> {
     try {
         return await fetch(address, settings);
     } catch (error) {
-        settings.signal?.throwIfAborted();
+        throwIfAborted(settings.signal ?? undefined);
         throw new UnavailableError(`the gateway cannot be reached: ${String(error)}`);
     }
 }
 
-async function read(response: Response): Promise<JsonValue | undefined> {
+async function read(response: Response, signal: AbortSignal | undefined): Promise<JsonValue> {
     try {
         return (await response.json()) as JsonValue;
     } catch {
+        throwIfAborted(signal);
         if (response.ok) throw new UnavailableError("the connection broke before the response");
-        return undefined;
+        return null;
     }
 }
 
-function failureOf(status: number, problem: Problem = {}): Error {
-    const { detail = `the gateway responded with status ${status}`, reason, metadata = {} } = problem;
+/** Convert a response with an error; its content is that of a proxy if it is no problem document. */
+function failureOf(status: number, problem: Problem | null): Error {
+    const { detail, reason, metadata } = problem ?? {};
+    const message = detail ?? `the gateway responded with status ${status}`;
     if (reason === undefined) {
-        return UNREACHABLE.includes(status) ? new UnavailableError(detail) : new NearcastError(detail);
+        return UNREACHABLE.includes(status) ? new UnavailableError(message) : new NearcastError(message);
     }
-    const { field = "", value = "", limit = "" } = metadata;
+    const { field = "", value = "", limit = "" } = metadata ?? {};
     return new RefusedError({
         reason: reason as Reason,
         field,
         value,
         limit,
-        message: detail,
-        retryAfterMs: problem.retry_after_ms ?? 0,
+        message,
+        retryAfterMs: problem?.retry_after_ms ?? 0,
     });
 }

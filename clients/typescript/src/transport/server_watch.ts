@@ -6,8 +6,9 @@ const LATE_MS = 1000;
 
 export class ServerWatch {
     #timer: ReturnType<typeof setTimeout> | undefined;
-    /** Start of the wait, or the last arrival; 0 if nothing is due. */
-    #sinceMs = 0;
+    /** Start of the wait for a response; undefined if none is due. */
+    #requestedMs: number | undefined;
+    #arrivedMs = 0;
     #isSilent = false;
 
     /**
@@ -21,27 +22,33 @@ export class ServerWatch {
 
     /** Record that a request with a response was sent. */
     requested(): void {
+        this.#requestedMs ??= performance.now();
         if (this.#timer === undefined && !this.#isSilent) this.#start(SILENCE_MS);
     }
 
     /** Record that a message of any kind has arrived. */
     arrived(): void {
-        this.#sinceMs = performance.now();
+        this.#arrivedMs = performance.now();
         if (!this.#isSilent) return;
         this.#isSilent = false;
         this.onChange(false);
         if (this.isDue()) this.#start(SILENCE_MS);
     }
 
+    /** Record that a message was processed, which may be the response that was due. */
+    responded(): void {
+        if (this.#requestedMs !== undefined && !this.isDue()) this.#requestedMs = undefined;
+    }
+
     /** Reset the state: the stream has ended. */
     clear(): void {
         clearTimeout(this.#timer);
         this.#timer = undefined;
+        this.#requestedMs = undefined;
         this.#isSilent = false;
     }
 
     #start(delayMs: number): void {
-        if (this.#timer === undefined) this.#sinceMs = performance.now() + delayMs - SILENCE_MS;
         const dueMs = performance.now() + delayMs;
         this.#timer = setTimeout(() => this.#look(dueMs), delayMs);
     }
@@ -49,10 +56,11 @@ export class ServerWatch {
     /** Decide whether the server is silent, or set the timer for the next check. */
     #look(dueMs: number): void {
         this.#timer = undefined;
-        if (!this.isDue()) return;
+        if (!this.isDue()) this.#requestedMs = undefined;
+        if (this.#requestedMs === undefined) return;
         const nowMs = performance.now();
-        if (nowMs - dueMs > LATE_MS) this.#sinceMs = nowMs;
-        const leftMs = this.#sinceMs + SILENCE_MS - nowMs;
+        if (nowMs - dueMs > LATE_MS) this.#arrivedMs = nowMs;
+        const leftMs = Math.max(this.#arrivedMs, this.#requestedMs) + SILENCE_MS - nowMs;
         if (leftMs > 1) {
             this.#start(leftMs);
             return;

@@ -1,5 +1,6 @@
 /** What a device needs of a connection: streams of serialized messages of `Attach`. */
 
+import { UnavailableError } from "../core/errors.js";
 import type { Caller } from "./calls.js";
 
 /** A token, or a function that returns a valid one, called whenever a stream starts. */
@@ -35,6 +36,16 @@ export interface Transport extends Partial<Caller> {
     renew(): void;
     /** Close the connection. */
     close(): void;
+}
+
+/** Return a valid token, without blanks and newlines around it; empty if there is none. */
+export async function currentToken(source: TokenSource): Promise<string> {
+    try {
+        const token = typeof source === "string" ? source : await source();
+        return token.trim();
+    } catch (error) {
+        throw new UnavailableError(`the token function failed: ${String(error)}`);
+    }
 }
 
 /** Return whether an address is one of this machine. */

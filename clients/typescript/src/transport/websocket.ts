@@ -61,14 +61,16 @@ export class WebSocketTransport implements Transport {
         );
     }
 
-    /** Make a call over HTTP, at the same address. */
+    /** Make a call over HTTP, at the same address: below the path before `/v1/attach`. */
     call<Request extends DescMessage, Response extends DescMessage>(
         call: Call<Request, Response>,
         request: MessageShape<Request>,
         token: string,
         signal?: AbortSignal,
     ): Promise<MessageShape<Response>> {
-        const base = new URL(this.#url).origin.replace(/^ws/u, "http");
+        const { origin, pathname } = new URL(this.#url);
+        const prefix = pathname.endsWith(PATH) ? pathname.slice(0, -PATH.length) : "";
+        const base = origin.replace(/^ws/u, "http") + prefix;
         return httpCall(base, call, request, token, signal);
     }
 
