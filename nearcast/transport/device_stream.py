@@ -257,15 +257,14 @@ class DeviceStream:
         _log.info("stream broken: %s", failure)
         can_renew = self._channel.can_renew_token
         wait_s = wait_before_retry_s(failure, can_renew_token=can_renew)
+        if wait_s is None and _is_unwelcome(failure):
+            self._fail_all(failure)
+            return
         if wait_s is not None:
             self._retry_after_s = wait_s
+        if wait_s is not None or is_coming_back(failure):
             self._extend_retries()
-        elif _is_unwelcome(failure):
-            self._fail_all(failure)
-        elif is_coming_back(failure):
-            self._extend_retries()
-        else:
-            self._fail_newcomers(failure)
+        self._fail_newcomers(failure)
 
     async def _stream(self) -> None:
         """Run one stream until either side breaks or ends it, or `rebuild` drops it.

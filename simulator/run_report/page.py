@@ -79,9 +79,9 @@ def _tiles(report: ReplayReport) -> list[tuple[str, str, str]]:
         f"needed per device and hour; {report.per_device_hour(counters.moves):,.0f} moves",
     )
     return [
-        *([energy] if report.fixes else []),
         ("silent moves", f"{100.0 * report.silent_share:.2f} %", "moves without a report"),
         ("reports", f"{report.reports_per_device_hour:,.1f}", "per device and hour"),
+        *([energy] if report.fixes else []),
         ("latency", f"{median:.1f} ms", f"median; p99 {late:.1f} ms"),
         ("traffic", sent, "per device and hour, both ways"),
         ("held", f"{report.objects_held_mean:.1f}", "objects per subscription, at a new anchor"),

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import nearcast
-from nearcast import SubscriptionState, TopK, UnavailableError
+from nearcast import RefusedError, SubscriptionState, TopK, UnavailableError
 from server.runtime.lifecycle import ServerState
 from tests.sdk.conftest import Place, until
 from tests.sdk.test_publisher import alive, numbered
@@ -62,6 +62,23 @@ async def test_publishers_without_keys_do_not_notice_restarts(place, client):
     await load.end()
     assert load.unknown == []
     assert alive(place) == load.published, "each once, under the returned id"
+
+
+@pytest.mark.parametrize("state", [ServerState.DRAINING, ServerState.RECOVERING])
+async def test_a_newcomer_does_not_wait_for_ever_for_a_server_that_will_be_back(
+    place, client, monkeypatch, state
+):
+    monkeypatch.setattr("nearcast.transport.device_stream.PATIENCE_S", 0.2)
+    monkeypatch.setattr("server.transport.device_service._RECOVERY_S", 0.01)
+    known = await client.attach("known", lon=14.5, lat=35.5)
+    place.server.command_loop.state = state
+    async with nearcast.connect(place.target) as other:
+        with pytest.raises(RefusedError) as refused:
+            async with asyncio.timeout(60.0):
+                await other.attach("new", lon=14.5, lat=35.5)
+    assert refused.value.reason.name == state.name
+    place.server.command_loop.state = ServerState.SERVING
+    assert known.is_online
 
 
 async def test_requests_that_were_not_admitted_are_known_even_without_responses(
