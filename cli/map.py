@@ -62,9 +62,8 @@ def map_(run: Path | None, gateway: str | None, port: int, *, opens: bool, **acc
     def announce(started: Gateway) -> None:
         _show(f"http://127.0.0.1:{started.port}/map/{fragment}", opens=opens)
 
-    if run is not None:
-        logging.getLogger("gateway").setLevel(logging.ERROR)  # a run needs no server
-    with _map_file(run) as file, reported(PortError, FileError):
+    warnings = contextlib.nullcontext() if run is None else _without_warnings()
+    with _map_file(run) as file, warnings, reported(PortError, FileError):
         serve(_settings(target, port, file), announce)
 
 
@@ -113,6 +112,18 @@ def _settings(target: Target, port: int, map_file: Path | None) -> Any:  # noqa:
         map_file=map_file,
         log_level="WARNING",
     )
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Let the gateway log errors only: a recorded run needs no server."""
+    log = logging.getLogger("gateway")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 @contextlib.contextmanager
