@@ -15,15 +15,12 @@ from gateway.device_socket import DeviceSocket
 from gateway.first_frames import PINGS, caller_of, first, take
 from gateway.fleets import Fleets
 from gateway.frames import FRAME_BYTES_MAX
-from gateway.handshake import PROTOCOL, require_handshake
+from gateway.handshake import accepted
 from identity.authenticator import Authenticator
 from identity.expiry import ending
 from identity.quotas import Account
 from identity.rules import Action
 from nearcast.errors import RefusedError
-
-_CLOSE_S = 5.0
-"""How long to wait for the close frame of a client."""
 
 _NEVER_FULL = 2**62
 """Bytes after which a WebSocket would wait when it sends: `DeviceSocket` bounds what waits."""
@@ -69,18 +66,12 @@ class Attachment:
 
     async def handle(self, request: web.Request) -> web.WebSocketResponse:
         """Serve one WebSocket until it ends."""
-        try:
-            require_handshake(request, self._origins)
-        except RefusedError:
-            self._counters.handshakes_refused += 1
-            raise
-        socket = web.WebSocketResponse(
-            timeout=_CLOSE_S,
-            heartbeat=self._heartbeat_s,
-            protocols=(PROTOCOL,),
-            compress=False,
-            autoping=False,
-            max_msg_size=FRAME_BYTES_MAX + 1,  # of which a frame must stay below
+        socket = accepted(
+            request,
+            self._origins,
+            self._counters,
+            self._heartbeat_s,
+            FRAME_BYTES_MAX,
             writer_limit=_NEVER_FULL,
         )
         self._counters.sockets += 1

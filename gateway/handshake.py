@@ -6,16 +6,20 @@ from collections.abc import Collection
 
 from aiohttp import web
 
+from gateway.counters import Counters
 from identity.bearer import HEADER, bearer_token
 from nearcast.errors import Reason, RefusedError
 
 PROTOCOL = "nearcast.v1"
+_CLOSE_S = 5.0
+"""How long to wait for the close frame of a client."""
 _BEARER = "bearer."
 _ORIGIN = "Origin"
 _PROTOCOLS = "Sec-WebSocket-Protocol"
 _TEXTS = ("Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key")
 """Headers that aiohttp reads, or repeats in its response."""
 ANY_ORIGIN = "*"
+_WRITER_LIMIT = 256 * 1024
 
 
 def require_handshake(request: web.Request, origins: Collection[str]) -> None:
@@ -34,6 +38,52 @@ def require_handshake(request: web.Request, origins: Collection[str]) -> None:
     for name in _TEXTS:
         if not request.headers.get(name, "").isascii():
             raise RefusedError(Reason.INVALID_FIELD, name, "of another form", "ASCII, as in RFC 6455")
+
+
+def accepted(
+    request: web.Request,
+    origins: Collection[str],
+    counters: Counters,
+    heartbeat_s: float,
+    frame_bytes_max: int,
+    writer_limit: int = _WRITER_LIMIT,
+) -> web.WebSocketResponse:
+    """Return the WebSocket of a valid handshake, which the caller prepares; count one that is refused.
+
+    Parameters
+    ----------
+    request
+        The handshake.
+    origins
+        Origins of pages that may connect.
+    counters
+        Count refused handshakes.
+    heartbeat_s
+        Seconds between two pings to the client.
+    frame_bytes_max
+        Maximum size of a frame in bytes.
+    writer_limit
+        Bytes that wait to be written, beyond which sending waits.
+
+    Raises
+    ------
+    RefusedError
+        See `require_handshake`.
+    """
+    try:
+        require_handshake(request, origins)
+    except RefusedError:
+        counters.handshakes_refused += 1
+        raise
+    return web.WebSocketResponse(
+        timeout=_CLOSE_S,
+        heartbeat=heartbeat_s,
+        protocols=(PROTOCOL,),
+        compress=False,
+        autoping=False,
+        max_msg_size=frame_bytes_max + 1,  # of which a frame must stay below
+        writer_limit=writer_limit,
+    )
 
 
 def require_plain_address(request: web.Request) -> None:

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 
 from gateway.counters import Counters
 from gateway.first_frames import PINGS, caller_of, first, respond_to_ping, take
-from gateway.handshake import PROTOCOL, require_handshake
+from gateway.handshake import accepted
 from identity.authenticator import Authenticator
 from identity.quotas import Account
 from identity.rules import Action
@@ -32,7 +32,6 @@ FRAME_BYTES_MAX = 4 * 1024
 """Size of a request, as the server bounds it."""
 
 _METHOD = "/nearcast.v1.ControlService/Watch"
-_CLOSE_S = 5.0
 _UNREAD_S = 60.0
 """How long a client may take to read a frame; then its connection is closed."""
 
@@ -80,19 +79,7 @@ class Watching:
 
     async def handle(self, request: web.Request) -> web.WebSocketResponse:
         """Serve one WebSocket until it ends."""
-        try:
-            require_handshake(request, self._origins)
-        except RefusedError:
-            self._counters.handshakes_refused += 1
-            raise
-        socket = web.WebSocketResponse(
-            timeout=_CLOSE_S,
-            heartbeat=self._heartbeat_s,
-            protocols=(PROTOCOL,),
-            compress=False,
-            autoping=False,
-            max_msg_size=FRAME_BYTES_MAX + 1,  # of which a frame must stay below
-        )
+        socket = accepted(request, self._origins, self._counters, self._heartbeat_s, FRAME_BYTES_MAX)
         counters = self._counters
         counters.sockets += 1
         try:
