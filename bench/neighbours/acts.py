@@ -7,6 +7,7 @@ from typing import NamedTuple
 from bench.errors import BenchError
 from bench.neighbours import device_acts as device
 from bench.neighbours import messages as m
+from bench.neighbours import operator_acts as operator
 from bench.neighbours import publisher_acts as publisher
 from bench.neighbours import stranger_acts as stranger
 from bench.neighbours.caller import Act
@@ -168,6 +169,20 @@ _ACTS = (
         _PUBLISHER,
         "objects of 16 KiB for a day",
         publishing(publisher.full_payloads),
+    ),
+    NamedAct(
+        "watch",
+        Role.OPERATOR,
+        "a watch of the whole area, a frame a second",
+        operator.watching(1_000),
+        _MANY,
+    ),
+    NamedAct(
+        "watch-fast",
+        Role.OPERATOR,
+        "a watch of the whole area, ten frames a second",
+        operator.watching(100),
+        _MANY,
     ),
     NamedAct("reflection", _DEVICE, "requests on two reflection streams", device.reflection),
     NamedAct("health-watches", _DEVICE, "300 health watch streams", device.health_watches),

@@ -23,6 +23,7 @@ _OPTIONS = (
 ATTACH = "/nearcast.v1.DeviceService/Attach"
 ATTACH_FLEET = "/nearcast.v1.DeviceService/AttachFleet"
 SEARCH = "/nearcast.v1.DeviceService/Search"
+WATCH = "/nearcast.v1.ControlService/Watch"
 PUBLISH = "/nearcast.v1.PublisherService/Publish"
 RETRACT = "/nearcast.v1.PublisherService/Retract"
 _SHOWN = 60

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from bench import experiment as e
 
-Callers = Literal["devices", "publishers", "strangers"]
+Callers = Literal["devices", "publishers", "operators", "strangers"]
 
 
 class NeighboursParameters(e.BenchParameters):
@@ -126,6 +126,7 @@ NEIGHBOURS = e.Suite(
     experiments=(
         _acting("devices", "acts of a device or a gateway"),
         _acting("publishers", "acts of a publisher"),
+        _acting("operators", "an operator who watches the map"),
         _acting("strangers", "acts without a token"),
         e.Experiment(
             "tenants",

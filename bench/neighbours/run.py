@@ -26,6 +26,7 @@ _CALLERS: dict[Role | None, Callers] = {
     Role.DEVICE: "devices",
     Role.GATEWAY: "devices",
     Role.PUBLISHER: "publishers",
+    Role.OPERATOR: "operators",
     None: "strangers",
 }
 

@@ -1,0 +1,259 @@
+"""Ownership: which node serves which slot, decided by every node for itself. Pure: no clock, no I/O.
+
+All nodes read the records of one stream in the same order: a lease of each node, renewed twice a second, and
+an owner of each slot. A node measures the others by its own renewals: a node is gone when `MISSED_MAX` of
+them have been read since its last one. So a stream that stands still, for an election or because this
+node reads late, lets nobody expire.
+
+A node takes a slot by writing its owner, on condition that the record is still the one that it has read.
+What is written for the slot afterwards has the condition that this record is still the latest
+(`cluster/keys.py`): a node that has lost a slot without knowing cannot write. Leases decide only when a
+node may try.
+
+Cost: O(slots) per step after a change of nodes or owners, else O(1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from cluster.slots import SLOTS, preferred
+
+MISSED_MAX = 4
+"""Renewals of a node after which another one, that has sent none meanwhile, is gone."""
+
+PORTION = 64
+"""Slots that are under way from a node to others at a time: their devices are not served meanwhile."""
+
+
+class NodeState(Enum):
+    """What a node can do."""
+
+    JOINING = 1
+    """It applies the log, and serves no slot yet."""
+    READY = 2
+    DRAINING = 3
+    """It serves slots until other nodes take them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node, from its start to its end."""
+
+    address: str
+    """Where devices reach it, as host:port; unique."""
+    incarnation: bytes
+    """Random: a node that has restarted is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A record of a node that is there."""
+
+    node: Node
+    state: NodeState
+
+
+class Owned(NamedTuple):
+    """The latest record of the owner of a slot."""
+
+    node: Node | None
+    """None for a slot that its last owner has released."""
+    sequence: int
+    """That of the record; 0 if there is none."""
+
+
+FREE = Owned(None, 0)
+"""The owner of a slot that nobody has ever owned."""
+
+
+class Steps(NamedTuple):
+    """What a node has to do now."""
+
+    take: Mapping[int, int]
+    """Slots to take, with the sequence that the record of their owner must have."""
+    release: Mapping[int, int]
+    """Slots to release for others, the same."""
+    lost: tuple[int, ...]
+    """Slots that another node has taken."""
+
+
+_NOTHING = Steps({}, {}, ())
+
+
+class Ownership:
+    """What a node knows of nodes and slots. Records are to be read in the order of the stream.
+
+    Parameters
+    ----------
+    node
+        This node.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._leases: dict[str, Lease] = {}
+        self._missed: dict[str, int] = {}
+        """By address: own renewals since the last one of a node."""
+        self._owners: list[Owned] = [FREE] * SLOTS
+        self._held: dict[int, int] = {}
+        """Slots that this node has taken, with the sequence of its record."""
+        self._pending: set[int] = set()
+        """Slots of which this node is writing the owner."""
+        self._refused: dict[int, int] = {}
+        """Slots that another node was about to take, with the sequence of the record before."""
+        self._preferred: dict[frozenset[str], list[str]] = {}
+        self._is_changed = True
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def read_lease(self, lease: Lease) -> None:
+        """Read a lease that a node has renewed."""
+        address = lease.node.address
+        if lease.node == self._node:
+            for other in self._missed:
+                self._missed[other] += 1
+                self._is_changed |= self._missed[other] == MISSED_MAX
+        is_back = self._missed.get(address, MISSED_MAX) >= MISSED_MAX
+        self._is_changed |= is_back or self._leases.get(address) != lease
+        self._missed[address] = 0
+        self._leases[address] = lease
+
+    def read_end(self, address: str) -> None:
+        """Read that a node has ended."""
+        self._leases.pop(address, None)
+        self._missed.pop(address, None)
+        self._is_changed = True
+
+    def read_owner(self, slot: int, owned: Owned) -> None:
+        """Read the owner of a slot."""
+        self._owners[slot] = owned
+        self._refused.pop(slot, None)
+        self._is_changed = True
+
+    # -- steps of this node ----------------------------------------------------------------------
+
+    def steps(self) -> Steps:
+        """Return what to do. Every slot to take or to release is then pending, until its outcome."""
+        if not self._is_changed:
+            return _NOTHING
+        self._is_changed = False
+        lost = tuple(slot for slot, sequence in self._held.items() if self._is_lost(slot, sequence))
+        for slot in lost:
+            del self._held[slot]
+        take, release = self._to_take(), self._to_release()
+        self._pending.update(take, release)
+        return Steps(take, release, lost)
+
+    def took(self, slot: int, sequence: int) -> None:
+        """Record that this node has taken a slot."""
+        self._pending.discard(slot)
+        self._held[slot] = sequence
+        self._is_changed = True
+
+    def released(self, slot: int) -> None:
+        """Record that this node has released a slot."""
+        self._pending.discard(slot)
+        self._held.pop(slot, None)
+        self._is_changed = True
+
+    def refused(self, slot: int) -> None:
+        """Record that another node was faster: this node tries again when it has read the new owner."""
+        self._pending.discard(slot)
+        self._held.pop(slot, None)
+        self._refused[slot] = self._owners[slot].sequence
+        self._is_changed = True
+
+    def failed(self, slot: int) -> None:
+        """Record that the outcome of a write is not known: this node takes the slot again."""
+        self._pending.discard(slot)
+        self._held.pop(slot, None)
+        self._is_changed = True
+
+    def _is_lost(self, slot: int, sequence: int) -> bool:
+        return self._owners[slot].sequence > sequence
+
+    def _to_take(self) -> dict[int, int]:
+        own = self._node.address
+        if own not in self.ready():
+            return {}
+        table = self._table()
+        return {
+            slot: self._owners[slot].sequence
+            for slot in range(SLOTS)
+            if table[slot] == own
+            and slot not in self._held
+            and slot not in self._pending
+            and slot not in self._refused
+            and self._is_free(slot)
+        }
+
+    def _is_free(self, slot: int) -> bool:
+        """Return whether nobody serves a slot, as far as this node knows."""
+        node = self._owners[slot].node
+        return node is None or node == self._node or not self.is_there(node)
+
+    def _to_release(self) -> dict[int, int]:
+        others = self.ready() - {self._node.address}
+        if not others:
+            return {}
+        table = self._table()
+        under_way = sum(1 for owned in self._owners if owned.node is None and owned.sequence)
+        under_way += len(self._pending)
+        found: dict[int, int] = {}
+        for slot, sequence in self._held.items():
+            if under_way + len(found) >= PORTION:
+                break
+            if table[slot] in others and slot not in self._pending:
+                found[slot] = sequence
+        return found
+
+    def _table(self) -> list[str]:
+        """Return the node that each slot prefers."""
+        ready = self.ready()
+        found = self._preferred.get(ready)
+        if found is None:
+            found = [preferred(slot, ready) for slot in range(SLOTS)]
+            self._preferred = {ready: found}
+        return found
+
+    # -- what it knows ---------------------------------------------------------------------------
+
+    def is_there(self, node: Node) -> bool:
+        """Return whether a node has a lease that has not expired."""
+        lease = self._leases.get(node.address)
+        return (
+            lease is not None and lease.node == node and self._missed[node.address] < MISSED_MAX
+        )
+
+    def ready(self) -> frozenset[str]:
+        """Return the addresses of the nodes that can take slots."""
+        return frozenset(
+            lease.node.address
+            for lease in self._leases.values()
+            if lease.state is NodeState.READY and self.is_there(lease.node)
+        )
+
+    def leases(self) -> list[Lease]:
+        """Return the leases of the nodes that are there, by address."""
+        there = (lease for lease in self._leases.values() if self.is_there(lease.node))
+        return sorted(there, key=lambda lease: lease.node.address)
+
+    def owner(self, slot: int) -> Node | None:
+        """Return the node that serves a slot, as far as this node knows; None for none."""
+        node = self._owners[slot].node
+        return node if node is not None and self.is_there(node) else None
+
+    def held(self) -> Mapping[int, int]:
+        """Return the slots that this node has taken, with the sequences of its records."""
+        return self._held
+
+    def check(self) -> None:
+        """Verify the bookkeeping. For tests."""
+        if not self._missed.keys() == self._leases.keys():
+            raise AssertionError("leases and missed renewals disagree")
+        if any(self._owners[slot].sequence < 0 for slot in range(SLOTS)):
+            raise AssertionError("an owner has a negative sequence")
