@@ -1,9 +1,9 @@
 """Ownership: which node serves which slot, decided by every node for itself. Pure: no clock, no I/O.
 
-All nodes read the records of one stream in the same order: a lease of each node, renewed twice a second, and
-an owner of each slot. A node measures the others by its own renewals: a node is gone when `MISSED_MAX` of
-them have been read since its last one. So a stream that stands still, for an election or because this
-node reads late, lets nobody expire.
+All nodes read the records of one stream in the same order: a lease of each node, renewed twice a second,
+and an owner of each slot. A node measures the others by its own renewals: another one is gone when this
+one has read `MISSED_MAX` of its own since the last one of the other. So a stream that stands still, for
+an election or because this node reads late, lets nobody expire.
 
 A node takes a slot by writing its owner, on condition that the record is still the one that it has read.
 What is written for the slot afterwards has the condition that this record is still the latest
@@ -91,14 +91,17 @@ class Ownership:
     ----------
     node
         This node.
+    slots
+        Number of slots.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, slots: int = SLOTS) -> None:
         self._node = node
+        self._slots = range(slots)
         self._leases: dict[str, Lease] = {}
         self._missed: dict[str, int] = {}
         """By address: own renewals since the last one of a node."""
-        self._owners: list[Owned] = [FREE] * SLOTS
+        self._owners: list[Owned] = [FREE] * slots
         self._held: dict[int, int] = {}
         """Slots that this node has taken, with the sequence of its record."""
         self._pending: set[int] = set()
@@ -183,7 +186,7 @@ class Ownership:
         table = self._table()
         return {
             slot: self._owners[slot].sequence
-            for slot in range(SLOTS)
+            for slot in self._slots
             if table[slot] == own
             and slot not in self._held
             and slot not in self._pending
@@ -216,7 +219,7 @@ class Ownership:
         ready = self.ready()
         found = self._preferred.get(ready)
         if found is None:
-            found = [preferred(slot, ready) for slot in range(SLOTS)]
+            found = [preferred(slot, ready) for slot in self._slots]
             self._preferred = {ready: found}
         return found
 
@@ -225,9 +228,7 @@ class Ownership:
     def is_there(self, node: Node) -> bool:
         """Return whether a node has a lease that has not expired."""
         lease = self._leases.get(node.address)
-        return (
-            lease is not None and lease.node == node and self._missed[node.address] < MISSED_MAX
-        )
+        return lease is not None and lease.node == node and self._missed[node.address] < MISSED_MAX
 
     def ready(self) -> frozenset[str]:
         """Return the addresses of the nodes that can take slots."""
@@ -255,5 +256,5 @@ class Ownership:
         """Verify the bookkeeping. For tests."""
         if not self._missed.keys() == self._leases.keys():
             raise AssertionError("leases and missed renewals disagree")
-        if any(self._owners[slot].sequence < 0 for slot in range(SLOTS)):
-            raise AssertionError("an owner has a negative sequence")
+        if self._pending & self._refused.keys():
+            raise AssertionError("a slot that was refused is pending")

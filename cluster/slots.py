@@ -1,7 +1,7 @@
 """Slots: the devices of a cluster in 1,024 parts, each of which one node serves at a time.
 
-A device belongs to the slot of its id. Every node prefers slots by a hash of slot and node (rendezvous
-hashing), so that all nodes agree without a table, and only the slots of a node move when it joins or leaves.
+A device belongs to the slot of its id. A hash of slot and node decides which node is preferred
+(rendezvous hashing): all nodes agree without a table, and if a node joins or leaves, only its slots move.
 """
 
 from __future__ import annotations

@@ -1,0 +1,133 @@
+"""Records of nodes, slots and subscriptions, to keys and values and back. O(size).
+
+    node.<address>                        lease of a node
+    slot.<slot>.owner                     owner of a slot, and the fence of all that follows
+    slot.<slot>.device.<device>.<number>  subscription
+
+Addresses and ids are written in the alphabet of base64 for URLs, as keys are words without dots.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+
+from google.protobuf.message import DecodeError
+
+from cluster.codec import FormatError
+from cluster.ownership import Lease, Node, NodeState
+from cluster.slots import slot_of
+from cluster.v1 import ownership_pb2 as pb
+
+NODES = "node.*"
+OWNERS = "slot.*.owner"
+"""Patterns of all leases, and of all owners."""
+
+_NODE, _SLOT, _OWNER = "node.", "slot.", ".owner"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSubscription:
+    """A subscription of a device."""
+
+    device_id: str
+    subscription_id: int
+    kind: int
+    spec: str
+    """JSON, which only its kind reads."""
+    name: str
+    """Unique among the device's subscriptions; empty for none."""
+
+
+def node_key(address: str) -> str:
+    """Return the key of the lease of a node."""
+    return _NODE + _word(address)
+
+
+def owner_key(slot: int) -> str:
+    """Return the key of the owner of a slot."""
+    return f"{_SLOT}{slot}{_OWNER}"
+
+
+def subscription_key(device_id: str, subscription_id: int) -> str:
+    """Return the key of a subscription."""
+    return f"{_SLOT}{slot_of(device_id)}.device.{_word(device_id)}.{subscription_id}"
+
+
+def pattern_of(slot: int) -> str:
+    """Return the pattern of the owner of a slot and of its subscriptions."""
+    return f"{_SLOT}{slot}.>"
+
+
+def slot_of_owner(key: str) -> int | None:
+    """Return the slot of an owner's key; None for another key."""
+    if not key.startswith(_SLOT) or not key.endswith(_OWNER):
+        return None
+    return int(key.removeprefix(_SLOT).removesuffix(_OWNER))
+
+
+def encoded_lease(lease: Lease) -> bytes:
+    """Return the value of a lease."""
+    return pb.Lease(node=_node_message(lease.node), state=lease.state.value).SerializeToString()
+
+
+def lease_from(value: bytes) -> Lease:
+    """Return the lease in a value.
+
+    Raises
+    ------
+    FormatError
+        If this version cannot read it.
+    """
+    try:
+        message = pb.Lease.FromString(value)
+        return Lease(_node(message.node), NodeState(message.state))
+    except (DecodeError, ValueError) as error:
+        raise FormatError(f"the lease of a node cannot be read: {error}") from error
+
+
+def encoded_owner(node: Node | None) -> bytes:
+    """Return the value of an owner; None for a slot that is released."""
+    message = pb.Owner(released=True) if node is None else pb.Owner(node=_node_message(node))
+    return message.SerializeToString()
+
+
+def owner_from(value: bytes) -> Node | None:
+    """Return the owner in a value. Raises FormatError if this version cannot read it."""
+    try:
+        message = pb.Owner.FromString(value)
+    except DecodeError as error:
+        raise FormatError(f"the owner of a slot cannot be read: {error}") from error
+    return _node(message.node) if message.HasField("node") else None
+
+
+def encoded_subscription(one: StoredSubscription) -> bytes:
+    """Return the value of a subscription."""
+    return pb.Subscription(
+        device_id=one.device_id,
+        subscription_id=one.subscription_id,
+        kind=one.kind,
+        spec=one.spec,
+        name=one.name,
+    ).SerializeToString()
+
+
+def subscription_from(value: bytes) -> StoredSubscription:
+    """Return the subscription in a value. Raises FormatError if this version cannot read it."""
+    try:
+        found = pb.Subscription.FromString(value)
+    except DecodeError as error:
+        raise FormatError(f"a subscription cannot be read: {error}") from error
+    return StoredSubscription(found.device_id, found.subscription_id, found.kind, found.spec, found.name)
+
+
+def _word(text: str) -> str:
+    return urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _node_message(node: Node) -> pb.Node:
+    return pb.Node(address=node.address, incarnation=node.incarnation)
+
+
+def _node(message: pb.Node) -> Node:
+    return Node(message.address, message.incarnation)

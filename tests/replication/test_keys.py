@@ -1,0 +1,139 @@
+"""The contract of keys, in JetStream and in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from cluster.jetstream import JetStreamOptions, open_log
+from cluster.keys import Fence
+from cluster.log import LogConflictError
+from tests.replication.conftest import log_servers
+from tests.replication.memory_keys import MemoryKeys
+
+pytestmark = pytest.mark.processes
+
+OWNER = "slot.5.owner"
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    """Three servers that replicate."""
+    with log_servers(tmp_path_factory.mktemp("log"), 3) as three:
+        yield three
+
+
+@asynccontextmanager
+async def connected(servers, stream):
+    urls, monitors = [one.url for one in servers], [one.monitor_url for one in servers]
+    log = await open_log(JetStreamOptions(urls, monitors, stream))
+    try:
+        yield log.keys
+    finally:
+        await log.close()
+
+
+@pytest.fixture(params=["memory", "jetstream"])
+async def keys(request):
+    """Keys of which none is set."""
+    if request.param == "memory":
+        yield MemoryKeys()
+        return
+    stream = request.node.name.translate(str.maketrans("[]", "--"))[-32:]
+    async with connected(request.getfixturevalue("servers"), stream) as one:
+        yield one
+
+
+async def watched(keys, patterns, count):
+    """Return the next records that a reader gets."""
+    found = []
+    async with aclosing(keys.watch(patterns)) as records:
+        async for record in records:
+            found.append(record)
+            if len(found) == count:
+                return found
+    raise AssertionError("a reader has ended")
+
+
+async def test_a_key_is_set_on_condition_of_its_latest_record(keys):
+    first = await keys.put(OWNER, b"a", 0)
+    with pytest.raises(LogConflictError):
+        await keys.put(OWNER, b"b", 0)
+    second = await keys.put(OWNER, b"c", first)
+    assert second > first
+    with pytest.raises(LogConflictError):
+        await keys.put(OWNER, b"d", first)
+    [record] = await watched(keys, ["slot.*.owner"], 1)
+    assert record == (OWNER, b"c", second)
+
+
+async def test_of_many_that_set_a_key_at_once_one_succeeds(keys):
+    results = await asyncio.gather(
+        *(keys.put(OWNER, b"%d" % i, 0) for i in range(20)), return_exceptions=True
+    )
+    assert sorted(isinstance(one, LogConflictError) for one in results) == [False] + [True] * 19
+    [won] = [i for i, one in enumerate(results) if isinstance(one, int)]
+    [record] = await watched(keys, [OWNER], 1)
+    assert record == (OWNER, b"%d" % won, results[won])
+
+
+async def test_keys_are_set_together_while_the_fence_stands(keys):
+    fence = Fence(OWNER, await keys.put(OWNER, b"a", 0))
+    rows = {f"slot.5.device.x.{i}": b"%d" % i for i in range(1_000)}
+    await keys.put_all(rows, fence)
+    await keys.put_all({"slot.5.device.x.0": b"", "slot.5.device.x.1": b"new"}, fence)
+    taken = await keys.put(OWNER, b"b", fence.sequence)
+    with pytest.raises(LogConflictError):
+        await keys.put_all({"slot.5.device.x.1": b"stale", "slot.5.device.y.1": b"stale"}, fence)
+    with pytest.raises(LogConflictError):
+        await keys.put_all({"slot.5.device.y.1": b"stale"}, fence)
+    found = {one.key: one.value for one in await keys.read(["slot.5.>"], taken) if one.value}
+    rows |= {"slot.5.device.x.1": b"new", OWNER: b"b"}
+    del rows["slot.5.device.x.0"]
+    assert found == rows
+
+
+async def test_a_stale_fence_of_a_key_that_was_never_set_holds_nobody_up(keys):
+    with pytest.raises(LogConflictError):
+        await keys.put_all({"slot.5.device.x.1": b"x"}, Fence(OWNER, 7))
+    await keys.put_all({"slot.5.device.x.1": b"x"}, Fence(OWNER, 0))
+
+
+async def test_a_reader_gets_the_latest_records_then_each_further_one(keys):
+    first = await keys.put("node.a", b"1", 0)
+    first = await keys.put("node.a", b"2", first)
+    other = await keys.put("slot.1.owner", b"x", 0)
+    await keys.put("slot.1.device.d.1", b"row", 0)
+    reading = asyncio.create_task(watched(keys, ["node.*", "slot.*.owner"], 4))
+    while not reading.done():
+        await asyncio.sleep(0.02)
+        first = await keys.put("node.a", b"3", first)
+    found = await reading
+    assert found[:2] == [("node.a", b"2", found[0].sequence), ("slot.1.owner", b"x", other)]
+    assert [one[:2] for one in found[2:]] == [("node.a", b"3")] * 2
+    assert [one.sequence for one in found] == sorted({one.sequence for one in found})
+
+
+async def test_slots_are_read_as_of_their_owners(keys):
+    sequences = []
+    for slot in range(100):
+        sequence = await keys.put(f"slot.{slot}.owner", b"a", 0)
+        await keys.put_all(
+            {f"slot.{slot}.device.x.{i}": b"x" for i in range(3)}, Fence(f"slot.{slot}.owner", sequence)
+        )
+        sequences.append(await keys.put(f"slot.{slot}.owner", b"b", sequence))
+    found = await keys.read([f"slot.{slot}.>" for slot in range(100)], max(sequences))
+    assert len(found) == 400
+    found = await keys.read(["slot.7.>"], sequences[7])
+    assert {one.key for one in found} == {"slot.7.owner", *(f"slot.7.device.x.{i}" for i in range(3))}
+
+
+async def test_a_key_expires(servers):
+    async with connected(servers, "expiring") as keys:
+        await keys.put("node.a", b"1", 0, ttl_s=1)
+        sequence = await keys.put("node.b", b"1", 0)
+        while len(await keys.read(["node.*"], sequence)) > 1:  # noqa: ASYNC110 - time has no event
+            await asyncio.sleep(0.1)
+        await keys.put("node.a", b"2", 0)
