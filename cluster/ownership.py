@@ -206,12 +206,14 @@ class Ownership:
         table = self._table()
         under_way = sum(1 for owned in self._owners if owned.node is None and owned.sequence)
         under_way += len(self._pending)
+        busy = self._pending | self._refused.keys()
         found: dict[int, int] = {}
-        for slot, sequence in self._held.items():
+        for slot, owned in enumerate(self._owners):
             if under_way + len(found) >= PORTION:
                 break
-            if table[slot] in others and slot not in self._pending:
-                found[slot] = sequence
+            is_own = slot in self._held or owned.node == self._node
+            if is_own and table[slot] in others and slot not in busy:
+                found[slot] = self._held.get(slot, owned.sequence)
         return found
 
     def _table(self) -> list[str]:

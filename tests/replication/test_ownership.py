@@ -79,7 +79,7 @@ class Member:
         for slot in steps.lost:
             del self.rows[slot]
         for slot, expected in steps.release.items():
-            del self.rows[slot]
+            self.rows.pop(slot, None)
             self._write(slot, None, expected, is_answered=is_answered)
         for slot, expected in steps.take.items():
             self._write(slot, self.node, expected, is_answered=is_answered)
@@ -214,7 +214,7 @@ class Nodes(RuleBasedStateMachine):
 
 
 TestNodes = Nodes.TestCase
-TestNodes.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestNodes.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, print_blob=True)
 
 
 def test_slots_are_spread_evenly_and_few_move():
