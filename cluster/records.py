@@ -9,13 +9,13 @@ Addresses and ids are written in the alphabet of base64 for URLs, as keys are wo
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
-from dataclasses import dataclass
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from google.protobuf.message import DecodeError
 
 from cluster.codec import FormatError
 from cluster.ownership import Lease, Node, NodeState
+from cluster.registry import StoredSubscription
 from cluster.slots import slot_of
 from cluster.v1 import ownership_pb2 as pb
 
@@ -26,22 +26,15 @@ OWNERS = "slot.*.owner"
 _NODE, _SLOT, _OWNER = "node.", "slot.", ".owner"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSubscription:
-    """A subscription of a device."""
-
-    device_id: str
-    subscription_id: int
-    kind: int
-    spec: str
-    """JSON, which only its kind reads."""
-    name: str
-    """Unique among the device's subscriptions; empty for none."""
-
-
 def node_key(address: str) -> str:
     """Return the key of the lease of a node."""
     return _NODE + _word(address)
+
+
+def address_of(key: str) -> str:
+    """Return the address in the key of a lease."""
+    word = key.removeprefix(_NODE)
+    return urlsafe_b64decode(word + "=" * (-len(word) % 4)).decode()
 
 
 def owner_key(slot: int) -> str:

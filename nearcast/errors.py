@@ -27,6 +27,7 @@ _HINTS = {
     Reason.TOKEN_EXPIRED: "give connect a function that returns a valid token, in place of a text",
     Reason.RATE_LIMITED: "try again after retry_after_ms milliseconds",
     Reason.FORGOTTEN: "attach again: the server then has a new device",
+    Reason.ANOTHER_SERVER: "the SDK follows by itself; a program of yours sends its hello to `server`",
 }
 """Suggestions for the reasons of refusals. A wrong field needs none: its limit is in the message."""
 
@@ -69,6 +70,8 @@ class RefusedError(NearcastError):
         Sentence for people; the default is made of field, value and limit.
     retry_after_ms
         Time to wait before a retry of the same request; 0 if waiting does not help.
+    server
+        Address of the server to ask instead (ANOTHER_SERVER); else empty.
 
     Examples
     --------
@@ -88,8 +91,10 @@ class RefusedError(NearcastError):
         limit: str,
         message: str | None = None,
         retry_after_ms: int = 0,
+        server: str = "",
     ) -> None:
         self.retry_after_ms = retry_after_ms
+        self.server = server
         self.reason = reason
         self.field = field
         self.value = _shortened(value)
@@ -99,10 +104,10 @@ class RefusedError(NearcastError):
         if self.hint:
             self.add_note(self.hint)
 
-    def __reduce__(self) -> tuple[type[RefusedError], tuple[Reason, str, str, str, str, int]]:
+    def __reduce__(self) -> tuple[type[RefusedError], tuple[Reason, str, str, str, str, int, str]]:
         """Let processes send the error to each other."""
         fields = (self.reason, self.field, self.value, self.limit, str(self), self.retry_after_ms)
-        return type(self), fields
+        return type(self), (*fields, self.server)
 
     def __repr__(self) -> str:
         return f"RefusedError({self.reason}: {self})"

@@ -35,6 +35,7 @@ class Reason(IntEnum):
     TOKEN_EXPIRED = 20
     RATE_LIMITED = 21
     FORGOTTEN = 22
+    ANOTHER_SERVER = 23
 
     def __str__(self) -> str:
         return self.name

@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18nearcast/v1/errors.proto\x12\x0bnearcast.v1\"\x95\x01\n\x05\x45rror\x12(\n\x06reason\x18\x01 \x01(\x0e\x32\x18.nearcast.v1.ErrorReason\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\r\n\x05value\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\t\x12\x0c\n\x04\x63ode\x18\x06 \x01(\x05\x12\x16\n\x0eretry_after_ms\x18\x07 \x01(\x03*\xda\x05\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45RROR_REASON_INVALID_FIELD\x10\x01\x12\x1c\n\x18\x45RROR_REASON_OUT_OF_AREA\x10\x02\x12\x1f\n\x1b\x45RROR_REASON_UNKNOWN_OBJECT\x10\x03\x12%\n!ERROR_REASON_UNKNOWN_SUBSCRIPTION\x10\x04\x12$\n ERROR_REASON_SUBSCRIPTION_EXISTS\x10\x05\x12\x19\n\x15\x45RROR_REASON_TOO_MANY\x10\x06\x12\x1e\n\x1a\x45RROR_REASON_DEVICE_IN_USE\x10\x07\x12\x1b\n\x17\x45RROR_REASON_SUPERSEDED\x10\x08\x12\x1d\n\x19\x45RROR_REASON_OUT_OF_ORDER\x10\t\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\n\x12\x1c\n\x18\x45RROR_REASON_NOT_VIRTUAL\x10\x0b\x12\x1f\n\x1b\x45RROR_REASON_TIME_BACKWARDS\x10\x0c\x12\x19\n\x15\x45RROR_REASON_DRAINING\x10\r\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x0e\x12\x17\n\x13\x45RROR_REASON_SILENT\x10\x0f\x12\x1e\n\x1a\x45RROR_REASON_LEASE_EXPIRED\x10\x10\x12\x1b\n\x17\x45RROR_REASON_RECOVERING\x10\x11\x12\x1e\n\x1a\x45RROR_REASON_UNIMPLEMENTED\x10\x12\x12\"\n\x1e\x45RROR_REASON_PERMISSION_DENIED\x10\x13\x12\x1e\n\x1a\x45RROR_REASON_TOKEN_EXPIRED\x10\x14\x12\x1d\n\x19\x45RROR_REASON_RATE_LIMITED\x10\x15\x12\x1a\n\x16\x45RROR_REASON_FORGOTTEN\x10\x16\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18nearcast/v1/errors.proto\x12\x0bnearcast.v1\"\xa5\x01\n\x05\x45rror\x12(\n\x06reason\x18\x01 \x01(\x0e\x32\x18.nearcast.v1.ErrorReason\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\r\n\x05value\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\t\x12\x0c\n\x04\x63ode\x18\x06 \x01(\x05\x12\x16\n\x0eretry_after_ms\x18\x07 \x01(\x03\x12\x0e\n\x06server\x18\x08 \x01(\t*\xfb\x05\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45RROR_REASON_INVALID_FIELD\x10\x01\x12\x1c\n\x18\x45RROR_REASON_OUT_OF_AREA\x10\x02\x12\x1f\n\x1b\x45RROR_REASON_UNKNOWN_OBJECT\x10\x03\x12%\n!ERROR_REASON_UNKNOWN_SUBSCRIPTION\x10\x04\x12$\n ERROR_REASON_SUBSCRIPTION_EXISTS\x10\x05\x12\x19\n\x15\x45RROR_REASON_TOO_MANY\x10\x06\x12\x1e\n\x1a\x45RROR_REASON_DEVICE_IN_USE\x10\x07\x12\x1b\n\x17\x45RROR_REASON_SUPERSEDED\x10\x08\x12\x1d\n\x19\x45RROR_REASON_OUT_OF_ORDER\x10\t\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\n\x12\x1c\n\x18\x45RROR_REASON_NOT_VIRTUAL\x10\x0b\x12\x1f\n\x1b\x45RROR_REASON_TIME_BACKWARDS\x10\x0c\x12\x19\n\x15\x45RROR_REASON_DRAINING\x10\r\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x0e\x12\x17\n\x13\x45RROR_REASON_SILENT\x10\x0f\x12\x1e\n\x1a\x45RROR_REASON_LEASE_EXPIRED\x10\x10\x12\x1b\n\x17\x45RROR_REASON_RECOVERING\x10\x11\x12\x1e\n\x1a\x45RROR_REASON_UNIMPLEMENTED\x10\x12\x12\"\n\x1e\x45RROR_REASON_PERMISSION_DENIED\x10\x13\x12\x1e\n\x1a\x45RROR_REASON_TOKEN_EXPIRED\x10\x14\x12\x1d\n\x19\x45RROR_REASON_RATE_LIMITED\x10\x15\x12\x1a\n\x16\x45RROR_REASON_FORGOTTEN\x10\x16\x12\x1f\n\x1b\x45RROR_REASON_ANOTHER_SERVER\x10\x17\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'nearcast.v1.errors_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ERRORREASON']._serialized_start=194
-  _globals['_ERRORREASON']._serialized_end=924
+  _globals['_ERRORREASON']._serialized_start=210
+  _globals['_ERRORREASON']._serialized_end=973
   _globals['_ERROR']._serialized_start=42
-  _globals['_ERROR']._serialized_end=191
+  _globals['_ERROR']._serialized_end=207
 # @@protoc_insertion_point(module_scope)

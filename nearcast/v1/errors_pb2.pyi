@@ -30,6 +30,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_TOKEN_EXPIRED: _ClassVar[ErrorReason]
     ERROR_REASON_RATE_LIMITED: _ClassVar[ErrorReason]
     ERROR_REASON_FORGOTTEN: _ClassVar[ErrorReason]
+    ERROR_REASON_ANOTHER_SERVER: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_FIELD: ErrorReason
 ERROR_REASON_OUT_OF_AREA: ErrorReason
@@ -53,9 +54,10 @@ ERROR_REASON_PERMISSION_DENIED: ErrorReason
 ERROR_REASON_TOKEN_EXPIRED: ErrorReason
 ERROR_REASON_RATE_LIMITED: ErrorReason
 ERROR_REASON_FORGOTTEN: ErrorReason
+ERROR_REASON_ANOTHER_SERVER: ErrorReason
 
 class Error(_message.Message):
-    __slots__ = ("reason", "message", "field", "value", "limit", "code", "retry_after_ms")
+    __slots__ = ("reason", "message", "field", "value", "limit", "code", "retry_after_ms", "server")
     REASON_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     FIELD_FIELD_NUMBER: _ClassVar[int]
@@ -63,6 +65,7 @@ class Error(_message.Message):
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     RETRY_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
+    SERVER_FIELD_NUMBER: _ClassVar[int]
     reason: ErrorReason
     message: str
     field: str
@@ -70,4 +73,5 @@ class Error(_message.Message):
     limit: str
     code: int
     retry_after_ms: int
-    def __init__(self, reason: _Optional[_Union[ErrorReason, str]] = ..., message: _Optional[str] = ..., field: _Optional[str] = ..., value: _Optional[str] = ..., limit: _Optional[str] = ..., code: _Optional[int] = ..., retry_after_ms: _Optional[int] = ...) -> None: ...
+    server: str
+    def __init__(self, reason: _Optional[_Union[ErrorReason, str]] = ..., message: _Optional[str] = ..., field: _Optional[str] = ..., value: _Optional[str] = ..., limit: _Optional[str] = ..., code: _Optional[int] = ..., retry_after_ms: _Optional[int] = ..., server: _Optional[str] = ...) -> None: ...

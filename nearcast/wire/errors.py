@@ -31,6 +31,7 @@ CODES: dict[Reason, int] = {
     Reason.TOKEN_EXPIRED: 16,
     Reason.RATE_LIMITED: 8,
     Reason.FORGOTTEN: 10,
+    Reason.ANOTHER_SERVER: 14,
 }
 """The `google.rpc.Code` of each reason."""
 
@@ -54,7 +55,15 @@ def refusal_from(message: errors_pb2.Error) -> RefusedError:
         sentence = _SENTENCES.get((reason, field), message.message)
     else:  # a duration, which the app sets in seconds
         value, limit, sentence = _seconds(message.value), f"{_seconds(message.limit)} seconds", None
-    return RefusedError(reason, field, value, limit, sentence, retry_after_ms=message.retry_after_ms)
+    return RefusedError(
+        reason,
+        field,
+        value,
+        limit,
+        sentence,
+        retry_after_ms=message.retry_after_ms,
+        server=message.server,
+    )
 
 
 def error_message(error: RefusedError) -> errors_pb2.Error:
@@ -67,6 +76,7 @@ def error_message(error: RefusedError) -> errors_pb2.Error:
         limit=error.limit,
         code=CODES[error.reason],
         retry_after_ms=error.retry_after_ms,
+        server=error.server,
     )
 
 

@@ -1,0 +1,94 @@
+"""The contract of the registry: nodes, the owners of slots, and the subscriptions of slots.
+
+Records have one order for all readers. Everything that is written for a slot has the condition that the
+record of its owner is still the one of the writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from cluster.ownership import Lease, Node, Owned
+
+SLOTS_MAX = 128
+"""Slots that are read together."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSubscription:
+    """A subscription of a device."""
+
+    device_id: str
+    subscription_id: int
+    kind: int
+    spec: str
+    """JSON, which only its kind reads."""
+    name: str = ""
+    """Unique among the device's subscriptions; empty for none."""
+
+
+class LeaseRead(NamedTuple):
+    """A node has renewed its lease, or has ended."""
+
+    address: str
+    lease: Lease | None
+    sequence: int
+
+
+class OwnerRead(NamedTuple):
+    """A slot has got an owner, or was released."""
+
+    slot: int
+    owned: Owned
+
+
+Changes = Mapping[tuple[str, int], StoredSubscription | None]
+"""Subscriptions by device and number; None for one that has ended."""
+
+
+class Registry(Protocol):
+    """What all nodes share beside the log of objects."""
+
+    async def renew(self, lease: Lease, expected: int) -> int:
+        """Renew the lease of a node, if its latest record has a sequence; return that of the new one.
+
+        Raises
+        ------
+        LogConflictError
+            If the latest record is another one.
+        LogUnavailableError
+            If there was no response in time.
+        """
+
+    async def end(self, address: str, expected: int) -> None:
+        """Delete the lease of a node; see `renew`."""
+
+    async def set_owner(self, slot: int, node: Node | None, expected: int) -> int:
+        """Set the owner of a slot, None to release it; see `renew`."""
+
+    async def write(self, slot: int, changes: Changes, sequence: int) -> None:
+        """Change subscriptions of a slot, all or none, for the owner whose record has a sequence.
+
+        Raises
+        ------
+        LogConflictError
+            If it is not the owner: nothing has changed.
+        LogUnavailableError
+            If it is not known what has changed.
+        """
+
+    async def read(self, slots: Sequence[int], until: int) -> list[StoredSubscription]:
+        """Return the subscriptions of at most `SLOTS_MAX` slots, by device and number.
+
+        Parameters
+        ----------
+        slots
+            The slots.
+        until
+            The largest sequence of their owners.
+        """
+
+    def watch(self) -> AsyncIterator[LeaseRead | OwnerRead]:
+        """Yield the latest records of all leases and owners, then each further one, in order."""
