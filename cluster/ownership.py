@@ -108,6 +108,8 @@ class Ownership:
         """Slots of which this node is writing the owner."""
         self._refused: dict[int, int] = {}
         """Slots that another node was about to take, with the sequence of the record before."""
+        self._renewals = 0
+        """Own leases that were read since the start; before `MISSED_MAX`, leases may be unread."""
         self._preferred: dict[frozenset[str], list[str]] = {}
         self._is_changed = True
 
@@ -117,6 +119,8 @@ class Ownership:
         """Read a lease that a node has renewed."""
         address = lease.node.address
         if lease.node == self._node:
+            self._renewals += 1
+            self._is_changed |= self._renewals == MISSED_MAX
             for other in self._missed:
                 self._missed[other] += 1
                 self._is_changed |= self._missed[other] == MISSED_MAX
@@ -228,9 +232,11 @@ class Ownership:
     # -- what it knows ---------------------------------------------------------------------------
 
     def is_there(self, node: Node) -> bool:
-        """Return whether a node has a lease that has not expired."""
+        """Return whether a node has a lease that has not expired, or may have one."""
         lease = self._leases.get(node.address)
-        return lease is not None and lease.node == node and self._missed[node.address] < MISSED_MAX
+        if lease is None:
+            return self._renewals < MISSED_MAX
+        return lease.node == node and self._missed[node.address] < MISSED_MAX
 
     def ready(self) -> frozenset[str]:
         """Return the addresses of the nodes that can take slots."""

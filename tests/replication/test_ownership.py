@@ -62,8 +62,11 @@ class Member:
             self.has_ended = True
 
     def read(self, most=10**9):
+        """Read further records; those that were replaced meanwhile are gone, as in a stream of keys."""
         for record in self.keys.history[self.position :][: 0 if self.is_cut else most]:
             self.position += 1
+            if self.keys.latest(record.key) is not record:
+                continue
             slot = slot_of_owner(record.key)
             if slot is not None:
                 owned = Owned(owner_from(record.value), record.sequence)
@@ -284,3 +287,15 @@ def test_a_node_is_gone_by_the_renewals_of_this_one_only():
     assert not ownership.is_there(other.node)
     ownership.read_end("b:1")
     assert [lease.node.address for lease in ownership.leases()] == ["a:1"]
+
+
+def test_a_node_that_has_just_started_takes_no_slot_of_one_whose_lease_it_has_not_read():
+    ownership = Ownership(Node("a:1", b"1"), COUNT)
+    own, other = (Lease(Node(name, b"1"), NodeState.READY) for name in ("a:1", "b:1"))
+    for slot in range(COUNT):
+        ownership.read_owner(slot, Owned(other.node, 1 + slot))
+    for _ in range(MISSED_MAX - 1):
+        ownership.read_lease(own)
+        assert not ownership.steps().take
+    ownership.read_lease(own)
+    assert len(ownership.steps().take) == COUNT
