@@ -175,7 +175,7 @@ async def _note(error: Exception) -> None:
     _log.info("connection to the log: %r", error)
 
 
-def _members(found: dict[str, Any]) -> set[str]:
+def _members(found: Mapping[str, Any]) -> set[str]:
     """Return the names of the servers that have the stream; empty if it is on one server alone."""
     cluster = found.get("cluster") or {}
     names = {str(one["name"]) for one in cluster.get("replicas") or []}

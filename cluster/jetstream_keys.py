@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from nats.aio.msg import Msg
 
@@ -58,7 +58,7 @@ class JetStreamKeys:
                     break
         return list(found.values())
 
-    async def watch(self, patterns: Sequence[str]) -> AsyncIterator[Record]:
+    async def watch(self, patterns: Sequence[str]) -> AsyncGenerator[Record, None]:
         """Yield records; see `Keys.watch`."""
         subjects = [self._prefix + pattern for pattern in patterns]
         async with contextlib.aclosing(self._stream.deliveries(0, subjects)) as messages:

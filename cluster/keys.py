@@ -6,7 +6,7 @@ one word and `>` at the end all further ones.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 PATTERNS_MAX = 128
@@ -89,5 +89,5 @@ class Keys(Protocol):
             The sequence of a record of one of the keys.
         """
 
-    def watch(self, patterns: Sequence[str]) -> AsyncIterator[Record]:
+    def watch(self, patterns: Sequence[str]) -> AsyncGenerator[Record, None]:
         """Yield the latest records of keys, then each further one, in order."""

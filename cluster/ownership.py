@@ -256,6 +256,13 @@ class Ownership:
         node = self._owners[slot].node
         return node if node is not None and self.is_there(node) else None
 
+    def next_owner(self, slot: int) -> str:
+        """Return the address of the node that serves a slot, or will; empty for none."""
+        owner = self.owner(slot)
+        if owner is not None and owner != self._node:
+            return owner.address
+        return self._table()[slot]
+
     def held(self) -> Mapping[int, int]:
         """Return the slots that this node has taken, with the sequences of its records."""
         return self._held

@@ -61,7 +61,8 @@ def slot_of_owner(key: str) -> int | None:
 
 def encoded_lease(lease: Lease) -> bytes:
     """Return the value of a lease."""
-    return pb.Lease(node=_node_message(lease.node), state=lease.state.value).SerializeToString()
+    state = pb.NodeState.Name(lease.state.value)
+    return pb.Lease(node=_node_message(lease.node), state=state).SerializeToString()
 
 
 def lease_from(value: bytes) -> Lease:
@@ -74,7 +75,7 @@ def lease_from(value: bytes) -> Lease:
     """
     try:
         message = pb.Lease.FromString(value)
-        return Lease(_node(message.node), NodeState(message.state))
+        return Lease(_node(message.node), NodeState(int(message.state)))
     except (DecodeError, ValueError) as error:
         raise FormatError(f"the lease of a node cannot be read: {error}") from error
 

@@ -12,7 +12,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import nats.errors
@@ -139,7 +139,7 @@ class Stream:
 
     # -- read ------------------------------------------------------------------------------------
 
-    async def deliveries(self, after: int, subjects: Sequence[str] = ()) -> AsyncIterator[Msg]:
+    async def deliveries(self, after: int, subjects: Sequence[str] = ()) -> AsyncGenerator[Msg, None]:
         """Yield the messages after a sequence in order, each once, and wait for further ones.
 
         Parameters
@@ -159,7 +159,7 @@ class Stream:
                 _log.info("the log is read again from sequence %d: %r", after + 1, error)
                 await asyncio.sleep(_PAUSE_S)
 
-    async def _delivered(self, after: int, subjects: Sequence[str]) -> AsyncIterator[Msg]:
+    async def _delivered(self, after: int, subjects: Sequence[str]) -> AsyncGenerator[Msg, None]:
         """Yield messages, until one was lost on its way or nothing comes."""
         inbox = self._client.new_inbox()
         subscription = await self._client.subscribe(inbox)

@@ -110,11 +110,11 @@ class ForgetDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class ApplyLog:
-    """Apply entries of the log, which have been accepted."""
+class InTurn:
+    """Let a node of a cluster change its state, in turn with other commands."""
 
-    apply: Callable[[], None]
-    object_count: int
+    apply: Callable[[], object]
+    row_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ DurableCommand = (
     | SetIdf
     | Forget
     | ForgetDevice
-    | ApplyLog
+    | InTurn
     | Sync
     | Subscribe
     | Unsubscribe

@@ -6,9 +6,17 @@ value, and the allowed values. The transport turns it into status codes, ErrorIn
 
 from __future__ import annotations
 
+from typing import Any
+
+from nearcast.errors import Reason, RefusedError
+
 
 class StoreError(Exception):
     """The store cannot be used: it is of another frame or version, in use, damaged or full."""
+
+    def refusal_of(self, _mutation: Any) -> RefusedError | None:  # noqa: ANN401 - of `server.store`
+        """Return the refusal of a command with a mutation that was not committed; None if it was."""
+        return RefusedError(Reason.INTERNAL, "store", "not writable", "writable; try again later")
 
 
 class BridgeError(Exception):

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -46,12 +47,15 @@ from server.transport import Listener
 from server.transport.wire_walk import warm_up_walk
 
 if TYPE_CHECKING:
-    from cluster.log import Log
+    from cluster.jetstream import JetStreamLog
     from server.bridge.feeds import SinkFeed, SourceFeed
     from server.replication.node import Node
 
 _log = logging.getLogger(__name__)
 
+_HAND_OVER_S = 10.0
+"""How long other nodes of a cluster may take to take the devices."""
+_ALL_ADDRESSES = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - compared, not listened on
 _PATIENCE_S = 2.0
 """How long a stopping server executes accepted commands; then it refuses the waiting ones."""
 
@@ -244,7 +248,15 @@ class Server:
             from server.replication.command_loop import ReplicatedCommandLoop  # noqa: PLC0415
 
             assert isinstance(self.command_loop, ReplicatedCommandLoop)  # noqa: S101 - for the type checker
-            self.node.follow(self.command_loop, self.listener.report_health)
+            self.node.follow(self.command_loop, self.listener.report_health, self._address())
+
+    def _address(self) -> str:
+        """Return where devices reach this server."""
+        settings = self.settings
+        if settings.advertise:
+            return settings.advertise
+        host = socket.gethostname() if settings.host in _ALL_ADDRESSES else settings.host
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     async def _catch_up(self, node: Node) -> None:
         """Apply the log, while the command loop runs and refuses calls."""
@@ -283,6 +295,8 @@ class Server:
         for task in self._bridge:
             task.cancel()
         await asyncio.gather(*self._bridge, return_exceptions=True)
+        if self.node is not None:
+            await self.node.hand_over(_HAND_OVER_S)
         self.command_loop.drain(_PATIENCE_S)
         await self.listener.drain(_DRAIN_S)
         await self.listener.stop(_GRACE_S)
@@ -329,19 +343,20 @@ async def _joined(settings: ServerSettings, frame: Frame, limits: Limits) -> Nod
     """
     if not settings.log:
         return None
+    from cluster.key_registry import KeyRegistry  # noqa: PLC0415
     from server.replication.founding import founding_of, joined  # noqa: PLC0415
     from server.replication.node import Node  # noqa: PLC0415
 
     log = await _opened_log(settings)
     try:
         founding = founding_of(frame, limits, is_virtual=settings.virtual_time)
-        return Node(log, await joined(log, founding))
+        return Node(log, await joined(log, founding), KeyRegistry(log.keys))
     except BaseException:
         await log.close()
         raise
 
 
-async def _opened_log(settings: ServerSettings) -> Log:
+async def _opened_log(settings: ServerSettings) -> JetStreamLog:
     """Connect to the log.
 
     Raises

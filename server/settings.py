@@ -218,6 +218,13 @@ class ServerSettings(BaseSettings):
         False,
         description="Use the log even if it may lose acknowledged objects in a power cut, to try it out.",
     )
+    advertise: str = Field(
+        "",
+        pattern=r"^([^\s:/]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}$|^$",
+        description="Address, as host:port, at which devices reach this node of a cluster; its "
+        "certificate has this name. By default the host and port on which it listens, or the name of the "
+        "machine if it listens on all addresses.",
+    )
     tokens: DevTokens = ()
     jwks: Jwks = None
     token_audience: TokenAudience = "nearcast"  # noqa: S105 - no secret

@@ -116,6 +116,8 @@ class Acceptor:
             return
         inspector = Inspector(self._coordinator, command.principal)
         try:
+            if command.device_id:
+                self._coordinator.require_here(command.device_id)
             found: Inspected
             if not command.device_id:
                 found = inspector.object(command.object_id, command.object_key)
@@ -152,6 +154,7 @@ class Acceptor:
         principal = outbox.principal
         checked_name(principal.local(hello.device_id), "hello.device_id", limits.name_length_max)
         require_device(principal, hello.device_id)
+        coordinator.require_here(hello.device_id)
         checked_nonce(hello.nonce)
         checked_version(hello.version)
         checked_place(hello.place, limits, "hello.position", "hello.margin_m")

@@ -102,8 +102,8 @@ class Costs:
                 return self.object_us * count + _KIB_US * payload_bytes / 1024.0 + _areas_us(objects)
             case c.Retract():
                 return _SMALL_US * max(1, len(command.ids) + len(command.keys))
-            case c.ApplyLog():
-                return _SMALL_US + self.object_us * command.object_count
+            case c.InTurn():
+                return _SMALL_US + self.object_us * command.row_count
             case _:
                 return None
 

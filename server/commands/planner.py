@@ -136,7 +136,7 @@ class Planner:
                 return self._plan_idf(command)
             case c.Forget() | c.ForgetDevice():
                 return plan_forget(self._coordinator, command)
-            case c.SinkSent() | c.Sync() | c.ApplyLog():
+            case c.SinkSent() | c.Sync() | c.InTurn():
                 return self._plan_barrier(command)
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
@@ -152,9 +152,9 @@ class Planner:
             Touches(everything=True),
         )
 
-    def _plan_barrier(self, command: c.SinkSent | c.Sync | c.ApplyLog) -> Plan:
+    def _plan_barrier(self, command: c.SinkSent | c.Sync | c.InTurn) -> Plan:
         """Plan a command that follows all commands accepted before it; Sync also settles everything."""
-        if isinstance(command, c.ApplyLog):
+        if isinstance(command, c.InTurn):
             return Plan(lambda _: command.apply(), (), Touches(everything=True))
         if isinstance(command, c.SinkSent):
             return Plan(lambda _: self._coordinator.matching.now_ms, (DeleteSent(command.number),))

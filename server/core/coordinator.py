@@ -25,6 +25,7 @@ from server.core.location_requests import LocationRequests
 from server.core.matching_service import MatchingService
 from server.core.object_keys import ObjectKeys
 from server.core.object_table import RemovedObject
+from server.core.placement import Placement
 from server.core.specs.windows import stored_window
 from server.counters import ParkReason
 from server.limits import Limits
@@ -42,7 +43,14 @@ from server.session import (
 )
 from server.session.last_place import packed
 from server.session.leases import Leases
-from server.store.mutations import DeleteObject, Mutation, Recovered, SetLastSeen
+from server.session.session_table import Sessions
+from server.store.mutations import (
+    DeleteObject,
+    Mutation,
+    Recovered,
+    SetLastSeen,
+    SubscriptionColumns,
+)
 
 _REWEIGHED = 500
 """Objects or subscriptions that `reweigh` processes at a time: some ten milliseconds."""
@@ -67,6 +75,8 @@ class Coordinator:
         Whether there are tenants beside the default one.
     """
 
+    sessions_type: type[Sessions] = Sessions
+
     def __init__(
         self,
         frame: Frame,
@@ -85,9 +95,11 @@ class Coordinator:
         self.matching = MatchingService(frame, options)
         self.objects = self.matching.objects
         self.clock = clock or Clock()
-        self.router = DeltaRouter(self.matching, self.limits)
+        self.router = DeltaRouter(self.matching, self.limits, self.sessions_type)
         self.sessions = self.router.sessions
         self.counters = self.router.counters
+        self.placement: Placement | None = None
+        """Where devices are served, in a cluster."""
         self.late_mutations: deque[Mutation] = deque()
         """Mutations that no command waits for: expired objects, and the times devices were last seen."""
         self.leases = Leases(lease_ms)
@@ -121,15 +133,19 @@ class Coordinator:
             self.late_mutations.extend(expired)
         self.matching.begin_ids(found.next_object_id)
         for subscriptions in found.subscriptions:
-            handles = self.matching.restore_subscriptions(subscriptions)
-            self.sessions.park(subscriptions, handles)
-            for handle, name in zip(handles.tolist(), subscriptions.names, strict=True):
-                if name:
-                    self.router.name(handle, name)
-            self.subscription_counts.update(map(tenant_of, subscriptions.device_ids))
-            if self.matching.window_count:
-                for device_id, spec in zip(subscriptions.device_ids, subscriptions.specs, strict=True):
-                    self._count_window(tenant_of(device_id), stored_window(spec), 1)
+            self.restore_subscriptions(subscriptions)
+
+    def restore_subscriptions(self, subscriptions: SubscriptionColumns) -> None:
+        """Add subscriptions of devices that have none, parked; those of a device are adjacent."""
+        handles = self.matching.restore_subscriptions(subscriptions)
+        self.sessions.park(subscriptions, handles)
+        for handle, name in zip(handles.tolist(), subscriptions.names, strict=True):
+            if name:
+                self.router.name(handle, name)
+        self.subscription_counts.update(map(tenant_of, subscriptions.device_ids))
+        if self.matching.window_count:
+            for device_id, spec in zip(subscriptions.device_ids, subscriptions.specs, strict=True):
+                self._count_window(tenant_of(device_id), stored_window(spec), 1)
 
     def advance(self, now_ms: int) -> int:
         """Set the time. Objects that expire leave mutations in `late_mutations`.
@@ -367,6 +383,11 @@ class Coordinator:
         session.last_place = packed(report.place, self.clock.lease_ms)
         for handle in handles:
             batch.place(handle, report.place)
+
+    def require_here(self, device_id: str) -> None:
+        """Raise RefusedError if another server serves a device."""
+        if self.placement is not None:
+            self.placement.require(device_id)
 
     # -- evaluation ------------------------------------------------------------------------------
 

@@ -26,11 +26,18 @@ class DeltaRouter:
         The source of snapshots; it also parks subscriptions.
     limits
         How much is kept for slow and for disconnected devices.
+    sessions_type
+        The table of sessions.
     """
 
-    def __init__(self, matching: MatchingService, limits: Limits) -> None:
+    def __init__(
+        self,
+        matching: MatchingService,
+        limits: Limits,
+        sessions_type: type[Sessions] = Sessions,
+    ) -> None:
         self.counters = Counters()
-        self.sessions = Sessions(self._revive)
+        self.sessions = sessions_type(self._revive)
         self._matching = matching
         self._limits = limits
         self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id

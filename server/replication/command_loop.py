@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cluster.entries import Entry, Publish
 from cluster.log import Message
+from cluster.registry import Changes
+from cluster.slots import slot_of
 from nearcast.errors import Reason, RefusedError
 from server import command as c
+from server.errors import StoreError
 from server.replication.appender import Appender
 from server.replication.applier import Applier
 from server.replication.coordinator import ReplicatedCoordinator
+from server.replication.device_changes import DeviceMutation, changes_of
 from server.replication.log_clock import LogClock
 from server.replication.requests import LoggedCommand, change_of
 from server.runtime.command_loop import CommandLoop
@@ -20,11 +24,33 @@ from server.runtime.command_queue import principal_of
 from server.runtime.lifecycle import require_serving
 from server.store.mutations import Mutation
 
+Write = Callable[[Mapping[int, Changes]], Awaitable[dict[int, RefusedError]]]
+
 _UNWRITTEN_MAX = 5_000
 """Changes after which the store is written, some milliseconds of the disk's thread."""
 
 _OBJECTS_MAX = 100
 """Objects that are applied at a time; commands of devices are executed in between."""
+
+
+class SlotsError(StoreError):
+    """Changes of the subscriptions of some slots are not durable; all others are.
+
+    Parameters
+    ----------
+    refusals
+        The reason, by slot.
+    """
+
+    def __init__(self, refusals: Mapping[int, RefusedError]) -> None:
+        super().__init__(f"{len(refusals)} slots are not served by this node now")
+        self._refusals = refusals
+
+    def refusal_of(self, _mutation: Mutation) -> RefusedError | None:
+        """Return why a mutation is not durable; None if it is."""
+        if not isinstance(_mutation, DeviceMutation):
+            return None
+        return self._refusals.get(slot_of(_mutation.device_id))
 
 
 class ReplicatedCommandLoop(CommandLoop):
@@ -42,10 +68,11 @@ class ReplicatedCommandLoop(CommandLoop):
         super().__init__(*arguments, **options)
         self.log_clock = LogClock(self._clock.steady_ms)
 
-    def follow(self, applier: Applier, appender: Appender) -> None:
-        """Set where entries are applied, and where requests go."""
+    def follow(self, applier: Applier, appender: Appender, write: Write) -> None:
+        """Set where entries are applied, where requests go, and what stores subscriptions."""
         self.applier = applier
         self._appender = appender
+        self._write_slots = write
 
     async def submit(self, command: c.Command) -> asyncio.Future[Any]:
         """Submit a command; see `CommandLoop.submit`."""
@@ -68,7 +95,6 @@ class ReplicatedCommandLoop(CommandLoop):
             If this version does not know the rules of the log.
         """
         for first, entries, is_last in _chunks(message.entries):
-            applied: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
             def apply(
                 first: int = first,
@@ -79,8 +105,13 @@ class ReplicatedCommandLoop(CommandLoop):
                 self.log_clock.follow(self.coordinator.log_ms)
                 self._ahead_ms = self.log_clock.ahead_ms
 
-            await self._put(c.ApplyLog(apply, _object_count(entries)), applied)
-            await applied
+            await self.in_turn(apply, _object_count(entries))
+
+    async def in_turn(self, apply: Callable[[], object], row_count: int = 1) -> None:
+        """Call a function after the commands that wait, before the next ones."""
+        applied: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        await self._put(c.InTurn(apply, row_count), applied)
+        await applied
 
     def start_at(self, wall_ms: int) -> None:
         """Continue at the time of a wall clock, if that is later: nobody else is at the log."""
@@ -98,11 +129,25 @@ class ReplicatedCommandLoop(CommandLoop):
             await self._clean()
 
     async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
-        """Make mutations durable, and with them all that the log has changed."""
-        unwritten = self.applier.unwritten()
-        await super()._commit([*unwritten, *mutations], until_ms)
-        if unwritten:
-            self.applier.written()
+        """Make mutations durable: subscriptions with their slots, the rest and the log in the store.
+
+        Raises
+        ------
+        SlotsError
+            If changes of some slots are not durable.
+        StoreError
+            If the rest is not.
+        """
+        others = [one for one in mutations if not isinstance(one, DeviceMutation)]
+        if others or not mutations:
+            unwritten = self.applier.unwritten()
+            await super()._commit([*unwritten, *others], until_ms)
+            if unwritten:
+                self.applier.written()
+        changes = changes_of(mutations, self.coordinator.sessions)
+        refusals = await self._meanwhile(self._write_slots(changes)) if changes else {}
+        if refusals:
+            raise SlotsError(refusals)
 
 
 def _chunks(entries: Sequence[Entry]) -> Iterator[tuple[int, Sequence[Entry], bool]]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable
 
+from cluster import ownership
 from cluster.log import Log, LogError
+from cluster.registry import Registry
 from server.errors import StoreError
 from server.replication.appender import Appender
 from server.replication.applier import Applier
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.follower import Follower
+from server.replication.slot_keeper import SlotKeeper
 from server.store.mutations import LogPosition, Recovered
 
+_ID_BYTES = 16
 _CANCEL_S = 0.2
 """Interval at which tasks that have not ended are cancelled again."""
 
@@ -26,13 +31,18 @@ class Node:
         The log.
     log_id
         Its id (`founding.joined`).
+    registry
+        The records of nodes and slots.
     """
 
-    def __init__(self, log: Log, log_id: str) -> None:
+    def __init__(self, log: Log, log_id: str, registry: Registry) -> None:
         self._log = log
+        self._registry = registry
         self._log_id = log_id
         self._tasks: list[asyncio.Task[None]] = []
         self._position = LogPosition()
+        self.slots: SlotKeeper | None = None
+        """The slots of the node, once it follows the log."""
 
     def accept(self, found: Recovered, store_path: str) -> None:
         """Take the position of a store.
@@ -50,14 +60,30 @@ class Node:
         self._position = position
 
     def follow(
-        self, command_loop: ReplicatedCommandLoop, on_health: Callable[[bool], Awaitable[None]]
+        self,
+        command_loop: ReplicatedCommandLoop,
+        on_health: Callable[[bool], Awaitable[None]],
+        address: str,
     ) -> None:
-        """Connect a command loop, whose coordinator has recovered, with the log. Before it runs."""
+        """Connect a command loop, whose coordinator has recovered, with the log. Before it runs.
+
+        Parameters
+        ----------
+        command_loop
+            The command loop.
+        on_health
+            Called with whether the node is up to date, when this changes.
+        address
+            Where devices reach the node, as host:port.
+        """
         coordinator = command_loop.coordinator
         clock = command_loop.log_clock
         appender = Appender(self._log, clock.now_ms if not coordinator.clock.is_virtual else int)
         applier = Applier(coordinator, self._log_id, self._position, appender.reply)
-        command_loop.follow(applier, appender)
+        node = ownership.Node(address, secrets.token_bytes(_ID_BYTES))
+        self.slots = SlotKeeper(self._registry, node, command_loop)
+        coordinator.placement = self.slots
+        command_loop.follow(applier, appender, self.slots.write)
         self._appender, self._follower = appender, Follower(self._log, command_loop, on_health)
 
     async def start(self) -> None:
@@ -76,13 +102,24 @@ class Node:
             reading.result()
             raise LogError("the log has ended")
         catching_up.result()
-        running = (self._appender.run(), self._follower.keep_time(), self._follower.watch())
+        assert self.slots is not None  # noqa: S101 - for the type checker
+        running = (
+            self._appender.run(),
+            self._follower.keep_time(),
+            self._follower.watch(),
+            self.slots.run(),
+        )
         self._tasks = [reading, *map(asyncio.create_task, running)]
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
         """The tasks of a node that has started. The node cannot continue without any of them."""
         return self._tasks
+
+    async def hand_over(self, patience_s: float) -> None:
+        """Let other nodes take the devices, if there are any."""
+        if self.slots is not None:
+            await self.slots.hand_over(patience_s)
 
     async def stop(self) -> None:
         """End the tasks, and leave the log."""
@@ -91,4 +128,6 @@ class Node:
             for task in pending:
                 task.cancel()
             _, pending = await asyncio.wait(pending, timeout=_CANCEL_S)
+        if self.slots is not None:
+            await self.slots.end()
         await self._log.close()

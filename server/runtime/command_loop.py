@@ -12,9 +12,9 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from identity.quotas import Account
 from nearcast.errors import Reason, RefusedError
@@ -41,6 +41,8 @@ from server.store import SqliteStore
 from server.store.mutations import Mutation
 
 _log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _IDLE_S = 1.0
 """Interval at which an idle loop advances the time, so that expired objects leave memory."""
@@ -373,8 +375,10 @@ class CommandLoop:
             except StoreError as error:
                 _log.error("a batch of %d commands is refused: %s", len(entries), error)
                 self.gc_control.suspect()
-                self._planner.give_back(decisions)
-                decisions = [_unless_durable(plan) for plan in decisions]
+                kept = [_unless_durable(plan, error) for plan in decisions]
+                pairs = zip(decisions, kept, strict=True)
+                self._planner.give_back([plan for plan, one in pairs if one is not plan])
+                decisions = kept
         await self._apply(entries, decisions, slice_timer)
         factor = self._costs.factor_of([entry.command for entry in entries])
         self.charges.carried_out(entries, slice_timer.total_us, factor, self._commit_us * len(mutations))
@@ -472,26 +476,32 @@ class CommandLoop:
             is_virtual = self._clock.is_virtual
             until_ms = now_ms if is_virtual else max(self._until_ms, now_ms + _AHEAD_MS)
         loop = asyncio.get_running_loop()
-        committing = loop.run_in_executor(self._disk, self._write, [*late, *mutations], now_ms, until_ms)
-        committing.add_done_callback(lambda _: self._arrived.set())
+        rows = [*late, *mutations]
         try:
-            while not committing.done():
+            await self._meanwhile(loop.run_in_executor(self._disk, self._write, rows, now_ms, until_ms))
+        except StoreError:
+            waiting.extendleft(reversed(late))
+            raise
+        self._committed_ms, self._until_ms = now_ms, until_ms
+        coordinator.counters.sink_waiting = self.store.unsent_count
+
+    async def _meanwhile(self, committing: Awaitable[_T]) -> _T:
+        """Execute commands that need no disk until a commit is done; return its result."""
+        committed = asyncio.ensure_future(committing)
+        committed.add_done_callback(lambda _: self._arrived.set())
+        try:
+            while not committed.done():
                 self._arrived.clear()
                 if self._is_behind:
                     break
                 await self.batcher.run()
                 if self._queue.volatile_count:
                     await asyncio.sleep(0)  # streams are read and written
-                elif not committing.done():
+                elif not committed.done():
                     await self._arrived.wait()
-            await committing
-        except StoreError:
-            waiting.extendleft(reversed(late))
-            raise
+            return await committed
         finally:
             self._arrived.set()
-        self._committed_ms, self._until_ms = now_ms, until_ms
-        coordinator.counters.sink_waiting = self.store.unsent_count
 
     def _write(self, mutations: list[Mutation], now_ms: int, until_ms: int) -> None:
         """Commit mutations. Runs in the thread of the store."""
@@ -513,11 +523,12 @@ def _created(plan: Decision) -> Sequence[LiveObject]:
     return () if publication is None else publication.created
 
 
-def _unless_durable(plan: Decision) -> Decision:
-    """Return a refusal for a plan that could not be made durable; other decisions stay."""
-    if isinstance(plan, Plan) and plan.mutations:
-        return RefusedError(Reason.INTERNAL, "store", "not writable", "writable; try again later")
-    return plan
+def _unless_durable(plan: Decision, error: StoreError) -> Decision:
+    """Return a refusal for a plan that was not made durable; other decisions stay."""
+    if not isinstance(plan, Plan):
+        return plan
+    refusals = (error.refusal_of(mutation) for mutation in plan.mutations)
+    return next((one for one in refusals if one is not None), plan)
 
 
 def _slices_of(decided: Iterable[tuple[Entry, Decision]]) -> Iterator[list[tuple[Entry, Decision]]]:

@@ -38,6 +38,8 @@ class Sessions(MutableMapping[str, Session]):
 
     def park(self, columns: SubscriptionColumns, handles: Ints) -> None:
         """Add subscriptions of devices that are not in the table; those of a device are adjacent."""
+        if not self._parked:
+            self._end = 0
         first, self._end = self._end, self._end + len(columns)
         self._subscription_ids = longer(self._subscription_ids, self._end)
         self._handles = longer(self._handles, self._end)

@@ -203,6 +203,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         """Read until the client half-closes. Requests are discarded once the stream is finishing."""
         outbox, account = sender.outbox, sender.outbox.principal.account
         is_admitted = False
+        is_placed = self._coordinator.placement is not None
         request = await self._first_messages.read(context)
         while request is not grpc.aio.EOF:
             if sender.is_finishing:
@@ -221,11 +222,9 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 if not is_admitted:
                     await self._admit(sender, context, device_id, own_request)
                     is_admitted = True
-                command: c.DeviceCommand | None
-                if own_request is None:
-                    command = c.Detach(outbox, device_id)
-                else:
-                    command = self._command(outbox, device_id, own_request)
+                if is_placed and own_request is not None:
+                    await self._settle(device_id, own_request)
+                command = self._command(outbox, device_id, own_request)
                 if command is not None and not self._command_loop.try_enqueue(command):
                     await self._command_loop.enqueue(command)
             await sender.room()
@@ -274,10 +273,21 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             limit = "a hello, the first message of a stream"
             raise RefusedError(Reason.OUT_OF_ORDER, "command", shown, limit)
 
+    async def _settle(self, device_id: str, request: device_service_pb2.AttachRequest) -> None:
+        """Before a hello in a cluster, wait until a server has the device."""
+        placement = self._coordinator.placement
+        if placement is not None and request.HasField("hello"):
+            await placement.settled(device_id)
+
     def _command(
-        self, outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest
+        self, outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest | None
     ) -> c.DeviceCommand | None:
-        """Return the command in a request; None if it is refused at once, which the device is sent."""
+        """Return the command in a request, None for the end of a device.
+
+        None is returned if it is refused at once, which the device is sent.
+        """
+        if request is None:
+            return c.Detach(outbox, device_id)
         session = self._coordinator.renew_lease(outbox, device_id)
         try:
             kind = request.WhichOneof("command")

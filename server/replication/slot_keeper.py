@@ -1,0 +1,343 @@
+"""The slots of a node: takes them, serves their devices, and releases them.
+
+`cluster.ownership` decides; this does it: it writes owners, reads the subscriptions of slots that it has
+taken, and detaches the devices of slots that it has lost. The command loop changes the sessions, in turn
+with commands of devices.
+
+Cost: two renewals of the lease per second; to take a slot, one append and one read for up to 128 slots.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Coroutine, Iterable, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from cluster.log import LogConflictError, LogError, LogUnavailableError
+from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Ownership
+from cluster.registry import SLOTS_MAX, Changes, LeaseRead, OwnerRead, Registry, StoredSubscription
+from cluster.slots import slot_of
+from nearcast.errors import Reason, RefusedError
+from server.errors import StoreError
+from server.replication.command_loop import ReplicatedCommandLoop
+from server.replication.device_changes import columns_of
+
+_log = logging.getLogger(__name__)
+
+RENEW_S = 0.5
+LEASE_S = MISSED_MAX * RENEW_S
+"""After this time without a renewal, other nodes may have taken the slots of a node."""
+SETTLE_S = 5.0
+"""How long a hello waits for an owner of its slot."""
+_ROWS_MAX = 2_000
+"""Subscriptions that are restored at a time, some milliseconds."""
+_RETRY_MS = 500
+_READ_S = 1.0
+"""How long to wait for a lease that another record has replaced."""
+
+
+class SlotKeeper:
+    """Keeps the slots of a node.
+
+    Parameters
+    ----------
+    registry
+        The records that all nodes share.
+    node
+        This node.
+    command_loop
+        It has the sessions.
+    """
+
+    def __init__(self, registry: Registry, node: Node, command_loop: ReplicatedCommandLoop) -> None:
+        self._registry = registry
+        self._node = node
+        self._command_loop = command_loop
+        self._coordinator = command_loop.coordinator
+        self._ownership = Ownership(node)
+        self._state = NodeState.READY
+        self._served: dict[int, int] = {}
+        """The slots that are served, with the sequence of the record of their owner."""
+        self._waiting: dict[int, asyncio.Event] = {}
+        """By slot: set when its owner may have changed."""
+        self._changed = asyncio.Event()
+        self._lease: LeaseRead | None = None
+        """The latest lease that was read at the address of this node."""
+        self._lease_read = asyncio.Event()
+        self._sent_s = self._renewed_s = 0.0
+        self._has_begun = False
+        self._tasks: asyncio.TaskGroup | None = None
+
+    # -- where devices are -----------------------------------------------------------------------
+
+    async def settled(self, device_id: str) -> None:
+        """Wait until a node serves a device; see `Placement.settled`."""
+        slot = slot_of(device_id)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_S):
+                while slot not in self._served and self._other(slot) is None:
+                    await self._waiting.setdefault(slot, asyncio.Event()).wait()
+
+    def require(self, device_id: str) -> None:
+        """Require that this node serves a device; see `Placement.require`."""
+        slot = slot_of(device_id)
+        if slot not in self._served:
+            other = self._other(slot)
+            raise _without_owner() if other is None else another_server(other.address)
+
+    def _other(self, slot: int) -> Node | None:
+        """Return the other node that serves a slot; None for none."""
+        owner = self._ownership.owner(slot)
+        return None if owner == self._node else owner
+
+    def _wake(self, slot: int) -> None:
+        event = self._waiting.pop(slot, None)
+        if event is not None:
+            event.set()
+
+    @property
+    def served_count(self) -> int:
+        """The number of slots that this node serves."""
+        return len(self._served)
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether no other node may have taken a slot of this one, as far as it knows."""
+        return time.monotonic() < self._renewed_s + LEASE_S
+
+    # -- tasks -----------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Keep the slots, until cancelled.
+
+        Raises
+        ------
+        LogError
+            If another node has the address of this one, or a record cannot be read.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                tasks.create_task(self._watch())
+                tasks.create_task(self._renew())
+                tasks.create_task(self._step())
+        except* LogError as errors:
+            raise errors.exceptions[0] from None
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        assert self._tasks is not None  # noqa: S101 - for the type checker
+        self._tasks.create_task(coroutine)
+
+    async def _watch(self) -> None:
+        async for record in self._registry.watch():
+            match record:
+                case OwnerRead(slot, owned):
+                    self._ownership.read_owner(slot, owned)
+                    self._wake(slot)
+                case LeaseRead():
+                    self._read_lease(record)
+            self._changed.set()
+
+    def _read_lease(self, record: LeaseRead) -> None:
+        if record.address == self._node.address:
+            self._lease = record
+            self._lease_read.set()
+        if record.lease is None:
+            self._ownership.read_end(record.address)
+            return
+        if record.lease.node == self._node:
+            self._renewed_s = self._sent_s
+        self._ownership.read_lease(record.lease)
+
+    async def _renew(self) -> None:
+        while True:
+            self._sent_s = time.monotonic()
+            try:
+                await self._registry.renew(Lease(self._node, self._state), self._lease_sequence())
+                self._has_begun = True
+            except LogConflictError:
+                await self._require_no_successor()
+            except LogUnavailableError as error:
+                _log.warning("the lease of this node is not renewed: %s", error)
+            await asyncio.sleep(RENEW_S)
+
+    def _lease_sequence(self) -> int:
+        return 0 if self._lease is None else self._lease.sequence
+
+    async def _require_no_successor(self) -> None:
+        """Wait for the lease that has replaced the known one, and require that it is of this node."""
+        self._lease_read.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._lease_read.wait(), _READ_S)
+        lease = None if self._lease is None else self._lease.lease
+        if self._has_begun and lease is not None and lease.node != self._node:
+            raise LogError(
+                f"another node has the address {self._node.address}: give each its own, --advertise"
+            )
+
+    async def _step(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            steps = self._ownership.steps()
+            if steps.lost:
+                self._spawn(self._lose(steps.lost))
+            if steps.release:
+                self._spawn(self._release(steps.release))
+            for some in _portions(steps.take):
+                self._spawn(self._take(some))
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    async def _take(self, slots: Mapping[int, int]) -> None:
+        """Write the owner of slots, and read their subscriptions."""
+        taken = await self._set_owners(slots, self._node)
+        if taken:
+            found = await self._registry.read(list(taken), max(taken.values()))
+            for rows in _slices(found):
+                await self._command_loop.in_turn(partial(self._restore, rows), len(rows))
+        for slot, sequence in taken.items():
+            self._served[slot] = sequence
+            self._ownership.took(slot, sequence)
+            self._wake(slot)
+        self._changed.set()
+
+    def _restore(self, rows: list[StoredSubscription]) -> None:
+        try:
+            self._coordinator.restore_subscriptions(columns_of(rows))
+        except StoreError as error:
+            raise LogError(f"subscriptions of the cluster cannot be restored: {error}") from error
+
+    async def _release(self, slots: Mapping[int, int]) -> None:
+        """Detach the devices of slots, then release them for other nodes."""
+        await self._drop(slots)
+        for slot in await self._set_owners(slots, None):
+            self._ownership.released(slot)
+        self._changed.set()
+
+    async def _lose(self, slots: Iterable[int]) -> None:
+        """Detach the devices of slots that other nodes have taken."""
+        await self._drop(slots)
+
+    async def _reload(self, slot: int) -> None:
+        """Take a slot again, as it is not known whether the latest changes are stored."""
+        await self._drop([slot])
+        self._ownership.failed(slot)
+        self._changed.set()
+
+    async def _set_owners(self, slots: Mapping[int, int], node: Node | None) -> dict[int, int]:
+        """Set the owner of slots; return the sequences of those for which it was possible."""
+        outcomes = await asyncio.gather(
+            *(self._registry.set_owner(slot, node, expected) for slot, expected in slots.items()),
+            return_exceptions=True,
+        )
+        found = {}
+        for slot, outcome in zip(slots, outcomes, strict=True):
+            if isinstance(outcome, int):
+                found[slot] = outcome
+            elif isinstance(outcome, LogConflictError):
+                self._ownership.refused(slot)
+            elif isinstance(outcome, LogUnavailableError):
+                self._ownership.failed(slot)
+            else:
+                raise outcome
+        return found
+
+    async def _drop(self, slots: Iterable[int]) -> None:
+        """Remove the devices of slots from this node; those that are attached go to another one."""
+        slots = list(slots)
+        for slot in slots:
+            self._served.pop(slot, None)
+        for slot in slots:
+            drop = partial(self._coordinator.drop_slot, slot, self._moved(slot))
+            await self._command_loop.in_turn(drop)
+
+    def _moved(self, slot: int) -> RefusedError:
+        """Return why a device of a slot is detached."""
+        address = self._ownership.next_owner(slot)
+        return _without_owner() if address in ("", self._node.address) else another_server(address)
+
+    # -- subscriptions ---------------------------------------------------------------------------
+
+    async def write(self, changes: Mapping[int, Changes]) -> dict[int, RefusedError]:
+        """Make changes of subscriptions durable; return why those of a slot are not, by slot."""
+        outcomes = await asyncio.gather(*(self._write(slot, some) for slot, some in changes.items()))
+        return {
+            slot: outcome for slot, outcome in zip(changes, outcomes, strict=True) if outcome is not None
+        }
+
+    async def _write(self, slot: int, changes: Changes) -> RefusedError | None:
+        sequence = self._served.get(slot)
+        if sequence is None:
+            return self._moved(slot)
+        try:
+            await self._registry.write(slot, changes, sequence)
+        except LogConflictError:
+            self._served.pop(slot, None)  # its new owner is about to be read
+            return self._moved(slot)
+        except LogUnavailableError as error:
+            _log.warning("changes of %d subscriptions are not acknowledged: %s", len(changes), error)
+            self._served.pop(slot, None)
+            self._spawn(self._reload(slot))
+            return _without_owner()
+        return None
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    async def hand_over(self, patience_s: float) -> None:
+        """Let other nodes take all slots, if there are any."""
+        self._state = NodeState.DRAINING
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                while self._served and self._ownership.ready() - {self._node.address}:  # noqa: ASYNC110
+                    await asyncio.sleep(RENEW_S / 10.0)
+
+    async def end(self) -> None:
+        """Delete the lease, after the tasks have ended."""
+        with contextlib.suppress(LogError, TimeoutError):
+            async with asyncio.timeout(_READ_S):
+                await self._registry.end(self._node.address, self._lease_sequence())
+
+
+def another_server(address: str) -> RefusedError:
+    """Return the refusal of a device that another server serves."""
+    return RefusedError(
+        Reason.ANOTHER_SERVER,
+        "device",
+        "served by another server",
+        f"sent to {address}",
+        server=address,
+    )
+
+
+def _without_owner() -> RefusedError:
+    return RefusedError(
+        Reason.RECOVERING,
+        "device",
+        "served by no server now",
+        "served by a server of the cluster; try again",
+        retry_after_ms=_RETRY_MS,
+    )
+
+
+def _portions(slots: Mapping[int, int]) -> Iterable[Mapping[int, int]]:
+    remaining = iter(slots.items())
+    while some := dict(islice(remaining, SLOTS_MAX)):
+        yield some
+
+
+def _slices(rows: list[StoredSubscription]) -> Iterable[list[StoredSubscription]]:
+    """Yield slices of subscriptions; those of a device are together."""
+    some: list[StoredSubscription] = []
+    for row in rows:
+        if len(some) >= _ROWS_MAX and row.device_id != some[-1].device_id:
+            yield some
+            some = []
+        some.append(row)
+    if some:
+        yield some
