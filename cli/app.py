@@ -53,6 +53,7 @@ COMMANDS = {
     "indexes": _Place("cli.indexes", "indexes", "server"),
     "idf": _Place("cli.idf", "idf", "server"),
     "status": _Place("cli.status", "status", ""),
+    "cluster": _Place("cli.cluster", "cluster", ""),
     "inspect": _Place("cli.inspect_command", "inspect", ""),
     "forget": _Place("cli.forget", "forget", ""),
     "top": _Place("cli.top", "top", "server"),

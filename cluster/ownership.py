@@ -15,9 +15,10 @@ Cost: O(slots) per step after a change of nodes or owners, else O(1).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
 from typing import NamedTuple
 
 from cluster.slots import SLOTS, preferred
@@ -29,7 +30,7 @@ PORTION = 64
 """Slots that are under way from a node to others at a time: their devices are not served meanwhile."""
 
 
-class NodeState(Enum):
+class NodeState(IntEnum):
     """What a node can do."""
 
     JOINING = 1
@@ -262,6 +263,10 @@ class Ownership:
         if owner is not None and owner != self._node:
             return owner.address
         return self._table()[slot]
+
+    def counts(self) -> Counter[str]:
+        """Return the numbers of slots, by the address of their owner. O(slots)."""
+        return Counter(owned.node.address for owned in self._owners if owned.node is not None)
 
     def held(self) -> Mapping[int, int]:
         """Return the slots that this node has taken, with the sequences of its records."""

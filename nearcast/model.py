@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields
-from enum import Enum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 from itertools import accumulate
 
 from nearcast.clause import Clause
@@ -386,6 +386,40 @@ class CallerUsage:
     unread_bytes: int
 
 
+class ClusterNodeState(IntEnum):
+    """What a node of a cluster can do. The numbers equal those on the wire."""
+
+    UNKNOWN = 0
+    """The server is newer than this SDK."""
+    JOINING = 1
+    """It applies the log, and serves no devices yet."""
+    READY = 2
+    DRAINING = 3
+    """It stops: other nodes take its devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNode:
+    """A node of a cluster.
+
+    Parameters
+    ----------
+    address
+        Where devices reach it, as ``host:port``.
+    state
+        What it can do.
+    slot_count
+        Number of the slots that it owns, of 1,024: its share of the devices.
+    is_this
+        Whether it is the server that has responded.
+    """
+
+    address: str
+    state: ClusterNodeState
+    slot_count: int
+    is_this: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
     """State and measurements of a server; docs/protocol.md has the names.
@@ -406,6 +440,8 @@ class ServerStatus:
         Distributions of durations and of batch sizes since the server started.
     callers
         The callers that have used most of the server's time in the last seconds, in descending order.
+    nodes
+        The nodes of the cluster, by address; empty for a server by itself.
     """
 
     state: ServerState
@@ -415,6 +451,7 @@ class ServerStatus:
     limits: dict[str, float]
     distributions: dict[str, Distribution] = field(default_factory=dict)
     callers: tuple[CallerUsage, ...] = ()
+    nodes: tuple[ClusterNode, ...] = ()
 
 
 @dataclass(slots=True)

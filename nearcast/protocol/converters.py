@@ -10,7 +10,15 @@ from nearcast.canonical import NewObject
 from nearcast.errors import NearcastError, invalid
 from nearcast.limits import OBJECT_ID_MAX
 from nearcast.milliseconds import DURATION_S_MIN, TTL_S_MAX
-from nearcast.model import CallerUsage, Distribution, GeoObject, ServerState, ServerStatus
+from nearcast.model import (
+    CallerUsage,
+    ClusterNode,
+    ClusterNodeState,
+    Distribution,
+    GeoObject,
+    ServerState,
+    ServerStatus,
+)
 from nearcast.protocol.names import checked_name
 from nearcast.protocol.shapes import checked_area, checked_position, listed, number
 from nearcast.v1 import control_service_pb2, geometry_pb2, publisher_service_pb2
@@ -146,7 +154,14 @@ def server_status(response: control_service_pb2.StatusResponse) -> ServerStatus:
             for name, one in response.distributions.items()
         },
         tuple(_caller_usage(one) for one in response.callers),
+        tuple(_cluster_node(one) for one in response.nodes),
     )
+
+
+def _cluster_node(message: control_service_pb2.ClusterNode) -> ClusterNode:
+    known = message.state in {state.value for state in ClusterNodeState}
+    state = ClusterNodeState(message.state) if known else ClusterNodeState.UNKNOWN
+    return ClusterNode(message.address, state, message.slot_count, message.is_this)
 
 
 def _caller_usage(message: control_service_pb2.CallerUsage) -> CallerUsage:

@@ -18,6 +18,13 @@ class ServerState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SERVER_STATE_SERVING: _ClassVar[ServerState]
     SERVER_STATE_DRAINING: _ClassVar[ServerState]
 
+class ClusterNodeState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CLUSTER_NODE_STATE_UNSPECIFIED: _ClassVar[ClusterNodeState]
+    CLUSTER_NODE_STATE_JOINING: _ClassVar[ClusterNodeState]
+    CLUSTER_NODE_STATE_READY: _ClassVar[ClusterNodeState]
+    CLUSTER_NODE_STATE_DRAINING: _ClassVar[ClusterNodeState]
+
 class DeviceState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     DEVICE_STATE_UNSPECIFIED: _ClassVar[DeviceState]
@@ -46,6 +53,10 @@ SERVER_STATE_UNSPECIFIED: ServerState
 SERVER_STATE_RECOVERING: ServerState
 SERVER_STATE_SERVING: ServerState
 SERVER_STATE_DRAINING: ServerState
+CLUSTER_NODE_STATE_UNSPECIFIED: ClusterNodeState
+CLUSTER_NODE_STATE_JOINING: ClusterNodeState
+CLUSTER_NODE_STATE_READY: ClusterNodeState
+CLUSTER_NODE_STATE_DRAINING: ClusterNodeState
 DEVICE_STATE_UNSPECIFIED: DeviceState
 DEVICE_STATE_IN_SYNC: DeviceState
 DEVICE_STATE_CATCHING_UP: DeviceState
@@ -114,7 +125,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("state", "time_ms", "gauges", "counters", "limits", "distributions", "callers")
+    __slots__ = ("state", "time_ms", "gauges", "counters", "limits", "distributions", "callers", "nodes")
     class GaugesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -150,6 +161,7 @@ class StatusResponse(_message.Message):
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     DISTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
     CALLERS_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
     state: ServerState
     time_ms: int
     gauges: _containers.ScalarMap[str, int]
@@ -157,7 +169,20 @@ class StatusResponse(_message.Message):
     limits: _containers.ScalarMap[str, float]
     distributions: _containers.MessageMap[str, Distribution]
     callers: _containers.RepeatedCompositeFieldContainer[CallerUsage]
-    def __init__(self, state: _Optional[_Union[ServerState, str]] = ..., time_ms: _Optional[int] = ..., gauges: _Optional[_Mapping[str, int]] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, float]] = ..., distributions: _Optional[_Mapping[str, Distribution]] = ..., callers: _Optional[_Iterable[_Union[CallerUsage, _Mapping]]] = ...) -> None: ...
+    nodes: _containers.RepeatedCompositeFieldContainer[ClusterNode]
+    def __init__(self, state: _Optional[_Union[ServerState, str]] = ..., time_ms: _Optional[int] = ..., gauges: _Optional[_Mapping[str, int]] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, float]] = ..., distributions: _Optional[_Mapping[str, Distribution]] = ..., callers: _Optional[_Iterable[_Union[CallerUsage, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[ClusterNode, _Mapping]]] = ...) -> None: ...
+
+class ClusterNode(_message.Message):
+    __slots__ = ("address", "state", "slot_count", "is_this")
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    IS_THIS_FIELD_NUMBER: _ClassVar[int]
+    address: str
+    state: ClusterNodeState
+    slot_count: int
+    is_this: bool
+    def __init__(self, address: _Optional[str] = ..., state: _Optional[_Union[ClusterNodeState, str]] = ..., slot_count: _Optional[int] = ..., is_this: _Optional[bool] = ...) -> None: ...
 
 class CallerUsage(_message.Message):
     __slots__ = ("tenant", "id", "time_share", "time_us", "stream_count", "call_count", "unread_bytes")

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+
+class NodeState(IntEnum):
+    """What a node of a cluster can do. The numbers equal those on the wire."""
+
+    JOINING = 1
+    """It applies the log, and serves no devices yet."""
+    READY = 2
+    DRAINING = 3
+    """It serves devices until other nodes take them."""
+
+
+class ClusterNode(NamedTuple):
+    """A node of a cluster, as this server knows it."""
+
+    address: str
+    state: NodeState
+    slot_count: int
+    is_this: bool
 
 
 class Placement(Protocol):
     """Where devices are served."""
+
+    def nodes(self) -> list[ClusterNode]:
+        """Return the nodes that are there, by address."""
+
+    def gauges(self) -> dict[str, int]:
+        """Return the quantities of a node, by name."""
 
     async def settled(self, device_id: str) -> None:
         """Wait until a server serves a device, for some seconds at most."""

@@ -127,6 +127,7 @@ class Readings:
             "kernels_compiled": coordinator.counters.kernels_compiled,
             "kernels_compiled_late": Kernel.compiled_count,
             **coordinator.counters.times(),
+            **({} if coordinator.placement is None else coordinator.placement.gauges()),
         }
 
     def _silence(self) -> Classes:

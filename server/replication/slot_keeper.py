@@ -23,6 +23,8 @@ from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Ownership
 from cluster.registry import SLOTS_MAX, Changes, LeaseRead, OwnerRead, Registry, StoredSubscription
 from cluster.slots import slot_of
 from nearcast.errors import Reason, RefusedError
+from server.core import placement
+from server.core.placement import ClusterNode
 from server.errors import StoreError
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.device_changes import columns_of
@@ -99,6 +101,29 @@ class SlotKeeper:
         event = self._waiting.pop(slot, None)
         if event is not None:
             event.set()
+
+    def nodes(self) -> list[ClusterNode]:
+        """Return the nodes; see `Placement.nodes`."""
+        counts, own = self._ownership.counts(), self._node.address
+        return [
+            ClusterNode(
+                lease.node.address,
+                placement.NodeState(lease.state),
+                counts[lease.node.address],
+                lease.node.address == own,
+            )
+            for lease in self._ownership.leases()
+        ]
+
+    def gauges(self) -> dict[str, int]:
+        """Return quantities; see `Placement.gauges`."""
+        return {
+            "cluster_nodes": len(self._ownership.leases()),
+            "cluster_slots": len(self._served),
+            "cluster_lease_valid": int(self.is_leased),
+            "cluster_log_offset": self._command_loop.applier.offset,
+            "cluster_log_lag_ms": max(0, self._command_loop.log_clock.lead_ms()),
+        }
 
     @property
     def served_count(self) -> int:

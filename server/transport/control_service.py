@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import fields
 
-from identity.principal import DEFAULT_TENANT
+from identity.principal import DEFAULT_TENANT, Principal
 from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from safe_region.scoring.idf import WORDS_MAX, IdfError, IdfTable
@@ -84,7 +84,23 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},
             distributions={name: _distribution(one) for name, one in reading.measures.items()},
             callers=[_usage(one) for one in self._readings.most(caller.tenant)],
+            nodes=self._nodes(caller),
         )
+
+    def _nodes(self, caller: Principal) -> list[control_service_pb2.ClusterNode]:
+        """Return the nodes of the cluster."""
+        placement = self._command_loop.coordinator.placement
+        if placement is None or caller.tenant != DEFAULT_TENANT:
+            return []
+        return [
+            control_service_pb2.ClusterNode(
+                address=one.address,
+                state=control_service_pb2.ClusterNodeState.Name(int(one.state)),
+                slot_count=one.slot_count,
+                is_this=one.is_this,
+            )
+            for one in placement.nodes()
+        ]
 
     async def Inspect(  # noqa: N802
         self, request: control_service_pb2.InspectRequest, _context: Context

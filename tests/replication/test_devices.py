@@ -1,8 +1,7 @@
-"""Devices of a cluster: each is served by the owner of its slot, and keeps its subscriptions when that changes."""
+"""Devices of a cluster: the owner of its slot serves each, and subscriptions stay when that changes."""
 
 from __future__ import annotations
 
-import asyncio
 import random
 
 import pytest
@@ -62,7 +61,7 @@ async def subscribed(nodes, numbers):
 
 
 async def require_exact(nodes, numbers):
-    """Attach devices, each at its node: their subscriptions are there, with the results by the definition."""
+    """Attach devices, each at its node: they have their subscriptions, and results by the definition."""
     for number in numbers:
         owner = owner_of(nodes, f"d{number}")
         async with client(owner) as caller:

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file nearcast/v1/control_service.proto.
  */
 export const file_nearcast_v1_control_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFuZWFyY2FzdC92MS9jb250cm9sX3NlcnZpY2UucHJvdG8SC25lYXJjYXN0LnYxIqkBCg1TZXRJZGZSZXF1ZXN0EjgKB3dlaWdodHMYASADKAsyJy5uZWFyY2FzdC52MS5TZXRJZGZSZXF1ZXN0LldlaWdodHNFbnRyeRIbCg51bmtub3duX3dlaWdodBgCIAEoAUgAiAEBGi4KDFdlaWdodHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQhEKD191bmtub3duX3dlaWdodCIkCg5TZXRJZGZSZXNwb25zZRISCgpnZW5lcmF0aW9uGAEgASgDIg0KC1N5bmNSZXF1ZXN0Ih8KDFN5bmNSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIiYKE0FkdmFuY2VDbG9ja1JlcXVlc3QSDwoHdGltZV9tcxgBIAEoAyInChRBZHZhbmNlQ2xvY2tSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIg8KDVN0YXR1c1JlcXVlc3QiywQKDlN0YXR1c1Jlc3BvbnNlEicKBXN0YXRlGAEgASgOMhgubmVhcmNhc3QudjEuU2VydmVyU3RhdGUSDwoHdGltZV9tcxgCIAEoAxI3CgZnYXVnZXMYAyADKAsyJy5uZWFyY2FzdC52MS5TdGF0dXNSZXNwb25zZS5HYXVnZXNFbnRyeRI7Cghjb3VudGVycxgEIAMoCzIpLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkNvdW50ZXJzRW50cnkSNwoGbGltaXRzGAUgAygLMicubmVhcmNhc3QudjEuU3RhdHVzUmVzcG9uc2UuTGltaXRzRW50cnkSRQoNZGlzdHJpYnV0aW9ucxgGIAMoCzIuLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkRpc3RyaWJ1dGlvbnNFbnRyeRIpCgdjYWxsZXJzGAcgAygLMhgubmVhcmNhc3QudjEuQ2FsbGVyVXNhZ2UaLQoLR2F1Z2VzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARovCg1Db3VudGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEaLQoLTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ARpPChJEaXN0cmlidXRpb25zRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkubmVhcmNhc3QudjEuRGlzdHJpYnV0aW9uOgI4ASKOAQoLQ2FsbGVyVXNhZ2USDgoGdGVuYW50GAEgASgJEgoKAmlkGAIgASgJEhIKCnRpbWVfc2hhcmUYAyABKAESDwoHdGltZV91cxgEIAEoAxIUCgxzdHJlYW1fY291bnQYBSABKAUSEgoKY2FsbF9jb3VudBgGIAEoBRIUCgx1bnJlYWRfYnl0ZXMYByABKAMiPQoMRGlzdHJpYnV0aW9uEg4KBmJvdW5kcxgBIAMoARIOCgZjb3VudHMYAiADKAMSDQoFdG90YWwYAyABKAMilQEKDkluc3BlY3RSZXF1ZXN0EhMKCWRldmljZV9pZBgBIAEoCUgAEjgKDHN1YnNjcmlwdGlvbhgCIAEoCzIgLm5lYXJjYXN0LnYxLlN1YnNjcmlwdGlvblN1YmplY3RIABITCglvYmplY3RfaWQYAyABKANIABIUCgpvYmplY3Rfa2V5GAQgASgJSABCCQoHc3ViamVjdCJoChNTdWJzY3JpcHRpb25TdWJqZWN0EhEKCWRldmljZV9pZBgBIAEoCRIXCg9zdWJzY3JpcHRpb25faWQYAiABKAUSEQoJb2JqZWN0X2lkGAMgASgDEhIKCm9iamVjdF9rZXkYBCABKAkixwEKD0luc3BlY3RSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDEi4KBmRldmljZRgCIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZERldmljZUgAEjoKDHN1YnNjcmlwdGlvbhgDIAEoCzIiLm5lYXJjYXN0LnYxLkluc3BlY3RlZFN1YnNjcmlwdGlvbkgAEi4KBm9iamVjdBgEIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZE9iamVjdEgAQgcKBWZvdW5kIoICCg9JbnNwZWN0ZWREZXZpY2USEQoJZGV2aWNlX2lkGAEgASgJEicKBXN0YXRlGAIgASgOMhgubmVhcmNhc3QudjEuRGV2aWNlU3RhdGUSDwoHdmVyc2lvbhgDIAEoAxISCgprZXB0X2NvdW50GAQgASgFEhUKDXdhaXRpbmdfY291bnQYBSABKAUSFwoPcmVwb3J0X3NlcXVlbmNlGAYgASgDEhEKCXNpbGVudF9tcxgHIAEoAxIQCghsZWFzZV9tcxgIIAEoAxI5Cg1zdWJzY3JpcHRpb25zGAkgAygLMiIubmVhcmNhc3QudjEuSW5zcGVjdGVkU3Vic2NyaXB0aW9uIpcDChVJbnNwZWN0ZWRTdWJzY3JpcHRpb24SEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBRIrCgRzcGVjGAMgASgLMh0ubmVhcmNhc3QudjEuU3Vic2NyaXB0aW9uU3BlYxINCgVhd2FrZRgEIAEoCBIPCgdwZW5kaW5nGAUgASgIEiIKBmFuY2hvchgGIAEoCzISLm5lYXJjYXN0LnYxLlBvaW50EiMKBXJlYWNoGAcgASgLMhIubmVhcmNhc3QudjEuUmVhY2hIABIjCgVzbGFjaxgIIAEoCzISLm5lYXJjYXN0LnYxLlNsYWNrSAASJQoEaGVsZBgJIAMoCzIXLm5lYXJjYXN0LnYxLkhlbGRPYmplY3QSKQoJanVkZ2VtZW50GAogASgLMhYubmVhcmNhc3QudjEuSnVkZ2VtZW50EgwKBG5hbWUYCyABKAkSLgoPYW5jaG9yX3Bvc2l0aW9uGAwgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb25CBwoFYm91bmQilAEKCkhlbGRPYmplY3QSEQoJb2JqZWN0X2lkGAEgASgDEgwKBHJhbmsYAiABKAUSEAoIbGVuZ3RoX20YAyABKAESCwoDcl9tGAQgASgBEgsKA2tleRgFIAEoCRIQCghrZXl3b3JkcxgGIAMoCRInCghwb3NpdGlvbhgHIAEoCzIVLm5lYXJjYXN0LnYxLlBvc2l0aW9uInIKCUp1ZGdlbWVudBIRCglvYmplY3RfaWQYASABKAMSJQoHdmVyZGljdBgCIAEoDjIULm5lYXJjYXN0LnYxLlZlcmRpY3QSDAoEcmFuaxgDIAEoBRIQCghsZW5ndGhfbRgEIAEoARILCgNyX20YBSABKAEiiQEKD0luc3BlY3RlZE9iamVjdBIjCgZvYmplY3QYASABKAsyEy5uZWFyY2FzdC52MS5PYmplY3QSFQoNcGF5bG9hZF9ieXRlcxgCIAEoBRIUCgxob2xkZXJfY291bnQYAyABKAUSJAoHaG9sZGVycxgEIAMoCzITLm5lYXJjYXN0LnYxLkhvbGRlciI0CgZIb2xkZXISEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBSLRAQoMV2F0Y2hSZXF1ZXN0EiEKBHZpZXcYASABKAsyEy5uZWFyY2FzdC52MS5Cb3VuZHMSEwoLaW50ZXJ2YWxfbXMYAiABKAUSEwoLZGV2aWNlc19tYXgYAyABKAUSEwoLb2JqZWN0c19tYXgYBCABKAUSFAoMZ3JpZF9jb2x1bW5zGAUgASgFEhEKCWdyaWRfcm93cxgGIAEoBRIPCgdrZXl3b3JkGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRISCgpwb2xsaW5nX21zGAkgASgFIuMCCgpXYXRjaEZyYW1lEg8KB3RpbWVfbXMYASABKAMSEAoIc2VxdWVuY2UYAiABKAMSFgoOcmVxdWVzdF9udW1iZXIYAyABKAMSDQoFcmVzZXQYBCABKAgSLAoHZGV2aWNlcxgFIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZXZpY2VzEiwKB29iamVjdHMYBiABKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkT2JqZWN0cxIoCgVyYXRlcxgHIAEoCzIZLm5lYXJjYXN0LnYxLldhdGNoZWRSYXRlcxIuCglsYXRlbmNpZXMYCCADKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkTGF0ZW5jeRIkCgdnb19hd2F5GAkgASgLMhMubmVhcmNhc3QudjEuR29Bd2F5EiEKBWZyYW1lGAogASgLMhIubmVhcmNhc3QudjEuRnJhbWUSDAoEbW9yZRgLIAEoCCK0AgoOV2F0Y2hlZERldmljZXMSEgoKdmlld19jb3VudBgBIAEoAxIUCgxwbGFjZWRfY291bnQYAiABKAMSFgoOYXR0YWNoZWRfY291bnQYAyABKAMSDwoHdGhpbm5lZBgEIAEoCBIPCgdudW1iZXJzGAUgAygNEgsKA2lkcxgGIAMoCRIOCgZsb25fZTcYByADKA8SDgoGbGF0X2U3GAggAygPEhAKCG1hcmdpbl9tGAkgAygCEg4KBmFnZV9tcxgKIAMoDRIoCgZzdGF0ZXMYCyADKA4yGC5uZWFyY2FzdC52MS5EZXZpY2VTdGF0ZRIXCg9yZW1vdmVkX251bWJlcnMYDCADKA0SLAoHZGVuc2l0eRgNIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5ItUBCg5XYXRjaGVkT2JqZWN0cxISCgp2aWV3X2NvdW50GAEgASgDEg0KBWNvdW50GAIgASgDEg8KB3RoaW5uZWQYAyABKAgSCwoDaWRzGAQgAygDEg4KBmxvbl9lNxgFIAMoDxIOCgZsYXRfZTcYBiADKA8SDgoGYWdlX21zGAcgAygNEg8KB2xlZnRfbXMYCCADKA0SEwoLcmVtb3ZlZF9pZHMYCSADKAMSLAoHZGVuc2l0eRgKIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5Ij8KDldhdGNoZWREZW5zaXR5Eg8KB2NvbHVtbnMYASABKAUSDAoEcm93cxgCIAEoBRIOCgZjb3VudHMYAyADKA0irwEKDFdhdGNoZWRSYXRlcxIPCgdyZXBvcnRzGAEgASgBEhkKEW9iamVjdHNfcHVibGlzaGVkGAIgASgBEhQKDG9iamVjdHNfZ29uZRgDIAEoARIOCgZkZWx0YXMYBCABKAESFwoPcG9sbGluZ19yZXBvcnRzGAUgASgBEhUKDXJlcG9ydHNfdG90YWwYBiABKAMSHQoVcG9sbGluZ19yZXBvcnRzX3RvdGFsGAcgASgBIk0KDldhdGNoZWRMYXRlbmN5EgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAMSDgoGcDUwX21zGAMgASgBEg4KBnA5OV9tcxgEIAEoASp9CgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdTRVJWRVJfU1RBVEVfUkVDT1ZFUklORxABEhgKFFNFUlZFUl9TVEFURV9TRVJWSU5HEAISGQoVU0VSVkVSX1NUQVRFX0RSQUlOSU5HEAMqlwEKC0RldmljZVN0YXRlEhwKGERFVklDRV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFERFVklDRV9TVEFURV9JTl9TWU5DEAESHAoYREVWSUNFX1NUQVRFX0NBVENISU5HX1VQEAISGQoVREVWSUNFX1NUQVRFX0RFVEFDSEVEEAMSFwoTREVWSUNFX1NUQVRFX1BBUktFRBAEKtYCCgdWZXJkaWN0EhcKE1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIQCgxWRVJESUNUX0hFTEQQARIaChZWRVJESUNUX1VOS05PV05fT0JKRUNUEAISEAoMVkVSRElDVF9HT05FEAMSEgoOVkVSRElDVF9QQVJLRUQQBBIdChlWRVJESUNUX05PX0NPTU1PTl9LRVlXT1JEEAUSFQoRVkVSRElDVF9OT19DTEFVU0UQBhIZChVWRVJESUNUX09VVF9PRl9XSU5ET1cQBxITCg9WRVJESUNUX1BFTkRJTkcQCBIYChRWRVJESUNUX0JFWU9ORF9SRUFDSBAJEhUKEVZFUkRJQ1RfRE9NSU5BVEVEEAoSFwoTVkVSRElDVF9OT1RfQU1PTkdfSxALEhgKFFZFUkRJQ1RfT1VUX09GX1JBTkdFEAwSFAoQVkVSRElDVF9UT09fTUFOWRANMrEDCg5Db250cm9sU2VydmljZRI7CgRTeW5jEhgubmVhcmNhc3QudjEuU3luY1JlcXVlc3QaGS5uZWFyY2FzdC52MS5TeW5jUmVzcG9uc2USUwoMQWR2YW5jZUNsb2NrEiAubmVhcmNhc3QudjEuQWR2YW5jZUNsb2NrUmVxdWVzdBohLm5lYXJjYXN0LnYxLkFkdmFuY2VDbG9ja1Jlc3BvbnNlEkMKBlNldElkZhIaLm5lYXJjYXN0LnYxLlNldElkZlJlcXVlc3QaGy5uZWFyY2FzdC52MS5TZXRJZGZSZXNwb25zZSgBEkEKBlN0YXR1cxIaLm5lYXJjYXN0LnYxLlN0YXR1c1JlcXVlc3QaGy5uZWFyY2FzdC52MS5TdGF0dXNSZXNwb25zZRJECgdJbnNwZWN0EhsubmVhcmNhc3QudjEuSW5zcGVjdFJlcXVlc3QaHC5uZWFyY2FzdC52MS5JbnNwZWN0UmVzcG9uc2USPwoFV2F0Y2gSGS5uZWFyY2FzdC52MS5XYXRjaFJlcXVlc3QaFy5uZWFyY2FzdC52MS5XYXRjaEZyYW1lKAEwAWIGcHJvdG8z", [file_nearcast_v1_geometry, file_nearcast_v1_objects, file_nearcast_v1_streams, file_nearcast_v1_subscriptions]);
+  fileDesc("CiFuZWFyY2FzdC92MS9jb250cm9sX3NlcnZpY2UucHJvdG8SC25lYXJjYXN0LnYxIqkBCg1TZXRJZGZSZXF1ZXN0EjgKB3dlaWdodHMYASADKAsyJy5uZWFyY2FzdC52MS5TZXRJZGZSZXF1ZXN0LldlaWdodHNFbnRyeRIbCg51bmtub3duX3dlaWdodBgCIAEoAUgAiAEBGi4KDFdlaWdodHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQhEKD191bmtub3duX3dlaWdodCIkCg5TZXRJZGZSZXNwb25zZRISCgpnZW5lcmF0aW9uGAEgASgDIg0KC1N5bmNSZXF1ZXN0Ih8KDFN5bmNSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIiYKE0FkdmFuY2VDbG9ja1JlcXVlc3QSDwoHdGltZV9tcxgBIAEoAyInChRBZHZhbmNlQ2xvY2tSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIg8KDVN0YXR1c1JlcXVlc3Qi9AQKDlN0YXR1c1Jlc3BvbnNlEicKBXN0YXRlGAEgASgOMhgubmVhcmNhc3QudjEuU2VydmVyU3RhdGUSDwoHdGltZV9tcxgCIAEoAxI3CgZnYXVnZXMYAyADKAsyJy5uZWFyY2FzdC52MS5TdGF0dXNSZXNwb25zZS5HYXVnZXNFbnRyeRI7Cghjb3VudGVycxgEIAMoCzIpLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkNvdW50ZXJzRW50cnkSNwoGbGltaXRzGAUgAygLMicubmVhcmNhc3QudjEuU3RhdHVzUmVzcG9uc2UuTGltaXRzRW50cnkSRQoNZGlzdHJpYnV0aW9ucxgGIAMoCzIuLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkRpc3RyaWJ1dGlvbnNFbnRyeRIpCgdjYWxsZXJzGAcgAygLMhgubmVhcmNhc3QudjEuQ2FsbGVyVXNhZ2USJwoFbm9kZXMYCCADKAsyGC5uZWFyY2FzdC52MS5DbHVzdGVyTm9kZRotCgtHYXVnZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBGi8KDUNvdW50ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBGk8KEkRpc3RyaWJ1dGlvbnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5uZWFyY2FzdC52MS5EaXN0cmlidXRpb246AjgBInEKC0NsdXN0ZXJOb2RlEg8KB2FkZHJlc3MYASABKAkSLAoFc3RhdGUYAiABKA4yHS5uZWFyY2FzdC52MS5DbHVzdGVyTm9kZVN0YXRlEhIKCnNsb3RfY291bnQYAyABKAUSDwoHaXNfdGhpcxgEIAEoCCKOAQoLQ2FsbGVyVXNhZ2USDgoGdGVuYW50GAEgASgJEgoKAmlkGAIgASgJEhIKCnRpbWVfc2hhcmUYAyABKAESDwoHdGltZV91cxgEIAEoAxIUCgxzdHJlYW1fY291bnQYBSABKAUSEgoKY2FsbF9jb3VudBgGIAEoBRIUCgx1bnJlYWRfYnl0ZXMYByABKAMiPQoMRGlzdHJpYnV0aW9uEg4KBmJvdW5kcxgBIAMoARIOCgZjb3VudHMYAiADKAMSDQoFdG90YWwYAyABKAMilQEKDkluc3BlY3RSZXF1ZXN0EhMKCWRldmljZV9pZBgBIAEoCUgAEjgKDHN1YnNjcmlwdGlvbhgCIAEoCzIgLm5lYXJjYXN0LnYxLlN1YnNjcmlwdGlvblN1YmplY3RIABITCglvYmplY3RfaWQYAyABKANIABIUCgpvYmplY3Rfa2V5GAQgASgJSABCCQoHc3ViamVjdCJoChNTdWJzY3JpcHRpb25TdWJqZWN0EhEKCWRldmljZV9pZBgBIAEoCRIXCg9zdWJzY3JpcHRpb25faWQYAiABKAUSEQoJb2JqZWN0X2lkGAMgASgDEhIKCm9iamVjdF9rZXkYBCABKAkixwEKD0luc3BlY3RSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDEi4KBmRldmljZRgCIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZERldmljZUgAEjoKDHN1YnNjcmlwdGlvbhgDIAEoCzIiLm5lYXJjYXN0LnYxLkluc3BlY3RlZFN1YnNjcmlwdGlvbkgAEi4KBm9iamVjdBgEIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZE9iamVjdEgAQgcKBWZvdW5kIoICCg9JbnNwZWN0ZWREZXZpY2USEQoJZGV2aWNlX2lkGAEgASgJEicKBXN0YXRlGAIgASgOMhgubmVhcmNhc3QudjEuRGV2aWNlU3RhdGUSDwoHdmVyc2lvbhgDIAEoAxISCgprZXB0X2NvdW50GAQgASgFEhUKDXdhaXRpbmdfY291bnQYBSABKAUSFwoPcmVwb3J0X3NlcXVlbmNlGAYgASgDEhEKCXNpbGVudF9tcxgHIAEoAxIQCghsZWFzZV9tcxgIIAEoAxI5Cg1zdWJzY3JpcHRpb25zGAkgAygLMiIubmVhcmNhc3QudjEuSW5zcGVjdGVkU3Vic2NyaXB0aW9uIpcDChVJbnNwZWN0ZWRTdWJzY3JpcHRpb24SEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBRIrCgRzcGVjGAMgASgLMh0ubmVhcmNhc3QudjEuU3Vic2NyaXB0aW9uU3BlYxINCgVhd2FrZRgEIAEoCBIPCgdwZW5kaW5nGAUgASgIEiIKBmFuY2hvchgGIAEoCzISLm5lYXJjYXN0LnYxLlBvaW50EiMKBXJlYWNoGAcgASgLMhIubmVhcmNhc3QudjEuUmVhY2hIABIjCgVzbGFjaxgIIAEoCzISLm5lYXJjYXN0LnYxLlNsYWNrSAASJQoEaGVsZBgJIAMoCzIXLm5lYXJjYXN0LnYxLkhlbGRPYmplY3QSKQoJanVkZ2VtZW50GAogASgLMhYubmVhcmNhc3QudjEuSnVkZ2VtZW50EgwKBG5hbWUYCyABKAkSLgoPYW5jaG9yX3Bvc2l0aW9uGAwgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb25CBwoFYm91bmQilAEKCkhlbGRPYmplY3QSEQoJb2JqZWN0X2lkGAEgASgDEgwKBHJhbmsYAiABKAUSEAoIbGVuZ3RoX20YAyABKAESCwoDcl9tGAQgASgBEgsKA2tleRgFIAEoCRIQCghrZXl3b3JkcxgGIAMoCRInCghwb3NpdGlvbhgHIAEoCzIVLm5lYXJjYXN0LnYxLlBvc2l0aW9uInIKCUp1ZGdlbWVudBIRCglvYmplY3RfaWQYASABKAMSJQoHdmVyZGljdBgCIAEoDjIULm5lYXJjYXN0LnYxLlZlcmRpY3QSDAoEcmFuaxgDIAEoBRIQCghsZW5ndGhfbRgEIAEoARILCgNyX20YBSABKAEiiQEKD0luc3BlY3RlZE9iamVjdBIjCgZvYmplY3QYASABKAsyEy5uZWFyY2FzdC52MS5PYmplY3QSFQoNcGF5bG9hZF9ieXRlcxgCIAEoBRIUCgxob2xkZXJfY291bnQYAyABKAUSJAoHaG9sZGVycxgEIAMoCzITLm5lYXJjYXN0LnYxLkhvbGRlciI0CgZIb2xkZXISEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBSLRAQoMV2F0Y2hSZXF1ZXN0EiEKBHZpZXcYASABKAsyEy5uZWFyY2FzdC52MS5Cb3VuZHMSEwoLaW50ZXJ2YWxfbXMYAiABKAUSEwoLZGV2aWNlc19tYXgYAyABKAUSEwoLb2JqZWN0c19tYXgYBCABKAUSFAoMZ3JpZF9jb2x1bW5zGAUgASgFEhEKCWdyaWRfcm93cxgGIAEoBRIPCgdrZXl3b3JkGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRISCgpwb2xsaW5nX21zGAkgASgFIuMCCgpXYXRjaEZyYW1lEg8KB3RpbWVfbXMYASABKAMSEAoIc2VxdWVuY2UYAiABKAMSFgoOcmVxdWVzdF9udW1iZXIYAyABKAMSDQoFcmVzZXQYBCABKAgSLAoHZGV2aWNlcxgFIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZXZpY2VzEiwKB29iamVjdHMYBiABKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkT2JqZWN0cxIoCgVyYXRlcxgHIAEoCzIZLm5lYXJjYXN0LnYxLldhdGNoZWRSYXRlcxIuCglsYXRlbmNpZXMYCCADKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkTGF0ZW5jeRIkCgdnb19hd2F5GAkgASgLMhMubmVhcmNhc3QudjEuR29Bd2F5EiEKBWZyYW1lGAogASgLMhIubmVhcmNhc3QudjEuRnJhbWUSDAoEbW9yZRgLIAEoCCK0AgoOV2F0Y2hlZERldmljZXMSEgoKdmlld19jb3VudBgBIAEoAxIUCgxwbGFjZWRfY291bnQYAiABKAMSFgoOYXR0YWNoZWRfY291bnQYAyABKAMSDwoHdGhpbm5lZBgEIAEoCBIPCgdudW1iZXJzGAUgAygNEgsKA2lkcxgGIAMoCRIOCgZsb25fZTcYByADKA8SDgoGbGF0X2U3GAggAygPEhAKCG1hcmdpbl9tGAkgAygCEg4KBmFnZV9tcxgKIAMoDRIoCgZzdGF0ZXMYCyADKA4yGC5uZWFyY2FzdC52MS5EZXZpY2VTdGF0ZRIXCg9yZW1vdmVkX251bWJlcnMYDCADKA0SLAoHZGVuc2l0eRgNIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5ItUBCg5XYXRjaGVkT2JqZWN0cxISCgp2aWV3X2NvdW50GAEgASgDEg0KBWNvdW50GAIgASgDEg8KB3RoaW5uZWQYAyABKAgSCwoDaWRzGAQgAygDEg4KBmxvbl9lNxgFIAMoDxIOCgZsYXRfZTcYBiADKA8SDgoGYWdlX21zGAcgAygNEg8KB2xlZnRfbXMYCCADKA0SEwoLcmVtb3ZlZF9pZHMYCSADKAMSLAoHZGVuc2l0eRgKIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5Ij8KDldhdGNoZWREZW5zaXR5Eg8KB2NvbHVtbnMYASABKAUSDAoEcm93cxgCIAEoBRIOCgZjb3VudHMYAyADKA0irwEKDFdhdGNoZWRSYXRlcxIPCgdyZXBvcnRzGAEgASgBEhkKEW9iamVjdHNfcHVibGlzaGVkGAIgASgBEhQKDG9iamVjdHNfZ29uZRgDIAEoARIOCgZkZWx0YXMYBCABKAESFwoPcG9sbGluZ19yZXBvcnRzGAUgASgBEhUKDXJlcG9ydHNfdG90YWwYBiABKAMSHQoVcG9sbGluZ19yZXBvcnRzX3RvdGFsGAcgASgBIk0KDldhdGNoZWRMYXRlbmN5EgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAMSDgoGcDUwX21zGAMgASgBEg4KBnA5OV9tcxgEIAEoASp9CgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdTRVJWRVJfU1RBVEVfUkVDT1ZFUklORxABEhgKFFNFUlZFUl9TVEFURV9TRVJWSU5HEAISGQoVU0VSVkVSX1NUQVRFX0RSQUlOSU5HEAMqlQEKEENsdXN0ZXJOb2RlU3RhdGUSIgoeQ0xVU1RFUl9OT0RFX1NUQVRFX1VOU1BFQ0lGSUVEEAASHgoaQ0xVU1RFUl9OT0RFX1NUQVRFX0pPSU5JTkcQARIcChhDTFVTVEVSX05PREVfU1RBVEVfUkVBRFkQAhIfChtDTFVTVEVSX05PREVfU1RBVEVfRFJBSU5JTkcQAyqXAQoLRGV2aWNlU3RhdGUSHAoYREVWSUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUREVWSUNFX1NUQVRFX0lOX1NZTkMQARIcChhERVZJQ0VfU1RBVEVfQ0FUQ0hJTkdfVVAQAhIZChVERVZJQ0VfU1RBVEVfREVUQUNIRUQQAxIXChNERVZJQ0VfU1RBVEVfUEFSS0VEEAQq1gIKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhAKDFZFUkRJQ1RfSEVMRBABEhoKFlZFUkRJQ1RfVU5LTk9XTl9PQkpFQ1QQAhIQCgxWRVJESUNUX0dPTkUQAxISCg5WRVJESUNUX1BBUktFRBAEEh0KGVZFUkRJQ1RfTk9fQ09NTU9OX0tFWVdPUkQQBRIVChFWRVJESUNUX05PX0NMQVVTRRAGEhkKFVZFUkRJQ1RfT1VUX09GX1dJTkRPVxAHEhMKD1ZFUkRJQ1RfUEVORElORxAIEhgKFFZFUkRJQ1RfQkVZT05EX1JFQUNIEAkSFQoRVkVSRElDVF9ET01JTkFURUQQChIXChNWRVJESUNUX05PVF9BTU9OR19LEAsSGAoUVkVSRElDVF9PVVRfT0ZfUkFOR0UQDBIUChBWRVJESUNUX1RPT19NQU5ZEA0ysQMKDkNvbnRyb2xTZXJ2aWNlEjsKBFN5bmMSGC5uZWFyY2FzdC52MS5TeW5jUmVxdWVzdBoZLm5lYXJjYXN0LnYxLlN5bmNSZXNwb25zZRJTCgxBZHZhbmNlQ2xvY2sSIC5uZWFyY2FzdC52MS5BZHZhbmNlQ2xvY2tSZXF1ZXN0GiEubmVhcmNhc3QudjEuQWR2YW5jZUNsb2NrUmVzcG9uc2USQwoGU2V0SWRmEhoubmVhcmNhc3QudjEuU2V0SWRmUmVxdWVzdBobLm5lYXJjYXN0LnYxLlNldElkZlJlc3BvbnNlKAESQQoGU3RhdHVzEhoubmVhcmNhc3QudjEuU3RhdHVzUmVxdWVzdBobLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlEkQKB0luc3BlY3QSGy5uZWFyY2FzdC52MS5JbnNwZWN0UmVxdWVzdBocLm5lYXJjYXN0LnYxLkluc3BlY3RSZXNwb25zZRI/CgVXYXRjaBIZLm5lYXJjYXN0LnYxLldhdGNoUmVxdWVzdBoXLm5lYXJjYXN0LnYxLldhdGNoRnJhbWUoATABYgZwcm90bzM", [file_nearcast_v1_geometry, file_nearcast_v1_objects, file_nearcast_v1_streams, file_nearcast_v1_subscriptions]);
 
 /**
  * A part of a table. All parts of a stream form one table.
@@ -204,6 +204,14 @@ export type StatusResponse = Message<"nearcast.v1.StatusResponse"> & {
    * @generated from field: repeated nearcast.v1.CallerUsage callers = 7;
    */
   callers: CallerUsage[];
+
+  /**
+   * The nodes of the cluster, as this server knows them, by address; empty for a server by itself. For
+   * operators of the default tenant.
+   *
+   * @generated from field: repeated nearcast.v1.ClusterNode nodes = 8;
+   */
+  nodes: ClusterNode[];
 };
 
 /**
@@ -212,6 +220,46 @@ export type StatusResponse = Message<"nearcast.v1.StatusResponse"> & {
  */
 export const StatusResponseSchema: GenMessage<StatusResponse> = /*@__PURE__*/
   messageDesc(file_nearcast_v1_control_service, 7);
+
+/**
+ * A node of a cluster.
+ *
+ * @generated from message nearcast.v1.ClusterNode
+ */
+export type ClusterNode = Message<"nearcast.v1.ClusterNode"> & {
+  /**
+   * Where devices reach it, as host:port.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+
+  /**
+   * @generated from field: nearcast.v1.ClusterNodeState state = 2;
+   */
+  state: ClusterNodeState;
+
+  /**
+   * Number of the slots that it owns, of 1,024.
+   *
+   * @generated from field: int32 slot_count = 3;
+   */
+  slotCount: number;
+
+  /**
+   * Whether it is the server that responds.
+   *
+   * @generated from field: bool is_this = 4;
+   */
+  isThis: boolean;
+};
+
+/**
+ * Describes the message nearcast.v1.ClusterNode.
+ * Use `create(ClusterNodeSchema)` to create a new message.
+ */
+export const ClusterNodeSchema: GenMessage<ClusterNode> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 8);
 
 /**
  * Resources that one caller uses.
@@ -275,7 +323,7 @@ export type CallerUsage = Message<"nearcast.v1.CallerUsage"> & {
  * Use `create(CallerUsageSchema)` to create a new message.
  */
 export const CallerUsageSchema: GenMessage<CallerUsage> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 8);
+  messageDesc(file_nearcast_v1_control_service, 9);
 
 /**
  * A histogram of a quantity.
@@ -311,7 +359,7 @@ export type Distribution = Message<"nearcast.v1.Distribution"> & {
  * Use `create(DistributionSchema)` to create a new message.
  */
 export const DistributionSchema: GenMessage<Distribution> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 9);
+  messageDesc(file_nearcast_v1_control_service, 10);
 
 /**
  * @generated from message nearcast.v1.InspectRequest
@@ -356,7 +404,7 @@ export type InspectRequest = Message<"nearcast.v1.InspectRequest"> & {
  * Use `create(InspectRequestSchema)` to create a new message.
  */
 export const InspectRequestSchema: GenMessage<InspectRequest> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 10);
+  messageDesc(file_nearcast_v1_control_service, 11);
 
 /**
  * A subscription, and an object that its device may have.
@@ -394,7 +442,7 @@ export type SubscriptionSubject = Message<"nearcast.v1.SubscriptionSubject"> & {
  * Use `create(SubscriptionSubjectSchema)` to create a new message.
  */
 export const SubscriptionSubjectSchema: GenMessage<SubscriptionSubject> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 11);
+  messageDesc(file_nearcast_v1_control_service, 12);
 
 /**
  * @generated from message nearcast.v1.InspectResponse
@@ -436,7 +484,7 @@ export type InspectResponse = Message<"nearcast.v1.InspectResponse"> & {
  * Use `create(InspectResponseSchema)` to create a new message.
  */
 export const InspectResponseSchema: GenMessage<InspectResponse> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 12);
+  messageDesc(file_nearcast_v1_control_service, 13);
 
 /**
  * @generated from message nearcast.v1.InspectedDevice
@@ -509,7 +557,7 @@ export type InspectedDevice = Message<"nearcast.v1.InspectedDevice"> & {
  * Use `create(InspectedDeviceSchema)` to create a new message.
  */
 export const InspectedDeviceSchema: GenMessage<InspectedDevice> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 13);
+  messageDesc(file_nearcast_v1_control_service, 14);
 
 /**
  * @generated from message nearcast.v1.InspectedSubscription
@@ -602,7 +650,7 @@ export type InspectedSubscription = Message<"nearcast.v1.InspectedSubscription">
  * Use `create(InspectedSubscriptionSchema)` to create a new message.
  */
 export const InspectedSubscriptionSchema: GenMessage<InspectedSubscription> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 14);
+  messageDesc(file_nearcast_v1_control_service, 15);
 
 /**
  * An object as seen from the anchor.
@@ -663,7 +711,7 @@ export type HeldObject = Message<"nearcast.v1.HeldObject"> & {
  * Use `create(HeldObjectSchema)` to create a new message.
  */
 export const HeldObjectSchema: GenMessage<HeldObject> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 15);
+  messageDesc(file_nearcast_v1_control_service, 16);
 
 /**
  * @generated from message nearcast.v1.Judgement
@@ -702,7 +750,7 @@ export type Judgement = Message<"nearcast.v1.Judgement"> & {
  * Use `create(JudgementSchema)` to create a new message.
  */
 export const JudgementSchema: GenMessage<Judgement> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 16);
+  messageDesc(file_nearcast_v1_control_service, 17);
 
 /**
  * @generated from message nearcast.v1.InspectedObject
@@ -740,7 +788,7 @@ export type InspectedObject = Message<"nearcast.v1.InspectedObject"> & {
  * Use `create(InspectedObjectSchema)` to create a new message.
  */
 export const InspectedObjectSchema: GenMessage<InspectedObject> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 17);
+  messageDesc(file_nearcast_v1_control_service, 18);
 
 /**
  * @generated from message nearcast.v1.Holder
@@ -762,7 +810,7 @@ export type Holder = Message<"nearcast.v1.Holder"> & {
  * Use `create(HolderSchema)` to create a new message.
  */
 export const HolderSchema: GenMessage<Holder> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 18);
+  messageDesc(file_nearcast_v1_control_service, 19);
 
 /**
  * A view of the server.
@@ -839,7 +887,7 @@ export type WatchRequest = Message<"nearcast.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 19);
+  messageDesc(file_nearcast_v1_control_service, 20);
 
 /**
  * @generated from message nearcast.v1.WatchFrame
@@ -925,7 +973,7 @@ export type WatchFrame = Message<"nearcast.v1.WatchFrame"> & {
  * Use `create(WatchFrameSchema)` to create a new message.
  */
 export const WatchFrameSchema: GenMessage<WatchFrame> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 20);
+  messageDesc(file_nearcast_v1_control_service, 21);
 
 /**
  * Devices, a row each. All columns have the same length. A row of a device that has one replaces it.
@@ -1026,7 +1074,7 @@ export type WatchedDevices = Message<"nearcast.v1.WatchedDevices"> & {
  * Use `create(WatchedDevicesSchema)` to create a new message.
  */
 export const WatchedDevicesSchema: GenMessage<WatchedDevices> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 21);
+  messageDesc(file_nearcast_v1_control_service, 22);
 
 /**
  * Objects, a row each. All columns have the same length; an object does not change. An object with an area
@@ -1106,7 +1154,7 @@ export type WatchedObjects = Message<"nearcast.v1.WatchedObjects"> & {
  * Use `create(WatchedObjectsSchema)` to create a new message.
  */
 export const WatchedObjectsSchema: GenMessage<WatchedObjects> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 22);
+  messageDesc(file_nearcast_v1_control_service, 23);
 
 /**
  * A grid over the view.
@@ -1137,7 +1185,7 @@ export type WatchedDensity = Message<"nearcast.v1.WatchedDensity"> & {
  * Use `create(WatchedDensitySchema)` to create a new message.
  */
 export const WatchedDensitySchema: GenMessage<WatchedDensity> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 23);
+  messageDesc(file_nearcast_v1_control_service, 24);
 
 /**
  * Numbers a second since the previous frame, and numbers since the stream started. The first frame of a
@@ -1189,7 +1237,7 @@ export type WatchedRates = Message<"nearcast.v1.WatchedRates"> & {
  * Use `create(WatchedRatesSchema)` to create a new message.
  */
 export const WatchedRatesSchema: GenMessage<WatchedRates> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 24);
+  messageDesc(file_nearcast_v1_control_service, 25);
 
 /**
  * Values since the previous frame. The quantiles are the upper bounds of their classes.
@@ -1225,7 +1273,7 @@ export type WatchedLatency = Message<"nearcast.v1.WatchedLatency"> & {
  * Use `create(WatchedLatencySchema)` to create a new message.
  */
 export const WatchedLatencySchema: GenMessage<WatchedLatency> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 25);
+  messageDesc(file_nearcast_v1_control_service, 26);
 
 /**
  * The state of a server. The health service reports SERVING for SERVER_STATE_SERVING only.
@@ -1263,6 +1311,43 @@ export enum ServerState {
  */
 export const ServerStateSchema: GenEnum<ServerState> = /*@__PURE__*/
   enumDesc(file_nearcast_v1_control_service, 0);
+
+/**
+ * What a node of a cluster can do.
+ *
+ * @generated from enum nearcast.v1.ClusterNodeState
+ */
+export enum ClusterNodeState {
+  /**
+   * @generated from enum value: CLUSTER_NODE_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It applies the log, and serves no devices yet.
+   *
+   * @generated from enum value: CLUSTER_NODE_STATE_JOINING = 1;
+   */
+  JOINING = 1,
+
+  /**
+   * @generated from enum value: CLUSTER_NODE_STATE_READY = 2;
+   */
+  READY = 2,
+
+  /**
+   * It stops: other nodes take its devices.
+   *
+   * @generated from enum value: CLUSTER_NODE_STATE_DRAINING = 3;
+   */
+  DRAINING = 3,
+}
+
+/**
+ * Describes the enum nearcast.v1.ClusterNodeState.
+ */
+export const ClusterNodeStateSchema: GenEnum<ClusterNodeState> = /*@__PURE__*/
+  enumDesc(file_nearcast_v1_control_service, 1);
 
 /**
  * The state of a device's session.
@@ -1308,7 +1393,7 @@ export enum DeviceState {
  * Describes the enum nearcast.v1.DeviceState.
  */
 export const DeviceStateSchema: GenEnum<DeviceState> = /*@__PURE__*/
-  enumDesc(file_nearcast_v1_control_service, 1);
+  enumDesc(file_nearcast_v1_control_service, 2);
 
 /**
  * The reason why a device has an object for a subscription, or does not have it. The first one that
@@ -1419,7 +1504,7 @@ export enum Verdict {
  * Describes the enum nearcast.v1.Verdict.
  */
 export const VerdictSchema: GenEnum<Verdict> = /*@__PURE__*/
-  enumDesc(file_nearcast_v1_control_service, 2);
+  enumDesc(file_nearcast_v1_control_service, 3);
 
 /**
  * Service for tests, simulators and operators.
