@@ -21,10 +21,11 @@ print(city.trajectories.num_rows > 5, city.subscriptions.num_rows)
 def variables(tmp_path) -> dict[str, str]:
     """Variables with a folder of kernels, and options of Java that start a short job sooner."""
     try:
-        find_java()
+        java = find_java()
     except JavaNotFoundError as error:
         pytest.skip(str(error))
     return {
+        "JAVA_HOME": str(java.home),
         "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "NUMBA_CACHE_DIR": str(tmp_path / "kernels"),
     }
