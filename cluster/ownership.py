@@ -139,7 +139,6 @@ class Ownership:
     def read_owner(self, slot: int, owned: Owned) -> None:
         """Read the owner of a slot."""
         self._owners[slot] = owned
-        self._refused.pop(slot, None)
         self._is_changed = True
 
     # -- steps of this node ----------------------------------------------------------------------
@@ -168,11 +167,14 @@ class Ownership:
         self._held.pop(slot, None)
         self._is_changed = True
 
-    def refused(self, slot: int) -> None:
-        """Record that another node was faster: this node tries again when it has read the new owner."""
+    def refused(self, slot: int, expected: int) -> None:
+        """Record that another node was faster: the record of the owner is not the expected one.
+
+        This node tries again when it has read another record.
+        """
         self._pending.discard(slot)
         self._held.pop(slot, None)
-        self._refused[slot] = self._owners[slot].sequence
+        self._refused[slot] = expected
         self._is_changed = True
 
     def failed(self, slot: int) -> None:
@@ -195,7 +197,7 @@ class Ownership:
             if table[slot] == own
             and slot not in self._held
             and slot not in self._pending
-            and slot not in self._refused
+            and not self._is_refused(slot)
             and self._is_free(slot)
         }
 
@@ -204,6 +206,9 @@ class Ownership:
         node = self._owners[slot].node
         return node is None or node == self._node or not self.is_there(node)
 
+    def _is_refused(self, slot: int) -> bool:
+        return self._refused.get(slot) == self._owners[slot].sequence
+
     def _to_release(self) -> dict[int, int]:
         others = self.ready() - {self._node.address}
         if not others:
@@ -211,13 +216,13 @@ class Ownership:
         table = self._table()
         under_way = sum(1 for owned in self._owners if owned.node is None and owned.sequence)
         under_way += len(self._pending)
-        busy = self._pending | self._refused.keys()
         found: dict[int, int] = {}
         for slot, owned in enumerate(self._owners):
             if under_way + len(found) >= PORTION:
                 break
             is_own = slot in self._held or owned.node == self._node
-            if is_own and table[slot] in others and slot not in busy:
+            is_busy = slot in self._pending or self._is_refused(slot)
+            if is_own and table[slot] in others and not is_busy:
                 found[slot] = self._held.get(slot, owned.sequence)
         return found
 
@@ -276,5 +281,3 @@ class Ownership:
         """Verify the bookkeeping. For tests."""
         if not self._missed.keys() == self._leases.keys():
             raise AssertionError("leases and missed renewals disagree")
-        if self._pending & self._refused.keys():
-            raise AssertionError("a slot that was refused is pending")

@@ -163,8 +163,9 @@ class Stream:
         """Yield messages, until one was lost on its way or nothing comes."""
         inbox = self._client.new_inbox()
         subscription = await self._client.subscribe(inbox)
+        name = ""
         try:
-            await self._begin_delivery(inbox, after + 1, subjects)
+            name = await self._begin_delivery(inbox, after + 1, subjects)
             count = 0
             while True:
                 message = await subscription.next_msg(_SILENCE_S)
@@ -175,9 +176,10 @@ class Stream:
                     return
                 yield message
         finally:
-            await _ended(subscription)
+            await self._end_delivery(subscription, name)
 
-    async def _begin_delivery(self, inbox: str, first: int, subjects: Sequence[str]) -> None:
+    async def _begin_delivery(self, inbox: str, first: int, subjects: Sequence[str]) -> str:
+        """Let the log send messages; return the name of the reader."""
         options = {
             "deliver_subject": inbox,
             "deliver_policy": "by_start_sequence",
@@ -192,7 +194,16 @@ class Stream:
         }
         if subjects:
             options["filter_subjects"] = list(subjects)
-        await self._api("CONSUMER.CREATE", {"stream_name": self._name, "config": options})
+        found = await self._api("CONSUMER.CREATE", {"stream_name": self._name, "config": options})
+        return str(found["name"])
+
+    async def _end_delivery(self, subscription: Subscription, name: str) -> None:
+        """End a reader; if that fails, the log forgets it after a while."""
+        with contextlib.suppress(nats.errors.Error):
+            await subscription.unsubscribe()
+            if name:
+                subject = f"$JS.API.CONSUMER.DELETE.{self._name}.{name}"
+                await self._client.publish(subject)
 
     async def _is_status(self, message: Msg, count: int) -> bool:
         """Respond to a message of the flow control; return whether it is one, or a heartbeat.
@@ -295,8 +306,3 @@ async def patiently(request: Callable[[], Awaitable[_T]]) -> _T:
             if time.monotonic() > end_s:
                 raise LogUnavailableError(f"the log does not respond: {error!r}") from error
         await asyncio.sleep(_PAUSE_S)
-
-
-async def _ended(subscription: Subscription) -> None:
-    with contextlib.suppress(nats.errors.Error):
-        await subscription.unsubscribe()

@@ -72,7 +72,7 @@ class SlotKeeper:
         """The latest lease that was read at the address of this node."""
         self._lease_read = asyncio.Event()
         self._sent_s = self._renewed_s = 0.0
-        self._has_begun = False
+        self._has_begun = self._has_failed = False
         self._tasks: asyncio.TaskGroup | None = None
 
     # -- where devices are -----------------------------------------------------------------------
@@ -151,7 +151,8 @@ class SlotKeeper:
                 tasks.create_task(self._watch())
                 tasks.create_task(self._renew())
                 tasks.create_task(self._step())
-        except* LogError as errors:
+        except ExceptionGroup as errors:
+            self._has_failed = True
             raise errors.exceptions[0] from None
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
@@ -262,11 +263,11 @@ class SlotKeeper:
             return_exceptions=True,
         )
         found = {}
-        for slot, outcome in zip(slots, outcomes, strict=True):
+        for (slot, expected), outcome in zip(slots.items(), outcomes, strict=True):
             if isinstance(outcome, int):
                 found[slot] = outcome
             elif isinstance(outcome, LogConflictError):
-                self._ownership.refused(slot)
+                self._ownership.refused(slot, expected)
             elif isinstance(outcome, LogUnavailableError):
                 self._ownership.failed(slot)
             else:
@@ -317,6 +318,8 @@ class SlotKeeper:
     async def hand_over(self, patience_s: float) -> None:
         """Let other nodes take all slots, if there are any."""
         self._state = NodeState.DRAINING
+        if self._has_failed:
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience_s):
                 while self._served and self._ownership.ready() - {self._node.address}:  # noqa: ASYNC110

@@ -48,6 +48,7 @@ class Member:
         self.position = 0
         self.lease_sequence = keys.latest(node_key(address)).sequence
         self.rows = {}  # by slot: the rows that it has loaded and written
+        self.under_way = []  # slot, owner, expected sequence
         self.is_cut = self.has_ended = False
 
     def renew(self):
@@ -74,8 +75,8 @@ class Member:
             elif record.key.startswith("node."):
                 self.ownership.read_lease(lease_from(record.value))
 
-    def step(self, *, is_answered=True):
-        """Do what is to do; unless it is answered, the outcome of each write is unknown."""
+    def begin(self):
+        """Begin what is to do: its writes are under way."""
         if self.has_ended:
             return
         steps = self.ownership.steps()
@@ -83,9 +84,15 @@ class Member:
             del self.rows[slot]
         for slot, expected in steps.release.items():
             self.rows.pop(slot, None)
-            self._write(slot, None, expected, is_answered=is_answered)
+            self.under_way.append((slot, None, expected))
         for slot, expected in steps.take.items():
-            self._write(slot, self.node, expected, is_answered=is_answered)
+            self.under_way.append((slot, self.node, expected))
+
+    def finish(self, *, is_answered=True):
+        """Let the writes arrive; unless they are answered, the outcome of each is unknown."""
+        for slot, node, expected in self.under_way:
+            self._write(slot, node, expected, is_answered=is_answered)
+        self.under_way.clear()
 
     def _write(self, slot, node, expected, *, is_answered):
         if self.is_cut:
@@ -94,7 +101,7 @@ class Member:
         try:
             sequence = run(self.keys.put(owner_key(slot), encoded_owner(node), expected))
         except LogConflictError:
-            self.ownership.refused(slot)
+            self.ownership.refused(slot, expected)
             return
         if not is_answered:
             self.ownership.failed(slot)
@@ -133,9 +140,13 @@ class Nodes(RuleBasedStateMachine):
     def read(self, name, most):
         self.of[name].read(most)
 
+    @rule(name=names)
+    def begin_steps(self, name):
+        self.of[name].begin()
+
     @rule(name=names, is_answered=st.booleans())
-    def step(self, name, is_answered):
-        self.of[name].step(is_answered=is_answered)
+    def finish_steps(self, name, is_answered):
+        self.of[name].finish(is_answered=is_answered)
 
     @rule(name=names)
     def go_on(self, name):
@@ -143,7 +154,8 @@ class Nodes(RuleBasedStateMachine):
         for _ in range(MISSED_MAX + 1):
             self.of[name].renew()
             self.of[name].read()
-            self.of[name].step()
+            self.of[name].begin()
+            self.of[name].finish()
 
     @rule(name=names, slot=st.integers(0, COUNT - 1), is_answered=st.booleans())
     def write(self, name, slot, is_answered):
@@ -205,7 +217,8 @@ class Nodes(RuleBasedStateMachine):
             for member in self.of.values():
                 member.renew()
                 member.read()
-                member.step()
+                member.begin()
+                member.finish()
         holders = {slot: [] for slot in range(COUNT)}
         for name, member in self.of.items():
             assert not member.has_ended
@@ -217,7 +230,7 @@ class Nodes(RuleBasedStateMachine):
 
 
 TestNodes = Nodes.TestCase
-TestNodes.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, print_blob=True)
+TestNodes.settings = settings(max_examples=150, stateful_step_count=40, deadline=None, print_blob=True)
 
 
 def test_slots_are_spread_evenly_and_few_move():
