@@ -82,6 +82,11 @@ class Servers:
         return self._target
 
     @property
+    def listed(self) -> tuple[Channel, ...]:
+        """Connections of the servers of the list."""
+        return tuple(self._listed)
+
+    @property
     def current(self) -> Channel:
         """Connection of the server that calls and publishers use."""
         return self._listed[0]
