@@ -189,14 +189,21 @@ class Publisher:
         async with self._opening:
             self._require_open()
             if self._stream is None or self._stream.has_ended:
-                channel = await self._servers.connected(waits=wait_for_ready)
-                try:
-                    self._stream = await self._open(channel, wait_for_ready)
-                except NearcastError as error:
-                    self._require_open()
-                    self._servers.failed(channel, error)
-                    raise
+                self._stream = await self._open_somewhere(wait_for_ready)
             return self._stream
+
+    async def _open_somewhere(self, wait_for_ready: bool) -> PublishStream:  # noqa: FBT001
+        """Open a stream to the current server, or to the next one that can be reached."""
+        for others_left in reversed(range(len(self._servers.listed))):
+            channel = await self._servers.connected(waits=wait_for_ready)
+            try:
+                return await self._open(channel, wait_for_ready)
+            except NearcastError as error:
+                self._require_open()
+                self._servers.failed(channel, error)
+                if not (others_left and isinstance(error, UnsentError)):
+                    raise
+        raise AssertionError("unreachable")
 
     async def _open(self, channel: Channel, wait_for_ready: bool) -> PublishStream:  # noqa: FBT001
         """Open a stream.

@@ -52,13 +52,13 @@ class Nodes:
         """Return the node of a device; None while it has none."""
         return self.owners.get(device_id, self.nodes[-1])
 
-    def redirect(self, device_id: str, node: Node) -> None:
-        """Let another node serve a device, which is detached."""
+    def redirect(self, device_id: str, node: Node | None) -> None:
+        """Let another node serve a device, or none; it is detached."""
         self.owners[device_id] = node
         for one in self.nodes:
             for conversation in list(one.conversations):
                 if conversation.device_id == device_id and one is not node:
-                    conversation.end(another(node.address))
+                    conversation.end(no_owner() if node is None else another(node.address))
 
     async def start(self) -> None:
         """Start all nodes."""
