@@ -1,4 +1,4 @@
-"""Option type for the address of a server: a host, optionally with a port, as in the SDK."""
+"""Option type for addresses of servers: a host, optionally with a port, as in the SDK."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ PORT = 7433
 
 
 class ServerAddress(click.ParamType[Any]):
-    """HOST or HOST:PORT, without a scheme; converted to HOST:PORT."""
+    """HOST or HOST:PORT, without a scheme, and commas between several; converted to HOST:PORT."""
 
-    name = "HOST[:PORT]"
+    name = "HOST[:PORT],..."
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
         """Convert the text of the argument."""
         from nearcast.address import AddressError, server_address  # noqa: PLC0415
 
         try:
-            return server_address(str(value).strip())
+            return ",".join(server_address(text.strip()) for text in str(value).split(","))
         except AddressError as error:
             self.fail(f"{error}, and --tls for TLS" if error.scheme else str(error), param, ctx)

@@ -42,12 +42,12 @@ _HINTS_WITHOUT_TLS = {
 
 
 class Target(NamedTuple):
-    """A server, and the credentials for it.
+    """A server or several of a cluster, and the credentials for them.
 
     Parameters
     ----------
     server
-        HOST:PORT.
+        HOST:PORT, with commas between several.
     token
         Token of the caller, if there is one.
     token_file
@@ -111,7 +111,8 @@ class Target(NamedTuple):
         try:
             token = self.token if self.token_file is None else self.token_file.read_text("ascii").strip()
             if not self._is_encrypted():
-                if token and not self.insecure and not is_loopback(self.server):
+                is_local = all(is_loopback(address) for address in self.server.split(","))
+                if token and not self.insecure and not is_local:
                     raise WrongUseError(
                         f"--server is {self.server}, must be of this machine without TLS: the token "
                         "would be sent unencrypted; give --tls, --tls-root or --insecure"
@@ -203,7 +204,7 @@ def server_option(command: _Command) -> _Command:
         show_envvar=True,
         default=f"localhost:{PORT}",
         show_default=True,
-        help=f"Address of the server; the default port is {PORT}.",
+        help=f"Address of the server, or of servers of a cluster; the default port is {PORT}.",
     )(command)
 
 

@@ -8,6 +8,7 @@ device is requested to say hello again. So a slow device costs others nothing.
 from __future__ import annotations
 
 import asyncio
+import logging
 from enum import Enum
 from typing import Any
 
@@ -24,6 +25,8 @@ from identity.principal import Principal
 from identity.rules import is_own_device, require_device
 from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import device_service_pb2, errors_pb2
+
+_log = logging.getLogger(__name__)
 
 EVENTS_MAX = 256
 BYTES_MAX = 1024 * 1024
@@ -45,6 +48,13 @@ _WELCOME, _REJECTION, _DETACHED = (
 """The first byte of a response, which is the tag of its event."""
 
 _HELLO_AGAIN = (errors_pb2.ERROR_REASON_SILENT, errors_pb2.ERROR_REASON_LEASE_EXPIRED)
+_ELSEWHERE = errors_pb2.ERROR_REASON_ANOTHER_SERVER
+_LATER = (_ELSEWHERE, errors_pb2.ERROR_REASON_RECOVERING, errors_pb2.ERROR_REASON_DRAINING)
+"""Reasons of refused hellos after which a device connects again."""
+
+_HOPS_MAX = 3
+"""Servers to which one hello is sent."""
+
 _COMMAND_HELLO = device_service_pb2.Rejection.COMMAND_HELLO
 
 
@@ -92,10 +102,13 @@ class DeviceSocket:
         "_draining",
         "_fleet",
         "_handler",
+        "_hello",
         "_hello_due",
+        "_hops",
         "_is_reading",
         "_link",
         "_principal",
+        "_server",
         "_socket",
         "_transport",
         "_waiting_count",
@@ -124,6 +137,9 @@ class DeviceSocket:
         self.device_id = ""
         self.state = State.NEW
         self._link: FleetLink | None = None
+        self._server = ""  # address that a server has named; empty for any server of the list
+        self._hello = b""  # the hello, until it has a response
+        self._hops = 0
         self._waiting_count = 0
         self._hello_due: asyncio.TimerHandle | None = None
         self._announcing: asyncio.Task[None] | None = None
@@ -182,11 +198,16 @@ class DeviceSocket:
         require_device(principal, name)
         if hello.epoch == 0 and is_own_device(principal, name):
             hello.take_over = True  # as the server decides about a device's own token
-        link = self._fleet.link_for(device_id)
+        self._hello, self._hops = request.SerializeToString(), 0
+        self._send_hello(device_id)
+
+    def _send_hello(self, device_id: str) -> None:
+        """Send the hello to the server that serves the device, as far as is known."""
+        link = self._fleet.link_for(device_id, self._server)
         self._cancel_timer()
         self.device_id, self._link, self.state = device_id, link, State.WAITING
         link.routes[device_id] = self
-        link.send(device_id, request.SerializeToString())
+        link.send(device_id, self._hello)
 
     async def _reject(self, request: Request, kind: str | None, error: RefusedError) -> None:
         """Refuse a command; a refused hello, and a first message that is none, end the connection."""
@@ -215,10 +236,31 @@ class DeviceSocket:
         """Process the response to a hello; ignore responses to an earlier conversation."""
         if tag == _WELCOME:
             self.state = State.ATTACHED
+            self._hello = b""
             self._counters.devices += 1
             await self._send(response)
         elif _is_refused_hello(tag, response):
             self._leave_link()
+            await self._receive_refusal(response)
+
+    async def _receive_refusal(self, response: bytes) -> None:
+        """Follow to the server that serves the device; pass on any other refusal of its hello.
+
+        The client learns no address of a server. It connects again if this gateway cannot follow.
+        """
+        error = Response.FromString(response).rejection.error
+        if error.reason == _ELSEWHERE and error.server and self._hops < _HOPS_MAX:
+            self._hops += 1
+            self._server = error.server
+            try:
+                self._send_hello(self.device_id)
+            except RefusedError as refused:
+                _log.warning("device %s: %s", self.device_id, refused)
+                await self.send_away()
+        elif error.reason in _LATER:
+            self._server = ""
+            await self.send_away()
+        else:
             await self._send(response)
             self.end(WSCloseCode.POLICY_VIOLATION)
 
@@ -231,9 +273,13 @@ class DeviceSocket:
         """Process the end of a conversation by the server."""
         self._leave_link()
         self.state = State.DETACHED
+        error = Response.FromString(response).detached.error
+        if error.reason in _LATER:
+            self._server = error.server
+            await self._request_hello("the server of the device", "another one")
+            return
         await self._send(response)
-        reason = Response.FromString(response).detached.error.reason
-        if reason in _HELLO_AGAIN:
+        if error.reason in _HELLO_AGAIN:
             self._await_hello()
         else:
             self.end(WSCloseCode.POLICY_VIOLATION)
@@ -241,6 +287,7 @@ class DeviceSocket:
     async def leave(self) -> None:
         """Request another hello: the stream to the server has ended."""
         self._leave_link()
+        self._server = ""
         if self.state in (State.WAITING, State.ATTACHED):
             self.state = State.DETACHED
             await self._request_hello("the stream to the server", "ended")

@@ -63,7 +63,7 @@ class Route(Protocol):
 
 
 class FleetLink:
-    """One fleet stream. It opens when it is made, since a hello waits for it.
+    """One fleet stream to one server. It opens when it is made, since a hello waits for it.
 
     Parameters
     ----------
@@ -73,6 +73,8 @@ class FleetLink:
         Returns whether the server serves.
     on_end
         Called once, when the stream has ended or could not be opened.
+    waits
+        Whether to wait for a server that cannot be reached, since there is no other one.
     """
 
     def __init__(
@@ -80,13 +82,16 @@ class FleetLink:
         channel: Channel,
         is_serving: Callable[[], Awaitable[bool]],
         on_end: Callable[[FleetLink], None],
+        *,
+        waits: bool = True,
     ) -> None:
         self._is_serving = is_serving
         self.routes: dict[str, Route] = {}
         """Sockets by device: attached ones, and those whose hello has no response yet."""
         self.is_open = True
         """Whether the stream takes hellos; not once it is to end."""
-        self._channel = channel
+        self.channel = channel
+        self._waits = waits
         self._on_end = on_end
         self._queue: deque[tuple[str, bytes | None]] = deque()
         self._queued = asyncio.Event()
@@ -124,13 +129,13 @@ class FleetLink:
     async def _run(self) -> None:
         call = None
         try:
-            metadata = await self._channel.metadata()
-            open_stream = self._channel.stream(_METHOD, FleetRequest, FleetResponse)
-            call = open_stream(metadata=metadata, wait_for_ready=True)
+            metadata = await self.channel.metadata()
+            open_stream = self.channel.stream(_METHOD, FleetRequest, FleetResponse)
+            call = open_stream(metadata=metadata, wait_for_ready=self._waits)
             await self._await_acceptance(call)
             await self._talk(call)
         except grpc.aio.AioRpcError as error:
-            failure = refusal(error, is_encrypted=self._channel.is_encrypted)
+            failure = refusal(error, is_encrypted=self.channel.is_encrypted)
             _log.warning("a fleet stream has ended: %s", failure)
         except (NearcastError, TimeoutError, asyncio.InvalidStateError) as error:
             reason = str(error) or "the server cannot be reached"

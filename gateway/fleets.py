@@ -1,4 +1,4 @@
-"""The fleet streams of this gateway, by tenant: opened when a device needs one."""
+"""The fleet streams of this gateway, by tenant and server: opened when a device needs one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from gateway.counters import Counters
 from gateway.fleet_link import FleetLink
 from nearcast.errors import Reason, RefusedError
 from nearcast.transport.channel import Channel
+from nearcast.transport.servers import Servers
 
 _LINKS_MAX = 2
-"""Streams of a tenant.
+"""Streams of a tenant to one server.
 
 The server refuses a second hello of a device on one stream. So the hello of a device that is still
 attached, which has another connection after a change of networks, goes over the other stream: the server
 decides whether it takes over.
 """
+
+_SERVERS_MAX = 256
+"""Servers to which a tenant has streams."""
 
 _RETRY_MS = 1_000
 
@@ -28,29 +32,38 @@ class Fleet:
 
     Parameters
     ----------
-    channel
-        The connection to the server, with this gateway's token of the tenant.
+    servers
+        The servers, with this gateway's token of the tenant.
     is_serving
-        Returns whether the server serves.
+        Returns whether a server serves.
     counters
         The counters of the gateway.
     """
 
-    def __init__(self, channel: Channel, is_serving: IsServing, counters: Counters) -> None:
-        self._channel = channel
+    def __init__(self, servers: Servers, is_serving: IsServing, counters: Counters) -> None:
+        self._servers = servers
         self._is_serving = is_serving
         self._counters = counters
         self._links: list[FleetLink] = []
 
-    def link_for(self, device_id: str) -> FleetLink:
+    def link_for(self, device_id: str, address: str = "") -> FleetLink:
         """Return a stream for the hello of a device.
+
+        Parameters
+        ----------
+        device_id
+            The device.
+        address
+            The server that another one has named; empty for any server of the list.
 
         Raises
         ------
         RefusedError
-            DEVICE_IN_USE, if two other sockets are about to attach the device.
+            DEVICE_IN_USE, if two other sockets are about to attach the device; ANOTHER_SERVER, if the
+            address is not valid or a token would be sent to it unencrypted.
         """
-        links = [link for link in self._links if link.is_open]
+        channel = self._servers.at(address) if address else self._servers.current
+        links = [link for link in self._links if link.is_open and link.channel is channel]
         free = next((link for link in links if device_id not in link.routes), None)
         if free is not None:
             return free
@@ -62,14 +75,32 @@ class Fleet:
                 "a device with at most one other connection to this gateway",
                 retry_after_ms=_RETRY_MS,
             )
-        link = FleetLink(self._channel, self._is_serving, self._forget)
+        return self._opened(channel)
+
+    def _opened(self, channel: Channel) -> FleetLink:
+        """Open a stream.
+
+        Raises
+        ------
+        RefusedError
+            TOO_MANY, if there are streams to too many servers.
+        """
+        if len({link.channel for link in self._links} | {channel}) > _SERVERS_MAX:
+            limit = f"one of at most {_SERVERS_MAX}"
+            raise RefusedError(Reason.TOO_MANY, "server", "another one", limit)
+        is_only = self._servers.is_only(channel)
+        link = FleetLink(channel, self._is_serving, self._forget, waits=is_only)
+        self._servers.use(channel)
         self._links.append(link)
         self._counters.streams += 1
         return link
 
     def _forget(self, link: FleetLink) -> None:
+        """Remove a stream that has ended; the next hellos go to another server of the list."""
         self._links.remove(link)
         self._counters.streams -= 1
+        self._servers.after(link.channel)
+        self._servers.release(link.channel)
 
     async def close(self, timeout_s: float) -> None:
         """End the streams; their devices are detached."""
@@ -77,7 +108,7 @@ class Fleet:
         for link in links:
             link.finish()
         await asyncio.gather(*(link.ended(timeout_s) for link in links))
-        await self._channel.close()
+        await self._servers.close()
 
 
 class Fleets:
@@ -85,19 +116,17 @@ class Fleets:
 
     Parameters
     ----------
-    channels
-        The connections to the server, by tenant.
+    servers
+        The servers, by tenant.
     is_serving
-        Returns whether the server serves.
+        Returns whether a server serves.
     counters
         The counters of the gateway.
     """
 
-    def __init__(
-        self, channels: Mapping[str, Channel], is_serving: IsServing, counters: Counters
-    ) -> None:
+    def __init__(self, servers: Mapping[str, Servers], is_serving: IsServing, counters: Counters) -> None:
         self._fleets = {
-            tenant: Fleet(channel, is_serving, counters) for tenant, channel in channels.items()
+            tenant: Fleet(reached, is_serving, counters) for tenant, reached in servers.items()
         }
 
     def fleet(self, tenant: str) -> Fleet:

@@ -28,8 +28,8 @@ from gateway.problems import plain_problem, problem
 from identity.authenticator import Authenticator
 from identity.rules import require_action
 from nearcast.errors import Reason, RefusedError
-from nearcast.transport.calls import wire_error
-from nearcast.transport.channel import Channel
+from nearcast.transport.calls import refusal, wire_error
+from nearcast.transport.servers import Servers
 from nearcast.v1 import errors_pb2, publisher_service_pb2
 
 _KEY = "Idempotency-Key"
@@ -58,8 +58,8 @@ class HttpApi:
 
     Parameters
     ----------
-    channel
-        The connection to the server, for calls with the tokens of their callers.
+    servers
+        The servers, for calls with the tokens of their callers.
     authenticator
         Authenticates callers.
     counters
@@ -70,12 +70,12 @@ class HttpApi:
 
     def __init__(
         self,
-        channel: Channel,
+        servers: Servers,
         authenticator: Authenticator,
         counters: Counters,
         origins: Collection[str],
     ) -> None:
-        self._channel = channel
+        self._servers = servers
         self._authenticator = authenticator
         self._counters = counters
         self._origins = origins
@@ -156,10 +156,15 @@ class HttpApi:
 
     async def _respond(self, call: Call, message: Any, metadata: list[tuple[str, str]]) -> Any:  # noqa: ANN401
         """Return the response of the server, or its refusal of a publication."""
-        method = stub_of(call, self._channel)
-        if call is PUBLISH:
-            return await _published(method(metadata=metadata, timeout=_CALL_S), message)
-        return await method(message, metadata=metadata, timeout=_CALL_S)
+        channel = await self._servers.connected()
+        method = stub_of(call, channel)
+        try:
+            if call is PUBLISH:
+                return await _published(method(metadata=metadata, timeout=_CALL_S), message)
+            return await method(message, metadata=metadata, timeout=_CALL_S)
+        except grpc.aio.AioRpcError as error:
+            self._servers.failed(channel, refusal(error, is_encrypted=channel.is_encrypted))
+            raise
 
 
 async def _published(stream: Any, message: Any) -> Any:  # noqa: ANN401 - gRPC's

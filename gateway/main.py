@@ -91,7 +91,7 @@ class Gateway:
         identity = identity_of(settings, quotas, Accounts())
         authenticator = identity.authenticator
         self._upstream = Upstream(settings, authenticator)
-        self._fleets = Fleets(self._upstream.channels, self._upstream.is_serving, self.counters)
+        self._fleets = Fleets(self._upstream.fleets, self._upstream.is_serving, self.counters)
         self._origins = set(settings.origins)
         self._attachment = Attachment(
             authenticator,

@@ -26,12 +26,23 @@ from identity.settings import (
     require_pair,
     require_security,
 )
-from nearcast.address import AddressError, grpc_target
+from nearcast.address import AddressError, address_texts, grpc_target
 
 _KEEPALIVE_MS = 240_000
 """As between server and device: a phone's own pings come first."""
 
 _PORT = 7480
+
+
+def targets_of(server: str) -> list[str]:
+    """Return the addresses in the setting `server`.
+
+    Raises
+    ------
+    AddressError
+        If one of them is not valid.
+    """
+    return [grpc_target(text) for text in address_texts(server)]
 
 
 class GatewaySettings(BaseSettings):
@@ -47,8 +58,8 @@ class GatewaySettings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(_PORT, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
-    server: Annotated[str, Shown(metavar="HOST[:PORT]")] = Field(
-        "127.0.0.1", description="Address of the server."
+    server: Annotated[str, Shown(metavar="HOST[:PORT],...")] = Field(
+        "127.0.0.1", description="Address of the server, or of servers of a cluster."
     )
     server_token_file: Annotated[
         tuple[ExistingFile, ...], Shown(flag="--server-token-file", metavar="FILE")
@@ -109,7 +120,7 @@ class GatewaySettings(BaseSettings):
     @classmethod
     def _know_server(cls, value: str) -> str:
         try:
-            grpc_target(value)
+            targets_of(value)
         except AddressError as error:
             raise ValueError(f"server is {value!r}, must be {error.limit}") from None
         return value
@@ -137,8 +148,8 @@ class GatewaySettings(BaseSettings):
     @model_validator(mode="after")
     def _require_tls_for_tokens(self) -> GatewaySettings:
         has_tls = self.server_tls or self.server_tls_roots is not None
-        host = grpc_target(self.server).rpartition(":")[0]
-        if not has_tls and not self.insecure and not is_loopback(host):
+        hosts = [target.rpartition(":")[0] for target in targets_of(self.server)]
+        if not has_tls and not self.insecure and not all(is_loopback(host) for host in hosts):
             raise ValueError(
                 f"server is {self.server!r}, must be of this machine without TLS: tokens would be in the "
                 "clear; give --server-tls or --server-tls-roots, or say --insecure"

@@ -1,20 +1,21 @@
-"""The connections to the server, and the tokens of this gateway."""
+"""The connections to the server or the cluster, and the tokens of this gateway."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
 
 import grpc
 
-from gateway.settings import GatewaySettings
+from gateway.settings import GatewaySettings, targets_of
 from identity.authenticator import Authenticator
 from identity.principal import DEFAULT_TENANT, Role
 from identity.watched_file import FileError, read_bytes
-from nearcast.address import grpc_target
 from nearcast.errors import RefusedError
 from nearcast.transport.channel import Channel, Tls
+from nearcast.transport.servers import Servers
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ _KEEPALIVE_S = 10.0
 
 
 class Upstream:
-    """The server, as this gateway reaches it.
+    """The server, or the servers of a cluster, as this gateway reaches them.
 
     Parameters
     ----------
@@ -44,32 +45,37 @@ class Upstream:
     """
 
     def __init__(self, settings: GatewaySettings, authenticator: Authenticator) -> None:
-        self._target = grpc_target(settings.server)
+        self._targets = targets_of(settings.server)
         self._tls = _tls(settings)
-        self._health = self._channel("")
-        self.calls = self._channel("")
+        self._is_insecure = settings.insecure
+        self._health = self._servers("")
+        self.calls = self._servers("")
         """For calls with the tokens of their callers."""
         tokens = {_tenant(path, authenticator): path for path in settings.server_token_file}
-        self.channels = {tenant: self._channel(_reader(path)) for tenant, path in tokens.items()}
+        self.fleets = {tenant: self._servers(_reader(path)) for tenant, path in tokens.items()}
         """For fleet streams with this gateway's tokens, by tenant."""
         if not tokens:
-            self.channels[DEFAULT_TENANT] = self._channel("")
+            self.fleets[DEFAULT_TENANT] = self._servers("")
 
-    def _channel(self, token: str | Callable[[], str]) -> Channel:
-        return Channel(self._target, token, self._tls, _KEEPALIVE_S)
+    def _servers(self, token: str | Callable[[], str]) -> Servers:
+        return Servers(self._targets, token, self._tls, _KEEPALIVE_S, insecure=self._is_insecure)
 
     async def is_serving(self) -> bool:
-        """Return whether the server can be reached and serves."""
-        check = self._health.call(_CHECK)
-        try:
-            return bool(await check(b"", timeout=_CHECK_S) == _SERVING)
-        except grpc.aio.AioRpcError:
-            return False
+        """Return whether a server of the list can be reached and serves."""
+        return any(await asyncio.gather(*(_serves(channel) for channel in self._health.listed)))
 
     async def close(self) -> None:
         """Close the connections, except those of the fleet streams."""
         await self._health.close()
         await self.calls.close()
+
+
+async def _serves(channel: Channel) -> bool:
+    check = channel.call(_CHECK)
+    try:
+        return bool(await check(b"", timeout=_CHECK_S) == _SERVING)
+    except grpc.aio.AioRpcError:
+        return False
 
 
 def _tls(settings: GatewaySettings) -> Tls | None:

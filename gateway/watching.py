@@ -24,7 +24,7 @@ from identity.quotas import Account
 from identity.rules import Action
 from nearcast.errors import Reason, RefusedError
 from nearcast.transport.calls import wire_error
-from nearcast.transport.channel import Channel
+from nearcast.transport.servers import Servers
 from nearcast.v1 import control_service_pb2
 from nearcast.wire.errors import error_message, refusal_from
 
@@ -46,8 +46,8 @@ class Watching:
 
     Parameters
     ----------
-    channel
-        The connection to the server, for calls with the tokens of their callers.
+    servers
+        The servers, for calls with the tokens of their callers.
     authenticator
         Authenticates operators.
     counters
@@ -60,13 +60,13 @@ class Watching:
 
     def __init__(
         self,
-        channel: Channel,
+        servers: Servers,
         authenticator: Authenticator,
         counters: Counters,
         origins: Collection[str],
         heartbeat_s: float,
     ) -> None:
-        self._channel = channel
+        self._servers = servers
         self._authenticator = authenticator
         self._counters = counters
         self._origins = origins
@@ -105,9 +105,13 @@ class Watching:
             if message.type is WSMsgType.TEXT and self._authenticator.is_open:
                 message = await first(reading.frame())  # that was a token, which is not needed
             metadata = [] if token is None else [("authorization", f"Bearer {token}")]
-            call = self._channel.byte_stream(_METHOD)(metadata=metadata)
+            channel = await self._servers.connected()
+            call = channel.byte_stream(_METHOD)(metadata=metadata)
             try:
                 await self._converse(reading, message, call, transport)
+            except RefusedError as error:
+                self._servers.failed(channel, error)
+                raise
             finally:
                 call.cancel()
         finally:

@@ -6,6 +6,7 @@ The SDK and the command line use the same rule.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 
 PORT = 7433
 """Default port of a server."""
@@ -63,6 +64,16 @@ def grpc_target(text: str) -> str:
         If the text is neither.
     """
     return text if text.startswith(_OF_GRPC) else server_address(text.strip())
+
+
+def address_texts(addresses: str | Iterable[str]) -> list[str]:
+    """Return the addresses in a text with commas, or in a collection; they are not validated.
+
+    An address in a scheme of gRPC may itself have commas.
+    """
+    if not isinstance(addresses, str):
+        return list(addresses)
+    return [addresses] if addresses.startswith(_OF_GRPC) else addresses.split(",")
 
 
 def _parts(text: str) -> tuple[str, str]:

@@ -1,18 +1,18 @@
-"""Client: one connection to a server, for devices, publishers and searches."""
+"""Client: the connections to one server or a cluster, for devices, publishers and searches."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from nearcast.address import AddressError, grpc_target
+from nearcast.address import AddressError, address_texts, grpc_target
 from nearcast.device import Device
-from nearcast.errors import ClosedError, UnavailableError, forgotten, invalid
+from nearcast.errors import ClosedError, forgotten, invalid
 from nearcast.model import Match, ServerStatus, Spec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import idf_parts, server_status, whole_number
@@ -27,8 +27,9 @@ from nearcast.transport.calls import patiently
 from nearcast.transport.channel import PRINTABLE, Channel, Tls, TokenSource, stripped_token
 from nearcast.transport.codec import FLEET, SINGLE, Codec
 from nearcast.transport.device_in_use import attach_when_free, checked_wait_s
-from nearcast.transport.device_stream import DeviceStream
+from nearcast.transport.device_streams import DeviceStreams
 from nearcast.transport.loopback import is_loopback
+from nearcast.transport.servers import Method, Servers
 from nearcast.v1 import control_service_pb2, device_service_pb2
 from nearcast.wire.geometry import position_message
 from nearcast.wire.objects import object_from
@@ -43,22 +44,22 @@ _KEEPALIVE_S_MAX = 24.0 * 3600.0
 
 
 class Client:
-    """A connection to a server. `connect` creates it.
+    """A connection to a server, or to the servers of a cluster. `connect` creates it.
 
     It is an asynchronous context manager, which calls `close` at the end of the block.
     """
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, servers: Servers) -> None:
         self.clock = Clock()
         self.clock.on_leap = self._pass_time_soon
-        self._channel = channel
-        self._streams: set[DeviceStream] = set()
+        self._servers = servers
+        self._streams: set[DeviceStreams] = set()
         self._publishers: list[Publisher] = []
         self._closed = False
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
-        return f"<nearcast.Client of {self._channel.target!r}{state}>"
+        return f"<nearcast.Client of {self._servers.target!r}{state}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -95,7 +96,7 @@ class Client:
                 await publisher.publish(GeoObject({"tea"}, lon=14.5, lat=35.9, ttl_s=600))
         """
         self._require_open()
-        publisher = Publisher(self._channel)
+        publisher = Publisher(self._servers)
         self._publishers.append(publisher)
         return publisher
 
@@ -162,13 +163,13 @@ class Client:
         location = Location(lon, lat, accuracy_m, privacy_radius_m, rng)
 
         async def attach() -> Device:
-            stream = self._stream(SINGLE)
+            streams = self._open(SINGLE)
             try:
                 return await self._attach(
-                    stream, device_id, location, prefetch_m, owns_link=True, take_over=take_over
+                    streams, device_id, location, prefetch_m, owns_link=True, take_over=take_over
                 )
             except BaseException:
-                await stream.close()
+                await streams.close()
                 raise
 
         device = await attach_when_free(attach, device_id, wait_s)
@@ -177,7 +178,7 @@ class Client:
 
     @asynccontextmanager
     async def fleet(self) -> AsyncIterator[Fleet]:
-        """Carry many devices over one stream, in an ``async with`` block.
+        """Carry many devices over one stream to each server, in an ``async with`` block.
 
         Examples
         --------
@@ -186,11 +187,11 @@ class Client:
             async with client.fleet() as fleet:
                 vans = [await fleet.attach(f"van-{i}", lon=14.5, lat=35.9) for i in range(100)]
         """
-        stream = self._stream(FLEET)
+        streams = self._open(FLEET)
         try:
-            yield Fleet(self, stream)
+            yield Fleet(self, streams)
         finally:
-            await stream.close()
+            await streams.close()
 
     async def search(self, spec: Spec, *, lon: float, lat: float) -> list[Match]:
         """Return the result that a subscription would have at one place, now.
@@ -212,7 +213,7 @@ class Client:
         request = device_service_pb2.SearchRequest(
             spec=spec_message(spec), position=position_message(checked_position(lon, lat))
         )
-        response = await self._call(self._channel.devices.Search, request)
+        response = await self._call(lambda channel: channel.devices.Search, request)
         return [
             Match(object_from(found.object), found.score, found.distance_m) for found in response.matches
         ]
@@ -234,16 +235,17 @@ class Client:
         """
         request = device_service_pb2.ForgetDeviceRequest(device_id=device_id)
         count = await self._forget(request)
-        carrying = [stream for stream in self._streams if stream.carries(device_id)]
+        carrying = [streams for streams in self._streams if streams.carries(device_id)]
         if carrying:
-            await asyncio.gather(*(stream.release(device_id, forgotten()) for stream in carrying))
+            await asyncio.gather(*(streams.release(device_id, forgotten()) for streams in carrying))
             # The device may have reconnected and subscribed since the server forgot it.
             count += await self._forget(request)
         return count
 
     async def _forget(self, request: device_service_pb2.ForgetDeviceRequest) -> int:
-        method = self._channel.devices.ForgetDevice
-        response = await self._call(method, request, waits_for_server=True)
+        response = await self._call(
+            lambda channel: channel.devices.ForgetDevice, request, waits_for_server=True
+        )
         return int(response.subscription_count)
 
     async def sync(self) -> None:
@@ -255,10 +257,18 @@ class Client:
         self._require_open()
         while True:
             await self._ping_all()
-            await self._call(self._channel.control.Sync, control_service_pb2.SyncRequest())
+            await asyncio.gather(*(self._sync(channel) for channel in self._serving()))
             await self._ping_all()
-            if not any(stream.is_waiting() for stream in self._streams):
+            if not any(streams.is_waiting() for streams in self._streams):
                 return
+
+    def _serving(self) -> set[Channel]:
+        """Return the connections of the servers that serve devices or calls of this client."""
+        return {self._servers.current}.union(*(streams.channels() for streams in self._streams))
+
+    async def _sync(self, channel: Channel) -> None:
+        request = control_service_pb2.SyncRequest()
+        await self._call(lambda channel: channel.control.Sync, request, first=channel)
 
     async def advance_clock(self, time_ms: int) -> None:
         """Set the virtual time of the server and of this client's devices.
@@ -271,7 +281,7 @@ class Client:
         limit = f"a whole number of milliseconds, 0 to {2**63 - 1}"
         whole_number(time_ms, "time_ms", 0, limit)
         request = control_service_pb2.AdvanceClockRequest(time_ms=time_ms)
-        response = await self._call(self._channel.control.AdvanceClock, request)
+        response = await self._call(lambda channel: channel.control.AdvanceClock, request)
         self.clock.is_virtual = True
         self.clock.observe(response.time_ms)
         self._pass_time()
@@ -290,14 +300,17 @@ class Client:
         """
         if not isinstance(table, IdfTable):
             raise invalid("table", table, "an IdfTable")
-        response = await self._call(self._channel.control.SetIdf, list(idf_parts(table)))
+        parts = list(idf_parts(table))
+        response = await self._call(lambda channel: channel.control.SetIdf, parts, is_repeatable=False)
         return int(response.generation)
 
     async def status(self) -> ServerStatus:
-        """Return the state and the measurements of the server. It responds in every state."""
-        return server_status(
-            await self._call(self._channel.control.Status, control_service_pb2.StatusRequest())
-        )
+        """Return the state and the measurements of the server. It responds in every state.
+
+        With several servers, one of them responds.
+        """
+        request = control_service_pb2.StatusRequest()
+        return server_status(await self._call(lambda channel: channel.control.Status, request))
 
     async def inspect(
         self,
@@ -349,7 +362,7 @@ class Client:
             request.object_key = object_key
         else:
             request.object_id = object_id
-        response = await self._call(self._channel.control.Inspect, request)
+        response = await self._call(lambda channel: channel.control.Inspect, request)
         found: dict[str, Any] = plain(getattr(response, response.WhichOneof("found")))
         return {"time_ms": response.time_ms, **found}
 
@@ -361,54 +374,50 @@ class Client:
         (`keepalive_s`).
         """
         self._require_open()
-        old = self._channel.renew()
-        for stream in self._streams:
-            stream.rebuild()
+        await self._servers.renew(self._rebuild)
+
+    def _rebuild(self) -> None:
+        """Open all streams again, on the new connections."""
+        for streams in self._streams:
+            streams.rebuild()
         for publisher in self._publishers:
             publisher.rebuild()
-        await old.close()
 
     async def close(self) -> None:
         """Detach all devices and close the connection. Later calls raise `ClosedError`."""
         self._closed = True
         for publisher in self._publishers:
             await publisher.close()
-        await asyncio.gather(*(stream.close() for stream in list(self._streams)))
-        await self._channel.close()
+        await asyncio.gather(*(streams.close() for streams in list(self._streams)))
+        await self._servers.close()
 
     def _pass_time_soon(self) -> None:
         """Schedule `_pass_time`: it runs after the device that has set the clock is done."""
         asyncio.get_running_loop().call_soon(self._pass_time)
 
     def _pass_time(self) -> None:
-        for stream in self._streams:
-            for session in list(stream.sessions.values()):
+        for streams in self._streams:
+            for session in list(streams.sessions.values()):
                 session.pass_time()
 
     async def _call(
         self,
-        method: Any,  # noqa: ANN401
+        method: Method,
         request: Any,  # noqa: ANN401
         *,
+        first: Channel | None = None,
         waits_for_server: bool = False,
+        is_repeatable: bool = True,
     ) -> Any:  # noqa: ANN401
         """Call a method, and retry if the server requests it, with another token if there is one."""
-
-        async def call(_is_returning: bool) -> Any:  # noqa: ANN401, FBT001
-            metadata = await self._channel.metadata()
-            self._require_open()
-            return await method(request, metadata=metadata)
-
-        try:
-            return await patiently(
-                call,
-                can_renew_token=self._channel.can_renew_token,
-                is_encrypted=self._channel.is_encrypted,
-                waits_for_server=waits_for_server,
-            )
-        except UnavailableError:
-            self._require_open()
-            raise
+        self._require_open()
+        return await patiently(
+            lambda is_returning: self._servers.call(method, request, first, waits=is_returning),
+            self._servers.tries_max if is_repeatable else 1,
+            can_renew_token=self._servers.can_renew_token,
+            is_encrypted=self._servers.is_encrypted,
+            waits_for_server=waits_for_server,
+        )
 
     def _require_open(self) -> None:
         if self._closed:
@@ -416,7 +425,7 @@ class Client:
 
     async def _attach(
         self,
-        stream: DeviceStream,
+        streams: DeviceStreams,
         device_id: str,
         location: Location,
         prefetch_m: float,
@@ -428,35 +437,35 @@ class Client:
             device_id,
             os.urandom(_NONCE_BYTES),
             self.clock,
-            lambda request: stream.send(device_id, request),
+            lambda request: streams.send(device_id, request),
             location,
             prefetch_m,
             take_over=take_over,
         )
-        device = Device(session, stream, self.forget_device, owns_link=owns_link)
-        await stream.add(session)
+        device = Device(session, streams, self.forget_device, owns_link=owns_link)
+        await streams.add(session)
         return device
 
-    def _stream(self, codec: Codec) -> DeviceStream:
+    def _open(self, codec: Codec) -> DeviceStreams:
         self._require_open()
-        stream = DeviceStream(self._channel, codec)
-        stream.on_close = self._streams.discard
-        self._streams.add(stream)
-        return stream
+        streams = DeviceStreams(self._servers, codec)
+        streams.on_close = self._streams.discard
+        self._streams.add(streams)
+        return streams
 
     async def _ping_all(self) -> None:
-        await asyncio.gather(*(stream.ping() for stream in list(self._streams)))
+        await asyncio.gather(*(streams.ping() for streams in list(self._streams)))
 
 
 class Fleet:
-    """Many devices over one stream. `Client.fleet` creates it."""
+    """Many devices over one stream to each server. `Client.fleet` creates it."""
 
-    def __init__(self, client: Client, stream: DeviceStream) -> None:
+    def __init__(self, client: Client, streams: DeviceStreams) -> None:
         self._client = client
-        self._stream = stream
+        self._streams = streams
 
     def __repr__(self) -> str:
-        return f"<nearcast.Fleet, devices: {len(self._stream.sessions)}>"
+        return f"<nearcast.Fleet, devices: {len(self._streams.sessions)}>"
 
     async def attach(  # noqa: PLR0913 - all but the first by name, most with defaults
         self,
@@ -477,7 +486,7 @@ class Fleet:
 
         async def attach() -> Device:
             return await self._client._attach(  # noqa: SLF001
-                self._stream, device_id, location, prefetch_m, owns_link=False, take_over=take_over
+                self._streams, device_id, location, prefetch_m, owns_link=False, take_over=take_over
             )
 
         device = await attach_when_free(attach, device_id, wait_s)
@@ -486,14 +495,14 @@ class Fleet:
 
 
 def connect(
-    target: str,
+    target: str | Sequence[str],
     *,
     token: TokenSource | None = None,
     tls: Tls | None = None,
     insecure: bool = False,
     keepalive_s: float = KEEPALIVE_S,
 ) -> Client:
-    """Return a client of a server. The first call of the client makes the connection.
+    """Return a client of a server or a cluster. The first call of the client makes the connection.
 
     Use it as a context manager, or close it. It needs a running event loop; programs without one use
     `nearcast.sync.connect`.
@@ -501,7 +510,10 @@ def connect(
     Parameters
     ----------
     target
-        Address of the server, such as ``localhost:7433``. The default port is 7433.
+        Address of the server, such as ``localhost:7433``. The default port is 7433. For a cluster, the
+        addresses of some or all of its servers: a sequence, or a text with commas. Calls and publishers
+        use one of them, chosen at random, and change to another one when it cannot be reached, stops or
+        starts. A device goes to the server that serves it, which need not be in the list.
     token
         Token of this client, for servers that require one: a text, or a function, async or not, that
         returns a valid token. Blanks and newlines before and after it do not matter. The SDK calls the
@@ -509,7 +521,8 @@ def connect(
         started with it; devices and publishers continue with the next token by themselves.
     tls
         How to verify the server; None for a connection without encryption. With a token, None is only
-        valid for addresses of this machine, such as ``localhost:7433``.
+        valid for addresses of this machine, such as ``localhost:7433``. It holds for all servers of a
+        cluster, also those that another server names.
     insecure
         Whether to send a token without encryption to another machine. Others on the network path can
         read it and use its permissions. Set this only for networks that encrypt by themselves.
@@ -539,15 +552,22 @@ def connect(
             print((await client.status()).state)
     """
     _require_event_loop()
-    channel = _channel(target, token, tls, keepalive_s)
-    if token and tls is None and insecure is not True and not is_loopback(target):
-        raise invalid(
-            "tls",
-            None,
-            f"a Tls, such as nearcast.Tls(): without it, the token would be sent to {target} "
-            "unencrypted; insecure=True allows that",
-        )
-    return Client(channel)
+    servers = _servers(target, token, tls, keepalive_s, insecure=insecure is True)
+    if token and tls is None and insecure is not True:
+        _require_loopback(target)
+    return Client(servers)
+
+
+def _require_loopback(target: str | Sequence[str]) -> None:
+    """Raise the refusal of a token that would be sent unencrypted to another machine."""
+    for text in address_texts(target):
+        if not is_loopback(text.strip()):
+            raise invalid(
+                "tls",
+                None,
+                f"a Tls, such as nearcast.Tls(): without it, the token would be sent to {text} "
+                "unencrypted; insecure=True allows that",
+            )
 
 
 def _require_event_loop() -> None:
@@ -560,15 +580,16 @@ def _require_event_loop() -> None:
         ) from None
 
 
-def _channel(target: str, token: TokenSource | None, tls: Tls | None, keepalive_s: float) -> Channel:
-    """Validate the parameters of `connect` and return a channel."""
-    if not isinstance(target, str) or not target:
-        raise invalid("target", target, "an address, such as 'localhost:7433'")
-    try:
-        target = grpc_target(target)
-    except AddressError as error:
-        hint = ", and tls=nearcast.Tls() for TLS" if error.scheme else ""
-        raise invalid("target", target, f"{error.limit}{hint}") from None
+def _servers(
+    target: str | Sequence[str],
+    token: TokenSource | None,
+    tls: Tls | None,
+    keepalive_s: float,
+    *,
+    insecure: bool,
+) -> Servers:
+    """Validate the parameters of `connect` and return the servers."""
+    targets = _targets(target)
     if not isinstance(token, str | None) and not callable(token):
         raise invalid("token", type(token).__name__, "a text, a function that returns one, or None")
     if isinstance(token, str):
@@ -580,4 +601,20 @@ def _channel(target: str, token: TokenSource | None, tls: Tls | None, keepalive_
     limit = f"a number of seconds, {_KEEPALIVE_S_MIN:g} to {_KEEPALIVE_S_MAX:g}"
     if not _KEEPALIVE_S_MIN <= number(keepalive_s, "keepalive_s", limit) <= _KEEPALIVE_S_MAX:
         raise invalid("keepalive_s", keepalive_s, limit)
-    return Channel(target, token or "", tls, keepalive_s)
+    return Servers(targets, token or "", tls, keepalive_s, insecure=insecure)
+
+
+def _targets(target: str | Sequence[str]) -> list[str]:
+    """Return the addresses for gRPC."""
+    limit = "an address, such as 'localhost:7433', or several"
+    if not isinstance(target, Sequence) or not target:
+        raise invalid("target", target, limit)
+    texts = address_texts(target)
+    for text in texts:
+        if not isinstance(text, str) or not text:
+            raise invalid("target", target, limit)
+    try:
+        return [grpc_target(text) for text in texts]
+    except AddressError as error:
+        hint = ", and tls=nearcast.Tls() for TLS" if error.scheme else ""
+        raise invalid("target", target, f"{error.limit}{hint}") from None

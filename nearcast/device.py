@@ -14,7 +14,7 @@ from nearcast.model import Boolean, Counters, Match, Spec, SubscriptionState
 from nearcast.protocol.clock import LEAP_MS
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.subscription import Subscription, decided
-from nearcast.transport.device_stream import DeviceStream
+from nearcast.transport.device_streams import DeviceStreams
 from safe_region.earth.frame import Frame
 
 
@@ -27,14 +27,14 @@ class Device:
     def __init__(
         self,
         session: DeviceSession,
-        stream: DeviceStream,
+        streams: DeviceStreams,
         forget_device: Callable[[str], Awaitable[int]],
         *,
         owns_link: bool,
     ) -> None:
         self._session = session
         self._forget_device = forget_device
-        self._stream = stream
+        self._streams = streams
         self._owns_link = owns_link
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
@@ -154,7 +154,7 @@ class Device:
         if not (west <= lon <= east and south <= lat <= north):
             self.check_placement(stacklevel=2)
         self._wake_later()
-        await self._stream.room()
+        await self._streams.room(self.id)
 
     async def search(self, spec: Spec) -> list[Match]:
         """Return the result of a spec at the device's position, now, without a lasting subscription.
@@ -252,9 +252,9 @@ class Device:
         """Detach from the server. The server keeps the subscriptions until the next attach."""
         if self._timer is not None:
             self._timer.cancel()
-        await self._stream.detach(self._session)
+        await self._streams.detach(self._session)
         if self._owns_link:
-            await self._stream.close()
+            await self._streams.close()
 
     async def forget(self) -> int:
         """Delete all data of this device on the server permanently, and end the device.
@@ -279,7 +279,7 @@ class Device:
 
     def _on_event(self) -> None:
         self._wake_later()
-        self._stream.notify()
+        self._streams.notify()
 
     def _wake_later(self) -> None:
         """Set a timer for the next expiry in a buffer; the server sends no message for it."""

@@ -9,13 +9,14 @@ from typing import Any, Self
 
 import grpc
 
-from nearcast.errors import ClosedError, RefusedError
+from nearcast.errors import ClosedError, NearcastError, RefusedError
 from nearcast.limits import DEFAULT_LIMITS
 from nearcast.model import GeoObject
 from nearcast.protocol.converters import new_object, objects_listed, retract_request
 from nearcast.transport.calls import UnsentError, patiently, refusal
 from nearcast.transport.channel import Channel
 from nearcast.transport.publish_stream import PublishStream
+from nearcast.transport.servers import Servers
 from nearcast.v1 import objects_pb2, publisher_service_pb2
 from nearcast.wire.errors import refusal_from
 from nearcast.wire.objects import new_object_message
@@ -41,8 +42,8 @@ class Publisher:
     closes it as well.
     """
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
         self._stream: PublishStream | None = None
         self._opening = asyncio.Lock()
         self._closed = False
@@ -50,7 +51,7 @@ class Publisher:
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
-        return f"<nearcast.Publisher to {self._channel.target!r}{state}>"
+        return f"<nearcast.Publisher to {self._servers.target!r}{state}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -74,7 +75,8 @@ class Publisher:
         If the connection breaks before the response, the SDK retries a request whose objects all have
         keys, which make the retry safe. It retries a request that came too early (`Reason.RATE_LIMITED`)
         at the time that the server gives. It waits up to a minute for a server that is stopping or
-        starting, or that vanished before it received the request.
+        starting, or that vanished before it received the request. With several servers it uses another
+        one instead.
 
         Parameters
         ----------
@@ -139,15 +141,13 @@ class Publisher:
         request = retract_request(ids, key, keys)
 
         async def call(is_returning: bool) -> Any:  # noqa: ANN401, FBT001
-            metadata = await self._channel.metadata()
-            retract = self._channel.publishers.Retract
             self._require_open()
-            return await retract(request, metadata=metadata, wait_for_ready=is_returning)
+            return await self._servers.call(_retract, request, waits=is_returning)
 
         await patiently(
             call,
-            can_renew_token=self._channel.can_renew_token,
-            is_encrypted=self._channel.is_encrypted,
+            can_renew_token=self._servers.can_renew_token,
+            is_encrypted=self._servers.is_encrypted,
         )
 
     def rebuild(self) -> None:
@@ -164,8 +164,8 @@ class Publisher:
             lambda is_returning: self._exchange(request, is_returning),
             tries,
             is_returning=self._is_known,
-            can_renew_token=self._channel.can_renew_token,
-            is_encrypted=self._channel.is_encrypted,
+            can_renew_token=self._servers.can_renew_token,
+            is_encrypted=self._servers.is_encrypted,
         )
 
     async def _exchange(
@@ -189,27 +189,53 @@ class Publisher:
         async with self._opening:
             self._require_open()
             if self._stream is None or self._stream.has_ended:
-                is_encrypted = self._channel.is_encrypted
-                try:
-                    call = await self._accepted(wait_for_ready)
-                    self._stream = PublishStream(call, is_encrypted=is_encrypted)
-                except asyncio.CancelledError:
-                    _require_wanted()
-                    raise UnsentError("the connection was lost before the request") from None
-                except asyncio.InvalidStateError as error:
-                    raise UnsentError(f"the server cannot be reached: {error}") from None
-                except grpc.aio.AioRpcError as error:
-                    failure = refusal(error, is_encrypted=is_encrypted)
-                    if isinstance(failure, RefusedError):
-                        raise failure from None
-                    raise UnsentError(failure.message, failure.hint) from None
+                self._stream = await self._open_somewhere(wait_for_ready)
             return self._stream
 
-    async def _accepted(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
+    async def _open_somewhere(self, wait_for_ready: bool) -> PublishStream:  # noqa: FBT001
+        """Open a stream to the current server, or to the next one that can be reached."""
+        for others_left in reversed(range(len(self._servers.listed))):
+            channel = await self._servers.connected(waits=wait_for_ready)
+            try:
+                return await self._open(channel, wait_for_ready)
+            except NearcastError as error:
+                self._require_open()
+                self._servers.failed(channel, error)
+                if not (others_left and isinstance(error, UnsentError)):
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _open(self, channel: Channel, wait_for_ready: bool) -> PublishStream:  # noqa: FBT001
+        """Open a stream.
+
+        Raises
+        ------
+        RefusedError
+            If the server refuses it.
+        UnsentError
+            If the server cannot be reached.
+        """
+        is_encrypted = self._servers.is_encrypted
+        try:
+            call = await self._accepted(channel, wait_for_ready)
+        except asyncio.CancelledError:
+            _require_wanted()
+            raise UnsentError("the connection was lost before the request") from None
+        except asyncio.InvalidStateError as error:
+            raise UnsentError(f"the server cannot be reached: {error}") from None
+        except grpc.aio.AioRpcError as error:
+            failure = refusal(error, is_encrypted=is_encrypted)
+            if isinstance(failure, RefusedError):
+                raise failure from None
+            raise UnsentError(failure.message, failure.hint) from None
+        return PublishStream(call, is_encrypted=is_encrypted)
+
+    async def _accepted(self, channel: Channel, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
         """Open a stream, and wait until the server has accepted it; raise its error if it refuses."""
-        metadata = await self._channel.metadata()
+        metadata = await channel.metadata()
         self._require_open()
-        call = self._channel.publishers.Publish(metadata=metadata, wait_for_ready=wait_for_ready)
+        waits = wait_for_ready and self._servers.is_only(channel)
+        call = channel.publishers.Publish(metadata=metadata, wait_for_ready=waits)
         is_accepted = False
         try:
             is_accepted = _ACCEPTED in (await call.initial_metadata() or ())
@@ -228,6 +254,10 @@ class Publisher:
         if self._stream is not None:
             self._stream.cancel()
             self._stream = None
+
+
+def _retract(channel: Channel) -> Any:  # noqa: ANN401 - gRPC's
+    return channel.publishers.Retract
 
 
 _Objects = list[objects_pb2.NewObject]

@@ -40,6 +40,9 @@ _MS_PER_S = 1000.0
 
 _EXACT = "with an exact position only: this mode requires the position of the device"
 
+_ELSEWHERE = (Reason.ANOTHER_SERVER, Reason.RECOVERING, Reason.DRAINING)
+"""Reasons for which a device says hello at another server, or later."""
+
 Response = device_service_pb2.AttachResponse
 
 
@@ -95,6 +98,8 @@ class DeviceSession:
         self.error: NearcastError | None = None
         self.on_event: Callable[[], None] = lambda: None
         self.on_welcome: Callable[[DeviceSession], None] = lambda _: None
+        self.on_moved: Callable[[RefusedError], None] = self.fail
+        """Called when the device is to say hello at another server, or later; by default it ends."""
         self.lease_ms = 0
         """Time that the device may send nothing, in milliseconds; 0 for no limit."""
         self._fixed_ms = clock.steady_ms()
@@ -265,13 +270,21 @@ class DeviceSession:
         if error.reason in (Reason.SILENT, Reason.LEASE_EXPIRED):
             self.disconnect()
             self.connect()
+        elif error.reason in _ELSEWHERE:
+            self.relocate(error)
         else:
             self.fail(error)
+
+    def relocate(self, error: RefusedError) -> None:
+        """Leave the stream: another server serves the device, or this one is starting or stopping."""
+        self.disconnect()
+        self.on_moved(error)
 
     def _receive_rejection(self, rejection: device_service_pb2.Rejection) -> None:
         error = refusal_from(rejection.error)
         if rejection.command == device_service_pb2.Rejection.COMMAND_HELLO:
-            self.fail(error)
+            end = self.relocate if error.reason in _ELSEWHERE else self.fail
+            end(error)
             return
         if error.reason is Reason.OUT_OF_ORDER:
             return  # the server had detached the device; the next welcome restores the state

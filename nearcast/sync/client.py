@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -20,7 +20,9 @@ from safe_region.scoring.idf import IdfTable
 
 
 class Client:
-    """A connection to a server, for programs without an event loop. `connect` creates it.
+    """A connection to a server or a cluster, for programs without an event loop.
+
+    `connect` creates it.
 
     It is a context manager. Its methods are those of `nearcast.Client`, and block until they are done.
     Any thread may call them.
@@ -99,7 +101,10 @@ class Client:
 
     @contextmanager
     def fleet(self) -> Iterator[Fleet]:
-        """Carry many devices over one stream, in a ``with`` block. See `nearcast.Client.fleet`."""
+        """Carry many devices over one stream to each server, in a ``with`` block.
+
+        See `nearcast.Client.fleet`.
+        """
         block = self._client.fleet()
         fleet = self._loop.run(block.__aenter__())
         try:
@@ -170,7 +175,7 @@ class Client:
 
 
 class Fleet:
-    """Many devices over one stream. `Client.fleet` creates it."""
+    """Many devices over one stream to each server. `Client.fleet` creates it."""
 
     def __init__(self, loop: LoopThread, fleet: nearcast.client.Fleet) -> None:
         self._loop = loop
@@ -208,7 +213,7 @@ class Fleet:
 
 
 def connect(
-    target: str,
+    target: str | Sequence[str],
     *,
     token: TokenSource | None = None,
     tls: Tls | None = None,
@@ -216,14 +221,15 @@ def connect(
     keepalive_s: float = KEEPALIVE_S,
     timeout_s: float | None = None,
 ) -> Client:
-    """Return a client of a server. The first call of the client makes the connection.
+    """Return a client of a server or a cluster. The first call of the client makes the connection.
 
     Use it as a context manager, or close it.
 
     Parameters
     ----------
     target
-        Address of the server, such as ``localhost:7433``. The default port is 7433.
+        Address of the server, such as ``localhost:7433``. The default port is 7433. For a cluster, the
+        addresses of some or all of its servers. See `nearcast.connect`.
     token
         Token of this client, or a function that returns one. The function runs in the client's thread,
         and must not call the client. See `nearcast.connect`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from nearcast.v1 import (
 _MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 _KEEPALIVE_TIMEOUT_S = 10.0
 """Time to wait for the response to a ping of the connection."""
+
+_CONNECT_MS = 3000
+"""Time limit of a connection attempt if there are other servers to try; that of gRPC is 20 s."""
 
 _PEM = b"-----BEGIN "
 
@@ -45,6 +49,13 @@ _RETRY_POLICY = {
 }
 _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": _IDEMPOTENT, "retryPolicy": _RETRY_POLICY}]})
 
+
+_DECIDED = (
+    grpc.ChannelConnectivity.READY,
+    grpc.ChannelConnectivity.TRANSIENT_FAILURE,
+    grpc.ChannelConnectivity.SHUTDOWN,
+)
+"""States in which a connection attempt has ended."""
 
 PRINTABLE = "text of printable ASCII characters on one line"
 """Description of a valid token."""
@@ -117,9 +128,19 @@ class Channel:
         How to verify the server; None for a connection without encryption.
     keepalive_s
         Time without data after which the connection itself sends a ping; devices do not send these.
+    has_retries
+        Whether gRPC repeats calls that are safe to repeat. If not, the caller uses another server.
     """
 
-    def __init__(self, target: str, token: TokenSource, tls: Tls | None, keepalive_s: float) -> None:
+    def __init__(
+        self,
+        target: str,
+        token: TokenSource,
+        tls: Tls | None,
+        keepalive_s: float,
+        *,
+        has_retries: bool = True,
+    ) -> None:
         self._token = token
         self._target = target
         self._tls = tls
@@ -130,12 +151,15 @@ class Channel:
             ("grpc.keepalive_timeout_ms", timeout_ms),
             # Pings have a separate timeout of a minute, which the keepalive timeout does not shorten.
             ("grpc.http2.ping_timeout_ms", timeout_ms),
-            ("grpc.service_config", _SERVICE_CONFIG),
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 5000),
             # A new channel opens a new connection; the connection of another channel may be dead.
             ("grpc.use_local_subchannel_pool", 1),
         ]
+        if has_retries:
+            self._options.append(("grpc.service_config", _SERVICE_CONFIG))
+        else:
+            self._options.append(("grpc.min_reconnect_backoff_ms", _CONNECT_MS))
         self._open()
 
     @property
@@ -152,6 +176,24 @@ class Channel:
     def can_renew_token(self) -> bool:
         """Whether the client can get another token when one is no longer valid."""
         return not isinstance(self._token, str)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the connection is open, as far as is known."""
+        return bool(self._channel.get_state() is grpc.ChannelConnectivity.READY)
+
+    async def connects(self) -> bool:
+        """Open the connection, if it is not open; return whether it is.
+
+        A server that could not be reached shortly before, less than the time of gRPC's next attempt ago,
+        counts as not reachable.
+        """
+        channel = self._channel
+        with contextlib.suppress(grpc.aio.UsageError):  # it was closed meanwhile
+            while (state := channel.get_state(try_to_connect=True)) not in _DECIDED:
+                await channel.wait_for_state_change(state)
+            return bool(state is grpc.ChannelConnectivity.READY)
+        return False
 
     async def metadata(self) -> list[tuple[str, str]]:
         """Return the metadata of a call, which has the token.

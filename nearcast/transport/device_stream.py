@@ -1,4 +1,4 @@
-"""A stream that carries device sessions. It is opened again when it breaks.
+"""A stream to one server that carries device sessions. It is opened again when it breaks.
 
 The stream of a single device and the stream of a fleet differ only in the packing of messages, so one
 class serves both. When the stream breaks, every session continues with the objects that it holds and
@@ -13,12 +13,11 @@ import contextlib
 import logging
 import random
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 
-from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
+from nearcast.errors import NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.pending_hellos import PendingHellos
 from nearcast.protocol.request_sender import Request
@@ -31,9 +30,9 @@ from nearcast.transport.calls import (
     wait_before_retry_s,
 )
 from nearcast.transport.channel import Channel, TokenError
-from nearcast.transport.codec import FLEET, SINGLE, Codec, Waiting
-from nearcast.transport.lease_renewal import LeaseRenewal
+from nearcast.transport.codec import FLEET, Codec, Waiting
 from nearcast.transport.server_watch import ServerWatch
+from nearcast.transport.servers import Servers
 
 _log = logging.getLogger(__name__)
 
@@ -52,20 +51,44 @@ _QUEUE_MAX = 10_000
 """Queued requests. If there are more, `room` makes the caller wait."""
 
 
+class Owner(Protocol):
+    """The streams of a device or a fleet, as one of them uses it."""
+
+    def notify(self) -> None:
+        """Wake the callers that wait for a change of a device."""
+
+    def forget(self, session: DeviceSession) -> None:
+        """Remove a session that has ended."""
+
+    async def reach(self, stream: DeviceStream) -> bool:
+        """Choose the server of a stream; return False if its devices have another stream."""
+
+    def ended(self, stream: DeviceStream) -> None:
+        """Remove a stream that has no devices."""
+
+
 class DeviceStream:
-    """Maintains one stream to the server and the sessions on it.
+    """Maintains one stream to a server and the sessions on it.
 
     Parameters
     ----------
+    owner
+        The streams of which this is one.
+    servers
+        The servers that the client knows.
     channel
-        The connection.
+        The connection to the server.
     codec
         `SINGLE` or `FLEET`.
     """
 
-    def __init__(self, channel: Channel, codec: Codec) -> None:
+    def __init__(self, owner: Owner, servers: Servers, channel: Channel, codec: Codec) -> None:
         self.sessions: dict[str, DeviceSession] = {}
-        self._channel = channel
+        self.channel = channel
+        self.is_sent_away = False
+        """Whether the server is stopping or starting, so that another one is to be tried first."""
+        self._owner = owner
+        self._servers = servers
         self._codec = codec
         self._queue: deque[Waiting] = deque()
         self._hellos = PendingHellos()
@@ -81,10 +104,7 @@ class DeviceStream:
         self._has_served = False  # a device was online on this stream
         self._is_patient = False  # wait for a server that cannot be reached
         self._rebuild = asyncio.Event()
-        self._change = asyncio.Event()
-        self._renewal = LeaseRenewal()
         self._watch = ServerWatch(self._is_response_due, self._note_silence)
-        self.on_close: Callable[[DeviceStream], None] = lambda _stream: None
 
     # -- for devices -----------------------------------------------------------------------------
 
@@ -105,72 +125,33 @@ class DeviceStream:
         """Wait while the queue of requests is full."""
         await self._room.wait()
 
-    async def add(self, session: DeviceSession) -> None:
-        """Add a session; return when it is online.
-
-        Raises
-        ------
-        RefusedError
-            If the server refuses the hello.
-        UnavailableError
-            If the server cannot be reached at the first attempt.
-        """
-        if self._closed:
-            raise ClosedError("the client is closed")
-        if session.device_id in self.sessions:
-            raise RefusedError(
-                Reason.DEVICE_IN_USE,
-                "device_id",
-                repr(session.device_id),
-                "a device that this client has not attached",
-            )
+    def join(self, session: DeviceSession) -> None:
+        """Add a session, which says hello as soon as there is a stream."""
         self.sessions[session.device_id] = session
-        session.on_welcome = self._renewal.watch
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="nearcast link")
         elif self._streaming:
             session.connect()
         elif self._is_patient:
             self.rebuild()
-        while not session.is_online:
-            await self._changed()
-            if session.error is not None:
-                self.sessions.pop(session.device_id, None)
-                raise session.error
 
-    def notify(self) -> None:
-        """Wake the callers that wait for a change."""
-        self._change.set()
-
-    async def _changed(self) -> None:
-        self._change.clear()
-        await self._change.wait()
-
-    def carries(self, device_id: str) -> bool:
-        """Return whether a device has a session that has not ended."""
-        session = self.sessions.get(device_id)
-        return session is not None and session.error is None
-
-    async def release(self, device_id: str, error: NearcastError) -> None:
-        """Remove a device and end it with an error, unless it has ended already."""
-        session = self.sessions.get(device_id)
-        if session is not None and session.error is None:
-            # Drop the queued requests of the device except hellos, for which responses are counted.
-            kept = [one for one in self._queue if one[0] != device_id or _is_hello(one)]
-            self._queue.clear()
-            self._queue.extend(kept)
-            await self.detach(session, error)
-            self.notify()
-        if self._codec is SINGLE:
-            await self.close()
-
-    async def detach(self, session: DeviceSession, error: NearcastError | None = None) -> None:
-        """Remove a session; its subscriptions stay on the server."""
+    def detach(self, session: DeviceSession) -> None:
+        """Remove a session, and detach its device at the server."""
         self.sessions.pop(session.device_id, None)
-        session.fail(error or ClosedError(f"device {session.device_id} has detached"))
         if self._codec is FLEET and self._streaming:
             self._queue.append((session.device_id, None))
             self._queued.set()
+
+    def drop_requests(self, device_id: str) -> None:
+        """Drop the queued requests of a device except hellos, for which responses are counted."""
+        kept = [one for one in self._queue if one[0] != device_id or _is_hello(one)]
+        self._queue.clear()
+        self._queue.extend(kept)
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether a device is online on this stream."""
+        return any(one.is_online for one in self.sessions.values())
 
     async def ping(self) -> None:
         """Return when all earlier requests have their responses, or the stream has broken."""
@@ -182,22 +163,13 @@ class DeviceStream:
         session.ping(lambda: None if future.done() else future.set_result(None))
         await future
 
-    def is_waiting(self) -> bool:
-        """Return whether any device waits for a response."""
-        return any(session.is_waiting for session in self.sessions.values())
-
     def rebuild(self) -> None:
         """Drop the stream and open another at once, after the client has reconnected."""
         self._rebuild.set()
 
     async def close(self) -> None:
-        """End the stream. Devices are detached; their subscriptions stay on the server.
-
-        On return other clients can attach the devices, unless the server did not respond in time.
-        """
+        """End the stream, so that the server detaches its devices."""
         self._closed = True
-        self.on_close(self)
-        self._renewal.close()
         task = self._task
         if task is not None:
             if self._streaming:
@@ -207,10 +179,7 @@ class DeviceStream:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        error = ClosedError("the client is closed")
-        for session in self.sessions.values():
-            session.fail(error)
-        self.sessions.clear()
+        self._owner.ended(self)
 
     # -- the stream ------------------------------------------------------------------------------
 
@@ -221,7 +190,7 @@ class DeviceStream:
             try:
                 await self._stream()
             except grpc.aio.AioRpcError as error:
-                self._handle_failure(refusal(error, is_encrypted=self._channel.is_encrypted))
+                self._handle_failure(refusal(error, is_encrypted=self.channel.is_encrypted))
             except asyncio.InvalidStateError as error:
                 _log.info("stream broken: %s", error)
                 self._fail_newcomers(UnavailableError(f"the server cannot be reached: {error}"))
@@ -251,18 +220,24 @@ class DeviceStream:
                 self._rebuild.clear()
                 attempt = 0
         self._task = None
+        self._owner.ended(self)
 
     def _handle_failure(self, failure: NearcastError) -> None:
         """Process the failure of the stream: set the next attempt, or fail devices."""
         _log.info("stream broken: %s", failure)
-        can_renew = self._channel.can_renew_token
+        if isinstance(failure, RefusedError) and failure.server:
+            for session in list(self.sessions.values()):
+                session.relocate(failure)
+            return
+        can_renew = self.channel.can_renew_token
         wait_s = wait_before_retry_s(failure, can_renew_token=can_renew)
         if wait_s is None and _is_unwelcome(failure):
             self._fail_all(failure)
             return
         if wait_s is not None:
             self._retry_after_s = wait_s
-        if wait_s is not None or is_coming_back(failure):
+        self.is_sent_away = is_coming_back(failure)
+        if wait_s is not None or self.is_sent_away:
             self._extend_retries()
         self._fail_newcomers(failure)
 
@@ -273,11 +248,15 @@ class DeviceStream:
         never online fail at once if the server cannot be reached, unless it has reported that it will be
         back.
         """
+        if not await self._owner.reach(self):
+            return
+        self.is_sent_away = False
         newcomers = self._newcomers()
         self._is_patient = all(_may_retry(one) for one in newcomers)
         self._is_going_away = self._has_served = False
-        metadata = await self._channel.metadata()
-        call = self._codec.open(self._channel.devices, metadata, self._is_patient)
+        metadata = await self.channel.metadata()
+        waits = self._is_patient and self._servers.is_only(self.channel)
+        call = self._codec.open(self.channel.devices, metadata, waits)
         deadline_s = min((one.retry_deadline_s for one in newcomers), default=None)
         talking = asyncio.create_task(self._talk(call, deadline_s if self._is_patient else None))
         rebuilding = asyncio.create_task(self._rebuild.wait())
@@ -317,13 +296,15 @@ class DeviceStream:
     async def _read(self, call: Any) -> None:  # noqa: ANN401
         only = next(iter(self.sessions), "")
         while (message := await call.read()) is not grpc.aio.EOF:
+            had_sessions = bool(self.sessions)
             self._watch.arrived()
             for device_id, response in self._codec.unpack(message, only):
                 session = self.sessions.get(device_id)
                 if self._hellos.is_current(device_id, response) and session is not None:
                     session.receive(response)
                     self._watch.responded(device_id)
-            if self._drop_failed() and not self.sessions:
+            self._drop_failed()
+            if had_sessions and not self.sessions:
                 return
             if message.HasField("go_away"):
                 self._go_away()
@@ -358,7 +339,7 @@ class DeviceStream:
 
     def _go_away(self) -> None:
         """Send nothing more on this stream; its devices reconnect on the next."""
-        self._is_going_away = True
+        self._is_going_away = self.is_sent_away = True
         self._extend_retries()
         self._interrupt()
         self._queued.set()
@@ -396,14 +377,13 @@ class DeviceStream:
         if was_streaming:  # if not, they are disconnected already
             for session in self.sessions.values():
                 session.disconnect()
-        self.notify()
+        self._owner.notify()
 
-    def _drop_failed(self) -> bool:
-        """Remove sessions that have failed; return whether there were any."""
-        failed = [one.device_id for one in self.sessions.values() if one.error is not None]
-        for device_id in failed:
-            self.sessions.pop(device_id, None)
-        return bool(failed)
+    def _drop_failed(self) -> None:
+        """Remove sessions that have failed."""
+        for session in [one for one in self.sessions.values() if one.error is not None]:
+            del self.sessions[session.device_id]
+            self._owner.forget(session)
 
 
 def _is_unwelcome(error: NearcastError) -> bool:

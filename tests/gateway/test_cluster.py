@@ -1,0 +1,194 @@
+"""A gateway in front of a cluster: it follows to the server of a device, and its clients do not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import aiohttp
+import pytest
+from pydantic import ValidationError
+
+from gateway import fleets
+from gateway.settings import GatewaySettings
+from nearcast.errors import Reason, RefusedError
+from tests.gateway.town import Client, reason_of, running, until
+from tests.gateway.web_device import WebDevice
+from tests.sdk.conftest import Place
+from tests.sdk.test_reconnect import SPEC
+from tests.support.nodes import Nodes, another
+from tests.wire.test_bad_input import hello
+
+
+@pytest.fixture
+async def cluster(tmp_path):
+    place = Place(tmp_path / "store.db")
+    await place.start()
+    nodes = Nodes(place.target, 3)
+    await nodes.start()
+    yield nodes
+    await nodes.stop()
+    await place.stop()
+
+
+@contextlib.asynccontextmanager
+async def a_gateway(*servers):
+    """Yield a gateway, HTTP, and the address for WebSockets."""
+    settings = GatewaySettings(port=0, server=",".join(servers))
+    async with running(settings) as gateway, aiohttp.ClientSession() as http:
+        yield gateway, http, f"http://127.0.0.1:{gateway.port}/v1/attach"
+
+
+@contextlib.asynccontextmanager
+async def a_socket(http, address):
+    async with http.ws_connect(address, protocols=("nearcast.v1",)) as socket:
+        yield Client(socket)
+
+
+async def test_a_gateway_follows_to_the_server_of_a_device(cluster):
+    first, _, owner = cluster.nodes
+    async with (
+        a_gateway(first.address) as (gateway, http, address),
+        a_socket(http, address) as client,
+        a_socket(http, address) as other,
+    ):
+        await client.attach("d")
+        await client.subscribe()
+        cluster.owners["e"] = first
+        await other.attach("e")
+        assert (first.hellos, owner.hellos) == (["d", "e"], ["d"])
+        assert (gateway.counters.streams, gateway.counters.devices) == (2, 2)
+
+
+async def test_a_device_whose_server_changes_says_hello_again(cluster):
+    first, second, owner = cluster.nodes
+    async with (
+        a_gateway(first.address) as (gateway, http, address),
+        a_socket(http, address) as client,
+    ):
+        await client.attach("d")
+        version = (await client.subscribe()).version
+        for node in (second, first, owner):
+            cluster.redirect("d", node)
+            response = await client.receive()
+            assert reason_of(response.detached.error) == "SILENT"
+            assert response.detached.error.server == "", "browsers cannot use it"
+            before = len(first.hellos)
+            welcome = await client.attach("d", version=version, epoch=1)
+            assert [one.subscription_id for one in welcome.subscriptions] == [1]
+            assert cluster.last["d"] is node
+            assert len(first.hellos) == before + (node is first), "the gateway knows the server"
+            assert (await client.receive()).delta.snapshot
+        assert gateway.counters.devices == 1
+
+
+async def test_devices_of_a_server_that_vanishes_go_to_another(cluster):
+    first, second, owner = cluster.nodes
+    async with a_gateway(*cluster.targets) as (_gateway, http, address):
+        devices = [WebDevice(http, [address], f"d{i}", 14.5, 35.5) for i in range(6)]
+        for i, device in enumerate(devices):
+            cluster.owners[f"d{i}"] = cluster.nodes[i % 3]
+            await device.until(lambda device=device: device.session.is_online)
+            device.session.subscribe(SPEC)
+            await device.caught_up()
+        await owner.stop()
+        cluster.owners["d2"], cluster.owners["d5"] = first, second
+        for number, node in ((2, first), (5, second)):
+            await until(lambda node=node, number=number: cluster.last[f"d{number}"] is node)
+            await devices[number].until(lambda number=number: devices[number].session.is_caught_up)
+        assert [device.connection_count for device in devices[:2]] == [1, 1]
+        for device in devices:
+            await device.close()
+
+
+@pytest.mark.parametrize("is_without", [False, True])
+async def test_a_hello_that_no_server_takes_ends_the_connection(cluster, is_without, monkeypatch):
+    """The servers name each other, or none: the client connects again after a while."""
+    first, second, _ = cluster.nodes
+    monkeypatch.setattr(
+        cluster,
+        "owner_of",
+        lambda _: None if is_without else second if len(first.hellos) > len(second.hellos) else first,
+    )
+    async with (
+        a_gateway(first.address) as (_gateway, http, address),
+        a_socket(http, address) as client,
+    ):
+        await client.send(hello(device_id="d"))
+        error = (await client.receive()).go_away.error
+        assert (reason_of(error), error.server) == ("RECOVERING", "")
+        assert await client.closed() == aiohttp.WSCloseCode.SERVICE_RESTART
+        assert len(first.hellos) + len(second.hellos) == (1 if is_without else 4)
+
+
+async def test_a_gateway_follows_to_no_unsafe_address(cluster):
+    cluster.nodes[-1].address = "unix:/run/nearcast.sock"
+    async with (
+        a_gateway(cluster.nodes[0].address) as (gateway, http, address),
+        a_socket(http, address) as client,
+    ):
+        await client.send(hello(device_id="d"))
+        assert reason_of((await client.receive()).go_away.error) == "RECOVERING"
+        assert gateway.counters.streams == 1
+
+
+async def test_streams_to_servers_are_bounded(cluster, monkeypatch):
+    monkeypatch.setattr(fleets, "_SERVERS_MAX", 1)
+    async with (
+        a_gateway(cluster.nodes[0].address) as (gateway, http, address),
+        a_socket(http, address) as client,
+    ):
+        await client.send(hello(device_id="d"))
+        assert reason_of((await client.receive()).go_away.error) == "RECOVERING"
+        assert gateway.counters.streams == 1
+
+
+async def test_a_detached_device_that_has_no_server_yet(cluster):
+    first, second, owner = cluster.nodes
+    async with (
+        a_gateway(first.address) as (_gateway, http, address),
+        a_socket(http, address) as client,
+    ):
+        await client.attach("d")
+        (conversation,) = owner.conversations
+        for error in (another(""), RefusedError(Reason.RECOVERING, "slot", "without", "owned")):
+            cluster.owners["d"] = second
+            conversation.end(error)
+            assert reason_of((await client.receive()).detached.error) == "SILENT"
+            await client.attach("d")
+            (conversation,) = second.conversations
+        assert cluster.last["d"] is second
+
+
+async def test_calls_go_to_a_server_that_can_be_reached(cluster):
+    async with a_gateway(*cluster.targets) as (gateway, http, address):
+        base = address.removesuffix("/attach")
+        published = {"objects": [{"position": {"lon": 14.5, "lat": 35.5}, "keywords": ["tea"]}]}
+        published["objects"][0]["ttl_ms"] = 60_000
+        servers = gateway._upstream.calls  # noqa: SLF001 - a call that is sent too early may fail
+        for node in cluster.nodes:
+            await node.stop()
+            await until(lambda node=node: not is_connected(servers, node))
+            async with http.get(f"{base}/status") as response:
+                assert response.status == 200, await response.text()
+            async with http.post(
+                f"{base}/publish",
+                data=json.dumps(published),
+                headers={"Content-Type": "application/json"},
+            ) as response:
+                assert response.status == 200, await response.text()
+            await until(lambda: gateway.readiness.is_ready)
+            await node.start()
+
+
+def is_connected(servers, node):
+    return any(one.is_connected for one in servers.listed if one.target == node.address)
+
+
+def test_every_address_of_the_setting_is_validated():
+    for server in ("127.0.0.1,", "127.0.0.1:1,https://h", "127.0.0.1,h:0"):
+        with pytest.raises(ValidationError, match="server is"):
+            GatewaySettings(server=server)
+    with pytest.raises(ValidationError, match="must be of this machine without TLS"):
+        GatewaySettings(server="127.0.0.1,10.0.0.1")
+    assert GatewaySettings(server="10.0.0.1, 10.0.0.2", server_tls=True)
