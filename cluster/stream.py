@@ -42,6 +42,8 @@ _SILENCE_S = 3.5 * _HEARTBEAT_S
 """After this silence a reader requests its messages again."""
 _INACTIVE_S = 30.0
 """After this time a server forgets a reader that is gone."""
+_UNLIMITED: Any = None
+"""The library's own time limits may swallow a cancellation before Python 3.12."""
 _SECOND_NS = 1_000_000_000
 _DUPLICATES_S = 120
 
@@ -121,10 +123,7 @@ class Stream:
         return await self._acknowledged(last, {**last.headers, **end})
 
     async def _acknowledged(self, content: Content, headers: dict[str, str]) -> int:
-        response = await self._client.request(
-            content.subject, content.data, timeout=_REQUEST_S, headers=headers
-        )
-        found = json.loads(response.data)
+        found = await self._response(content.subject, content.data, headers)
         error = found.get("error")
         if error is None:
             return int(found["seq"])
@@ -168,7 +167,8 @@ class Stream:
             name = await self._begin_delivery(inbox, after + 1, subjects)
             count = 0
             while True:
-                message = await subscription.next_msg(_SILENCE_S)
+                async with asyncio.timeout(_SILENCE_S):
+                    message = await subscription.next_msg(_UNLIMITED)
                 if await self._is_status(message, count):
                     continue
                 count += 1
@@ -274,8 +274,7 @@ class Stream:
             If it responds with another error.
         """
         data = json.dumps(request).encode()
-        response = await self._client.request(f"$JS.API.{name}.{self._name}", data, timeout=_REQUEST_S)
-        found: dict[str, Any] = json.loads(response.data)
+        found = await self._response(f"$JS.API.{name}.{self._name}", data)
         error = found.get("error")
         if error is None:
             return found
@@ -284,6 +283,15 @@ class Stream:
         if error.get("code") == _UNAVAILABLE:
             raise LogUnavailableError(error.get("description"))
         raise LogError(f"the log refuses {name} of {self._name}: {error.get('description')}")
+
+    async def _response(
+        self, subject: str, data: bytes, headers: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Send a request; return the JSON of the response. Raises TimeoutError if there is none."""
+        async with asyncio.timeout(_REQUEST_S):
+            response = await self._client.request(subject, data, timeout=_UNLIMITED, headers=headers)
+        found: dict[str, Any] = json.loads(response.data)
+        return found
 
 
 class _NoStreamError(LogError):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import signal
+from contextlib import asynccontextmanager
 
 import pytest
 
+import nearcast
 from cluster.slots import SLOTS
-from nearcast import GeoObject, Reason, RefusedError, TopK
+from nearcast import GeoObject, Reason, RefusedError, SubscriptionState, TopK
 from tests.replication.conftest import log_servers
-from tests.replication.test_nodes import best, client, digest_of, ids_of, node, until
+from tests.replication.test_nodes import NodeProcess, best, client, digest_of, ids_of, node, until
 from tests.support.amounts import SEED
 
 pytestmark = pytest.mark.processes
@@ -90,8 +93,11 @@ async def test_devices_keep_their_subscriptions_when_nodes_come_and_go(tmp_path)
                 for one, other in ((a, b), (b, a)):
                     number = next(n for n in numbers if owner_of([a, b], f"d{n}") is other)
                     async with client(one) as caller:
-                        with pytest.raises(RefusedError) as refused:
-                            await caller.attach(f"d{number}", lon=14.5, lat=35.5)
+                        await caller.attach(f"d{number}", lon=14.5, lat=35.5)
+                        assert other.coordinator.sessions[f"d{number}"].is_attached
+                        assert f"d{number}" not in one.coordinator.sessions
+                    with pytest.raises(RefusedError) as refused:
+                        one.coordinator.require_here(f"d{number}")
                     assert refused.value.reason is Reason.ANOTHER_SERVER
                     assert refused.value.server == f"127.0.0.1:{other.port}"
             await settled(a)
@@ -100,3 +106,90 @@ async def test_devices_keep_their_subscriptions_when_nodes_come_and_go(tmp_path)
             await settled(c)
             await require_exact([c], numbers)
             c.coordinator.check()
+
+
+@asynccontextmanager
+async def walkers(nodes, count):
+    """Devices that keep their subscriptions while nodes come and go: subscriptions, by number."""
+    targets = [f"127.0.0.1:{one.port}" for one in nodes]
+    async with nearcast.connect(targets) as caller:
+        found = {}
+        for number in range(count):
+            device = await caller.attach(f"d{number}", lon=14.5, lat=35.5)
+            found[number] = await device.subscribe(spec_of(number), name=f"n{number}")
+        yield caller, found
+
+
+async def all_exact(offers, judge):
+    """Wait until devices say EXACT, with the results by the definition at a node."""
+
+    def is_so():
+        return all(
+            one.state is SubscriptionState.EXACT
+            and ids_of(one.results()) == best(judge, 14.5, 35.5, spec_of(number).k)
+            for number, one in offers.items()
+        )
+
+    await until(is_so)
+
+
+async def test_devices_of_a_node_that_is_killed_are_served_by_another(tmp_path):
+    """Publications, and new subscriptions, meanwhile: nothing that was acknowledged is lost."""
+    with log_servers(tmp_path / "log", 3) as logs:
+        victim = NodeProcess(logs, tmp_path / "victim.db")
+        async with node(logs, tmp_path / "other.db") as other:
+            await settled(other)
+            await victim.start()
+            try:
+                await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+                async with walkers([victim, other], COUNT) as (caller, offers):
+                    await publish(caller, 200)
+                    await all_exact(offers, other)
+                    at_victim = [n for n in offers if f"d{n}" not in other.coordinator.sessions]
+                    assert 0 < len(at_victim) < COUNT
+                    await victim.kill()
+                    await until(lambda: other.node.slots.served_count == SLOTS)
+                    await publish(caller, 20)
+                    await all_exact(offers, other)
+                    assert {f"d{n}" for n in offers} <= set(other.coordinator.sessions)
+                    await victim.start()
+                    await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+                    await publish(caller, 20)
+                    await all_exact(offers, other)
+                    other.coordinator.check()
+            finally:
+                await victim.kill()
+
+
+async def test_a_node_that_was_paused_learns_that_its_devices_are_elsewhere(tmp_path):
+    """It is stopped for longer than its lease; what it then writes for its devices is refused."""
+    with log_servers(tmp_path / "log", 1) as logs:
+        victim = NodeProcess(logs, tmp_path / "victim.db")
+        async with node(logs, tmp_path / "other.db") as other:
+            await settled(other)
+            await victim.start()
+            try:
+                await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+                async with walkers([victim, other], COUNT) as (caller, offers):
+                    await publish(caller, 200)
+                    await all_exact(offers, other)
+                    victim.signal(signal.SIGSTOP)
+                    await until(lambda: other.node.slots.served_count == SLOTS)
+                    victim.signal(signal.SIGCONT)
+                    await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+                    await publish(caller, 20)
+                    await all_exact(offers, other)
+                await require_kept(victim, other)
+            finally:
+                await victim.kill()
+
+
+async def require_kept(*nodes):
+    """Attach all devices again: their subscriptions are there, each once."""
+    targets = [f"127.0.0.1:{one.port}" for one in nodes]
+    async with nearcast.connect(targets) as caller:
+        for number in range(COUNT):
+            device = await caller.attach(f"d{number}", lon=14.5, lat=35.5)
+            assert [(one.name, one.spec) for one in device.subscriptions] == [
+                (f"n{number}", spec_of(number))
+            ]

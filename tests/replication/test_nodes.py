@@ -230,6 +230,9 @@ class NodeProcess:
         line = await self._process.stdout.readline()
         assert line.startswith(b"serving on "), line
 
+    def signal(self, number):
+        self._process.send_signal(number)
+
     async def kill(self):
         if self._process.returncode is None:
             self._process.kill()
