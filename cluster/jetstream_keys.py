@@ -29,6 +29,11 @@ class JetStreamKeys:
         self._stream = stream
         self._prefix = prefix
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether a server can be reached."""
+        return self._stream.is_connected
+
     async def put(self, key: str, value: bytes, expected: int, ttl_s: int = 0) -> int:
         """Set a key; see `Keys.put`."""
         headers = {LAST_SEQUENCE: str(expected), **_expiring(value, ttl_s)}

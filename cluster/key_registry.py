@@ -27,6 +27,11 @@ class KeyRegistry:
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether a server can be reached."""
+        return self._keys.is_connected
+
     async def renew(self, lease: Lease, expected: int) -> int:
         """Renew a lease; see `Registry.renew`."""
         key = records.node_key(lease.node.address)

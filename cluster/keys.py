@@ -36,6 +36,10 @@ class Fence(NamedTuple):
 class Keys(Protocol):
     """Keys that all nodes share."""
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether a server can be reached, which may be one that cannot accept anything now."""
+
     async def put(self, key: str, value: bytes, expected: int, ttl_s: int = 0) -> int:
         """Set a key, if its latest record is the expected one; return the sequence of the new record.
 

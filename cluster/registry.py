@@ -51,6 +51,10 @@ Changes = Mapping[tuple[str, int], StoredSubscription | None]
 class Registry(Protocol):
     """What all nodes share beside the log of objects."""
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether a server can be reached, which may be one that cannot accept anything now."""
+
     async def renew(self, lease: Lease, expected: int) -> int:
         """Renew the lease of a node, if its latest record has a sequence; return that of the new one.
 

@@ -85,6 +85,11 @@ class Stream:
         self._client = client
         self._name = name
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether a server can be reached."""
+        return bool(self._client.is_connected)
+
     # -- append ----------------------------------------------------------------------------------
 
     async def append(self, contents: Sequence[Content]) -> int:

@@ -172,7 +172,8 @@ class Server:
                 lease_ms=settings.lease_ms,
                 serves_tenants=bool(settings.tenants),
             )
-            retention = Retention(self.store, settings.subscription_retention_days)
+            days = 0.0 if self.node is not None else settings.subscription_retention_days
+            retention = Retention(self.store, days)
             self.command_loop = loop_type(
                 self.coordinator,
                 self.store,

@@ -34,6 +34,9 @@ _log = logging.getLogger(__name__)
 RENEW_S = 0.5
 LEASE_S = MISSED_MAX * RENEW_S
 """After this time without a renewal, other nodes may have taken the slots of a node."""
+GIVE_UP_S = 30.0
+"""A node that reaches a server of the log keeps its devices for this time without a lease: an election of
+the log's leader is shorter."""
 SETTLE_S = 5.0
 """How long a hello waits for an owner of its slot."""
 _ROWS_MAX = 2_000
@@ -151,6 +154,7 @@ class SlotKeeper:
                 tasks.create_task(self._watch())
                 tasks.create_task(self._renew())
                 tasks.create_task(self._step())
+                tasks.create_task(self._guard())
         except ExceptionGroup as errors:
             self._has_failed = True
             raise errors.exceptions[0] from None
@@ -217,6 +221,20 @@ class SlotKeeper:
                 self._spawn(self._release(steps.release))
             for some in _portions(steps.take):
                 self._spawn(self._take(some))
+
+    async def _guard(self) -> None:
+        """Give up the slots of a node that does not reach the log any more."""
+        while True:
+            await asyncio.sleep(RENEW_S)
+            silent_s = time.monotonic() - self._renewed_s
+            limit_s = GIVE_UP_S if self._registry.is_connected else LEASE_S
+            if self._served and silent_s > limit_s:
+                _log.warning("the devices of %d slots are detached: no lease", len(self._served))
+                slots = list(self._served)
+                await self._drop(slots)
+                for slot in slots:
+                    self._ownership.failed(slot)
+                self._changed.set()
 
     # -- steps -----------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ from cluster.log import LogConflictError
 class MemoryKeys:
     """Keys that end with the process."""
 
+    is_connected = True
+
     def __init__(self) -> None:
         self._latest: dict[str, Record] = {}
         self.history: list[Record] = []

@@ -184,6 +184,23 @@ async def test_a_node_that_was_paused_learns_that_its_devices_are_elsewhere(tmp_
                 await victim.kill()
 
 
+async def test_a_node_without_log_gives_its_devices_up_until_the_log_is_back(tmp_path):
+    with log_servers(tmp_path / "log", 1) as (log,):
+        async with node([log], tmp_path / "a.db") as only:
+            await settled(only)
+            async with walkers([only], COUNT) as (caller, offers):
+                await publish(caller, 200)
+                await all_exact(offers, only)
+                log.kill()
+                await until(lambda: served(only) == 0)
+                await until(lambda: only.coordinator.router.subscription_count == 0)
+                await until(lambda: {one.state for one in offers.values()} == {SubscriptionState.OFFLINE})
+                log.start()
+                await settled(only)
+                await all_exact(offers, only)
+                only.coordinator.check()
+
+
 async def require_kept(*nodes):
     """Attach all devices again: their subscriptions are there, each once."""
     targets = [f"127.0.0.1:{one.port}" for one in nodes]
