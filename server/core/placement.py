@@ -25,6 +25,16 @@ class ClusterNode(NamedTuple):
     is_this: bool
 
 
+GAUGES = (
+    "cluster_nodes",
+    "cluster_slots",
+    "cluster_lease_valid",
+    "cluster_log_offset",
+    "cluster_log_lag_ms",
+)
+"""Quantities of a node; 0 for a server by itself."""
+
+
 class Placement(Protocol):
     """Where devices are served."""
 
@@ -32,7 +42,7 @@ class Placement(Protocol):
         """Return the nodes that are there, by address."""
 
     def gauges(self) -> dict[str, int]:
-        """Return the quantities of a node, by name."""
+        """Return the quantities `GAUGES`."""
 
     async def settled(self, device_id: str) -> None:
         """Wait until a server serves a device, for some seconds at most."""

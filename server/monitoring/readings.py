@@ -18,6 +18,7 @@ from engine.contracts import BOOLEAN, STATIONARY, TOP_K
 from identity.principal import DEFAULT_TENANT
 from identity.quotas import Account
 from safe_region.jit.dispatchers import Kernel
+from server.core.placement import GAUGES
 from server.counters import Feed
 from server.distribution import Classes, Distribution
 from server.runtime.command_loop import CommandLoop
@@ -127,8 +128,12 @@ class Readings:
             "kernels_compiled": coordinator.counters.kernels_compiled,
             "kernels_compiled_late": Kernel.compiled_count,
             **coordinator.counters.times(),
-            **({} if coordinator.placement is None else coordinator.placement.gauges()),
+            **self._cluster_gauges(),
         }
+
+    def _cluster_gauges(self) -> dict[str, int]:
+        placement = self._coordinator.placement
+        return dict.fromkeys(GAUGES, 0) if placement is None else placement.gauges()
 
     def _silence(self) -> Classes:
         """Return the distribution of the times since attached devices were last seen."""

@@ -54,6 +54,7 @@ TEXTS = {
     "log_monitor": "http://elsewhere:8222",
     "log_stream": "others",
     "log_unsafe": "true",
+    "advertise": "elsewhere:7433",
     "log_format": "json",
     "log_level": "DEBUG",
 }
