@@ -135,7 +135,7 @@ def _map_file(run: Path | None) -> Iterator[Path | None]:
         yield run / RECORDED
     else:
         from simulator.errors import SimulationError  # noqa: PLC0415
-        from simulator.recorded_map import write_recorded_map  # noqa: PLC0415
+        from simulator.recorded_map.writer import write_recorded_map  # noqa: PLC0415
 
         with TemporaryDirectory() as folder, reported(SimulationError, OSError):
             file = Path(folder) / RECORDED

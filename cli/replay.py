@@ -164,13 +164,12 @@ def run_replay(
             _draw(folder, replayed, picture)
             progress("picture", 1, 1)
         if page is not None:
-            from simulator.recorded_map import SUFFIX, write_recorded_map  # noqa: PLC0415
+            from simulator.recorded_map.writer import SUFFIX, write_recorded_map  # noqa: PLC0415
             from simulator.run_report.page import write_page  # noqa: PLC0415
 
             progress("page", 0, 1)
             write_page(folder, replayed, page)
-            tracks = (replayed.track, replayed.range_track)
-            write_recorded_map(folder, page.with_suffix(SUFFIX), tracks)
+            write_recorded_map(folder, page.with_suffix(SUFFIX), replayed.log)
             progress("page", 1, 1)
     return replayed.report
 

@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.map.population import AREA
-from simulator.recorded_map import RING_VERTICES, encoded
+from simulator.recorded_map.columns import encoded, fixed
 
 _STREETS = 80
 """In each direction."""
 _STEPS = 121
-_E7 = 1e7
 _LIFE_MS = 600_000
 
 
@@ -21,34 +20,37 @@ def recorded(device_count: int, object_count: int) -> bytes:
     header = {
         "name": "Grid",
         "area": list(AREA),
+        "plane": {},
         "start_ms": 1_767_225_600_000,
+        "period_ms": 1000,
         "step_ms": 1000,
         "steps": _STEPS,
         "device_ids": [f"walker-{number}" for number in range(device_count)],
         "road_classes": ["primary", "residential"],
         "keywords": [],
-        "ring_vertices": RING_VERTICES,
+        "logged": list(range(device_count)),
+        "specs": {},
+        "object_keys": {},
         "water": [],
     }
     starts = _places(rng, device_count)
     ways = rng.uniform(-1e-4, 1e-4, (device_count, 2))
     tracks = starts + np.arange(_STEPS)[:, None, None] * ways
     places = _places(rng, object_count)
-    none = np.zeros(0, np.uint32)
     columns = {
         **_streets(),
-        "track_lon": _fixed(tracks[..., 0].ravel()),
-        "track_lat": _fixed(tracks[..., 1].ravel()),
+        "track_lon": fixed(tracks[..., 0].ravel()),
+        "track_lat": fixed(tracks[..., 1].ravel()),
         "object_ms": np.zeros(object_count, np.uint32),
         "object_end_ms": rng.integers(_LIFE_MS // 2, _LIFE_MS, object_count).astype(np.uint32),
-        "object_lon": _fixed(places[:, 0]),
-        "object_lat": _fixed(places[:, 1]),
-        **dict.fromkeys(("keyword_object", "keyword_number", "region_ms", "region_device"), none),
-        **dict.fromkeys(("ring_lon", "ring_lat"), none.view(np.int32)),
+        "object_lon": fixed(places[:, 0]),
+        "object_lat": fixed(places[:, 1]),
+        **dict.fromkeys(("keyword_object", "keyword_number", "holding_ms"), np.zeros(0, np.uint32)),
+        "moves": np.arange(_STEPS, dtype=np.uint32) * device_count,
         "report_ms": np.zeros(device_count, np.uint32),
         "report_device": np.arange(device_count, dtype=np.uint32),
-        "report_lon": _fixed(starts[:, 0]),
-        "report_lat": _fixed(starts[:, 1]),
+        "report_lon": fixed(starts[:, 0]),
+        "report_lat": fixed(starts[:, 1]),
     }
     return encoded(header, columns)
 
@@ -72,10 +74,6 @@ def _streets() -> dict[str, npt.NDArray[np.int32] | npt.NDArray[np.uint8]]:
     names = ("road_lon1", "road_lat1", "road_lon2", "road_lat2")
     classes = np.where(number % 10 == 0, 0, 1).astype(np.uint8)
     return {
-        **{name: _fixed(column) for name, column in zip(names, ends, strict=True)},
+        **{name: fixed(column) for name, column in zip(names, ends, strict=True)},
         "road_class": np.concatenate([classes, classes]),
     }
-
-
-def _fixed(degrees: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
-    return np.round(degrees * _E7).astype(np.int32)

@@ -16,6 +16,15 @@ const STATES = /** @type {Record<string, [string, string]>} */ ({
     DEVICE_STATE_PARKED: ["parked", "bad"],
 });
 
+const RECORDED =
+    "Distances, lengths and scores are those at its true position. A recorded run does not have the state of the " +
+    "connection, and of several subscriptions it has one.";
+
+/**
+ * The list of subscriptions: what it depends on, and how to show it.
+ * @typedef {{key: string, show: () => Node[]}} Choices
+ */
+
 /**
  * @typedef {object} Actions
  * @property {() => void} close
@@ -27,62 +36,82 @@ const STATES = /** @type {Record<string, [string, string]>} */ ({
  * @param {HTMLElement} card
  * @param {Inspection} found
  * @param {Actions} actions
- * @param {string} extra what only this page knows of the device
+ * @param {string} extra facts that only this page has about the device
  */
 export function showDevice(card, found, actions, extra) {
     const { device, subscription } = found;
     const [state, kind] = STATES[device.state] ?? ["unknown", ""];
     const silent = Number(device.silent_ms);
-    const body = [
-        head(device.device_id, actions.close),
-        element(
-            "p",
-            {},
-            element("span", { class: `badge ${kind}` }, state),
-            ` last message ${duration(silent)} ago`,
-        ),
-    ];
+    const badge = element("span", { class: `badge ${kind}` }, state);
+    const body = [element("p", {}, badge, ` last message ${duration(silent)} ago`)];
     if (silent > 1000) {
-        const text = `Polling every second would have sent ${count(silent / 1000)} positions since then.`;
-        body.push(element("p", { class: "note" }, text));
+        body.push(note(`Polling every second would have sent ${count(silent / 1000)} positions since then.`));
     }
-    if (extra) body.push(element("p", { class: "note" }, extra));
-    if (device.subscriptions.length > 1) body.push(chooser(device.subscriptions, subscription, actions.select));
-    if (subscription === null) body.push(element("p", { class: "note" }, "It has no subscription."));
+    if (extra) body.push(note(extra));
+    if (subscription === null) body.push(note("It has no subscription."));
     else body.push(...subscriptionParts(found));
-    card.replaceChildren(...body);
-    card.hidden = false;
+    fill(card, device.device_id, actions.close, body, choices(device.subscriptions, subscription, actions.select));
 }
 
 /**
  * Show a device of a recorded run.
  * @param {HTMLElement} card
  * @param {string} id
- * @param {{isKnown: boolean, reports: number, silentMs: number, moves: number}} figures
- * @param {boolean} hasRegion
+ * @param {import("./recording.js").DeviceFigures} figures
+ * @param {Inspection | null} found
  * @param {() => void} close
  */
-export function showRecordedDevice(card, id, figures, hasRegion, close) {
-    const body = [head(id, close)];
-    if (!figures.isKnown) {
-        body.push(element("p", { class: "note" }, "The run has no device of this id."));
-    } else {
-        const region = hasRegion
-            ? "The outline is its safe region: inside, its result is exact without a report."
-            : "It has no bounded safe region now.";
-        body.push(
-            element("p", {}, `${plural(figures.reports, "report")}, ${plural(figures.moves, "position")} so far.`),
-            element("p", { class: "note" }, `Last report ${duration(figures.silentMs)} ago. ${region}`),
-        );
-    }
-    card.replaceChildren(...body);
-    card.hidden = false;
+export function showRecordedDevice(card, id, figures, found, close) {
+    fill(card, id, close, recordedParts(figures, found));
+}
+
+/** @param {import("./recording.js").DeviceFigures} figures @param {Inspection | null} found */
+function recordedParts(figures, found) {
+    if (!figures.isKnown) return [note("The run has no device of this id.")];
+    if (!figures.isLogged) return [note("The run has no reports and no result of this device, only its positions.")];
+    if (!figures.isAttached) return [note("It has not attached yet.")];
+    const since = figures.reports > 0 ? "Last report" : "No report since it attached";
+    return [
+        element("p", {}, `${plural(figures.reports, "report")}, ${plural(figures.moves, "position")} so far.`),
+        note(`${since} ${duration(figures.silentMs)} ago.`),
+        ...(found === null ? [note(missing(figures))] : subscriptionParts(found)),
+        ...(found === null ? [] : [note(RECORDED)]),
+    ];
+}
+
+/** @param {import("./recording.js").DeviceFigures} figures */
+function missing({ hasSpec }) {
+    return hasSpec
+        ? "The run has no result of this time."
+        : "It has no subscription that moves with it: a recorded run has results of those only.";
 }
 
 /** @param {HTMLElement} card @param {string} id @param {string} text @param {() => void} close */
 export function showProblem(card, id, text, close) {
-    card.replaceChildren(head(id, close), element("p", { class: "note" }, text));
+    fill(card, id, close, [note(text)]);
+}
+
+/**
+ * Show the card. Its head and the list of subscriptions stay while they are the same, and keep the focus.
+ * @param {HTMLElement} card
+ * @param {string} id
+ * @param {() => void} close
+ * @param {Node[]} body
+ * @param {Choices} list
+ */
+function fill(card, id, close, body, list = { key: "", show: () => [] }) {
+    const key = `${id} ${list.key}`;
+    if (card.dataset.shown !== key) {
+        card.replaceChildren(head(id, close), ...list.show(), element("div", {}));
+        card.dataset.shown = key;
+    }
+    card.lastElementChild?.replaceChildren(...body);
     card.hidden = false;
+}
+
+/** @param {string} text */
+function note(text) {
+    return element("p", { class: "note" }, text);
 }
 
 /** @param {string} id @param {() => void} close */
@@ -92,15 +121,22 @@ function head(id, close) {
     return element("div", { class: "head" }, element("h2", {}, id), button);
 }
 
-/** @param {any[]} known @param {any} chosen @param {(id: number) => void} select */
-function chooser(known, chosen, select) {
-    const options = known.map((one) => {
-        const name = one.name || `subscription ${one.subscription_id}`;
-        const option = element("option", { value: String(one.subscription_id) }, name);
-        option.toggleAttribute("selected", one.subscription_id === chosen.subscription_id);
-        return option;
-    });
-    const list = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": "Subscription" }, ...options));
+/**
+ * The list of a device's subscriptions, if there are several.
+ * @param {any[]} known @param {any} chosen @param {(id: number) => void} select
+ * @returns {Choices}
+ */
+function choices(known, chosen, select) {
+    if (known.length < 2) return { key: "", show: () => [] };
+    const options = known.map((one) => [String(one.subscription_id), one.name || `subscription ${one.subscription_id}`]);
+    return { key: JSON.stringify(options), show: () => [chooser(options, String(chosen.subscription_id), select)] };
+}
+
+/** @param {string[][]} options @param {string} chosen @param {(id: number) => void} select */
+function chooser(options, chosen, select) {
+    const shown = options.map(([value, name]) => element("option", { value }, name));
+    const list = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": "Subscription" }, ...shown));
+    list.value = chosen;
     list.addEventListener("change", () => select(Number(list.value)));
     return element("p", {}, list);
 }
@@ -111,10 +147,10 @@ function subscriptionParts(found) {
     const isTopK = Boolean(subscription.spec.top_k);
     const title = isTopK ? `Best ${spec.k} for ${spec.keywords.join(", ")}` : booleanTitle(spec);
     const parts = [element("h3", {}, title)];
-    if (!subscription.awake) return [...parts, element("p", { class: "note" }, "It is not evaluated now.")];
+    if (!subscription.awake) return [...parts, note("It is not evaluated now.")];
     parts.push(...regionParts(found, isTopK));
-    if (rows.length > 0) parts.push(isTopK ? scoreTable(found) : matchTable(rows));
-    else parts.push(element("p", { class: "note" }, "No object matches."));
+    if (rows.some(({ kind }) => kind === "result")) parts.push(isTopK ? scoreTable(found) : matchTable(rows));
+    else parts.push(note("No object matches."));
     return parts;
 }
 
@@ -145,7 +181,7 @@ function regionParts({ subscription, rows, reachM, marginM }, isTopK) {
             { class: "figures three" },
             ...facts.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text))),
         ),
-        element("p", { class: "note" }, margin),
+        note(margin),
         ...(next ? [ends(next)] : []),
     ];
 }
@@ -153,16 +189,17 @@ function regionParts({ subscription, rows, reachM, marginM }, isTopK) {
 /** @param {Row} next */
 function ends(next) {
     const text = `The region ends where ${next.name} (${next.keywords.slice(0, 4).join(", ")}) could enter the result.`;
-    return element("p", { class: "note" }, text);
+    return note(text);
 }
 
-/** @param {any} subscription @param {number} slackM */
-function booleanRegionParts(subscription, slackM) {
+/** @param {any} subscription @param {number} marginM */
+function booleanRegionParts(subscription, marginM) {
+    if (subscription.slack?.too_many) return [note("More objects match than the server sends: it has the nearest.")];
     const isFixed = !subscription.spec.boolean.moving;
     const text = isFixed
         ? "It never has to report: the range is fixed."
-        : `It may move ${distance(slackM)}: it has all matches within that distance of its range.`;
-    return [element("p", { class: "note" }, text)];
+        : `It may move ${distance(marginM)}: it has all matches within that distance of its range.`;
+    return [note(text)];
 }
 
 /** @param {Inspection} found */
@@ -230,23 +267,26 @@ function bar(row, longest, reachM) {
 /** @param {Row[]} rows */
 function matchTable(rows) {
     const header = ["", "Object", "Distance"].map((text) => element("th", { scope: "col" }, text));
+    const matches = rows.filter(({ kind }) => kind === "result");
+    const buffer = rows.filter(({ kind }) => kind === "buffer");
+    const shown = [...matches.slice(0, ROWS_MAX), ...buffer.slice(0, BUFFER_ROWS)];
     return element(
         "table",
         { class: "results" },
-        element("caption", { class: "quiet" }, `${rows.length} matches`),
+        element("caption", {}, `${plural(matches.length, "match", "matches")}, and ${count(buffer.length)} beyond the range`),
         element("thead", {}, element("tr", {}, ...header)),
-        element(
-            "tbody",
-            {},
-            ...rows.slice(0, ROWS_MAX).map((row) =>
-                element(
-                    "tr",
-                    { class: row.kind, "data-object": row.id },
-                    element("td", {}, String(row.rank)),
-                    element("td", {}, row.name, element("small", {}, row.keywords.join(", "))),
-                    element("td", {}, distance(row.lengthM)),
-                ),
-            ),
-        ),
+        element("tbody", {}, ...shown.map(matchRow)),
+    );
+}
+
+/** @param {Row} row */
+function matchRow(row) {
+    const rank = row.kind === "result" ? element("span", { class: "rank" }, String(row.rank)) : "";
+    return element(
+        "tr",
+        { class: row.kind, "data-object": row.id },
+        element("td", {}, rank),
+        element("td", {}, row.name, element("small", {}, row.keywords.join(", "))),
+        element("td", {}, distance(row.lengthM)),
     );
 }

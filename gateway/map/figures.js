@@ -2,7 +2,7 @@
 
 import { Chart } from "./charts.js";
 import { byId, element } from "./elements.js";
-import { count, milliseconds, percent } from "./texts.js";
+import { count, milliseconds, percent, plural } from "./texts.js";
 
 /** @typedef {import("./recording.js").Recording} Recording */
 /** @typedef {import("./vendor/nearcast.js").WatchFrame} WatchFrame */
@@ -13,7 +13,7 @@ const DELTA_DELAY = "delta_delay_ms";
 
 export class Figures {
     #silence = new Chart(byId("silence-chart"), [
-        { label: "polling every second", colour: "polling", dash: [4, 3] },
+        { label: "polling", colour: "polling", dash: [4, 3] },
         { label: "reports a second", colour: "device", width: 2 },
     ]);
     #latency = new Chart(byId("latency-chart"), [
@@ -64,10 +64,8 @@ export class Figures {
 
     /** Draw the reports of a recorded run. @param {Recording} recording */
     open(recording) {
-        const { device_ids, step_ms } = recording.header;
-        const polling = device_ids.length / (step_ms / 1000);
         this.clear();
-        for (const { timeMs, rate } of recording.rates()) this.#silence.add(timeMs, [polling, rate]);
+        for (const { timeMs, reports, moves } of recording.rates()) this.#silence.add(timeMs, [moves, reports]);
     }
 
     /**
@@ -84,15 +82,15 @@ export class Figures {
             ["devices", devices, "attached"],
             ["live objects", objects, "objects"],
             ["positions", moves, "moves"],
-            ["reports", reports, "reports"],
+            ["reports", reports ?? undefined, "reports"],
         ]);
         byId("latency-card").hidden = true;
         byId("rates-card").hidden = true;
-        byId("silence-card").hidden = reports === 0;
-        if (moves === 0) return;
-        byId("silent-share").textContent = percent(Math.max(0, 1 - reports / moves));
+        byId("silence-card").hidden = reports === null;
+        if (reports === null) return;
+        byId("silent-share").textContent = moves === 0 ? "–" : percent(Math.max(0, 1 - reports / moves));
         byId("silence-text").textContent =
-            `${count(reports)} reports in place of ${count(moves)} since the start.`;
+            `${plural(reports, "report")} in place of ${plural(moves, "position")} since the start.`;
     }
 
     clear() {

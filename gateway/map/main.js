@@ -11,6 +11,8 @@ import { drawInspection, inspect } from "./inspection.js";
 import { latitude, longitude, metre } from "./mercator.js";
 import { Player } from "./player.js";
 import { Points } from "./points.js";
+import { inspectRecorded } from "./recorded_device.js";
+import { roadsOf, waterOf } from "./recorded_ground.js";
 import { readRecording } from "./recording.js";
 import { Scene } from "./scene.js";
 import { distance } from "./texts.js";
@@ -311,7 +313,7 @@ function openBase(buffer) {
         return;
     }
     const recording = readRecording(buffer);
-    base.setGround(recording.roads(), recording.water());
+    base.setGround(roadsOf(recording), waterOf(recording));
     run = recording.hasRun ? recording : null;
     byId("recorded").hidden = run === null;
 }
@@ -350,12 +352,15 @@ function showMoment() {
     const { recording, timeMs } = player;
     if (recording === null) return;
     const objects = recording.fill(scene, timeMs, place.keyword);
+    scene.release();
     place.run = timeMs / 1000;
     writeAddress(place);
     figures.showRecorded(recording, timeMs, scene.devices.count, objects);
     if (place.device !== "") {
-        const found = recording.deviceFigures(place.device, timeMs);
-        showRecordedDevice(byId("chosen"), place.device, found, scene.regions.length > 0, close);
+        const found = inspectRecorded(recording, place.device, timeMs);
+        showRecordedDevice(byId("chosen"), place.device, recording.deviceFigures(place.device, timeMs), found, close);
+        if (found !== null) drawInspection(scene, found, recording.header.plane);
+        focusChosen();
     }
     isDirty = true;
 }

@@ -132,10 +132,14 @@ export class Points {
         const { devices } = scene;
         let best = -1;
         let least = 12 * 12;
-        for (let row = 0; row < devices.count; row++) {
-            const dx = this.#px(devices.x[row], view) - px;
-            const dy = this.#py(devices.y[row], view) - py;
-            if (dx * dx + dy * dy < least) [best, least] = [row, dx * dx + dy * dy];
+        const shown = [[devices.x, devices.y], ...(this.layers.true ? [[devices.trueX, devices.trueY]] : [])];
+        for (const [xs, ys] of shown) {
+            for (let row = 0; row < devices.count; row++) {
+                const dx = this.#px(xs[row], view) - px;
+                const dy = this.#py(ys[row], view) - py;
+                // False for NaN: an unknown place.
+                if (dx * dx + dy * dy < least) [best, least] = [row, dx * dx + dy * dy];
+            }
         }
         return best;
     }
@@ -330,8 +334,8 @@ export class Points {
     /** The objects of the chosen device, with their ranks; its anchor. @param {Scene} scene @param {View} view */
     #drawHeld(scene, view) {
         const context = this.#context;
-        const { anchor } = scene;
-        if (anchor !== null) this.#drawSpokes(scene, anchor, view);
+        const { anchor, here } = scene;
+        if (here !== null) this.#drawSpokes(scene, here, view);
         context.font = "600 11px system-ui, sans-serif";
         context.textAlign = "center";
         context.textBaseline = "middle";
@@ -351,8 +355,8 @@ export class Points {
         if (anchor !== null) this.#drawAnchor(this.#px(anchor.x, view), this.#py(anchor.y, view));
     }
 
-    /** @param {Scene} scene @param {{x: number, y: number}} anchor @param {View} view */
-    #drawSpokes(scene, anchor, view) {
+    /** @param {Scene} scene @param {{x: number, y: number}} here @param {View} view */
+    #drawSpokes(scene, here, view) {
         const context = this.#context;
         context.strokeStyle = this.#colours.object;
         context.lineWidth = 1.2;
@@ -360,7 +364,7 @@ export class Points {
         context.beginPath();
         for (const one of scene.held) {
             if (one.kind !== "result") continue;
-            context.moveTo(this.#px(anchor.x, view), this.#py(anchor.y, view));
+            context.moveTo(this.#px(here.x, view), this.#py(here.y, view));
             context.lineTo(this.#px(one.x, view), this.#py(one.y, view));
         }
         context.stroke();

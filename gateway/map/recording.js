@@ -1,46 +1,45 @@
-/**
- * A recorded run: roads, objects, true positions by tick, and the reports that devices made.
- *
- * The file is eight bytes, the length of a header, the header as JSON, then columns of numbers; see
- * simulator/run_map_file.py, which writes it. Positions are in units of 1e-7 degrees.
- */
+/** A recorded run: objects, true positions by tick, and the reports of devices. */
 
 import { mercatorX, mercatorY } from "./mercator.js";
+import { countUntil, E7, NOWHERE, readFile } from "./recorded_file.js";
 import { GRID, ROWS_MAX } from "./scene.js";
 
+/** @typedef {import("./recorded_file.js").Header} Header */
+/** @typedef {import("./recorded_file.js").Columns} Columns */
 /** @typedef {import("./scene.js").Scene} Scene */
 
-const MAGIC = "NCRUN001";
-const E7 = 1e-7;
-/** Stands for a device without a position at a tick. */
-const NOWHERE = -(2 ** 31);
-const OUT_OF_SIGHT_DEG = 1;
-/** Parts of a run in the chart of reports. */
-const RATE_PARTS = 60;
-const TYPES = /** @type {const} */ ({ int32: Int32Array, uint32: Uint32Array, uint8: Uint8Array });
-
 /**
- * @typedef {object} Header
- * @property {string} name
- * @property {[number, number, number, number]} area
- * @property {number} start_ms
- * @property {number} step_ms
- * @property {number} steps
- * @property {string[]} device_ids
- * @property {string[]} road_classes
- * @property {string[]} keywords
- * @property {number} ring_vertices
- * @property {number[][][]} water rings of longitudes and latitudes
- * @property {Record<string, {type: keyof typeof TYPES, offset: string, length: number}>} columns
+ * Figures of a device at a moment.
+ * @typedef {object} DeviceFigures
+ * @property {boolean} isKnown
+ * @property {boolean} isLogged whether the run has its reports
+ * @property {boolean} isAttached
+ * @property {boolean} hasSpec whether the run has results of a subscription
+ * @property {number} reports
+ * @property {number} moves positions after the one with which it attached
+ * @property {number} silentMs since the last report, or since it attached
  */
 
-/** @typedef {Record<string, Int32Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>>} Columns */
+/** Parts of a run in the chart of reports. */
+const RATE_PARTS = 60;
 
 export class Recording {
+    /** @type {Uint32Array} the step at which each device appears; the number of steps for never */
+    #firstSteps;
+    /** @type {Set<number>} */
+    #logged;
+
     /** @param {Header} header @param {Columns} columns */
     constructor(header, columns) {
         this.header = header;
         this.columns = columns;
+        this.#logged = new Set(header.logged);
+        this.#firstSteps = Uint32Array.from(header.device_ids, (_, device) => this.#firstStep(device));
+    }
+
+    /** Whether the file has reports and results: those of a replay. */
+    get hasLog() {
+        return this.#logged.size > 0;
     }
 
     get lengthMs() {
@@ -50,34 +49,6 @@ export class Recording {
     /** Whether there is more than roads. */
     get hasRun() {
         return this.header.steps > 1;
-    }
-
-    /** Roads as GeoJSON, one feature for each class. */
-    roads() {
-        const { road_class, road_lon1, road_lat1, road_lon2, road_lat2 } = this.columns;
-        const features = this.header.road_classes.map((name) => ({
-            type: "Feature",
-            properties: { road_class: name },
-            geometry: { type: "MultiLineString", coordinates: /** @type {number[][][]} */ ([]) },
-        }));
-        for (let i = 0; i < road_class.length; i++) {
-            features[road_class[i]].geometry.coordinates.push([
-                [road_lon1[i] * E7, road_lat1[i] * E7],
-                [road_lon2[i] * E7, road_lat2[i] * E7],
-            ]);
-        }
-        return { type: "FeatureCollection", features };
-    }
-
-    /**
-     * Rings of lakes and of the sea. The simulator cuts the sea off at a rectangle: its straight edges are
-     * moved out of sight.
-     */
-    water() {
-        return this.header.water.map((ring) => {
-            const edges = [0, 1].map((axis) => ring.map((place) => place[axis]));
-            return ring.map((place) => place.map((value, axis) => beyond(value, edges[axis])));
-        });
     }
 
     /**
@@ -95,21 +66,38 @@ export class Recording {
         return objects;
     }
 
-    /** Numbers of the run at a moment. @param {number} runMs */
+    /**
+     * Reports of the logged devices up to a moment, null without a log, and the positions that they had.
+     * The position with which a device attaches is neither.
+     * @param {number} runMs
+     */
     figures(runMs) {
-        const { report_ms } = this.columns;
-        const moves = this.header.device_ids.length * Math.floor(runMs / this.header.step_ms);
-        return { reports: firstAfter(report_ms, runMs), moves };
+        const reports = this.hasLog ? countUntil(this.columns.report_ms, runMs) : null;
+        return { reports, moves: this.columns.moves[this.#stepAt(runMs)] };
     }
 
-    /** Reports a second in equal parts of the run, and the time at which each part ends. */
+    /** Reports and positions a second in equal parts of the run, and the time at which each part ends. */
     rates() {
-        const { report_ms } = this.columns;
         const partMs = this.lengthMs / RATE_PARTS;
         return Array.from({ length: RATE_PARTS }, (_, i) => {
-            const count = firstAfter(report_ms, (i + 1) * partMs) - firstAfter(report_ms, i * partMs);
-            return { timeMs: this.header.start_ms + (i + 1) * partMs, rate: count / (partMs / 1000) };
+            const [before, after] = [this.figures(i * partMs), this.figures((i + 1) * partMs)];
+            const reports = Number(after.reports) - Number(before.reports);
+            const [seconds, timeMs] = [partMs / 1000, this.header.start_ms + (i + 1) * partMs];
+            return { timeMs, reports: reports / seconds, moves: (after.moves - before.moves) / seconds };
         });
+    }
+
+    /** @param {number} runMs */
+    #stepAt(runMs) {
+        return Math.min(Math.floor(runMs / this.header.step_ms), this.header.steps - 1);
+    }
+
+    /** @param {number} device */
+    #firstStep(device) {
+        const { steps, device_ids } = this.header;
+        let step = 0;
+        while (step < steps && this.columns.track_lon[step * device_ids.length + device] === NOWHERE) step++;
+        return step;
     }
 
     /** Return the number of live objects. @param {Scene} scene @param {number} runMs @param {string} keyword */
@@ -117,7 +105,7 @@ export class Recording {
         const { object_ms, object_end_ms, object_lon, object_lat } = this.columns;
         const wanted = keyword ? this.#having(keyword) : null;
         const start = this.header.start_ms;
-        const published = firstAfter(object_ms, runMs);
+        const published = countUntil(object_ms, runMs);
         const live = [];
         for (let i = 0; i < published; i++) {
             if (object_end_ms[i] > runMs && (wanted === null || wanted.has(i))) live.push(i);
@@ -177,90 +165,98 @@ export class Recording {
         }
     }
 
-    /** The last report of each device, and the region that the chosen one has. @param {Scene} scene @param {number} runMs */
-    #fillReports(scene, runMs) {
-        const { report_ms, report_device, report_lon, report_lat } = this.columns;
-        const { devices } = scene;
-        const count = firstAfter(report_ms, runMs);
-        scene.release();
+    /**
+     * The last report of each device: until the first one, the position with which it attached. Of a device
+     * without a log only the true position is known.
+     * @param {Scene} scene @param {number} runMs
+     */
+    #fillReports({ devices }, runMs) {
+        const { report_ms, report_device, report_lon, report_lat, track_lon, track_lat } = this.columns;
+        const { device_ids, start_ms, step_ms } = this.header;
+        for (let row = 0; row < devices.count; row++) {
+            const device = devices.numbers[row];
+            const step = this.#firstSteps[device];
+            const at = step * device_ids.length + device;
+            const isLogged = this.#logged.has(device);
+            devices.x[row] = isLogged ? mercatorX(track_lon[at] * E7) : NaN;
+            devices.y[row] = isLogged ? mercatorY(track_lat[at] * E7) : NaN;
+            devices.reportedMs[row] = start_ms + step * step_ms;
+        }
+        const count = countUntil(report_ms, runMs);
         for (let i = 0; i < count; i++) {
             const row = devices.rowOf(report_device[i]);
             if (row === undefined) continue;
             devices.x[row] = mercatorX(report_lon[i] * E7);
             devices.y[row] = mercatorY(report_lat[i] * E7);
-            devices.reportedMs[row] = this.header.start_ms + report_ms[i];
+            devices.reportedMs[row] = start_ms + report_ms[i];
         }
-        this.#fillRegion(scene, runMs);
     }
 
-    /** The region of the chosen device: the last one until now. @param {Scene} scene @param {number} runMs */
-    #fillRegion(scene, runMs) {
-        const { ring_lon, ring_lat, region_ms, region_device } = this.columns;
-        const vertices = this.header.ring_vertices;
-        const chosen = this.header.device_ids.indexOf(scene.chosen);
-        const row = scene.devices.rowOf(chosen);
-        if (row === undefined) return;
-        scene.anchor = { x: scene.devices.x[row], y: scene.devices.y[row] };
-        let last = firstAfter(region_ms, runMs) - 1;
-        while (last >= 0 && region_device[last] !== chosen) last--;
-        if (last < 0 || ring_lon[last * vertices] === NOWHERE) return;
-        const outline = new Float64Array(vertices * 2);
-        for (let i = 0; i < vertices; i++) {
-            outline[2 * i] = mercatorX(ring_lon[last * vertices + i] * E7);
-            outline[2 * i + 1] = mercatorY(ring_lat[last * vertices + i] * E7);
-        }
-        scene.regions = [outline];
+    /** The true position of a device at the last tick. @param {number} device @param {number} runMs */
+    positionOf(device, runMs) {
+        const at = this.#stepAt(runMs) * this.header.device_ids.length + device;
+        const { track_lon, track_lat } = this.columns;
+        return track_lon[at] === NOWHERE ? null : { lon: track_lon[at] * E7, lat: track_lat[at] * E7 };
     }
 
-    /** Reports of a device up to a moment, and positions that polling would have sent. @param {string} id @param {number} runMs */
+    /** @param {number} object @param {number} runMs */
+    isLive(object, runMs) {
+        const { object_ms, object_end_ms } = this.columns;
+        return object_ms[object] <= runMs && object_end_ms[object] > runMs;
+    }
+
+    /** @param {number} object */
+    placeOf(object) {
+        return { lon: this.columns.object_lon[object] * E7, lat: this.columns.object_lat[object] * E7 };
+    }
+
+    /** @param {number} object */
+    keywordsOf(object) {
+        const { keyword_object, keyword_number } = this.columns;
+        const found = [];
+        for (let i = countUntil(keyword_object, object - 1); keyword_object[i] === object; i++) {
+            found.push(this.header.keywords[keyword_number[i]]);
+        }
+        return found;
+    }
+
+    /** @param {string} id @param {number} runMs @returns {DeviceFigures} */
     deviceFigures(id, runMs) {
-        const number = this.header.device_ids.indexOf(id);
+        const device = this.header.device_ids.indexOf(id);
         const { report_ms, report_device } = this.columns;
+        const { step_ms, period_ms, specs } = this.header;
+        const first = this.#firstSteps[device];
+        const count = countUntil(report_ms, runMs);
         let reports = 0;
-        let lastMs = 0;
-        for (let i = 0; i < firstAfter(report_ms, runMs); i++) {
-            if (report_device[i] !== number) continue;
+        let lastMs = first * step_ms;
+        for (let i = 0; i < count; i++) {
+            if (report_device[i] !== device) continue;
             reports++;
             lastMs = report_ms[i];
         }
-        return { isKnown: number >= 0, reports, silentMs: runMs - lastMs, moves: Math.floor(runMs / this.header.step_ms) };
+        return {
+            isKnown: device >= 0,
+            isLogged: this.#logged.has(device),
+            isAttached: runMs >= first * step_ms,
+            hasSpec: specs[device] !== undefined,
+            reports,
+            silentMs: runMs - lastMs,
+            moves: this.#movesOf(device, first, this.#stepAt(runMs)) * (step_ms / period_ms),
+        };
+    }
+
+    /** Return the number of steps after the first at which a device has a position. @param {number} device @param {number} first @param {number} last */
+    #movesOf(device, first, last) {
+        let moves = 0;
+        for (let step = first + 1; step <= last; step++) {
+            if (this.columns.track_lon[step * this.header.device_ids.length + device] !== NOWHERE) moves++;
+        }
+        return moves;
     }
 }
 
-/** Return the number of entries of a sorted column that are not after a value. O(log n). @param {ArrayLike<number>} column @param {number} value */
-function firstAfter(column, value) {
-    let [low, high] = [0, column.length];
-    while (low < high) {
-        const middle = (low + high) >> 1;
-        if (column[middle] <= value) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/** Move a coordinate out of sight that several corners of a ring have as their extreme. @param {number} value @param {number[]} all */
-function beyond(value, all) {
-    const isEdge = all.slice(1).filter((one) => one === value).length > 1;
-    if (isEdge && value === Math.min(...all)) return value - OUT_OF_SIGHT_DEG;
-    return isEdge && value === Math.max(...all) ? value + OUT_OF_SIGHT_DEG : value;
-}
-
-/**
- * Read a recorded run.
- * @param {ArrayBuffer} buffer
- * @returns {Recording}
- */
+/** Read a recorded run. @param {ArrayBuffer} buffer */
 export function readRecording(buffer) {
-    const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, Math.min(8, buffer.byteLength)));
-    if (magic !== MAGIC) throw new Error("The file is no recorded run of this version.");
-    const length = new DataView(buffer).getUint32(8, true);
-    const text = new TextDecoder().decode(new Uint8Array(buffer, 12, length));
-    /** @type {Header} */
-    const header = JSON.parse(text);
-    /** @type {Columns} */
-    const columns = {};
-    for (const [name, column] of Object.entries(header.columns)) {
-        columns[name] = new TYPES[column.type](buffer, Number(column.offset), column.length);
-    }
+    const { header, columns } = readFile(buffer);
     return new Recording(header, columns);
 }

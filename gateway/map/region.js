@@ -25,7 +25,7 @@ const FAR_M = 200_000;
  */
 
 /** @typedef {{x_m: number, y_m: number}} Point */
-/** @typedef {{x_m: number, y_m: number, r_m: number, length_m: number}} Held */
+/** @typedef {{x_m: number, y_m: number, r_m: number}} Held */
 
 /**
  * Return the outline of a top-k region on the plane; null if it has no end.
@@ -47,15 +47,20 @@ export function anchoredOutline(anchor, held, k, reachM) {
 }
 
 /**
- * Return how far a device may move from the anchor in every direction without a report: half of what
- * lies between the k-th length and the reach. Infinite if the region has no end.
- * @param {Held[]} held best first
+ * Return how far a device may move in every direction without a report: half of what lies between the
+ * k-th length and the reach. Infinite if the region has no end.
+ * @param {number[]} lengthsM of the objects that it holds, shortest first
  * @param {number} k
  * @param {number} reachM
  */
-export function marginM(held, k, reachM) {
+export function marginM(lengthsM, k, reachM) {
     if (!Number.isFinite(reachM)) return Infinity;
-    return held.length < k ? 0 : Math.max(0, (reachM - held[k - 1].length_m) / 2);
+    return lengthsM.length < k ? 0 : Math.max(0, (reachM - lengthsM[k - 1]) / 2);
+}
+
+/** Return the distance between two points. @param {Point} left @param {Point} right */
+export function metres(left, right) {
+    return Math.hypot(left.x_m - right.x_m, left.y_m - right.y_m);
 }
 
 /** @param {Point} anchor @param {Held} one @param {number} reachM @param {number} theta */

@@ -179,6 +179,8 @@ export class Scene {
     held = [];
     /** @type {{x: number, y: number} | null} where the chosen subscription was evaluated */
     anchor = null;
+    /** @type {{x: number, y: number} | null} where the result is that of the device: its true position, or the anchor */
+    here = null;
 
     /** Forget the chosen device. */
     release() {
@@ -186,5 +188,6 @@ export class Scene {
         this.ranges = [];
         this.held = [];
         this.anchor = null;
+        this.here = null;
     }
 }

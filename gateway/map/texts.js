@@ -8,9 +8,9 @@ export function count(value) {
     return whole.format(Math.round(value));
 }
 
-/** @param {number} value @param {string} noun */
-export function plural(value, noun) {
-    return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+/** @param {number} value @param {string} noun @param {string} nouns */
+export function plural(value, noun, nouns = `${noun}s`) {
+    return `${count(value)} ${value === 1 ? noun : nouns}`;
 }
 
 /** @param {number} metres */

@@ -69,6 +69,14 @@ class Audited(NamedTuple):
     result: Result
 
 
+class Logged(NamedTuple):
+    """The state of a device of this process."""
+
+    place: Place
+    reports: int
+    subscriptions: list[Subscription]
+
+
 class DevicesOfReplay:
     """The subscriptions that devices are to have, by device.
 
@@ -171,6 +179,11 @@ class ReplayedDevices(DevicesOfReplay):
     def subscriptions(self, device_id: str) -> list[Subscription]:
         """Return the subscriptions that move with a device."""
         return self._subscriptions[device_id]
+
+    def logged(self, device_id: str) -> Logged | None:
+        """Return the state of a device for the log."""
+        reports = self._devices[device_id].counters.reports
+        return Logged(self._places[device_id], reports, self._subscriptions[device_id])
 
     def audited(self) -> Iterator[Audited]:
         """Yield every subscription with the position of its device."""

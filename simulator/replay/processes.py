@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nearcast import NearcastError
 from simulator.errors import SimulationError
+from simulator.replay.device_log import DeviceLog
 from simulator.replay.lockstep import Failure, Follower, Leader
 from simulator.replay.options import PROCESSES_MAX, ReplayError, ReplayOptions
 from simulator.replay.recording import Recording, Share
@@ -32,11 +33,14 @@ class Replayed:
         The report of all processes.
     track, range_track
         The paths of devices of the first process, with regions of top-k subscriptions and of ranges.
+    log
+        Reports and held objects of devices of the first process.
     """
 
     report: ReplayReport
     track: Track
     range_track: Track
+    log: DeviceLog
 
 
 def run(
@@ -69,7 +73,7 @@ def run(
     recording = Recording(folder, Share(0, process_count))
     if process_count == 1:
         replay = Replay(recording, options, progress)
-        return Replayed(asyncio.run(replay.run()), replay.track, replay.range_track)
+        return Replayed(asyncio.run(replay.run()), replay.track, replay.range_track, replay.log)
     with ExitStack() as stack:
         leader = Leader(
             [
@@ -79,7 +83,7 @@ def run(
         )
         replay = Replay(recording, options, progress, leader)
         report = asyncio.run(_led(replay, leader))
-        return Replayed(report, replay.track, replay.range_track)
+        return Replayed(report, replay.track, replay.range_track, replay.log)
 
 
 async def _led(replay: Replay, leader: Leader) -> ReplayReport:

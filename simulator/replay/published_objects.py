@@ -74,6 +74,11 @@ class PublishedObjects:
         found = self.objects.get(object_id)
         return object_id if found is not None and oracle.is_alive(found, now_ms) else None
 
+    def name_of(self, object_id: int) -> tuple[str, int] | None:
+        """Return the key of a live object, and the time in the run at which its row publishes it."""
+        found = self._keys.get(object_id)
+        return None if found is None else found[:2]
+
     def retracted(self, ids: Sequence[int]) -> None:
         """Remove objects that were retracted."""
         for object_id in ids:

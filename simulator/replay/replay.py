@@ -17,6 +17,7 @@ import nearcast
 from nearcast import Boolean
 from safe_region.earth.frame import Frame
 from simulator.replay.audit import Audit, UndecidedError
+from simulator.replay.device_log import DeviceLog
 from simulator.replay.fleet import Audited, ReplayedDevices
 from simulator.replay.lockstep import Follower, Leader, TickChanges
 from simulator.replay.options import ReplayError, ReplayOptions
@@ -70,6 +71,7 @@ class Replay:
         self._pace = Pace(options.clock.times, recording.world.period_ms)
         self.track = Track(self.published.frame)
         self.range_track = Track(self.published.frame)
+        self.log = DeviceLog(self.published.name_of)
         period_s = recording.world.period_ms / 1000.0
         self.report = ReplayReport(timeline=Timeline(recording.world.tick_count, period_s))
 
@@ -174,6 +176,7 @@ class Replay:
         await self.devices.move(fixes)
         await self.devices.sync()
         self.follow(fixes)
+        self._log(fixes)
         is_last = tick == self._world.tick_count - 1
         if is_last or tick % self._options.audit_every == 0:
             await self._audit(tick)
@@ -263,6 +266,18 @@ class Replay:
             )
             if moving is not None:
                 self.range_track.follow(fix, moving, now_ms)
+
+    def _log(self, fixes: Sequence[Fix]) -> None:
+        """Record reports and held objects, also of devices that do not move."""
+        now_ms, run_ms = self.now_ms(), self.tick_number * self._world.period_ms
+        for fix in fixes:
+            self.log.add(fix.device_id)
+        for device_id in self.log.device_ids:
+            logged = self.devices.logged(device_id)
+            if logged is None:
+                continue
+            self.log.report(logged.place, logged.reports, run_ms)
+            self.log.hold(device_id, logged.subscriptions, run_ms, now_ms)
 
     def _moment(self, late_ms: float) -> Moment:
         counters = self.devices.counters()

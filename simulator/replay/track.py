@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -26,19 +25,11 @@ DEVICES_MAX = 500
 POSITIONS_MAX = 1_024
 """The maximum number of positions of a path."""
 
-REPORTS_MAX = 1_024
-"""The number of reports of a device that are recorded."""
-
-OUTLINES_MAX = 128
-"""The number of changes of a device's region that are recorded; after them it has none."""
-
 Ring = list[tuple[float, float]]
 
 _AT_M = 0.5
 """An anchor within this distance is at the device."""
 _CIRCLE_CORNERS = 72
-_VERTICES = 180
-"""Vertices of the boundary of a region."""
 
 
 class Anchoring(NamedTuple):
@@ -46,23 +37,6 @@ class Anchoring(NamedTuple):
 
     region: Region
     now_ms: int
-
-
-class Reported(NamedTuple):
-    """A report of a device."""
-
-    device_id: str
-    now_ms: int
-    lon: float
-    lat: float
-
-
-class Outlined(NamedTuple):
-    """The boundary of the region of a device from a time on; empty if there is none."""
-
-    device_id: str
-    now_ms: int
-    ring: Ring
 
 
 class Path:
@@ -97,12 +71,6 @@ class _Followed:
     anchorings: list[Anchoring] = field(default_factory=list)
     """The first anchors, up to a limit."""
     anchor_count: int = 0
-    reports: list[tuple[int, float, float]] = field(default_factory=list)
-    """Time and position of each new anchor, up to a limit."""
-    held: tuple[Point, frozenset[int]] | None = None
-    """The anchor and the live objects of the present region."""
-    changes: list[Anchoring] = field(default_factory=list)
-    """The region after each change of these, up to a limit."""
     last: tuple[float, float] = (0.0, 0.0)
 
 
@@ -140,8 +108,6 @@ class Track:
             followed.last = (fix.lon, fix.lat)
         if subscription is None:
             return
-        if followed is not None:
-            _record_change(followed, subscription.region, now_ms)
         here = self._frame.project(fix.lon, fix.lat)
         before = self._before.get(device_id, here)
         self._before[device_id] = here
@@ -155,8 +121,6 @@ class Track:
         self.held += len(seen.buffer)
         if followed is not None:
             followed.anchor_count += 1
-            if len(followed.reports) < REPORTS_MAX:
-                followed.reports.append((now_ms, fix.lon, fix.lat))
             if len(followed.anchorings) <= REGIONS_SHOWN_MAX:
                 followed.anchorings.append(Anchoring(_copied(seen), now_ms))
 
@@ -165,23 +129,6 @@ class Track:
         shown = {one: found.anchor_count for one, found in self._followed.items() if found.anchorings}
         readable = {one: count for one, count in shown.items() if count <= REGIONS_SHOWN_MAX}
         return max(readable, key=lambda one: (readable[one], one), default=min(shown, default=""))
-
-    def report_counts(self) -> dict[str, int]:
-        """Return the number of recorded reports of each device."""
-        return {one: len(found.reports) for one, found in self._followed.items()}
-
-    def reports(self, device_id: str) -> Iterator[Reported]:
-        """Yield the reports of a device, in order."""
-        for now_ms, lon, lat in self._followed[device_id].reports:
-            yield Reported(device_id, now_ms, lon, lat)
-
-    def outlines(self, device_id: str, vertex_count: int) -> Iterator[Outlined]:
-        """Yield the region of a device after each change, in order."""
-        changes = self._followed[device_id].changes
-        for region, now_ms in changes[:OUTLINES_MAX]:
-            yield Outlined(device_id, now_ms, self._boundary(region, now_ms, vertex_count))
-        if len(changes) > OUTLINES_MAX:
-            yield Outlined(device_id, changes[-1].now_ms, [])
 
     def paths(self) -> list[Ring]:
         """Return the paths of the recorded devices."""
@@ -208,7 +155,7 @@ class Track:
         last = self._frame.project(*followed.last)
         return [self._range(region, last, 0.0), self._range(region, region.anchor, region.slack_m)]
 
-    def _boundary(self, region: Region, now_ms: int, vertex_count: int = _VERTICES) -> Ring:
+    def _boundary(self, region: Region, now_ms: int) -> Ring:
         """Return where the device stops to be silent; empty if that is nowhere."""
         if isinstance(region, RangeRegion):
             if region.slack_m <= 0.0:
@@ -218,7 +165,7 @@ class Track:
             return self._circle(region.anchor, region.slack_m)
         if not isinstance(region, AnchoredRegion):
             return []
-        polygon = boundary(region, now_ms, vertex_count)
+        polygon = boundary(region, now_ms)
         if polygon is None or polygon.is_empty:
             return []
         return [self._frame.unproject(x_m, y_m) for x_m, y_m in polygon.exterior.coords]
@@ -244,16 +191,6 @@ class Track:
             )
             for a in turns
         ]
-
-
-def _record_change(followed: _Followed, region: Region, now_ms: int) -> None:
-    """Record a region if it has another anchor or other live objects than before. O(buffer)."""
-    live = frozenset(one for one, entry in region.buffer.items() if entry.expiry_ms > now_ms)
-    held = region.anchor, live
-    if held == followed.held or len(followed.changes) > OUTLINES_MAX:
-        return
-    followed.held = held
-    followed.changes.append(Anchoring(_copied(region), now_ms))
 
 
 def _copied(region: Region) -> Region:

@@ -13,14 +13,17 @@ import pytest_asyncio
 from playwright.async_api import async_playwright
 
 from nearcast import GeoObject, TopK, connect
-from simulator.recorded_map import encoded
+from safe_region.earth.frame import Area, Frame
+from simulator.recorded_map.columns import encoded
+from simulator.recorded_map.devices import NO_OBJECT
+from simulator.recorded_map.writer import plane
 from tests.gateway.town import a_town
 from tests.support.identity import token
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 AREA = (14.0, 35.0, 15.0, 36.0)
 PATIENCE_S = 120.0
-"""Nothing takes that long: who waits longer waits for ever."""
+"""Nothing takes that long."""
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
@@ -81,6 +84,17 @@ class Opened:
         found = await self.page.query_selector_all(".results tr.result")
         return [int(await one.get_attribute("data-object")) for one in found]
 
+    async def table(self):
+        """Return the margin, and the texts of the rows of the result and the buffer."""
+        return await self.page.evaluate(
+            """() => [
+                document.querySelector("#chosen .figures.three dd").textContent,
+                [...document.querySelectorAll(".results tbody tr")].map(({ cells }) => [
+                    cells[0].textContent, cells[1].firstChild.textContent, cells[1].children[0].textContent,
+                    ...[...cells].slice(2).map((cell) => cell.textContent)]),
+            ]"""
+        )
+
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def town(tmp_path):
@@ -136,17 +150,27 @@ def uints(*values):
     return np.array(values, np.uint32)
 
 
+FRAME = Frame.of(Area(14.4, 35.4, 14.6, 35.6))
+PLACES = ((14.5, 35.51), (14.52, 35.52))
+"""The positions of the two objects."""
+
 RUN = (
     {
         "name": "Test Town",
         "area": [14.4, 35.4, 14.6, 35.6],
+        "plane": plane(FRAME),
         "start_ms": 1_000_000,
+        "period_ms": 1000,
         "step_ms": 1000,
         "steps": 101,
         "device_ids": ["walker"],
+        "logged": [0],
+        "specs": {
+            0: {"top_k": {"keywords": ["tea"], "k": 1, "alpha": 0.5, "distance_scale_m": 10_000.0}}
+        },
+        "object_keys": {0: "kiosk", 1: "cafe"},
         "road_classes": ["primary"],
         "keywords": ["books", "tea"],
-        "ring_vertices": 3,
         "water": [],
     },
     {
@@ -159,26 +183,33 @@ RUN = (
         "track_lat": degrees(*[35.5] * 101),
         "object_ms": uints(0, 40_000),
         "object_end_ms": uints(100_000, 60_000),
-        "object_lon": degrees(14.5, 14.52),
-        "object_lat": degrees(35.51, 35.52),
+        "object_lon": degrees(*(place[0] for place in PLACES)),
+        "object_lat": degrees(*(place[1] for place in PLACES)),
         "keyword_object": uints(0, 1),
         "keyword_number": uints(1, 0),
-        "report_ms": uints(0, 50_000),
-        "report_device": uints(0, 0),
-        "report_lon": degrees(14.45, 14.5),
-        "report_lat": degrees(35.5, 35.5),
-        "region_ms": uints(0, 50_000),
-        "region_device": uints(0, 0),
-        "ring_lon": degrees(14.44, 14.46, 14.45, 14.49, 14.51, 14.5),
-        "ring_lat": degrees(35.49, 35.49, 35.51, 35.49, 35.49, 35.51),
+        "moves": np.arange(101, dtype=np.uint32),
+        "report_ms": uints(50_000),
+        "report_device": uints(0),
+        "report_lon": degrees(14.5),
+        "report_lat": degrees(35.5),
+        "holding_ms": uints(0, 50_000),
+        "holding_device": uints(0, 0),
+        "holding_lon": degrees(14.45, 14.5),
+        "holding_lat": degrees(35.5, 35.5),
+        "holding_bound_m": np.array([np.inf, 9_000.0], np.float32),
+        "holding_is_part": np.zeros(2, np.uint8),
+        "holding_end": uints(1, 2),
+        "holding_next": uints(NO_OBJECT, NO_OBJECT),
+        "held_object": uints(0, 1),
+        "held_text_m": np.array([500.0, 0.0], np.float32),
     },
 )
-"""Two objects: the second one from second 40 to 60."""
+"""Two objects: the second one from second 40 to 60. The device holds it after its report at second 50."""
 
 
-def run_file(folder: Path, **columns) -> Path:
-    """Write a recorded run: a device that drives east and reports twice, two objects, a road."""
+def run_file(folder: Path, fields=None, **columns) -> Path:
+    """Write a recorded run: a device that drives east and reports once, two objects, a road."""
     path = folder / "run.ncmap"
     header, usual = RUN
-    path.write_bytes(encoded(header, {**usual, **columns}))
+    path.write_bytes(encoded({**header, **(fields or {})}, {**usual, **columns}))
     return path

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nearcast import GeoObject
-from tests.map.conftest import client_of, degrees, run_file, uints
+from tests.map.conftest import FRAME, PLACES, client_of, degrees, run_file, uints
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "clients" / "typescript" / "node_modules" / "axe-core" / "axe.min.js"
@@ -91,23 +93,97 @@ async def test_filters_are_in_the_address(opened):
     assert "view=14.5" in fragment
 
 
+async def seek(opened, second):
+    """Move the slider of the run, which is 100 seconds long."""
+    await opened.page.evaluate(
+        "value => { const moment = document.getElementById('moment'); moment.value = value;"
+        " moment.dispatchEvent(new Event('input')); }",
+        10 * second,
+    )
+
+
 async def test_the_slider_of_a_recorded_run(opened):
     await opened.go("run=0&device=walker")
     await opened.until("document.getElementById('connection').dataset.state === 'recorded'")
-    assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [1, 0, 1]
-    await opened.page.evaluate(
-        "() => { const moment = document.getElementById('moment'); moment.value = 500;"
-        " moment.dispatchEvent(new Event('input')); }"
-    )
-    assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [2, 50, 2]
+    assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [1, 0, 0]
+    await seek(opened, 50)
+    assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [2, 50, 1]
     assert "run=50" in await opened.page.evaluate("location.hash")
     await opened.page.focus("#moment")
     await opened.page.keyboard.press("End")
-    assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [0, 100, 2]
+    assert [await opened.figure(name) for name in ("objects", "moves", "reports")] == [0, 100, 1]
     await opened.page.click("#chosen button")  # the server does not know this device
     await opened.page.click("#live")
     await opened.until("document.getElementById('connection').dataset.state === 'live'")
     assert await opened.figure("attached") == 0
+
+
+async def test_a_device_of_a_recorded_run_has_its_result(opened):
+    await opened.go("run=0&device=walker")
+    await opened.until("document.querySelector('.results tr.result')")
+    assert await opened.rows() == [0]  # the other object has not been published
+    assert "No report since it attached" in await opened.page.text_content("#chosen")
+    assert "every object that qualifies" in await opened.page.text_content("#chosen")
+    await seek(opened, 50)
+    assert await opened.table() == expected_table(14.5, 9_000.0)
+    await seek(opened, 55)
+    assert await opened.table() == expected_table(14.505, 9_000.0)
+    await seek(opened, 60)  # the second object has expired
+    assert await opened.rows() == [0]
+    assert await opened.page.query_selector(".results tr.buffer") is None
+
+
+def expected_table(lon, reach_m):
+    """Return the margin, and per row rank, key, keyword, distance, text and score at a position."""
+    here = FRAME.project(lon, 35.5)
+    texts_m = (500.0, 0.0)
+    lengths = sorted(
+        (math.dist(here, FRAME.project(*place)) + text_m, number)
+        for number, (place, text_m) in enumerate(zip(PLACES, texts_m, strict=True))
+    )
+    moved_m = math.dist(here, FRAME.project(14.5, 35.5))
+    rows = [
+        [
+            str(rank),
+            ("kiosk", "cafe")[number],
+            ("tea", "books")[number],
+            f"{length_m - texts_m[number]:,.0f} m",
+            f"{texts_m[number]:,.0f} m",
+            f"{0.5 * length_m / 10_000.0:.3f}",
+        ]
+        for rank, (length_m, number) in enumerate(lengths, 1)
+    ]
+    return f"{(reach_m - moved_m - lengths[0][0]) / 2:,.0f} m", rows
+
+
+async def test_a_run_that_was_not_replayed_has_positions_only(opened, tmp_path):
+    none = np.zeros(0, np.uint32)
+    path = run_file(tmp_path, {"logged": [], "specs": {}}, report_ms=none, holding_ms=none)
+    await opened.go()
+    await opened.page.set_input_files("#open", path)
+    await opened.until("document.querySelector('[data-figure=reports]')?.textContent === '\u2013'")
+    assert await opened.page.is_hidden("#silence-card")
+    await opened.page.fill("#device", "walker")
+    await opened.page.press("#device", "Enter")
+    assert "only its positions" in await opened.page.text_content("#chosen")
+
+
+async def test_a_run_of_another_version_is_refused(opened, tmp_path):
+    path = tmp_path / "old.ncmap"
+    path.write_bytes(b"NCRUN001" + bytes(8))
+    await opened.go()
+    await opened.page.set_input_files("#open", path)
+    await opened.until("document.getElementById('hint').textContent.includes('another version')")
+
+
+@pytest.mark.usefixtures("walkers")
+async def test_the_card_of_a_device_keeps_the_focus(opened):
+    await opened.go("device=car-0")
+    await opened.until("document.querySelector('.results tr.result')")
+    await opened.page.focus("#chosen button")
+    await opened.page.evaluate("document.querySelector('.results').id = 'before'")
+    await opened.until("document.querySelector('.results') && !document.getElementById('before')")
+    assert await opened.page.evaluate("document.activeElement.closest('#chosen') !== null")
 
 
 async def test_a_refused_token_is_requested_again(opened):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import struct
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from shapely import Point, Polygon
 
 from safe_region.earth.frame import Frame
 from server.settings import load_settings
-from simulator.recorded_map import MAGIC, NOWHERE, RING_VERTICES, write_recorded_map
+from simulator.recorded_map.columns import MAGIC, NOWHERE
+from simulator.recorded_map.writer import write_recorded_map
+from simulator.replay.device_log import recorded
 from simulator.replay.options import ReplayOptions
 from simulator.replay.recording import Recording
 from simulator.replay.replay import Replay
@@ -78,42 +82,130 @@ def test_an_object_ends_with_its_lifetime_or_before(simulation, tmp_path):
     assert pairs == {(i, word) for i, row in enumerate(rows) for word in row.keywords}
 
 
-async def test_reports_are_those_of_a_replay(simulation, tmp_path):
+class Held:
+    """The objects that devices hold, from the columns of a file up to a moment that advances."""
+
+    def __init__(self, header, columns):
+        self.header, self.columns = header, columns
+        self.next_row = 0
+        self.objects = defaultdict(dict)
+
+    def advance(self, run_ms):
+        columns = self.columns
+        while (
+            self.next_row < len(columns["holding_ms"]) and columns["holding_ms"][self.next_row] <= run_ms
+        ):
+            row = self.next_row
+            held = self.objects[int(columns["holding_device"][row])]
+            for i in range(columns["holding_end"][row - 1] if row else 0, columns["holding_end"][row]):
+                number, text_m = int(columns["held_object"][i]), float(columns["held_text_m"][i])
+                held.pop(number, None)
+                if not math.isnan(text_m):
+                    held[number] = text_m
+            self.next_row += 1
+
+    def result(self, device, tick, frame):
+        """Return the kind of the subscription, and scores and keys of its result, best first."""
+        columns = self.columns
+        spec = self.header["specs"][str(device)]
+        at = tick * len(self.header["device_ids"]) + device
+        here = frame.project(columns["track_lon"][at] * UNIT_DEG, columns["track_lat"][at] * UNIT_DEG)
+        ranked = sorted(
+            (math.dist(here, self.place(number, frame)) + text_m, number)
+            for number, text_m in self.objects[device].items()
+        )
+        keys = self.header["object_keys"]
+        if "top_k" in spec:
+            k, scale = spec["top_k"]["k"], spec["top_k"]["alpha"] / frame.maxdist_m
+            return "top_k", [(length_m * scale, keys[str(number)]) for length_m, number in ranked[:k]]
+        found = [one for one in ranked if self.is_within(one, spec["boolean"], here, frame)]
+        return "boolean", [(length_m, keys[str(number)]) for length_m, number in found]
+
+    def place(self, number, frame):
+        columns = self.columns
+        lon, lat = columns["object_lon"][number] * UNIT_DEG, columns["object_lat"][number] * UNIT_DEG
+        return frame.project(lon, lat)
+
+    def is_within(self, ranked, spec, here, frame):
+        length_m, number = ranked
+        if "circle" in spec:
+            return length_m <= spec["circle"]["radius_m"]
+        box, place = spec["rectangle"], self.place(number, frame)
+        dx_m, dy_m = abs(place.x_m - here.x_m), abs(place.y_m - here.y_m)
+        return dx_m <= box["width_m"] / 2 and dy_m <= box["height_m"] / 2
+
+
+class Watched(Replay):
+    """A replay that keeps the results of the devices of its log: keys and scores, by tick and device."""
+
+    def __init__(self, recording, options):
+        super().__init__(recording, options)
+        self.results = {}
+
+    def follow(self, fixes):
+        super().follow(fixes)
+        for fix in fixes:
+            subscription = recorded(self.devices.subscriptions(fix.device_id))
+            if subscription is not None:
+                found = [(match.object.key, match.score) for match in subscription.results()]
+                self.results[self.tick_number, fix.device_id] = found
+
+
+@pytest.fixture(scope="module")
+def replayed(simulation, tmp_path_factory):
+    """A replay, and the header and the columns of its file."""
+    path = tmp_path_factory.mktemp("replayed") / "run.ncmap"
+    replay = asyncio.run(watched(simulation))
+    write_recorded_map(simulation.path, path, replay.log)
+    return replay, *read(path)
+
+
+async def watched(simulation):
     settings = load_settings(
         {"area": list(simulation.world.area), "store": ":memory:", "port": 0, "virtual_time": True}
     )
     async with serving(settings) as server:
-        replay = Replay(Recording(simulation.path), ReplayOptions(f"127.0.0.1:{server.port}"))
+        replay = Watched(Recording(simulation.path), ReplayOptions(f"127.0.0.1:{server.port}"))
         await replay.run()
-    write_recorded_map(simulation.path, tmp_path / "run.ncmap", (replay.track, replay.range_track))
-    header, columns = read(tmp_path / "run.ncmap")
+    assert replay.report.mismatch_count == 0
+    return replay
+
+
+def test_reports_are_those_of_a_replay(replayed):
+    _, header, columns = replayed
     times_ms = columns["report_ms"]
     assert np.all(np.diff(times_ms.astype(np.int64)) >= 0)
     assert len(times_ms) > 0
     lons = columns["track_lon"].reshape(header["steps"], -1)
     at = times_ms // header["step_ms"]
     np.testing.assert_array_equal(columns["report_lon"], lons[at, columns["report_device"]])
-    check_regions(columns, simulation.world)
 
 
-def check_regions(columns, world):
-    """Every device is within its region at every tick."""
-    frame = Frame.of(world.area)
-    rings = np.stack([columns[name].reshape(-1, RING_VERTICES) for name in ("ring_lon", "ring_lat")], 2)
-    places = np.stack(
-        [columns[name].reshape(world.tick_count, -1) for name in ("track_lon", "track_lat")], 2
-    )
-    scale = UNIT_DEG * np.array([frame.x_m_per_deg, frame.y_m_per_deg])
-    inside = 0
-    for device in set(columns["region_device"].tolist()):
-        rows = np.flatnonzero(columns["region_device"] == device)
-        for tick in range(world.tick_count):
-            now = rows[columns["region_ms"][rows] <= tick * world.period_ms]
-            if not len(now) or rings[now[-1], 0, 0] == NOWHERE or places[tick, device, 0] == NOWHERE:
-                continue
-            place = places[tick, device].astype(np.float64)
-            polygon = Polygon((rings[now[-1]] - place) * scale)
-            # A chord of the polygon lies within the region by a part of its size.
-            assert polygon.distance(Point(0, 0)) <= 1.0 + 0.02 * polygon.length
-            inside += polygon.contains(Point(0, 0))
-    assert inside > 100
+def test_counts_are_those_of_the_summary(replayed):
+    replay, header, columns = replayed
+    report = replay.report
+    assert report.reports_of_stationary == 0  # those devices are not in the file
+    assert len(columns["report_ms"]) == report.counters.reports
+    assert columns["moves"][-1] == report.counters.moves
+    for tick, moment in zip(report.timeline.ticks, report.timeline.moments, strict=True):
+        assert np.count_nonzero(columns["report_ms"] <= tick * header["step_ms"]) == moment.reports
+        assert columns["moves"][tick] == moment.moves
+
+
+def test_results_are_those_of_the_devices(replayed, simulation):
+    replay, header, columns = replayed
+    frame = Frame.of(simulation.world.area)
+    assert header["plane"]["x_m_per_deg"] == frame.x_m_per_deg
+    held = Held(header, columns)
+    kinds = Counter()
+    for (tick, device_id), expected in replay.results.items():
+        device = header["device_ids"].index(device_id)
+        held.advance(tick * header["step_ms"])
+        kind, found = held.result(device, tick, frame)
+        assert [key for _, key in found] == [key for key, _ in expected], (tick, device_id)
+        scores = [score for score, _ in found]
+        if kind == "top_k":
+            # Positions are rounded to a centimetre.
+            assert scores == pytest.approx([score for _, score in expected], abs=1e-5)
+        kinds[kind] += 1
+    assert min(kinds["top_k"], kinds["boolean"]) > 200

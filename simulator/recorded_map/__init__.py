@@ -1,0 +1,1 @@
+"""A run as one compact file for the live map."""
