@@ -90,8 +90,9 @@ class Opened:
             """() => [
                 document.querySelector("#chosen .figures.three dd").textContent,
                 [...document.querySelectorAll(".results tbody tr")].map(({ cells }) => [
-                    cells[0].textContent, cells[1].firstChild.textContent, cells[1].children[0].textContent,
-                    ...[...cells].slice(2).map((cell) => cell.textContent)]),
+                    cells[0].textContent, cells[1].firstChild.textContent,
+                    ...[cells[1].children[0], ...[...cells].slice(2)].map((one) => one.textContent),
+                ]),
             ]"""
         )
 

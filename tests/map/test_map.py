@@ -153,7 +153,7 @@ def expected_table(lon, reach_m):
         ]
         for rank, (length_m, number) in enumerate(lengths, 1)
     ]
-    return f"{(reach_m - moved_m - lengths[0][0]) / 2:,.0f} m", rows
+    return [f"{(reach_m - moved_m - lengths[0][0]) / 2:,.0f} m", rows]
 
 
 async def test_a_run_that_was_not_replayed_has_positions_only(opened, tmp_path):
