@@ -1,11 +1,14 @@
 /** Charts of the last minutes, by uPlot. */
 
 import { colour } from "./colours.js";
+import { clock } from "./texts.js";
 
 /** @typedef {{label: string, colour: string, width?: number, dash?: number[]}} Series */
 
 const POINTS_MAX = 180;
 const HEIGHT_PX = 96;
+/** Distances of the times that are named in a recorded run. */
+const INCREMENTS_S = [10, 30, 60, 120, 300, 600, 1200, 3600, 7200, 14_400, 43_200, 86_400];
 
 /**
  * The range of times: at least a minute, so that the first points are not years wide.
@@ -24,6 +27,8 @@ export class Chart {
     #rows;
     /** @type {any} */
     #plot = null;
+    /** Start of a recorded run, from which its times count; null for times of the day. @type {number | null} */
+    #startMs = null;
 
     /**
      * @param {HTMLElement} element
@@ -47,9 +52,11 @@ export class Chart {
         this.#draw();
     }
 
-    clear() {
+    /** Remove all values. @param {number | null} startMs of the recorded run that follows, if one does */
+    clear(startMs = null) {
+        this.#startMs = startMs;
         for (const row of this.#rows) row.length = 0;
-        this.#draw();
+        this.recolour();
     }
 
     /** Take the colours of the theme. */
@@ -71,17 +78,25 @@ export class Chart {
         this.#plot?.setSize({ width: this.#element.clientWidth, height: HEIGHT_PX });
     }
 
+    /** The texts of times, if they count from the start of a run. */
+    #clock() {
+        const startMs = this.#startMs;
+        if (startMs === null) return {};
+        const texts = (/** @type {unknown} */ _, /** @type {number[]} */ times) => times.map((time) => clock(time * 1000 - startMs));
+        return { values: texts, incrs: INCREMENTS_S };
+    }
+
     #create() {
         const axis = { stroke: colour("muted"), font: "10px system-ui, sans-serif", ticks: { show: false } };
         const options = {
             width: this.#element.clientWidth,
             height: HEIGHT_PX,
-            padding: [6, 4, 0, 0],
+            padding: [6, 18, 0, 0],
             cursor: { show: false },
             legend: { show: true, live: false, markers: { width: 0, fill: this.#fill } },
             scales: { x: { time: true, range: lastMinute }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, Math.max(most, 1) * 1.1] } },
             axes: [
-                { ...axis, grid: { show: false }, size: 20, space: 70 },
+                { ...axis, grid: { show: false }, size: 20, space: 70, ...this.#clock() },
                 { ...axis, grid: { stroke: colour("grid"), width: 1 }, size: 38, space: 26 },
             ],
             series: [

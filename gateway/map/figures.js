@@ -64,7 +64,7 @@ export class Figures {
 
     /** Draw the reports of a recorded run. @param {Recording} recording */
     open(recording) {
-        this.clear();
+        this.clear(recording.header.start_ms);
         for (const { timeMs, reports, moves } of recording.rates()) this.#silence.add(timeMs, [moves, reports]);
     }
 
@@ -93,8 +93,9 @@ export class Figures {
             `${plural(reports, "report")} in place of ${plural(moves, "position")} since the start.`;
     }
 
-    clear() {
-        for (const chart of [this.#silence, this.#latency, this.#rates]) chart.clear();
+    /** Remove all values. @param {number | null} startMs of the recorded run that follows, if one does */
+    clear(startMs = null) {
+        for (const chart of [this.#silence, this.#latency, this.#rates]) chart.clear(startMs);
         byId("silent-share").textContent = byId("latency").textContent = "–";
         byId("silence-text").textContent = "";
     }

@@ -90,8 +90,9 @@ base.map.on("click", (/** @type {any} */ event) => {
     else chooseAt(event.point);
 });
 new ResizeObserver(() => {
+    // Drawn at once: a canvas is empty after a change of its size, and is shown before the next frame.
     points.resize();
-    isDirty = true;
+    draw();
     showScale();
 }).observe(byId("points"));
 
@@ -328,9 +329,7 @@ function showRun() {
     byId("connection").dataset.state = "recorded";
     byId("connection").textContent = `recorded: ${run.header.name || "a run"}`;
     showArea(run.header.area);
-    const timeMs = (place.run ?? 0) * 1000;
-    player.open(run);
-    player.seek(timeMs);
+    player.open(run, (place.run ?? 0) * 1000);
 }
 
 function showLive() {

@@ -26,13 +26,13 @@ export class Player {
         byId("live").addEventListener("click", () => this.onLive());
     }
 
-    /** Show a run, or none. @param {Recording | null} recording */
-    open(recording) {
+    /** Show a moment of a run, or none. @param {Recording | null} recording @param {number} timeMs */
+    open(recording, timeMs = 0) {
         this.recording = recording;
         byId("player").hidden = recording === null;
         byId("tools").hidden = recording !== null;
         this.#setPlays(false);
-        if (recording !== null) this.seek(0);
+        if (recording !== null) this.seek(timeMs);
     }
 
     /** @param {number} timeMs */

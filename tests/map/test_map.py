@@ -186,6 +186,30 @@ async def test_the_card_of_a_device_keeps_the_focus(opened):
     assert await opened.page.evaluate("document.activeElement.closest('#chosen') !== null")
 
 
+@pytest.mark.usefixtures("walkers")
+async def test_the_canvas_is_not_empty_after_a_change_of_its_size(opened):
+    await opened.go()
+    await opened.until("document.getElementById('points').dataset.drawn === '45'")
+    await opened.page.evaluate(
+        """() => {
+            window.sizes = [];
+            const points = document.getElementById("points");
+            // Called after the page's own observer, before the browser shows the canvas.
+            new ResizeObserver(() => {
+                const { width, height } = points;
+                const { data } = points.getContext("2d").getImageData(0, 0, width, height);
+                window.sizes.push([width, data.some((value) => value !== 0)]);
+            }).observe(points);
+        }"""
+    )
+    await opened.until("window.sizes.length === 1")
+    await opened.page.set_viewport_size({"width": 1200, "height": 720})
+    await opened.until("window.sizes.length > 1")
+    sizes = await opened.page.evaluate("window.sizes")
+    assert sizes[0][0] > sizes[-1][0]
+    assert all(is_drawn for _, is_drawn in sizes)
+
+
 async def test_a_refused_token_is_requested_again(opened):
     await opened.page.goto(f"{opened.town.address('/map/')}#token=nonsense")
     await opened.until("!document.getElementById('token-form').hidden")
