@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -15,7 +14,6 @@ from gateway.connections import noting
 from gateway.counters import Counters
 from gateway.cross_origin import cross_origin
 from gateway.http_api import HttpApi
-from gateway.map_pages import map_routes
 from gateway.openapi import document, page
 from gateway.problems import plain_problem, problem
 from gateway.watching import Watching
@@ -62,7 +60,7 @@ def application(
     readiness: Readiness,
     counters: Counters,
     origins: Collection[str],
-    map_file: Path | None = None,
+    map_pages: Iterable[web.RouteDef],
 ) -> web.Application:
     """Return the application.
 
@@ -80,8 +78,8 @@ def application(
         The counters of the gateway.
     origins
         Origins of pages that may call.
-    map_file
-        The roads or the run that the map draws.
+    map_pages
+        The routes of the live map.
     """
     app = web.Application(
         middlewares=(noting, cross_origin(origins), _refusals(counters), _draining(readiness)),
@@ -96,7 +94,7 @@ def application(
             web.get(DESCRIPTION, _description),
             web.get(DOCS, _docs),
             *api.routes(),
-            *map_routes(map_file),
+            *map_pages,
         ]
     )
     return app

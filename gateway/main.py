@@ -19,6 +19,7 @@ from gateway.counters import Counters, GatewayMetrics
 from gateway.cross_origin import own_origins
 from gateway.fleets import Fleets
 from gateway.http_api import HttpApi
+from gateway.map_pages import map_routes
 from gateway.settings import GatewaySettings
 from gateway.upstream import Upstream
 from gateway.watching import Watching
@@ -116,7 +117,7 @@ class Gateway:
             self.readiness,
             self.counters,
             self._origins,
-            settings.map_file,
+            map_routes(settings.map_file, authenticator),
         )
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()

@@ -1,4 +1,4 @@
-"""The live map: a page of static files, and a file with the roads that it draws.
+"""The live map: a page of static files, and the map file with the roads or the run that it draws.
 
 The page makes calls and opens WebSockets of this gateway only; its policy (Content-Security-Policy) lets
 the browser load nothing from another address. The files are those of the folder `map`, listed when the
@@ -12,6 +12,10 @@ from http import HTTPStatus
 from pathlib import Path
 
 from aiohttp import web
+
+from gateway.handshake import header_token
+from identity.authenticator import Authenticator
+from identity.rules import Action, require_action
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -41,19 +45,21 @@ _HEADERS = {
 }
 
 
-def map_routes(map_file: Path | None) -> list[web.RouteDef]:
+def map_routes(map_file: Path | None, authenticator: Authenticator) -> list[web.RouteDef]:
     """Return the routes of the page.
 
     Parameters
     ----------
     map_file
         GeoJSON with roads, or a recorded run, which the page draws; None for plain ground.
+    authenticator
+        Verifies the tokens of callers that read the map file.
     """
     files = {path.relative_to(_FOLDER).as_posix(): path for path in _FOLDER.rglob("*")}
     served = {name: path for name, path in files.items() if path.suffix in _TYPES}
     return [
         web.get(PAGE.rstrip("/"), _redirect),
-        web.get(_BASE, _base(map_file)),
+        web.get(_BASE, _base(map_file, authenticator)),
         web.get(PAGE, _file(served[_INDEX])),
         *(web.get(PAGE + name, _file(path)) for name, path in served.items() if name != _INDEX),
     ]
@@ -72,12 +78,13 @@ def _file(path: Path) -> Handler:
     return respond
 
 
-def _base(path: Path | None) -> Handler:
+def _base(path: Path | None, authenticator: Authenticator) -> Handler:
     headers = {**_HEADERS, "Content-Type": "application/octet-stream"}
 
-    async def respond(_request: web.Request) -> web.StreamResponse:
+    async def respond(request: web.Request) -> web.StreamResponse:
         if path is None:
             return web.Response(status=HTTPStatus.NO_CONTENT, headers=_HEADERS)
+        require_action(authenticator.principal(header_token(request)), Action.WATCH)
         return web.FileResponse(path, headers=headers)
 
     return respond

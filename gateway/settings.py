@@ -84,8 +84,8 @@ class GatewaySettings(BaseSettings):
     )
     map_file: Annotated[ExistingFile | None, Shown(flag="--map-file", metavar="FILE")] = Field(
         None,
-        description="Roads as GeoJSON, or a recorded run, which the page at /map/ draws. Anybody who "
-        "reaches the gateway can read the file.",
+        description="Roads as GeoJSON, or a recorded run, which the page at /map/ draws. The file needs "
+        "the token of an operator.",
     )
     tokens: DevTokens = ()
     jwks: Jwks = None

@@ -11,6 +11,12 @@ export class CallError extends Error {
     }
 }
 
+/** The headers of a request with the token of this tab, if there is one. @returns {Record<string, string>} */
+export function authorization() {
+    const token = storedToken();
+    return token ? { Authorization: `Bearer ${token}` } : {};
+}
+
 /**
  * Make a call; return its response.
  * @param {string} name
@@ -18,9 +24,7 @@ export class CallError extends Error {
  * @returns {Promise<any>}
  */
 export async function call(name, body) {
-    const token = storedToken();
-    /** @type {Record<string, string>} */
-    const headers = token ? { Authorization: `Bearer ${token}` } : {};
+    const headers = authorization();
     if (body !== undefined) headers["Content-Type"] = "application/json";
     const request = { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body) };
     let response;

@@ -3,7 +3,7 @@
 import { keepToken, readAddress, writeAddress } from "./address.js";
 import { BaseMap } from "./base_map.js";
 import { chooseTheme, followSystem, theme } from "./colours.js";
-import { CallError } from "./calls.js";
+import { authorization, CallError } from "./calls.js";
 import { showDevice, showProblem, showRecordedDevice } from "./device_card.js";
 import { byId } from "./elements.js";
 import { Figures } from "./figures.js";
@@ -161,7 +161,7 @@ byId("token-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
     keepToken(byId("token").value.trim());
     byId("token").value = "";
-    watchView();
+    void start();
 });
 
 // The chosen device.
@@ -325,6 +325,7 @@ function showRun() {
     figures.open(run);
     scene.deviceGrid = scene.objectGrid = null;
     byId("true-layer").hidden = false;
+    byId("token-form").hidden = true;
     byId("recorded").hidden = true;
     byId("connection").dataset.state = "recorded";
     byId("connection").textContent = `recorded: ${run.header.name || "a run"}`;
@@ -380,8 +381,15 @@ byId("open").addEventListener("change", async () => {
     }
 });
 
+/** Read the map file, if the token allows it; show the run of the address, or watch the server. */
+async function start() {
+    await loadBase().catch((error) => tools.onHint(`The map file cannot be read: ${error.message}`));
+    if (run !== null && place.run !== null) showRun();
+    else watchView();
+}
+
 async function loadBase() {
-    const response = await fetch(new URL("base", import.meta.url));
+    const response = await fetch(new URL("base", import.meta.url), { headers: authorization() });
     if (response.status === 200) openBase(await response.arrayBuffer());
 }
 
@@ -405,7 +413,5 @@ addEventListener("hashchange", () => {
 applyAddress();
 recolour();
 requestAnimationFrame(loop);
-await loadBase().catch((error) => tools.onHint(`The map file cannot be read: ${error.message}`));
-if (run !== null && place.run !== null) showRun();
-else watchView();
+await start();
 void keepInspecting();

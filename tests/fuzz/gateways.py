@@ -26,6 +26,7 @@ from gateway.counters import Counters
 from gateway.fleet_messages import FleetRequest
 from gateway.fleets import Fleets
 from gateway.http_api import HttpApi
+from gateway.map_pages import map_routes
 from gateway.watching import Watching
 from identity.authenticator import Authenticator
 from identity.issuer import Issuer
@@ -189,7 +190,10 @@ class _Port:
         channel = Channel("127.0.0.1:9", "", None, 10.0)
         watching = Watching(channel, authenticator, counters, (), 60.0)
         api = HttpApi(channel, authenticator, counters, ())
-        self._runner = web.AppRunner(application(attachment, watching, api, Readiness(), counters, ()))
+        pages = map_routes(None, authenticator)
+        self._runner = web.AppRunner(
+            application(attachment, watching, api, Readiness(), counters, (), pages)
+        )
         await self._runner.setup()
         self._connections = Connections(counters, 1_000, 0)
 

@@ -9,8 +9,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
 
-from tests.gateway.town import a_town
+from gateway.settings import GatewaySettings
+from tests.gateway.town import a_town, running
+from tests.support.identity import token
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "gateway" / "map"
@@ -52,14 +55,24 @@ async def test_other_paths_are_not_found(tmp_path):
             assert response.status == 204
 
 
-async def test_the_map_file_is_served_as_it_is(tmp_path):
+async def test_the_map_file_is_served_as_it_is_to_operators(tmp_path):
     path = tmp_path / "roads.geojson"
     path.write_text('{"type": "FeatureCollection", "features": []}')
-    async with (
-        a_town(tmp_path, map_file=path) as town,
-        town.http.get(town.address("/map/base")) as response,
-    ):
-        assert await response.read() == path.read_bytes()
+    async with a_town(tmp_path, map_file=path) as town:
+        for roles, status in (((), 401), (("publisher", "gateway"), 403), (("operator",), 200)):
+            headers = {"Authorization": f"Bearer {token('somebody', *roles)}"} if roles else {}
+            async with town.http.get(town.address("/map/base"), headers=headers) as response:
+                assert response.status == status, roles
+                assert (await response.read() == path.read_bytes()) == (status == 200)
+
+
+async def test_without_tokens_the_map_file_is_served_to_all(tmp_path):
+    path = tmp_path / "roads.geojson"
+    path.write_text('{"type": "FeatureCollection", "features": []}')
+    async with running(GatewaySettings(port=0, map_file=path)) as gateway, ClientSession() as http:
+        address = f"http://127.0.0.1:{gateway.port}/map/base"
+        async with http.get(address) as response:
+            assert await response.read() == path.read_bytes()
 
 
 async def test_pages_of_the_gateway_itself_may_call_and_others_may_not(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 from nearcast import GeoObject
 from tests.map.conftest import FRAME, PLACES, client_of, degrees, run_file, uints
+from tests.support.identity import token
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "clients" / "typescript" / "node_modules" / "axe-core" / "axe.min.js"
@@ -214,6 +215,13 @@ async def test_a_refused_token_is_requested_again(opened):
     await opened.page.goto(f"{opened.town.address('/map/')}#token=nonsense")
     await opened.until("!document.getElementById('token-form').hidden")
     assert await opened.page.is_hidden(".results")
+    assert await opened.page.is_hidden("#recorded")
+    assert [text for text in opened.messages if "401" not in text] == []  # the map file
+    opened.messages.clear()
+    await opened.page.fill("#token", token("somebody", "operator"))
+    await opened.page.press("#token", "Enter")
+    await opened.until("document.getElementById('connection').dataset.state === 'live'")
+    await opened.until("!document.getElementById('recorded').hidden")
 
 
 @pytest.mark.usefixtures("walkers")
