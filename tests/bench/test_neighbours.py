@@ -47,6 +47,15 @@ def test_the_experiments(run_experiments):
             assert row["acts_answered"] + row["acts_refused"] <= row["acts_sent"]
 
 
+def test_operators_who_watch_are_measured(run_experiments):
+    rows = run_experiments("neighbours/operators", settings=SMALL)["neighbours/operators"]
+    assert [row["variant"] for row in rows] == ["watch", "watch-fast"]
+    for row in rows:
+        assert row["acts_sent"] == 1
+        assert row["acts_answered"] > 0
+        assert row["acts_refused"] == row["honest_refused"] == row["servers_ended"] == 0
+
+
 def test_tenants_that_behave_are_measured_beside_one_that_does_not(run_experiments):
     found = run_experiments("neighbours/tenants", settings=["acts=search-keywords", *SMALL])
     rows = found["neighbours/tenants"]
