@@ -1,4 +1,4 @@
-/** The card of the chosen device: its region, what ends it, its result and the parts of each score. */
+/** The card of the chosen device: its region and the end of it, its result and the parts of each score. */
 
 import { drawing, element } from "./elements.js";
 import { count, distance, duration, plural } from "./texts.js";
@@ -21,9 +21,12 @@ const RECORDED =
     "connection, and of several subscriptions it has one.";
 
 /**
- * The list of subscriptions: what it depends on, and how to show it.
- * @typedef {{key: string, show: () => Node[]}} Choices
+ * The list of subscriptions, the chosen one, and a key that differs when the list does.
+ * @typedef {{key: string, value: string, show: () => Node[]}} Choices
  */
+
+/** @type {Choices} */
+const NO_CHOICES = { key: "", value: "", show: () => [] };
 
 /**
  * @typedef {object} Actions
@@ -99,12 +102,14 @@ export function showProblem(card, id, text, close) {
  * @param {Node[]} body
  * @param {Choices} list
  */
-function fill(card, id, close, body, list = { key: "", show: () => [] }) {
+function fill(card, id, close, body, list = NO_CHOICES) {
     const key = `${id} ${list.key}`;
     if (card.dataset.shown !== key) {
         card.replaceChildren(head(id, close), ...list.show(), element("div", {}));
         card.dataset.shown = key;
     }
+    const select = card.querySelector("select");
+    if (select !== null) select.value = list.value;
     card.lastElementChild?.replaceChildren(...body);
     card.hidden = false;
 }
@@ -127,16 +132,15 @@ function head(id, close) {
  * @returns {Choices}
  */
 function choices(known, chosen, select) {
-    if (known.length < 2) return { key: "", show: () => [] };
+    if (known.length < 2) return NO_CHOICES;
     const options = known.map((one) => [String(one.subscription_id), one.name || `subscription ${one.subscription_id}`]);
-    return { key: JSON.stringify(options), show: () => [chooser(options, String(chosen.subscription_id), select)] };
+    return { key: JSON.stringify(options), value: String(chosen.subscription_id), show: () => [chooser(options, select)] };
 }
 
-/** @param {string[][]} options @param {string} chosen @param {(id: number) => void} select */
-function chooser(options, chosen, select) {
+/** @param {string[][]} options @param {(id: number) => void} select */
+function chooser(options, select) {
     const shown = options.map(([value, name]) => element("option", { value }, name));
     const list = /** @type {HTMLSelectElement} */ (element("select", { "aria-label": "Subscription" }, ...shown));
-    list.value = chosen;
     list.addEventListener("change", () => select(Number(list.value)));
     return element("p", {}, list);
 }

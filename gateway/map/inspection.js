@@ -1,4 +1,4 @@
-/** What the server knows of a chosen device, read with `inspect`, as shapes and rows to draw. */
+/** The state of a chosen device on the server, read with `inspect`, as shapes and rows to draw. */
 
 import { call } from "./calls.js";
 import { mercatorX, mercatorY } from "./mercator.js";

@@ -150,7 +150,7 @@ watch.onFrame = (frame) => {
     isDirty = true;
 };
 
-// Nobody looks at a page in the background.
+// A page in the background is not watched.
 document.addEventListener("visibilitychange", () => {
     if (isRecorded()) return;
     if (document.hidden) watch.stop();

@@ -1,8 +1,8 @@
 /**
  * Draws a scene on one canvas above the base map.
  *
- * Devices and objects are pixels in an array (`dots.js`); there is no element of the page a point. What is
- * there once or rarely, outlines and new reports, is drawn over them. Points outside the view are skipped.
+ * Devices and objects are pixels in an array (`dots.js`); no point is an element of the page. Outlines and
+ * new reports, of which there are few, are drawn over them. Points outside the view are skipped.
  */
 
 import { colour } from "./colours.js";
@@ -15,7 +15,7 @@ import { mercatorX, mercatorY, metre } from "./mercator.js";
 /** @typedef {import("./dots.js").Stamp} Stamp */
 
 /**
- * What the canvas shows of the world.
+ * The part of the world that the canvas shows.
  * @typedef {object} View
  * @property {number} x normalised Mercator of the middle
  * @property {number} y
@@ -32,7 +32,7 @@ const OBJECT_PX = { least: 4, most: 9 };
 const DEVICE_PX = { least: 7, most: 12 };
 /** Zooms between which points grow. */
 const GROWING = { from: 11, to: 16 };
-/** Opacity of what does not concern the chosen device. */
+/** Opacity of other devices and objects while a device is chosen. */
 const DIMMED = 0.4;
 const WORLD_PX = 512;
 /** How long a report is shown as a ring that grows. */
@@ -98,7 +98,7 @@ export class Points {
      * Draw a frame. O(points).
      * @param {Scene} scene
      * @param {View} view
-     * @returns {"moving" | "fading" | ""} what differs in the next frame
+     * @returns {"moving" | "fading" | ""} the difference of the next frame
      */
     draw(scene, view) {
         const context = this.#context;

@@ -1,9 +1,9 @@
 /**
  * A device of a recorded run as an inspection, with the shapes and rows of a live one.
  *
- * A device ranks the live objects that it holds by their lengths at its place, and what it holds is enough
- * while it is silent. The page does the same with the objects and the true position of the file, so the
- * result is the device's own, at the last tick.
+ * A device ranks the live objects that it holds by their lengths at its position; they are enough while it
+ * is silent. The page does the same with the objects and the true position of the file, so the result is
+ * the device's own, at the last tick.
  */
 
 import { rangeRows, topKRows } from "./inspection.js";
@@ -18,7 +18,7 @@ import { marginM, metres, project } from "./region.js";
 /** @typedef {{lon: number, lat: number}} Position */
 
 /**
- * What a device holds from a time on.
+ * The objects of a device from a time on, and their bound.
  * @typedef {object} Holding
  * @property {Position} anchor
  * @property {number} boundM the reach at the anchor, or the slack; NaN after the end of the record
@@ -28,7 +28,7 @@ import { marginM, metres, project } from "./region.js";
  */
 
 /**
- * The true position of a device and what it holds.
+ * The true position of a device, and its objects.
  * @typedef {object} Moment
  * @property {Recording} recording
  * @property {number} runMs

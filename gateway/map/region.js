@@ -1,5 +1,5 @@
 /**
- * Safe regions as outlines, from what `inspect` shows of a subscription.
+ * Safe regions as outlines, from a subscription as `inspect` shows it.
  *
  * Top-k: the device is silent at p while f(p) + |a p| < reach, with a the anchor and f(p) the k-th
  * smallest length of the objects that it holds. For one object the points are an ellipse with the foci a
@@ -47,8 +47,8 @@ export function anchoredOutline(anchor, held, k, reachM) {
 }
 
 /**
- * Return how far a device may move in every direction without a report: half of what lies between the
- * k-th length and the reach. Infinite if the region has no end.
+ * Return how far a device may move in every direction without a report: half of the
+ * difference between the k-th length and the reach. Infinite if the region has no end.
  * @param {number[]} lengthsM of the objects that it holds, shortest first
  * @param {number} k
  * @param {number} reachM

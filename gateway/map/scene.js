@@ -1,5 +1,5 @@
 /**
- * What the canvas draws: columns of typed arrays, which grow by doubling.
+ * The content of the canvas: columns of typed arrays, which grow by doubling.
  *
  * Live frames and recorded runs fill the same scene. Positions are normalised Mercator.
  */

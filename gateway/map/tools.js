@@ -31,7 +31,7 @@ export class Tools {
         });
     }
 
-    /** What this page knows of its own device; empty for another one. @param {string} deviceId */
+    /** Counts of this page's own device; empty for another one. @param {string} deviceId */
     factsOf(deviceId) {
         if (this.#device === null || deviceId !== this.#deviceId) return "";
         const { moves, reports } = this.#device.counters;

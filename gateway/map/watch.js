@@ -14,7 +14,7 @@ import { decodeWatchFrame, encodeWatchRequest } from "./vendor/nearcast.js";
 /** @typedef {[number, number, number, number]} Bounds */
 
 /**
- * What is watched.
+ * The view, the filter and the device that are watched.
  * @typedef {object} Wanted
  * @property {Bounds} view
  * @property {string} keyword

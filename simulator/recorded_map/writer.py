@@ -38,7 +38,7 @@ def write_recorded_map(folder: Path, out: Path, log: DeviceLog | None = None) ->
     out
         The file; replaced if it exists.
     log
-        What a replay has recorded; without, the file has no reports and no results.
+        The log of a replay; without, the file has no reports and no results.
 
     Raises
     ------
