@@ -7,7 +7,8 @@ import { clock } from "./texts.js";
 
 const POINTS_MAX = 180;
 const HEIGHT_PX = 96;
-/** Distances of the times that are named in a recorded run. */
+const ofDay = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
+/** Distances of the times that are named. */
 const INCREMENTS_S = [10, 30, 60, 120, 300, 600, 1200, 3600, 7200, 14_400, 43_200, 86_400];
 
 /**
@@ -78,12 +79,12 @@ export class Chart {
         this.#plot?.setSize({ width: this.#element.clientWidth, height: HEIGHT_PX });
     }
 
-    /** The texts of times, if they count from the start of a run. */
+    /** The texts of times: of the day, or since the start of a run. */
     #clock() {
         const startMs = this.#startMs;
-        if (startMs === null) return {};
-        const texts = (/** @type {unknown} */ _, /** @type {number[]} */ times) => times.map((time) => clock(time * 1000 - startMs));
-        return { values: texts, incrs: INCREMENTS_S };
+        const text = (/** @type {number} */ ms) => (startMs === null ? ofDay.format(ms) : clock(ms - startMs));
+        const values = (/** @type {unknown} */ _, /** @type {number[]} */ times) => times.map((time) => text(time * 1000));
+        return { values, incrs: INCREMENTS_S };
     }
 
     #create() {

@@ -374,6 +374,7 @@ byId("open").addEventListener("change", async () => {
     if (file === undefined) return;
     try {
         openBase(await file.arrayBuffer());
+        tools.onHint("");
         isViewKnown = false;
         showRun();
     } catch (error) {

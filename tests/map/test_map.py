@@ -227,12 +227,24 @@ async def test_a_refused_token_is_requested_again(opened):
 @pytest.mark.usefixtures("walkers")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_axe_has_no_finding_at_level_a(opened, scheme):
-    if not AXE.is_file():
-        pytest.skip("the packages of the TypeScript SDK are not installed: make client-packages")
     await opened.page.emulate_media(color_scheme=scheme)
     await opened.go("device=car-0")
     await opened.until("document.querySelector('.results tr.result')")
     await opened.page.click("#publish")
+    await check_accessibility(opened)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_has_no_finding_in_a_recorded_run(opened, scheme):
+    await opened.page.emulate_media(color_scheme=scheme)
+    await opened.go("run=50&device=walker")
+    await opened.until("document.querySelector('.results tr.buffer')")
+    await check_accessibility(opened)
+
+
+async def check_accessibility(opened):
+    if not AXE.is_file():
+        pytest.skip("the packages of the TypeScript SDK are not installed: make client-packages")
     await opened.page.evaluate(AXE.read_text())
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
     found = await opened.page.evaluate(
