@@ -48,7 +48,7 @@ export function inspectRecorded(recording, deviceId, runMs) {
     const { specs, plane, device_ids } = recording.header;
     const device = device_ids.indexOf(deviceId);
     const spec = specs[device];
-    const position = recording.positionOf(device, runMs);
+    const position = recording.positionAt(device, runMs);
     const holding = holdingAt(recording, device, runMs);
     if (spec === undefined || holding === null || Number.isNaN(holding.boundM) || position === null) return null;
     const here = project(position, plane);

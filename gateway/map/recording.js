@@ -193,7 +193,7 @@ export class Recording {
     }
 
     /** The true position of a device at the last tick. @param {number} device @param {number} runMs */
-    positionOf(device, runMs) {
+    positionAt(device, runMs) {
         const at = this.#stepAt(runMs) * this.header.device_ids.length + device;
         const { track_lon, track_lat } = this.columns;
         return track_lon[at] === NOWHERE ? null : { lon: track_lon[at] * E7, lat: track_lat[at] * E7 };

@@ -157,6 +157,17 @@ def expected_table(lon, reach_m):
     return [f"{(reach_m - moved_m - lengths[0][0]) / 2:,.0f} m", rows]
 
 
+async def test_the_end_of_the_record_of_a_device(opened, tmp_path):
+    ended = np.array([np.inf, np.nan], np.float32)
+    path = run_file(tmp_path, holding_bound_m=ended, holding_end=uints(1, 1))
+    await opened.go("device=walker")
+    await opened.page.set_input_files("#open", path)
+    await opened.until("document.querySelector('.results tr.result')")
+    await seek(opened, 50)
+    assert "no result of this time" in await opened.page.text_content("#chosen")
+    assert "1 report, 50 positions" in await opened.page.text_content("#chosen")
+
+
 async def test_a_run_that_was_not_replayed_has_positions_only(opened, tmp_path):
     none = np.zeros(0, np.uint32)
     path = run_file(tmp_path, {"logged": [], "specs": {}}, report_ms=none, holding_ms=none)

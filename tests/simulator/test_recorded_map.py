@@ -15,6 +15,7 @@ from safe_region.earth.frame import Frame
 from server.settings import load_settings
 from simulator.recorded_map.columns import MAGIC, NOWHERE
 from simulator.recorded_map.writer import write_recorded_map
+from simulator.replay import device_log
 from simulator.replay.device_log import recorded
 from simulator.replay.options import ReplayOptions
 from simulator.replay.recording import Recording
@@ -168,6 +169,24 @@ async def watched(simulation):
         await replay.run()
     assert replay.report.mismatch_count == 0
     return replay
+
+
+def test_devices_and_changes_have_bounds(simulation, tmp_path, monkeypatch):
+    monkeypatch.setattr(device_log, "DEVICES_MAX", 9)
+    monkeypatch.setattr(device_log, "HOLDINGS_MAX", 3)
+    replay = asyncio.run(watched(simulation))
+    write_recorded_map(simulation.path, tmp_path / "run.ncmap", replay.log)
+    header, columns = read(tmp_path / "run.ncmap")
+    assert len(header["logged"]) == 9
+    assert set(columns["report_device"].tolist()) <= set(header["logged"])
+    counts = Counter(columns["holding_device"].tolist())
+    assert set(counts) == {int(number) for number in header["specs"]} <= set(header["logged"])
+    assert max(counts.values()) == 4
+    for device, count in counts.items():
+        bounds_m = columns["holding_bound_m"][columns["holding_device"] == device]
+        assert np.isnan(bounds_m).tolist() == [i == 3 for i in range(count)]  # the fourth ends the record
+    moves = columns["moves"][-1]
+    assert moves == 9 * (header["steps"] - 1)
 
 
 def test_reports_are_those_of_a_replay(replayed):

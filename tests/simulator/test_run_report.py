@@ -49,7 +49,7 @@ async def replayed(simulation):
     async with serving(settings) as server:
         options = ReplayOptions(f"127.0.0.1:{server.port}", audit_every=5)
         replay = Replay(Recording(simulation.path), options)
-        return Replayed(await replay.run(), replay.track, replay.range_track)
+        return Replayed(await replay.run(), replay.track, replay.range_track, replay.log)
 
 
 async def opened(browser, path, scheme="light"):
