@@ -63,7 +63,7 @@ def _picture_live(server: str, folder: Path, out: Path) -> None:
 def _picture_run(folder: Path, out: Path) -> None:
     with _page(folder) as address, browser() as started:
         page = opened(started, f"{address}#run=60&device={_chosen(folder)}")
-        wait_for(page, "document.getElementById('connection').dataset.state === 'recorded'")
+        wait_for(page, _RESULT)
         time.sleep(1.0)
         picture(page, out / "map-run.png")
 
