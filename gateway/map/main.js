@@ -208,7 +208,7 @@ async function inspectChosen() {
     isDirty = true;
 }
 
-/** Show the region and the result of a device that was chosen by its id. */
+/** Show the region and the result of a device that was chosen by its id, or of another subscription. */
 function focusChosen() {
     const shapes = [...scene.regions, ...scene.ranges].flatMap((outline) => [...outline]);
     const xs = [...shapes.filter((_, i) => i % 2 === 0), ...scene.held.map(({ x }) => x)];
@@ -227,6 +227,7 @@ function close() {
 /** @param {number} chosen */
 function select(chosen) {
     subscriptionId = chosen;
+    isFocusDue = true;
     void inspectChosen();
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearcast import GeoObject
+from nearcast import Boolean, Circle, GeoObject, Rectangle
 from tests.map.conftest import FRAME, PLACES, client_of, degrees, run_file, uints
 from tests.support.identity import token
 
@@ -63,6 +63,23 @@ async def test_a_result_changes_when_an_object_is_published_beside_the_device(op
     )
     results = [match.object.id for match in walkers[0].subscriptions[0].results()]
     assert await opened.rows() == results
+
+
+async def test_objects_beyond_a_range_are_no_matches(opened, walkers):
+    ranges = (Circle(4_000.0), Rectangle(5_000.0, 8_000.0))
+    for number, where in enumerate(ranges):
+        held = await walkers[0].subscribe(Boolean({"tea"}, where, moving=True), name=f"range-{number}")
+        results = [match.object.id for match in held.results()]
+        assert len(held.region.buffer) > len(results) > 1
+        await opened.go("device=car-0")
+        await opened.until("document.querySelector('#chosen select')")
+        await opened.page.select_option("#chosen select", label=f"range-{number}")
+        matches = f"{len(results)} matches, and "  # the ranges have different numbers
+        await opened.until(
+            "text => document.querySelector('.results caption')?.textContent.startsWith(text)", matches
+        )
+        assert await opened.rows() == results
+        assert await opened.page.query_selector(".results tr.buffer") is not None
 
 
 @pytest.mark.usefixtures("walkers")
