@@ -64,7 +64,6 @@ class _Logged:
     held: dict[int, float] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
 class DeviceLog:
     """Records reports and held objects.
 
@@ -74,16 +73,17 @@ class DeviceLog:
         Returns the simulation's name of a live object by its id; None if there is no such object.
     """
 
-    name_of: Callable[[int], ObjectName | None]
-    reports: list[Reported] = field(default_factory=list)
-    """In the order of time."""
-    holdings: list[Holding] = field(default_factory=list)
-    """In the order of time: one for each change."""
-    names: dict[int, ObjectName] = field(default_factory=dict)
-    """The objects of the holdings, by id."""
-    specs: dict[str, Spec | None] = field(default_factory=dict)
-    """The subscription of each device that has its held objects recorded."""
-    _logged: dict[str, _Logged] = field(default_factory=dict)
+    def __init__(self, name_of: Callable[[int], ObjectName | None]) -> None:
+        self._name_of = name_of
+        self._logged: dict[str, _Logged] = {}
+        self.reports: list[Reported] = []
+        """In the order of time."""
+        self.holdings: list[Holding] = []
+        """In the order of time: one for each change."""
+        self.names: dict[int, ObjectName] = {}
+        """The objects of the holdings, by id."""
+        self.specs: dict[str, Spec | None] = {}
+        """The subscription of each device, of which the held objects are recorded."""
 
     @property
     def device_ids(self) -> list[str]:
@@ -136,7 +136,7 @@ class DeviceLog:
     def _is_named(self, object_id: int) -> bool:
         """Record the name of an object; return whether it has one."""
         if object_id not in self.names:
-            name = self.name_of(object_id)
+            name = self._name_of(object_id)
             if name is not None:
                 self.names[object_id] = name
         return object_id in self.names

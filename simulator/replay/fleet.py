@@ -180,7 +180,7 @@ class ReplayedDevices(DevicesOfReplay):
         """Return the subscriptions that move with a device."""
         return self._subscriptions[device_id]
 
-    def logged(self, device_id: str) -> Logged | None:
+    def logged(self, device_id: str) -> Logged:
         """Return the state of a device for the log."""
         reports = self._devices[device_id].counters.reports
         return Logged(self._places[device_id], reports, self._subscriptions[device_id])

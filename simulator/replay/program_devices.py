@@ -147,9 +147,6 @@ class ProgramDevices(DevicesOfReplay):
         """Return nothing: the regions are in the other program."""
         return []
 
-    def logged(self, device_id: str) -> None:
-        """Return nothing: the devices are in the other program."""
-
     def audited(self) -> Iterator[Audited]:
         """Yield every subscription with the position of its device."""
         for place, result in self._held:

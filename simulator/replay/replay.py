@@ -269,13 +269,13 @@ class Replay:
 
     def _log(self, fixes: Sequence[Fix]) -> None:
         """Record reports and held objects, also of devices that do not move."""
+        if isinstance(self.devices, ProgramDevices):
+            return  # they have neither regions nor counts of one device
         now_ms, run_ms = self.now_ms(), self.tick_number * self._world.period_ms
         for fix in fixes:
             self.log.add(fix.device_id)
         for device_id in self.log.device_ids:
             logged = self.devices.logged(device_id)
-            if logged is None:
-                continue
             self.log.report(logged.place, logged.reports, run_ms)
             self.log.hold(device_id, logged.subscriptions, run_ms, now_ms)
 

@@ -64,6 +64,10 @@ def test_a_demo_with_devices_in_node_behind_a_gateway(tmp_path):
     assert figures["audited_lists"] > 0
     assert figures["objects_sent"] > 0
     assert figures["reports"] < figures["moves"]
+    data = (tmp_path / "demo" / "replay.ncmap").read_bytes()
+    header = json.loads(data[12 : 12 + int.from_bytes(data[8:12], "little")])
+    assert len(header["device_ids"]) == 12
+    assert header["logged"] == []  # the other program has their reports and results
 
 
 def test_a_demo_with_a_gateway_needs_node(tmp_path, monkeypatch):
