@@ -26,7 +26,9 @@ from cli.serve import READY as SERVER_READY
 from cli.started import started
 from nearcast import NearcastError
 
-_MIDDLE = (14.46, 35.90)
+_MIDDLE = (14.505, 35.895)
+"""The examples of the documentation have places about this one."""
+
 _CROSSINGS = (24, 18)
 _CROWD = 500
 """Devices of a town of the ordinary size; more devices live in a larger one."""
@@ -67,9 +69,9 @@ READY = "open "
 def dev(port: int, devices: int, objects: int, seed: int, *, no_town: bool) -> None:
     """Run a server, a gateway and a small town on this machine until Ctrl-C, in memory.
 
-    Prints one address, for a browser. Devices walk along the streets of a generated town with
+    Prints an address for a browser, and the server's address, area and token for apps. Devices walk along the streets of a generated town with
     subscriptions and report only when they leave their safe regions; objects are published beside the
-    streets and expire. Nothing is kept. The address has a token, which is valid for this run only.
+    streets and expire. Nothing is kept. The token is valid for this run only.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     for number in _SIGNALS:
@@ -97,12 +99,15 @@ class _Services(NamedTuple):
     ----------
     server, gateway
         Their addresses.
+    area
+        The service area: west, south, east, north in degrees.
     token
         The token of this run.
     """
 
     server: str
     gateway: str
+    area: str
     token: str
 
 
@@ -130,11 +135,12 @@ def _services(streets: Streets, port: int) -> Iterator[_Services]:
         )
         variables = {"NEARCAST_GATEWAY_TOKENS": known}
         with started("gateway", GATEWAY_READY, *flags, variables=variables) as gateway:
-            yield _Services(server, gateway, token)
+            yield _Services(server, gateway, area, token)
 
 
 def _announce(services: _Services, began_s: float) -> None:
     click.echo(f"ready after {time.monotonic() - began_s:.1f} s; Ctrl-C ends everything")
+    click.echo(f"server {services.server}, area {services.area}, token {services.token}")
     click.echo(f"{READY}http://{services.gateway}/map/#token={services.token}")
 
 
