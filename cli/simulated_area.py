@@ -23,6 +23,11 @@ def area_text(given: str) -> str:
             "a simulation on this machine's disk, not a URI"
         )
     if not os.path.isdir(given):  # noqa: PTH112 - False for a text that cannot be a path
+        if "," not in given:
+            raise WrongUseError(
+                f"--area is {given!r}, must be lon_min,lat_min,lon_max,lat_max in degrees or the folder "
+                "of a simulation; there is no such folder"
+            )
         return given
     from simulator.errors import SimulationError  # noqa: PLC0415
     from simulator.world import read_world  # noqa: PLC0415
