@@ -1,4 +1,4 @@
-"""A group of commands of which one is about a device: a device id in the place of a command gets a hint."""
+"""A group of commands, one of them about a device: a device id in its place gets a hint."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ def area_text(given: str) -> str:
     if not os.path.isdir(given):  # noqa: PTH112 - False for a text that cannot be a path
         if "," not in given:
             raise WrongUseError(
-                f"--area is {given!r}, must be lon_min,lat_min,lon_max,lat_max in degrees or the folder "
-                "of a simulation; there is no such folder"
+                f"--area is {given!r}, which is no folder; must be the folder of a simulation, or "
+                "lon_min,lat_min,lon_max,lat_max in degrees"
             )
         return given
     from simulator.errors import SimulationError  # noqa: PLC0415

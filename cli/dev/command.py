@@ -26,10 +26,10 @@ from cli.serve import READY as SERVER_READY
 from cli.started import started
 from nearcast import NearcastError
 
-_MIDDLE = (14.505, 35.895)
+MIDDLE = (14.505, 35.895)
 """The examples of the documentation have places about this one."""
 
-_CROSSINGS = (24, 18)
+CROSSINGS = (24, 18)
 _CROWD = 500
 """Devices of a town of the ordinary size; more devices live in a larger one."""
 
@@ -69,9 +69,10 @@ READY = "open "
 def dev(port: int, devices: int, objects: int, seed: int, *, no_town: bool) -> None:
     """Run a server, a gateway and a small town on this machine until Ctrl-C, in memory.
 
-    Prints an address for a browser, and the server's address, area and token for apps. Devices walk along the streets of a generated town with
-    subscriptions and report only when they leave their safe regions; objects are published beside the
-    streets and expire. Nothing is kept. The token is valid for this run only.
+    Prints an address for a browser, and the server's address, area and token for apps. Devices walk
+    along the streets of a generated town with subscriptions and report only when they leave their safe
+    regions; objects are published beside the streets and expire. Nothing is kept. The token is valid for
+    this run only.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     for number in _SIGNALS:
@@ -79,8 +80,8 @@ def dev(port: int, devices: int, objects: int, seed: int, *, no_town: bool) -> N
     began_s = time.monotonic()
     rng = random.Random(seed)
     size = min(_LARGEST, max(1.0, math.sqrt(devices / _CROWD)))
-    columns, rows = (round(size * one) for one in _CROSSINGS)
-    streets = Streets(*_MIDDLE, columns, rows, rng)
+    columns, rows = (round(size * one) for one in CROSSINGS)
+    streets = Streets(*MIDDLE, columns, rows, rng)
     interrupted = KeyboardInterrupt, asyncio.CancelledError
     with contextlib.suppress(*interrupted), _services(streets, port) as services:
         if no_town:

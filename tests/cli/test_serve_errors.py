@@ -46,8 +46,7 @@ def wrong(*arguments, environment=None) -> str:
         ),
         (
             ["--area=runs/none"],
-            "Error: --area is 'runs/none', must be lon_min,lat_min,lon_max,lat_max in degrees or the folder "
-            "of a simulation; there is no such folder",
+            "Error: --area is 'runs/none', which is no folder; must be the folder of a simulation",
         ),
         (["--area=[1,2"], "Error: --area is '[1,2', must be lon_min,lat_min,lon_max,lat_max in degrees"),
         (["--area=[1,2,3," + "9" * 400 + "]"], "Error: --area is '[1,2,3,9999"),
