@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ from nearcast import (
     RefusedError,
     ServerState,
     ServerStatus,
+    SubscriptionState,
     TopK,
 )
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
@@ -222,8 +224,11 @@ async def test_forget_confirms_deletes_and_lists_the_remains(process):
             assert f"Delete all data of device car-7 on {process.target}?" in no.stdout
             assert subscription.error is None
             yes = on_a_terminal("y", "forget", "device", "car-7", where)
+            async with asyncio.timeout(60):
+                assert [state async for state in subscription.states()][-1] is SubscriptionState.ENDED
         assert yes.returncode == 0
-        first, *others = yes.stdout.splitlines()
+        _, _, output = yes.stdout.partition("? [y/N]: ")
+        first, *others = output.splitlines()
         assert first == "device car-7: 1 subscription, its session and its positions were deleted"
         assert "Earlier backups still contain the data" in others[0]
         assert isinstance(subscription.error, RefusedError)
