@@ -65,8 +65,17 @@ READY = "open "
     help="Objects that live at a time.",
 )
 @click.option("--no-town", is_flag=True, help="Start server and gateway only.")
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="Site whose pages may call the gateway, such as http://localhost:8000; repeat for more.",
+)
 @click.option("--seed", type=int, default=7, show_default=True, help="Seed of the town.")
-def dev(port: int, devices: int, objects: int, seed: int, *, no_town: bool) -> None:
+def dev(
+    port: int, devices: int, objects: int, seed: int, *, origins: tuple[str, ...], no_town: bool
+) -> None:
     """Run a server, a gateway and a small town on this machine until Ctrl-C, in memory.
 
     Prints an address for a browser, and the server's address, area and token for apps. Devices walk
@@ -83,7 +92,7 @@ def dev(port: int, devices: int, objects: int, seed: int, *, no_town: bool) -> N
     columns, rows = (round(size * one) for one in CROSSINGS)
     streets = Streets(*MIDDLE, columns, rows, rng)
     interrupted = KeyboardInterrupt, asyncio.CancelledError
-    with contextlib.suppress(*interrupted), _services(streets, port) as services:
+    with contextlib.suppress(*interrupted), _services(streets, port, origins) as services:
         if no_town:
             _announce(services, began_s)
             signal.pause()
@@ -113,7 +122,7 @@ class _Services(NamedTuple):
 
 
 @contextlib.contextmanager
-def _services(streets: Streets, port: int) -> Iterator[_Services]:
+def _services(streets: Streets, port: int, origins: tuple[str, ...]) -> Iterator[_Services]:
     """Run a server and a gateway that know one token, which is not on their command lines."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     known = json.dumps([token])
@@ -132,6 +141,7 @@ def _services(streets: Streets, port: int) -> Iterator[_Services]:
             f"--server={server}",
             f"--server-token-file={own_token}",
             f"--map-file={roads}",
+            *(f"--origin={origin}" for origin in origins),
             _LOGS,
         )
         variables = {"NEARCAST_GATEWAY_TOKENS": known}

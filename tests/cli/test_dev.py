@@ -174,14 +174,21 @@ def test_devices_walk_until_a_signal(started, number):
 
 
 @pytest.mark.processes
-async def test_an_app_connects_to_the_printed_server(started):
-    run = started("--no-town")
-    run.address()
+async def test_apps_connect_to_the_printed_server_and_gateway(started):
+    run = started("--no-town", "--origin=http://localhost:8000")
+    gateway = run.address().partition("map/#")[0]
     (line,) = [line for line in run.lines if line.startswith("server ")]
     found = re.fullmatch(r"server (\S+), area (\S+), token (\S+)\n", line)
     async with nearcast.connect(found[1], token=found[3]) as client:
         device = await client.attach("courier-7", lon=14.50, lat=35.89)
         assert ",".join(f"{one:.6f}" for one in device.frame.area) == found[2]
+    headers = {"Origin": "http://localhost:8000", "Authorization": f"Bearer {found[3]}"}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(f"{gateway}v1/status", headers=headers) as response,
+    ):
+        assert response.status == 200
+        assert response.headers["Access-Control-Allow-Origin"] == "http://localhost:8000"
 
 
 @pytest.mark.processes
