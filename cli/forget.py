@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.device_group import DeviceGroup
 from cli.failures import WrongUseError, reported
-from cli.target_options import AskingCommand, Target, access_options, server_option
+from cli.target_options import Target, access_options, server_option
+
+if TYPE_CHECKING:
+    from nearcast import Client
 
 _BACKUPS = (
     "Earlier backups still contain the data: delete them, or delete the device again after a "
@@ -17,12 +22,9 @@ _BACKUPS = (
 )
 
 
-@click.group()
+@click.group(cls=DeviceGroup)
 def forget() -> None:
     """Delete the data of a device on a server permanently."""
-
-
-forget.command_class = AskingCommand
 
 
 @forget.command(epilog="Example: nearcast forget device car-7 --yes")
@@ -44,6 +46,7 @@ def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN40
 
     async def delete() -> int:
         async with target.connect() as client:
+            await _require_server(client)
             return await client.forget_device(device_id)
 
     with reported(NearcastError):
@@ -55,21 +58,24 @@ def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN40
     click.echo(_BACKUPS)
 
 
+async def _require_server(client: Client) -> None:
+    """Fail at once if there is no server: the SDK repeats a deletion for longer than a command waits."""
+    from nearcast import RefusedError  # noqa: PLC0415
+
+    with contextlib.suppress(RefusedError):  # a token without the role for it: there is a server
+        await client.status()
+
+
 def _confirm(question: str) -> None:
-    """Ask; end the command unless the answer is yes.
+    """Ask on the terminal; end the command unless the answer is yes.
 
     Raises
     ------
     click.Abort
         If the answer is no.
     WrongUseError
-        If there is nobody to answer.
+        If there is no terminal.
     """
-    try:
-        is_agreed = click.confirm(question)
-    except click.Abort:  # the input has ended
-        if sys.stdin.isatty():
-            raise
-        raise WrongUseError("--yes is absent, must be given without a terminal to confirm on") from None
-    if not is_agreed:
-        raise click.Abort
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise WrongUseError("--yes is absent, must be given without a terminal to confirm on")
+    click.confirm(question, abort=True)

@@ -8,21 +8,19 @@ from typing import Any
 
 import click
 
+from cli.device_group import DeviceGroup
 from cli.failures import reported
 from cli.inspect_text import device_lines, object_lines, subscription_lines
-from cli.target_options import AskingCommand, Target, access_options, server_option
+from cli.target_options import Target, access_options, server_option
 
 
-@click.group()
+@click.group(cls=DeviceGroup)
 def inspect() -> None:
     """Show the server's data about a device, a subscription or an object.
 
     For a subscription and an object, show why its device has the object or does not have it. The output
     has positions of devices: for operators only.
     """
-
-
-inspect.command_class = AskingCommand
 
 
 class _Number(click.IntRange):

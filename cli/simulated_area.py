@@ -23,6 +23,11 @@ def area_text(given: str) -> str:
             "a simulation on this machine's disk, not a URI"
         )
     if not os.path.isdir(given):  # noqa: PTH112 - False for a text that cannot be a path
+        if "," not in given:
+            raise WrongUseError(
+                f"--area is {given!r}, which is no folder; must be the folder of a simulation, or "
+                "lon_min,lat_min,lon_max,lat_max in degrees"
+            )
         return given
     from simulator.errors import SimulationError  # noqa: PLC0415
     from simulator.world import read_world  # noqa: PLC0415

@@ -42,7 +42,7 @@ from server.runtime.lifecycle import ServerState
 from server.runtime.retention import Retention
 from server.runtime.warmup import logged, ready_kernels
 from server.settings import ServerSettings
-from server.store import SqliteStore, require_database, warn_of_sqlite
+from server.store import SqliteStore, log_sqlite_version, require_database
 from server.transport import Listener
 from server.transport.wire_walk import warm_up_walk
 
@@ -212,7 +212,7 @@ class Server:
                 await self.node.stop()
             self.store.discard()
             raise
-        warn_of_sqlite()
+        log_sqlite_version()
         _log.info("service area: %s", _described(self._frame))
         _log.info(
             "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",

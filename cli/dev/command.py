@@ -26,8 +26,10 @@ from cli.serve import READY as SERVER_READY
 from cli.started import started
 from nearcast import NearcastError
 
-_MIDDLE = (14.46, 35.90)
-_CROSSINGS = (24, 18)
+MIDDLE = (14.505, 35.895)
+"""The examples of the documentation have places about this one."""
+
+CROSSINGS = (24, 18)
 _CROWD = 500
 """Devices of a town of the ordinary size; more devices live in a larger one."""
 
@@ -63,13 +65,23 @@ READY = "open "
     help="Objects that live at a time.",
 )
 @click.option("--no-town", is_flag=True, help="Start server and gateway only.")
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="Site whose pages may call the gateway, such as http://localhost:8000; repeat for more.",
+)
 @click.option("--seed", type=int, default=7, show_default=True, help="Seed of the town.")
-def dev(port: int, devices: int, objects: int, seed: int, *, no_town: bool) -> None:
+def dev(
+    port: int, devices: int, objects: int, seed: int, *, origins: tuple[str, ...], no_town: bool
+) -> None:
     """Run a server, a gateway and a small town on this machine until Ctrl-C, in memory.
 
-    Prints one address, for a browser. Devices walk along the streets of a generated town with
-    subscriptions and report only when they leave their safe regions; objects are published beside the
-    streets and expire. Nothing is kept. The address has a token, which is valid for this run only.
+    Prints an address for a browser, and the server's address, area and token for apps. Devices walk
+    along the streets of a generated town with subscriptions and report only when they leave their safe
+    regions; objects are published beside the streets and expire. Nothing is kept. The token is valid for
+    this run only.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     for number in _SIGNALS:
@@ -77,10 +89,10 @@ def dev(port: int, devices: int, objects: int, seed: int, *, no_town: bool) -> N
     began_s = time.monotonic()
     rng = random.Random(seed)
     size = min(_LARGEST, max(1.0, math.sqrt(devices / _CROWD)))
-    columns, rows = (round(size * one) for one in _CROSSINGS)
-    streets = Streets(*_MIDDLE, columns, rows, rng)
+    columns, rows = (round(size * one) for one in CROSSINGS)
+    streets = Streets(*MIDDLE, columns, rows, rng)
     interrupted = KeyboardInterrupt, asyncio.CancelledError
-    with contextlib.suppress(*interrupted), _services(streets, port) as services:
+    with contextlib.suppress(*interrupted), _services(streets, port, origins) as services:
         if no_town:
             _announce(services, began_s)
             signal.pause()
@@ -97,17 +109,20 @@ class _Services(NamedTuple):
     ----------
     server, gateway
         Their addresses.
+    area
+        The service area: west, south, east, north in degrees.
     token
         The token of this run.
     """
 
     server: str
     gateway: str
+    area: str
     token: str
 
 
 @contextlib.contextmanager
-def _services(streets: Streets, port: int) -> Iterator[_Services]:
+def _services(streets: Streets, port: int, origins: tuple[str, ...]) -> Iterator[_Services]:
     """Run a server and a gateway that know one token, which is not on their command lines."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     known = json.dumps([token])
@@ -126,15 +141,17 @@ def _services(streets: Streets, port: int) -> Iterator[_Services]:
             f"--server={server}",
             f"--server-token-file={own_token}",
             f"--map-file={roads}",
+            *(f"--origin={origin}" for origin in origins),
             _LOGS,
         )
         variables = {"NEARCAST_GATEWAY_TOKENS": known}
         with started("gateway", GATEWAY_READY, *flags, variables=variables) as gateway:
-            yield _Services(server, gateway, token)
+            yield _Services(server, gateway, area, token)
 
 
 def _announce(services: _Services, began_s: float) -> None:
     click.echo(f"ready after {time.monotonic() - began_s:.1f} s; Ctrl-C ends everything")
+    click.echo(f"server {services.server}, area {services.area}, token {services.token}")
     click.echo(f"{READY}http://{services.gateway}/map/#token={services.token}")
 
 

@@ -170,11 +170,11 @@ class DeviceStreams:
         self._renewal.close()
         for timer in self._moving.values():
             timer.cancel()
-        await asyncio.gather(*(stream.close() for stream in list(self._streams.values())))
         error = ClosedError("the client is closed")
         for session in list(self.sessions.values()):
             session.fail(error)
             self.forget(session)
+        await asyncio.gather(*(stream.close() for stream in list(self._streams.values())))
 
     # -- for streams -----------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from server.store.copies import backup, restore
 from server.store.facts import facts
 from server.store.losses import require_database
 from server.store.sqlite import SqliteStore
-from server.store.sqlite_version import warn_of_sqlite
+from server.store.sqlite_version import log_sqlite_version
 
 __all__ = [
     "SqliteStore",
@@ -14,7 +14,7 @@ __all__ = [
     "check",
     "compact",
     "facts",
+    "log_sqlite_version",
     "require_database",
     "restore",
-    "warn_of_sqlite",
 ]

@@ -18,15 +18,9 @@ def has_reset_bug(version: tuple[int, ...]) -> bool:
     )
 
 
-def warn_of_sqlite() -> None:
-    """Log the version of SQLite; a warning if it has a bug that other programs could trigger."""
-    if not has_reset_bug(sqlite3.sqlite_version_info):
-        _log.info("SQLite %s", sqlite3.sqlite_version)
-        return
-    _log.warning(
-        "SQLite %s: the server is safe; let no other program write to its store or checkpoint it while "
-        "it runs (readers and `nearcast store backup` do neither). This version has the WAL-reset bug, "
-        "fixed in 3.51.3, 3.50.7 and 3.44.6, which such a program could trigger; the connections of the "
-        "server take turns",
-        sqlite3.sqlite_version,
-    )
+def log_sqlite_version() -> None:
+    """Log the version of SQLite, and whether it has a bug that other programs could trigger."""
+    advice = ""
+    if has_reset_bug(sqlite3.sqlite_version_info):
+        advice = ", with the WAL-reset bug: let no other program write to the store"
+    _log.info("SQLite %s%s", sqlite3.sqlite_version, advice)

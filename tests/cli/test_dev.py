@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from cli.dev.command import READY
+import nearcast
+from cli.dev.command import CROSSINGS, MIDDLE, READY
 from cli.dev.streets import Streets
 from cli.dev.town import Walker
 from nearcast.v1 import control_service_pb2
@@ -52,6 +54,20 @@ def test_the_town_lies_in_its_area(streets):
     for lon, lat in (place for line in lines for place in line):
         assert west < lon < east
         assert south < lat < north
+
+
+PLACE = re.compile(r"\blon\W{1,3}(\d+\.\d+), \W?lat\W{1,3}(\d+\.\d+)")
+
+
+@pytest.mark.parametrize("page", ["gateway.md", "typescript.md"])
+def test_the_area_has_the_places_of_the_documentation(page):
+    places = PLACE.findall((ROOT / "docs" / page).read_text())
+    assert places
+    for seed in range(20):
+        west, south, east, north = Streets(*MIDDLE, *CROSSINGS, random.Random(seed)).area
+        for lon, lat in places:
+            assert west < float(lon) < east, lon
+            assert south < float(lat) < north, lat
 
 
 def test_walkers_keep_to_streets_at_their_speed(streets):
@@ -155,6 +171,24 @@ def test_devices_walk_until_a_signal(started, number):
     assert "Traceback" not in output
     assert output.endswith("ended\n")
     assert not any(Path(f"/proc/{one}").exists() for one in children)
+
+
+@pytest.mark.processes
+async def test_apps_connect_to_the_printed_server_and_gateway(started):
+    run = started("--no-town", "--origin=http://localhost:8000")
+    gateway = run.address().partition("map/#")[0]
+    (line,) = [line for line in run.lines if line.startswith("server ")]
+    found = re.fullmatch(r"server (\S+), area (\S+), token (\S+)\n", line)
+    async with nearcast.connect(found[1], token=found[3]) as client:
+        device = await client.attach("courier-7", lon=14.50, lat=35.89)
+        assert ",".join(f"{one:.6f}" for one in device.frame.area) == found[2]
+    headers = {"Origin": "http://localhost:8000", "Authorization": f"Bearer {found[3]}"}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(f"{gateway}v1/status", headers=headers) as response,
+    ):
+        assert response.status == 200
+        assert response.headers["Access-Control-Allow-Origin"] == "http://localhost:8000"
 
 
 @pytest.mark.processes

@@ -44,6 +44,10 @@ def wrong(*arguments, environment=None) -> str:
             ["--area=1,2,3"],
             "Error: --area is '1,2,3', must be lon_min,lat_min,lon_max,lat_max in degrees",
         ),
+        (
+            ["--area=runs/none"],
+            "Error: --area is 'runs/none', which is no folder; must be the folder of a simulation",
+        ),
         (["--area=[1,2"], "Error: --area is '[1,2', must be lon_min,lat_min,lon_max,lat_max in degrees"),
         (["--area=[1,2,3," + "9" * 400 + "]"], "Error: --area is '[1,2,3,9999"),
         (

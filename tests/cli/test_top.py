@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import signal
 import subprocess
 from io import StringIO
 from xml.etree import ElementTree as ET
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 import nearcast
+from cli.app import app
 from cli.top_frame import History, Sample
 from nearcast import (
     Boolean,
@@ -21,6 +25,7 @@ from nearcast import (
     RefusedError,
     ServerState,
     ServerStatus,
+    SubscriptionState,
     TopK,
 )
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
@@ -30,6 +35,19 @@ def run(*arguments, stdin=None):
     return subprocess.run(
         [*COMMAND, *arguments], input=stdin, capture_output=True, text=True, check=False, cwd=ROOT
     )
+
+
+def on_a_terminal(answer, *arguments):
+    """Run a command whose input is a terminal on which somebody has typed an answer."""
+    typed, terminal = os.openpty()
+    try:
+        os.write(typed, f"{answer}\n".encode())
+        return subprocess.run(
+            [*COMMAND, *arguments], stdin=terminal, capture_output=True, text=True, check=False, cwd=ROOT
+        )
+    finally:
+        os.close(typed)
+        os.close(terminal)
 
 
 def text_of(history):
@@ -168,19 +186,49 @@ def test_wrong_arguments_of_inspect(arguments, text):
 
 
 @pytest.mark.processes
+def test_forget_without_a_terminal_requires_the_option():
+    done = run("forget", "device", "car-7", "--server=localhost:1", stdin="y\n")
+    expected = "Error: --yes is absent, must be given without a terminal to confirm on\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("arguments", [(), ("--tls",)])
+def test_forget_reports_a_server_that_is_absent_as_other_commands_do(arguments):
+    where = ("--server=localhost:1", *arguments)
+    forgetting = run("forget", "device", "car-7", "--yes", *where)
+    inspecting = run("inspect", "device", "car-7", *where)
+    assert (forgetting.returncode, forgetting.stderr) == (1, inspecting.stderr)
+    assert "Connection refused" in forgetting.stderr
+
+
+@pytest.mark.parametrize("group", ["inspect", "forget"])
+def test_a_device_id_in_the_place_of_a_command_gets_a_hint(group):
+    done = CliRunner().invoke(app, [group, "courier-7"], prog_name="nearcast")
+    assert done.exit_code == 2
+    assert f"'courier-7'. Did you mean `nearcast {group} device courier-7`?" in done.stderr
+    mistyped = CliRunner().invoke(app, [group, "devise", "courier-7"], prog_name="nearcast").stderr
+    assert "Did you mean 'device'?" in mistyped
+    assert mistyped.count("Did you mean") == 1
+
+
+@pytest.mark.processes
 async def test_forget_confirms_deletes_and_lists_the_remains(process):
     where = f"--server={process.target}"
     async with nearcast.connect(process.target) as client:
         async with nearcast.connect(process.target) as phone:
             device = await phone.attach("car-7", lon=14.5, lat=35.5)
             subscription = await device.subscribe(TopK({"a"}))
-            no = run("forget", "device", "car-7", where, stdin="n\n")
+            no = on_a_terminal("n", "forget", "device", "car-7", where)
             assert no.returncode == 1
             assert f"Delete all data of device car-7 on {process.target}?" in no.stdout
             assert subscription.error is None
-            yes = run("forget", "device", "car-7", "--yes", where)
+            yes = on_a_terminal("y", "forget", "device", "car-7", where)
+            async with asyncio.timeout(60):
+                assert [state async for state in subscription.states()][-1] is SubscriptionState.ENDED
         assert yes.returncode == 0
-        first, *others = yes.stdout.splitlines()
+        _, _, output = yes.stdout.partition("? [y/N]: ")
+        first, *others = output.splitlines()
         assert first == "device car-7: 1 subscription, its session and its positions were deleted"
         assert "Earlier backups still contain the data" in others[0]
         assert isinstance(subscription.error, RefusedError)

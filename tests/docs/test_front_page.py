@@ -49,6 +49,27 @@ QUESTIONS = [
     Question(
         "Is there an SDK for phones?", "questions.md", "is-there-an-sdk-for-android-ios-or-browsers", "No"
     ),
+    Question(
+        "What if a phone has no network for an hour?",
+        "questions.md",
+        "what-happens-when-a-phone-has-no-network-for-an-hour",
+        "OFFLINE",
+    ),
+    Question(
+        "Can two companies share a server?",
+        "questions.md",
+        "can-two-companies-share-one-server",
+        "tenants",
+    ),
+    Question(
+        "How do I get the best within a range?", "sdk.md", "the-best-within-a-range", "nearest first"
+    ),
+    Question(
+        "Can two servers share the load?",
+        "questions.md",
+        "can-two-servers-share-the-load-or-one-replace-the-other",
+        "cluster.md",
+    ),
     Question("How do I back up?", "operations.md", "back-up-and-restore", "nearcast store backup"),
 ]
 

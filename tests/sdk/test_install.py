@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -49,13 +50,19 @@ def declared(path: Path) -> dict:
     return tomllib.loads(path.read_text())["project"]
 
 
+def copy_of_packages(folder: Path) -> Path:
+    """Copy the packages of the SDK: a build leaves files beside its sources."""
+    for package in ("nearcast", "safe_region"):
+        shutil.copytree(
+            ROOT / package, folder / package, ignore=shutil.ignore_patterns("build", "*.egg-info")
+        )
+    return folder
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("sdk")
-    for package in ("nearcast", "safe_region"):  # a build leaves files beside what it builds
-        shutil.copytree(
-            ROOT / package, source / package, ignore=shutil.ignore_patterns("build", "*.egg-info")
-        )
+    source = copy_of_packages(tmp_path_factory.mktemp("source"))
+    folder = tmp_path_factory.mktemp("sdk")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*pip, "--no-index", "--target", str(folder), str(source / "nearcast")], check=True)
     return folder
@@ -95,6 +102,29 @@ def test_it_knows_its_version(installed):
         command, check=True, capture_output=True, text=True, env=variables, cwd=installed
     )
     assert done.stdout.strip() == declared(ROOT / "nearcast" / "pyproject.toml")["version"]
+
+
+@pytest.mark.processes
+def test_an_editable_install_is_found_beside_a_folder_of_that_name(tmp_path):
+    """Programs may be saved beside a clone, whose folder has the name of the package."""
+    source, environment, beside = tmp_path / "source", tmp_path / "environment", tmp_path / "programs"
+    copy_of_packages(source)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    (beside / "nearcast").mkdir(parents=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    build = "import sys; from setuptools.build_meta import build_editable; build_editable(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, str(tmp_path)], check=True, cwd=source)
+    (wheel,) = tmp_path.glob("*.whl")
+    python = str(environment / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--quiet", "--no-deps"]
+    variables = {name: one for name, one in os.environ.items() if not name.startswith("PYTHON")}
+    subprocess.run([*pip, "--no-index", str(wheel)], check=True, env=variables)
+    code = "from importlib.util import find_spec; print(find_spec('nearcast').origin)"
+    found = subprocess.run(
+        [python, "-c", code], check=True, capture_output=True, text=True, cwd=beside, env=variables
+    )
+    assert found.stdout.strip() == str(source / "nearcast" / "__init__.py")
 
 
 @pytest.mark.processes

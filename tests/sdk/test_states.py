@@ -9,7 +9,7 @@ from contextlib import aclosing
 import pytest
 
 import nearcast
-from nearcast import GeoObject, Last, RegionMode, SubscriptionState, TopK
+from nearcast import ClosedError, GeoObject, Last, RegionMode, SubscriptionState, TopK
 from nearcast.transport import server_watch
 from tests.chaos.servers import ServerProcess
 from tests.sdk.conftest import until
@@ -51,6 +51,20 @@ async def test_states_come_as_they_change_and_end(place, client):
         assert await following(states) is State.ENDED
         with pytest.raises(StopAsyncIteration):
             await following(states)
+
+
+@pytest.mark.parametrize("is_fleet", [False, True])
+async def test_a_client_that_closes_ends_its_subscriptions_without_another_state(place, is_fleet):
+    async with nearcast.connect(place.target) as client, client.fleet() as fleet:
+        attach = fleet.attach if is_fleet else client.attach
+        device = await attach("d", lon=14.5, lat=35.5)
+        subscription = await device.subscribe(SPEC)
+        async with aclosing(subscription.states()) as states:
+            assert await following(states) is State.EXACT
+            closing = asyncio.create_task(client.close())
+            assert await following(states) is State.ENDED
+            await closing
+        assert isinstance(subscription.error, ClosedError)
 
 
 async def test_an_exact_result_waits_for_the_response_to_a_report(client):

@@ -217,7 +217,8 @@ def test_versions_of_sqlite_with_the_reset_bug_are_named(version, has_bug, monke
     monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
     monkeypatch.setattr(sqlite3, "sqlite_version", ".".join(map(str, version)))
     with caplog.at_level(logging.INFO):
-        sqlite_version.warn_of_sqlite()
+        sqlite_version.log_sqlite_version()
     (record,) = caplog.records
-    assert (record.levelno == logging.WARNING) is has_bug
+    assert record.levelno == logging.INFO
     assert record.getMessage().startswith(f"SQLite {sqlite3.sqlite_version}")
+    assert ("WAL-reset bug" in record.getMessage()) is has_bug

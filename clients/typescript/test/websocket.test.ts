@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { WebSocket } from "ws";
 import {
     ClosedError,
@@ -67,6 +68,22 @@ function goAway(reason: keyof typeof ErrorReason, retryAfterMs = 0n): void {
     server.send({ case: "goAway", value: { error } });
     server.close(1008);
 }
+
+test("the port of a server is not a gateway", async () => {
+    const grpc = new Server();
+    const port = await new Promise<number>((resolve, reject) => {
+        grpc.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+            error === null ? resolve(bound) : reject(error),
+        );
+    });
+    const wrong = connect(`ws://127.0.0.1:${port}`, { webSocket: fromPackage });
+    await assert.rejects(wrong.attach("phone", HERE), {
+        name: "UnavailableError",
+        message: /closed with code 1006 before it was open; is a gateway at this address\?$/u,
+    });
+    await wrong.close();
+    grpc.forceShutdown();
+});
 
 test("a first result, changes, silence and a report", async () => {
     const device = await client.attach("phone", HERE);

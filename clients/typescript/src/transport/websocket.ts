@@ -118,8 +118,9 @@ class WebSocketStream implements Stream {
     #closed(code: number): void {
         if (this.#isClosed) return;
         this.#isClosed = true;
+        const hint = this.#isOpen ? "" : " before it was open; is a gateway at this address?";
         this.events.onClose(
-            new UnavailableError(`the server cannot be reached: closed with code ${code}`),
+            new UnavailableError(`the server cannot be reached: closed with code ${code}${hint}`),
         );
     }
 }
