@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, closing
 import pytest
 
 from cluster.entries import Advance, Caller, Publish, Retract, Tick
+from cluster.key_registry import KeyRegistry
 from cluster.log import LogUnavailableError
 from engine import EngineOptions
 from identity.principal import Principal, Role
@@ -30,6 +31,7 @@ from server.replication.requests import change_of
 from server.runtime.lifecycle import ServerState
 from server.store import SqliteStore
 from tests.replication.local_node import FRAME, LIMITS
+from tests.replication.memory_keys import MemoryKeys
 from tests.replication.memory_log import MemoryLog
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
@@ -204,7 +206,8 @@ async def running(log, store):
         FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m), clock=Clock(is_virtual=True)
     )
     loop = ReplicatedCommandLoop(coordinator, store, state=ServerState.RECOVERING)
-    node = Node(log, await joined(log, founding_of(FRAME, LIMITS, is_virtual=True)))
+    log_id = await joined(log, founding_of(FRAME, LIMITS, is_virtual=True))
+    node = Node(log, log_id, KeyRegistry(MemoryKeys()))
     found = store.recover()
     node.accept(found, "store")
     coordinator.recover(found)
@@ -212,7 +215,7 @@ async def running(log, store):
     async def no_health(_is_healthy):
         raise AssertionError("in virtual time no node is late")
 
-    node.follow(loop, no_health)
+    node.follow(loop, no_health, "here:7433")
     task = asyncio.create_task(loop.run())
     await node.start()
     loop.serve()

@@ -81,7 +81,7 @@ class Member:
             return
         steps = self.ownership.steps()
         for slot in steps.lost:
-            del self.rows[slot]
+            self.rows.pop(slot, None)  # unless it is being released
         for slot, expected in steps.release.items():
             self.rows.pop(slot, None)
             self.under_way.append((slot, None, expected))
@@ -204,7 +204,8 @@ class Nodes(RuleBasedStateMachine):
     def consistent(self):
         for member in getattr(self, "of", {}).values():
             member.ownership.check()
-            assert member.rows.keys() == member.ownership.held().keys()
+            releasing = {slot for slot, node, _ in member.under_way if node is None}
+            assert member.rows.keys() == member.ownership.held().keys() - releasing
 
     def teardown(self):
         if not hasattr(self, "of"):
