@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from cli.cluster_demo import cluster
 from cli.failures import WrongUseError, refused, reported
 from cli.gateway_demo import gateway as gateway_process
 from cli.gateway_demo import node_program
@@ -25,8 +26,14 @@ from cli.serve import READY
 from cli.simulate import show_texts
 from cli.started import started
 
+if TYPE_CHECKING:
+    from simulator.replay.report import ReplayReport
+
 AUDITED_MIN = 20_000
 """Smallest number of results that the demo audits at its default size."""
+
+_WINDOW_S = 300.0
+"""Windows of a demo with several nodes, which do not support windows of a number of objects."""
 
 _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "seconds", "seed")
 
@@ -64,17 +71,26 @@ _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "se
     help="Run the devices in Node.js with the TypeScript SDK, behind a gateway; in a checkout only.",
 )
 @click.option(
+    "--nodes",
+    "node_count",
+    type=click.IntRange(1, 8),
+    default=1,
+    show_default=True,
+    help="Run a cluster of so many nodes with three servers of its log, and kill a node in the middle.",
+)
+@click.option(
     "--out",
     type=LocalPath(file_okay=False),
     default=Path("runs/demo"),
     show_default=True,
     help="Folder for the tables, the store and the map.",
 )
-def demo(
+def demo(  # noqa: PLR0913 - an option each
     region: str,
     buffer_extra: str,
     ahead: float,
     metrics_port: int | None,
+    node_count: int,
     out: Path,
     *,
     secure: bool,
@@ -97,7 +113,11 @@ def demo(
     began = time.monotonic()
     if with_gateway and (secure or region != "anchored"):
         raise WrongUseError("--gateway is for a server without tokens and for --region anchored")
+    if node_count > 1 and (secure or with_gateway or metrics_port is not None):
+        raise WrongUseError("--nodes is without --secure, --gateway and --metrics-port")
     program = node_program() if with_gateway else ()
+    if node_count > 1:
+        parameters["window_s"] = _WINDOW_S
     with refused(ParameterError):
         chosen = SimulationParameters(**given(parameters))
     with reported(MapError, OSError), bars() as progress:
@@ -111,6 +131,11 @@ def demo(
     with reported(OSError):
         credentials = secured(out / "credentials") if secure else None
     mode = RegionMode[region.upper()]
+    if node_count > 1:
+        with cluster(out, simulation.world.area, node_count, flags) as nodes:
+            options = ReplayOptions(nodes.target, audit_every=audit_every, region=mode)
+            report = run_replay(out, options, 1, out / "map.png", out / "replay.html", nodes.watch)
+        _finish(report, out, began)
     with server(out, simulation.world.area, flags + (credentials.flags if credentials else ())) as target:
         if credentials is None:
             click.echo(f"watch it: nearcast top --server {target}")
@@ -119,6 +144,11 @@ def demo(
         with gateway_process(target) if program else contextlib.nullcontext("") as address:
             options = replace(options, program=(*program, address) if program else ())
             report = run_replay(out, options, 1, out / "map.png", out / "replay.html")
+    _finish(report, out, began)
+
+
+def _finish(report: ReplayReport, out: Path, began: float) -> NoReturn:
+    """Write and show the report; exit."""
     (out / "replay.json").write_text(json.dumps(report.figures(), indent=2) + "\n")
     written = "   ".join(str(out / name) for name in ("replay.html", "map.png", "replay.json"))
     click.echo(f"{written}   {time.monotonic() - began:.0f} s in all")

@@ -20,6 +20,7 @@ from cli.target_options import AskingCommand, Target, access_options, server_opt
 if TYPE_CHECKING:
     from simulator.replay.options import ReplayOptions
     from simulator.replay.processes import Replayed
+    from simulator.replay.replay import Progress
     from simulator.replay.report import ReplayReport
 
 _MISMATCHES_SHOWN = 10
@@ -149,16 +150,24 @@ async def _respond(target: Target) -> None:
 
 
 def run_replay(
-    folder: Path, options: ReplayOptions, processes: int, picture: Path | None, page: Path | None
+    folder: Path,
+    options: ReplayOptions,
+    processes: int,
+    picture: Path | None,
+    page: Path | None,
+    watch: Progress | None = None,
 ) -> ReplayReport:
-    """Replay a folder with progress bars; draw the map and write the page if requested."""
+    """Replay a folder with progress bars; draw the map and write the page if requested.
+
+    `watch` is called with the progress, too.
+    """
     from nearcast import NearcastError  # noqa: PLC0415
     from simulator.replay.options import ReplayError  # noqa: PLC0415
     from simulator.replay.processes import run  # noqa: PLC0415
     from simulator.simulation import SimulationError  # noqa: PLC0415
 
     with reported(SimulationError, ReplayError, NearcastError, OSError), bars() as progress:
-        replayed = run(folder, options, processes, progress)
+        replayed = run(folder, options, processes, _both(progress, watch))
         if picture is not None:
             progress("picture", 0, 1)
             _draw(folder, replayed, picture)
@@ -172,6 +181,15 @@ def run_replay(
             write_recorded_map(folder, page.with_suffix(SUFFIX), replayed.log)
             progress("page", 1, 1)
     return replayed.report
+
+
+def _both(first: Progress, second: Progress | None) -> Progress:
+    def progress(stage: str, done: int, total: int) -> None:
+        first(stage, done, total)
+        if second is not None:
+            second(stage, done, total)
+
+    return progress
 
 
 def _draw(folder: Path, replayed: Replayed, picture: Path) -> None:

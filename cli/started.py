@@ -7,16 +7,33 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import click
 
 _STOP_S = 15.0
 
 
+class Started(NamedTuple):
+    """A process that listens."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+
 @contextlib.contextmanager
 def started(
     name: str, ready: str, *arguments: str, variables: Mapping[str, str] | None = None
 ) -> Iterator[str]:
+    """Run a subcommand as a separate process; yield its address. See `started_process`."""
+    with started_process(name, ready, *arguments, variables=variables) as found:
+        yield found.address
+
+
+@contextlib.contextmanager
+def started_process(
+    name: str, ready: str, *arguments: str, variables: Mapping[str, str] | None = None
+) -> Iterator[Started]:
     """Run a subcommand as a separate process; end it with the block.
 
     Parameters
@@ -33,8 +50,8 @@ def started(
 
     Yields
     ------
-    str
-        The rest of that line: the address.
+    Started
+        The rest of that line, which is the address, and the process.
 
     Raises
     ------
@@ -53,7 +70,7 @@ def started(
             line = process.stdout.readline() if process.stdout else ""
             if not line.startswith(ready):
                 raise click.ClickException(f"the {name} process did not start; see its message above")
-            yield line.removeprefix(ready).strip()
+            yield Started(line.removeprefix(ready).strip(), process)
         finally:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):

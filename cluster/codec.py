@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from google.protobuf.message import DecodeError
 
-from cluster.entries import FORMAT, Advance, Caller, Change, Entry, Founding, Publish, Retract, Tick
+from cluster.entries import (
+    FORMAT,
+    Advance,
+    Caller,
+    Change,
+    Entry,
+    Founding,
+    Publish,
+    Retract,
+    SetIdf,
+    Tick,
+)
 from cluster.log import LogError
 from cluster.v1 import entries_pb2 as pb
 from nearcast.canonical import NewObject
 from safe_region.earth.shapes import Bounds, ObjectArea, Polygon
+from safe_region.scoring.idf import IdfError, IdfTable
 
 
 class FormatError(LogError):
@@ -92,6 +105,8 @@ def _entry_message(entry: Entry) -> pb.Entry:
             message.tick.SetInParent()
         case Advance(time_ms):
             message.advance.time_ms = time_ms
+        case SetIdf(table):
+            message.set_idf.table = zlib.compress(table.as_json().encode())
     return message
 
 
@@ -141,8 +156,17 @@ def _change(message: pb.Entry) -> Change:
             return Tick()
         case "advance":
             return Advance(message.advance.time_ms)
+        case "set_idf":
+            return SetIdf(_table(message.set_idf.table))
         case _:
             raise FormatError("the log has an entry that this version does not know: use a newer version")
+
+
+def _table(data: bytes) -> IdfTable:
+    try:
+        return IdfTable.from_json(zlib.decompress(data).decode())
+    except (zlib.error, UnicodeError, IdfError) as error:
+        raise FormatError(f"a table of weights in the log cannot be read: {error}") from error
 
 
 def _caller(message: pb.Caller) -> Caller:

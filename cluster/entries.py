@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nearcast.canonical import NewObject
+from safe_region.scoring.idf import IdfTable
 
 FORMAT = 1
 """The format of messages that this version writes, and the latest that it reads."""
@@ -71,7 +72,14 @@ class Advance:
     time_ms: int
 
 
-Change = Founding | Publish | Retract | Tick | Advance
+@dataclass(frozen=True, slots=True)
+class SetIdf:
+    """Bring a table of keyword weights into force."""
+
+    table: IdfTable
+
+
+Change = Founding | Publish | Retract | Tick | Advance | SetIdf
 
 
 @dataclass(frozen=True, slots=True)

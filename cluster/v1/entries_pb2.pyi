@@ -27,7 +27,7 @@ class Part(_message.Message):
     def __init__(self, number: _Optional[int] = ..., count: _Optional[int] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class Entry(_message.Message):
-    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance")
+    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf")
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     FOUNDING_FIELD_NUMBER: _ClassVar[int]
@@ -35,6 +35,7 @@ class Entry(_message.Message):
     RETRACT_FIELD_NUMBER: _ClassVar[int]
     TICK_FIELD_NUMBER: _ClassVar[int]
     ADVANCE_FIELD_NUMBER: _ClassVar[int]
+    SET_IDF_FIELD_NUMBER: _ClassVar[int]
     time_ms: int
     request_id: bytes
     founding: Founding
@@ -42,7 +43,8 @@ class Entry(_message.Message):
     retract: Retract
     tick: Tick
     advance: Advance
-    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ...) -> None: ...
+    set_idf: SetIdf
+    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ...) -> None: ...
 
 class Founding(_message.Message):
     __slots__ = ("rules", "area", "projection", "virtual_time", "quotas")
@@ -122,3 +124,9 @@ class Advance(_message.Message):
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     time_ms: int
     def __init__(self, time_ms: _Optional[int] = ...) -> None: ...
+
+class SetIdf(_message.Message):
+    __slots__ = ("table",)
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    table: bytes
+    def __init__(self, table: _Optional[bytes] = ...) -> None: ...

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import NamedTuple
 
-from cluster.entries import RULES, Advance, Caller, Entry, Founding, Publish, Retract, Tick
+from cluster.entries import RULES, Advance, Caller, Entry, Founding, Publish, Retract, SetIdf, Tick
 from cluster.log import LogError
 from identity.principal import Principal, Role
 from nearcast.errors import Reason, RefusedError
@@ -153,6 +153,8 @@ class Applier:
                     self._retract(retract)
                 case Advance(time_ms):
                     return self._advance(time_ms)
+                case SetIdf(table):
+                    return self._coordinator.set_idf_logged(table)
         except RefusedError as error:
             return error.with_traceback(None)
         return None
@@ -197,7 +199,8 @@ class Applier:
     def digest(self) -> str:
         """Return a digest of the state that all nodes share, hexadecimal. O(objects log objects).
 
-        It covers every live object, the outcomes, the next id, the time and the offset.
+        It covers every live object, the outcomes, the generation of the weights, the next id, the time
+        and the offset.
         """
         found = hashlib.sha256()
         for item in self._coordinator.log_objects.all():
@@ -205,7 +208,7 @@ class Applier:
             found.update(repr((object_values(item), point)).encode())
         for outcome in self._outcomes.all():
             found.update(repr(tuple(outcome)).encode())
-        found.update(repr(astuple(self._position())).encode())
+        found.update(repr((self._coordinator.matching.generation, astuple(self._position()))).encode())
         return found.hexdigest()
 
 

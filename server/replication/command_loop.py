@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cluster.entries import Entry, Publish
-from cluster.log import Message
+from cluster.log import LogError, Message
 from cluster.registry import Changes
 from cluster.slots import slot_of
 from nearcast.errors import Reason, RefusedError
@@ -68,11 +68,30 @@ class ReplicatedCommandLoop(CommandLoop):
         super().__init__(*arguments, **options)
         self.log_clock = LogClock(self._clock.steady_ms)
 
-    def follow(self, applier: Applier, appender: Appender, write: Write) -> None:
-        """Set where entries are applied, where requests go, and what stores subscriptions."""
+    def follow(
+        self,
+        applier: Applier,
+        appender: Appender,
+        write: Write,
+        caught_up: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Connect it with the log.
+
+        Parameters
+        ----------
+        applier
+            Where entries are applied.
+        appender
+            Where requests go.
+        write
+            Stores changes of subscriptions.
+        caught_up
+            Waits until everything is applied that is in the log.
+        """
         self.applier = applier
         self._appender = appender
         self._write_slots = write
+        self._caught_up = caught_up
 
     async def submit(self, command: c.Command) -> asyncio.Future[Any]:
         """Submit a command; see `CommandLoop.submit`."""
@@ -81,10 +100,26 @@ class ReplicatedCommandLoop(CommandLoop):
             found = self._appender.submit(change_of(command, self.coordinator))
             self.charges.carried(principal_of(command).account, self._costs.of(command))
             return found
-        if isinstance(command, c.SetIdf | c.TakeIn):
-            limit = "without --log: nodes of a cluster would have different weights"
-            raise RefusedError(Reason.UNIMPLEMENTED, "idf", "in a cluster", limit)
+        if isinstance(command, c.TakeIn):
+            limit = "without --log: what it brings would be on this node only"
+            raise RefusedError(Reason.UNIMPLEMENTED, "source", "in a cluster", limit)
+        if isinstance(command, c.Sync):
+            await self._catch_up()
         return await super().submit(command)
+
+    async def _catch_up(self) -> None:
+        """Apply what is in the log now.
+
+        Raises
+        ------
+        RefusedError
+            INTERNAL, if the log does not respond.
+        """
+        try:
+            await self._caught_up()
+        except LogError:
+            limit = "responding; try again"
+            raise RefusedError(Reason.INTERNAL, "log", "not responding", limit) from None
 
     async def apply(self, message: Message) -> None:
         """Apply a message of the log in its turn. Messages are to come one after the other.

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from nearcast.errors import RefusedError
+from safe_region.scoring.idf import IdfTable
 from server.core.coordinator import Coordinator
 from server.model import LiveObject
 from server.replication.log_objects import LogKeys, LogObjects
 from server.replication.slot_sessions import SlotSessions
 from server.replication.write_behind import WriteBehind
 from server.session import Detached
-from server.store.mutations import Recovered
+from server.store.mutations import PutIdf, Recovered
 
 
 class ReplicatedCoordinator(Coordinator):
@@ -76,6 +77,19 @@ class ReplicatedCoordinator(Coordinator):
         matched = self._matched(ids)
         if matched:
             self.retract(matched)
+
+    def set_idf_logged(self, table: IdfTable) -> int:
+        """Begin to bring a table of weights into force; return its generation.
+
+        A table before it comes into force first, as all nodes have to decide alike. Results tell their
+        generation, and get the new weights at each node in its own time.
+        """
+        while self.reweigh():
+            pass
+        generation = self.matching.generation + 1
+        self.matching.begin_weights(generation, table)
+        self.unwritten.put_idf(PutIdf(generation, table))
+        return generation
 
     def drop_slot(self, slot: int, error: RefusedError) -> None:
         """Remove the devices of a slot; those that are attached get an error.

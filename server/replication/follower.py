@@ -88,9 +88,7 @@ class Follower:
             raise LogError(
                 f"the store is ahead of the log, which ends at {end}: the log has lost messages"
             )
-        while self._command_loop.applier.offset < end:
-            self._arrived.clear()
-            await self._arrived.wait()
+        await self.caught_up()
         if not self._command_loop.coordinator.clock.is_virtual and await self._is_alone():
             self._command_loop.start_at(wall_clock_ms())
             await self._append_time()
@@ -105,9 +103,22 @@ class Follower:
             if await self._log.end() == self._command_loop.applier.offset:
                 return True
 
+    async def caught_up(self) -> None:
+        """Wait until everything is applied that is in the log now.
+
+        Raises
+        ------
+        LogError
+            If the log does not respond.
+        """
+        end = await self._log.end()
+        while self._command_loop.applier.offset < end:
+            self._arrived.clear()
+            await self._arrived.wait()
+
     async def keep_time(self) -> None:
-        """Append the time while nothing else is appended, until cancelled. Nothing in virtual time."""
-        while not self._command_loop.coordinator.clock.is_virtual:
+        """Append the time while nothing else is appended, until cancelled. Not for virtual time."""
+        while True:
             silence_s = TICK_S + random.uniform(0.0, _JITTER_S)
             rest_s = self._read_s + silence_s - time.monotonic()
             if rest_s > 0.0:
@@ -116,8 +127,11 @@ class Follower:
                 await self._append_time()
 
     async def watch(self) -> None:
-        """Report when the node falls behind the log, and when it has caught up, until cancelled."""
-        while not self._command_loop.coordinator.clock.is_virtual:
+        """Report when the node falls behind the log, and when it has caught up, until cancelled.
+
+        Not for virtual time.
+        """
+        while True:
             await asyncio.sleep(_LOOK_S)
             is_healthy = self._command_loop.log_clock.lead_ms() <= LEAD_MS_MAX
             if is_healthy is self._is_healthy:

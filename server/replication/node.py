@@ -78,13 +78,14 @@ class Node:
         """
         coordinator = command_loop.coordinator
         clock = command_loop.log_clock
-        appender = Appender(self._log, clock.now_ms if not coordinator.clock.is_virtual else int)
+        self._is_virtual = coordinator.clock.is_virtual
+        appender = Appender(self._log, int if self._is_virtual else clock.now_ms)
         applier = Applier(coordinator, self._log_id, self._position, appender.reply)
         node = ownership.Node(address, secrets.token_bytes(_ID_BYTES))
         self.slots = SlotKeeper(self._registry, node, command_loop)
         coordinator.placement = self.slots
-        command_loop.follow(applier, appender, self.slots.write)
         self._appender, self._follower = appender, Follower(self._log, command_loop, on_health)
+        command_loop.follow(applier, appender, self.slots.write, self._follower.caught_up)
 
     async def start(self) -> None:
         """Apply what is in the log, while the command loop runs; then keep up with it.
@@ -103,12 +104,9 @@ class Node:
             raise LogError("the log has ended")
         catching_up.result()
         assert self.slots is not None  # noqa: S101 - for the type checker
-        running = (
-            self._appender.run(),
-            self._follower.keep_time(),
-            self._follower.watch(),
-            self.slots.run(),
-        )
+        running = [self._appender.run(), self.slots.run()]
+        if not self._is_virtual:
+            running += [self._follower.keep_time(), self._follower.watch()]
         self._tasks = [reading, *map(asyncio.create_task, running)]
 
     @property

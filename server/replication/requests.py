@@ -6,7 +6,7 @@ entry is appended. What remains is the same on every node.
 
 from __future__ import annotations
 
-from cluster.entries import Advance, Caller, Publish, Retract
+from cluster.entries import Advance, Caller, Change, Publish, Retract, SetIdf
 from identity.principal import Principal
 from nearcast.checks import checked_name
 from nearcast.errors import Reason, RefusedError
@@ -14,11 +14,11 @@ from server import command as c
 from server.commands.validation import check_named_count, checked_objects
 from server.core.coordinator import Coordinator
 
-LoggedCommand = c.Publish | c.Retract | c.AdvanceClock
+LoggedCommand = c.Publish | c.Retract | c.AdvanceClock | c.SetIdf
 """Commands that go through the log."""
 
 
-def change_of(command: LoggedCommand, coordinator: Coordinator) -> Publish | Retract | Advance:
+def change_of(command: LoggedCommand, coordinator: Coordinator) -> Change:
     """Return the entry of a command.
 
     Raises
@@ -40,6 +40,8 @@ def change_of(command: LoggedCommand, coordinator: Coordinator) -> Publish | Ret
                 limit = "virtual (serve with --virtual-time)"
                 raise RefusedError(Reason.NOT_VIRTUAL, "clock", "real", limit)
             return Advance(time_ms)
+        case c.SetIdf(table):
+            return SetIdf(table)
 
 
 def _caller(principal: Principal) -> Caller:

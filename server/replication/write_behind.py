@@ -12,6 +12,7 @@ from server.store.mutations import (
     DeleteOutcomes,
     Mutation,
     Outcome,
+    PutIdf,
     PutObject,
     PutOutcome,
     SetLogPosition,
@@ -26,6 +27,7 @@ class WriteBehind:
         self._deletes: list[int] = []
         self._outcomes: list[Outcome] = []
         self._forgotten = 0
+        self._idf: list[PutIdf] = []
 
     def __len__(self) -> int:
         return len(self._puts) + len(self._deletes) + len(self._outcomes)
@@ -38,6 +40,10 @@ class WriteBehind:
         """Delete an object, which may be new."""
         if self._puts.pop(object_id, None) is None:
             self._deletes.append(object_id)
+
+    def put_idf(self, table: PutIdf) -> None:
+        """Set the table of weights."""
+        self._idf = [table]
 
     def put_outcome(self, outcome: Outcome) -> None:
         """Add the outcome of a request."""
@@ -52,6 +58,7 @@ class WriteBehind:
         return [
             *map(DeleteObject, self._deletes),
             *map(PutObject, self._puts.values()),
+            *self._idf,
             *map(PutOutcome, self._outcomes),
             DeleteOutcomes(self._forgotten),
             position,
@@ -62,4 +69,5 @@ class WriteBehind:
         self._puts.clear()
         self._deletes.clear()
         self._outcomes.clear()
+        self._idf.clear()
         self._forgotten = 0

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 
 from cluster.codec import Assembler, FormatError, encoded, encoded_parts
-from cluster.entries import Advance, Entry, Founding
+from cluster.entries import Advance, Entry, Founding, SetIdf
 from cluster.v1 import entries_pb2 as pb
+from safe_region.scoring.idf import IdfTable
 from tests.replication.draws import logs
 
+TABLE = IdfTable.of_documents([["tea"], ["tea", "ice"]])
 FOUNDING = Founding(
     1, (14.0, 35.0, 15.0, 36.0), (0.1, 1 / 3, -0.0, 2.0, 9.0), True, {"tenant_objects_max": 7}
 )
@@ -21,7 +23,7 @@ def test_entries_are_read_as_they_were_appended(messages):
         assert Assembler().decoded(encoded(message.entries)) == message.entries
 
 
-@pytest.mark.parametrize("change", [FOUNDING, Advance(5)])
+@pytest.mark.parametrize("change", [FOUNDING, Advance(5), SetIdf(TABLE)])
 def test_entries_of_other_kinds(change):
     entry = Entry(3, change, b"id")
     assert Assembler().decoded(encoded([entry])) == [entry]

@@ -281,7 +281,7 @@ async def test_a_long_message_is_applied_in_chunks_and_replied_in_full(tmp_path,
                 [10, 11, 12, 13],
             ]
             assert await replies[4] is None
-            with pytest.raises(RefusedError, match="idf"):
+            with pytest.raises(RefusedError, match="source"):
                 await loop.execute(c.TakeIn((), (), "s", "1"))
 
 

@@ -395,8 +395,17 @@ async def test_virtual_time_is_that_of_the_log(tmp_path):
             await to_b.advance_clock(6_000)
             await digest_of(a, b)
             assert not a.coordinator.log_objects.all()
-            with pytest.raises(RefusedError, match="idf"):
-                await to_a.set_idf(nearcast.IdfTable({"tea": 2.0}))
+            for generation, weight in ((1, 2.0), (2, 3.0)):
+                assert await to_a.set_idf(nearcast.IdfTable({"tea": weight})) == generation
+            await digest_of(a, b)
+            await publisher.publish(GeoObject({"tea", "ice"}, lon=14.5, lat=35.5, ttl_s=9))
+            for caller in (to_a, to_b):
+                await caller.sync()
+                [found] = await caller.search(TEA, lon=14.5, lat=35.5)
+                assert found.object.keywords == {"tea", "ice"}
+            assert a.coordinator.matching.generation == b.coordinator.matching.generation == 2
+        async with node(logs, tmp_path / "a.db", virtual_time=True) as back:
+            assert back.coordinator.matching.generation == 2
 
 
 async def test_nodes_that_disagree_do_not_start(tmp_path):
