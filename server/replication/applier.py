@@ -124,7 +124,7 @@ class Applier:
     def _pass_time(self, time_ms: int) -> None:
         self._coordinator.advance_log(time_ms)
         forgotten = self._outcomes.forget(self._coordinator.log_ms)
-        if forgotten:
+        if forgotten is not None:
             self._coordinator.unwritten.forget_outcomes(forgotten)
 
     def _apply(self, entry: Entry, offset: int, place: int) -> None:

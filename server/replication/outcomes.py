@@ -45,17 +45,13 @@ class Outcomes:
         self._order.append(outcome)
         self._of[outcome.request_id] = outcome
 
-    def forget(self, log_ms: int) -> int:
-        """Forget old outcomes by the time of the log; return the offset of the last one, 0 for none.
-
-        Requests of one message have the same time, so they are forgotten together.
-        """
-        offset = 0
+    def forget(self, log_ms: int) -> Outcome | None:
+        """Forget old outcomes by the time of the log; return the last one."""
+        gone = None
         while self._order and self._order[0].time_ms <= log_ms - KEPT_MS:
             gone = self._order.popleft()
             del self._of[gone.request_id]
-            offset = gone.offset
-        return offset
+        return gone
 
     def all(self) -> list[Outcome]:
         """Return all outcomes, oldest first."""

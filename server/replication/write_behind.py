@@ -26,7 +26,7 @@ class WriteBehind:
         self._puts: dict[int, LiveObject] = {}
         self._deletes: list[int] = []
         self._outcomes: list[Outcome] = []
-        self._forgotten = 0
+        self._forgotten: list[DeleteOutcomes] = []
         self._idf: list[PutIdf] = []
 
     def __len__(self) -> int:
@@ -49,9 +49,9 @@ class WriteBehind:
         """Add the outcome of a request."""
         self._outcomes.append(outcome)
 
-    def forget_outcomes(self, offset: int) -> None:
-        """Delete the outcomes of messages up to an offset."""
-        self._forgotten = max(self._forgotten, offset)
+    def forget_outcomes(self, last: Outcome) -> None:
+        """Delete outcomes up to one."""
+        self._forgotten = [DeleteOutcomes(last.offset, last.place)]
 
     def mutations(self, position: SetLogPosition) -> list[Mutation]:
         """Return all changes up to a position in the log."""
@@ -60,7 +60,7 @@ class WriteBehind:
             *map(PutObject, self._puts.values()),
             *self._idf,
             *map(PutOutcome, self._outcomes),
-            DeleteOutcomes(self._forgotten),
+            *self._forgotten,
             position,
         ]
 
@@ -70,4 +70,4 @@ class WriteBehind:
         self._deletes.clear()
         self._outcomes.clear()
         self._idf.clear()
-        self._forgotten = 0
+        self._forgotten.clear()

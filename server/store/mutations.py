@@ -126,9 +126,12 @@ class PutOutcome:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOutcomes:
-    """The outcomes of messages up to an offset are no longer needed."""
+    """The outcomes of requests up to one in the log are no longer needed."""
 
     offset: int
+    """The offset of its message."""
+    place: int
+    """Its place in the message."""
 
 
 class LogPosition(NamedTuple):

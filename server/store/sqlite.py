@@ -68,7 +68,7 @@ _DELETE_IDF = "DELETE FROM idf"
 _PUT_IDF = "INSERT INTO idf VALUES (?, ?, ?)"
 _PUT_CHANGE = "INSERT INTO sink VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_OUTCOME = "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?)"
-_DELETE_OUTCOMES = "DELETE FROM outcomes WHERE number < ?"
+_DELETE_OUTCOMES = "DELETE FROM outcomes WHERE number <= ?"
 _DELETE_SENT = "DELETE FROM sink WHERE number <= ?"
 _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
 _PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -333,7 +333,7 @@ class SqliteStore:
         ]
         rows = [(row[0], outcome_checksum(*row), *row[1:]) for row in numbered]
         write(_PUT_OUTCOME, rows)
-        write(_DELETE_OUTCOMES, [((one.offset + 1) * schema.PLACES,) for one in of[DeleteOutcomes]])
+        write(_DELETE_OUTCOMES, [(one.offset * schema.PLACES + one.place,) for one in of[DeleteOutcomes]])
         position = of[SetLogPosition][-1]
         self._next_object_id = position.next_object_id
         for name, value in (

@@ -139,6 +139,16 @@ def test_a_repeat_gets_the_first_reply_also_after_a_restart(both):
     assert both.reads_entries([later]) == [[2]], "forgotten, by all together"
 
 
+def test_of_a_message_in_which_time_passes_a_store_forgets_old_requests_only(both):
+    """In virtual time, an entry can advance the time within its message."""
+    old, new = (Entry(T_MS + late_ms, posted(""), b"%d" % late_ms) for late_ms in (0, KEPT_MS))
+    assert both.reads_entries([old, new]) == [[1], [2]]
+    for node in both.nodes:
+        node.write()
+        node.kill()
+    assert both.reads_entries([new, old]) == [[2], [3]]
+
+
 def test_a_refusal_is_repeated_as_well(both):
     missing = Entry(T_MS, Retract(SHOP, (1,), ()), b"too early")
     (first,) = both.reads_entries([missing])
