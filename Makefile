@@ -90,6 +90,9 @@ demo: $(STAMP) $(if $(GATEWAY),$(TYPESCRIPT_STAMP))  ## Run the whole system: a 
 	$(if $(GATEWAY),cd $(TYPESCRIPT) && npm run --silent build-tests)
 	$(BIN)/nearcast demo $(if $(SECURE),--secure) $(if $(GATEWAY),--gateway) $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") $(if $(TEXTS),--texts "$(TEXTS)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
 
+cluster-demo: $(STAMP)  ## Run the demo with three nodes of a cluster, one of which is killed in the middle (DEVICES=500 SECONDS=600)
+	$(BIN)/nearcast demo --nodes 3 --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/cluster-demo
+
 # The unit of the map of Oldenburg is known, but is not in its file.
 simulate-city: UNIT_M := $(or $(UNIT_M),$(if $(filter OL.%,$(notdir $(MAP))),2.5))
 simulate-city: $(STAMP)  ## Simulate, check and describe movement on a map (MAP=file CITY_OUT=runs/city UNIT_M=2.5 CITY_DEVICES=20000 CITY_SECONDS=999 MOVEMENT=brinkhoff)
