@@ -92,7 +92,7 @@ class DeviceStreams:
         self.sessions[session.device_id] = session
         session.on_welcome = self._renewal.watch
         session.on_moved = lambda error: self._move(session, error)
-        self._join(session, self._servers.current)
+        self._join(session, self._start())
         while not session.is_online:
             await self._changed()
             if session.error is not None:
@@ -206,6 +206,11 @@ class DeviceStreams:
     def _opened(self, stream: DeviceStream) -> None:
         self._streams[stream.channel] = stream
         self._servers.use(stream.channel)
+
+    def _start(self) -> Channel:
+        """Return the connection for the first hello of a device: that of a stream, if there is one."""
+        current = self._servers.current
+        return current if current in self._streams else next(iter(self._streams), current)
 
     def _join(self, session: DeviceSession, channel: Channel) -> None:
         """Send the hello of a session on the stream to a server."""
