@@ -249,7 +249,7 @@ class Conversation:
             self.emit(Response(rejection={"command": command, "error": error_message(error)}))
             return
         if cluster.last.get(device_id) is not node:  # a new owner knows no earlier epoch
-            request.hello.epoch = request.hello.version = 0
+            request.hello.epoch += bool(request.hello.epoch)
         cluster.last[device_id] = node
         self.node.conversations.add(self)
         self._call = node.attach_behind(self._metadata)
