@@ -237,6 +237,8 @@ class DeviceStreams:
 
     def _arrive(self, session: DeviceSession, address: str) -> None:
         self._moving.pop(session.device_id, None)
+        if self._closed:
+            return
         try:
             channel = self._servers.at(address) if address else self._servers.current
         except RefusedError as refused:
