@@ -15,7 +15,7 @@ from tests.gateway.town import Client, reason_of, running, until
 from tests.gateway.web_device import WebDevice
 from tests.sdk.conftest import Place
 from tests.sdk.test_reconnect import SPEC
-from tests.support.nodes import Nodes, another
+from tests.support.nodes import Nodes, another, reached
 from tests.wire.test_bad_input import hello
 
 
@@ -177,6 +177,7 @@ async def test_calls_go_to_a_server_that_can_be_reached(cluster):
             assert status == 200
             await until(lambda: gateway.readiness.is_ready)
             await node.start()
+            await reached(gateway._upstream.calls)  # noqa: SLF001 - connections are internal
 
 
 def test_every_address_of_the_setting_is_validated():
