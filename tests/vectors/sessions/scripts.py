@@ -369,8 +369,11 @@ def _elsewhere():
     steps = [CONNECT, rejection("HELLO", 0, "ANOTHER_SERVER", server="10.0.0.2:7433"), *_online(TEA)]
     steps += [detached("ANOTHER_SERVER"), move(14.52), CONNECT]
     steps += [rejection("HELLO", 0, "RECOVERING", retry_after_ms="500"), CONNECT]
-    steps += [welcome(2, [(1, TEA)], epoch=5), snapshot(2, add=[entry(1, 14.5)], reach=reach(math.inf))]
-    return [*steps, detached("DRAINING"), CONNECT]
+    return [
+        *steps,
+        welcome(2, [(1, TEA)], epoch=5),
+        snapshot(2, add=[entry(1, 14.5)], reach=reach(math.inf)),
+    ]
 
 
 def _leases():
