@@ -28,6 +28,8 @@ class Call(NamedTuple):
     elements_max: int
     """Fields and entries of a request, as the server bounds them; for JSON, in `elements_of`."""
     method: str = "POST"
+    is_safe: bool = True
+    """Whether the call changes nothing."""
 
     @property
     def path(self) -> str:
@@ -44,6 +46,7 @@ PUBLISH = Call(
     publisher_service_pb2.PublishResponse,
     4096 * _KIB,
     100_000,
+    is_safe=False,
 )
 RETRACT = Call(
     "retract",
@@ -53,6 +56,7 @@ RETRACT = Call(
     publisher_service_pb2.RetractResponse,
     1024 * _KIB,
     16_384,
+    is_safe=False,
 )
 SEARCH = Call(
     "search",

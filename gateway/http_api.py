@@ -155,16 +155,23 @@ class HttpApi:
         return await loop.run_in_executor(self._converter, convert, *arguments)
 
     async def _respond(self, call: Call, message: Any, metadata: list[tuple[str, str]]) -> Any:  # noqa: ANN401
-        """Return the response of the server, or its refusal of a publication."""
-        channel = await self._servers.connected()
-        method = stub_of(call, channel)
-        try:
-            if call is PUBLISH:
-                return await _published(method(metadata=metadata, timeout=_CALL_S), message)
-            return await method(message, metadata=metadata, timeout=_CALL_S)
-        except grpc.aio.AioRpcError as error:
-            self._servers.failed(channel, refusal(error, is_encrypted=channel.is_encrypted))
-            raise
+        """Return the response of the server, or its refusal of a publication.
+
+        A call that changes nothing is repeated at another server if one does not respond.
+        """
+        others = len(self._servers.listed) - 1 if call.is_safe else 0
+        for others_left in range(others, -1, -1):
+            channel = await self._servers.connected()
+            method = stub_of(call, channel)
+            try:
+                if call is PUBLISH:
+                    return await _published(method(metadata=metadata, timeout=_CALL_S), message)
+                return await method(message, metadata=metadata, timeout=_CALL_S)
+            except grpc.aio.AioRpcError as error:
+                self._servers.failed(channel, refusal(error, is_encrypted=channel.is_encrypted))
+                if not others_left or error.code() is not grpc.StatusCode.UNAVAILABLE:
+                    raise
+        raise AssertionError("unreachable")
 
 
 async def _published(stream: Any, message: Any) -> Any:  # noqa: ANN401 - gRPC's

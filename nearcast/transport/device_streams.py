@@ -92,7 +92,7 @@ class DeviceStreams:
         self.sessions[session.device_id] = session
         session.on_welcome = self._renewal.watch
         session.on_moved = lambda error: self._move(session, error)
-        self._join(session, self._servers.current)
+        self._join(session, self._start())
         while not session.is_online:
             await self._changed()
             if session.error is not None:
@@ -207,6 +207,11 @@ class DeviceStreams:
         self._streams[stream.channel] = stream
         self._servers.use(stream.channel)
 
+    def _start(self) -> Channel:
+        """Return the connection for the first hello of a device: that of a stream, if there is one."""
+        current = self._servers.current
+        return current if current in self._streams else next(iter(self._streams), current)
+
     def _join(self, session: DeviceSession, channel: Channel) -> None:
         """Send the hello of a session on the stream to a server."""
         stream = self._streams.get(channel)
@@ -232,6 +237,8 @@ class DeviceStreams:
 
     def _arrive(self, session: DeviceSession, address: str) -> None:
         self._moving.pop(session.device_id, None)
+        if self._closed:
+            return
         try:
             channel = self._servers.at(address) if address else self._servers.current
         except RefusedError as refused:

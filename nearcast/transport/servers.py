@@ -70,7 +70,7 @@ class Servers:
         self._jitter.shuffle(order)
         self.is_single = len(order) == 1
         """Whether the list has one server."""
-        self._listed = [self._channel(target) for target in order]
+        self._listed = [self._channel(target, has_retries=self.is_single) for target in order]
         self._others: dict[str, Channel] = {}
         self._users: Counter[Channel] = Counter()
         self._closing: set[asyncio.Task[None]] = set()
@@ -131,7 +131,7 @@ class Servers:
             if channel.target == target:
                 return channel
         if target not in self._others:
-            self._others[target] = self._channel(target)
+            self._others[target] = self._channel(target, has_retries=False)
         return self._others[target]
 
     def use(self, channel: Channel) -> None:
@@ -258,8 +258,8 @@ class Servers:
     def _all(self) -> list[Channel]:
         return [*self._listed, *self._others.values()]
 
-    def _channel(self, target: str) -> Channel:
-        return Channel(target, self._token, self._tls, self._keepalive_s, has_retries=self.is_single)
+    def _channel(self, target: str, *, has_retries: bool) -> Channel:
+        return Channel(target, self._token, self._tls, self._keepalive_s, has_retries=has_retries)
 
     def _close_soon(self, channel: Channel) -> None:
         """Close a connection in the background."""

@@ -92,6 +92,7 @@ def plain():
         ("::1", "[::1]:7433"),
         ("[::1]", "[::1]:7433"),
         ("[2001:db8::1]:80", "[2001:db8::1]:80"),
+        ("h1, [::1]:80", "h1:7433,[::1]:80"),
     ],
 )
 def test_an_address_has_the_usual_port_unless_it_has_another(text, address):
@@ -117,6 +118,8 @@ def test_help_names_the_port_that_is_taken():
         ("[localhost]:7433", "must be HOST[:PORT]"),
         ("[::1]7433", "must be HOST[:PORT]"),
         ("::1::2", "must be HOST[:PORT]"),
+        ("h1,", "'' must be HOST[:PORT]"),
+        ("h1,http://h2", "must be HOST[:PORT] without http://"),
     ],
 )
 def test_invalid_addresses(text, message):

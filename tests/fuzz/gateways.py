@@ -34,7 +34,7 @@ from identity.keys import parse_keys
 from identity.principal import Role
 from identity.tokens import TokenPolicy, TokenVerifier
 from nearcast.errors import Reason, RefusedError
-from nearcast.transport.channel import Channel
+from nearcast.transport.servers import Servers
 from nearcast.v1 import device_service_pb2
 from server.limits import Limits
 from server.transport.wire_walk import MessageTypes
@@ -187,9 +187,9 @@ class _Port:
         authenticator, counters = Authenticator((), verifier), Counters()
         fleets = Fleets({}, self._is_serving, counters)
         attachment = Attachment(authenticator, fleets, counters, (), 60.0)
-        channel = Channel("127.0.0.1:9", "", None, 10.0)
-        watching = Watching(channel, authenticator, counters, (), 60.0)
-        api = HttpApi(channel, authenticator, counters, ())
+        servers = Servers(["127.0.0.1:9"], "", None, 10.0)
+        watching = Watching(servers, authenticator, counters, (), 60.0)
+        api = HttpApi(servers, authenticator, counters, ())
         pages = map_routes(None, authenticator)
         self._runner = web.AppRunner(
             application(attachment, watching, api, Readiness(), counters, (), pages)

@@ -1,4 +1,4 @@
-"""A device's socket through random events, against a plain model of the server behind two streams.
+"""A device's socket through random events, against a plain model of the servers behind their streams.
 
 Whatever happens in whatever order: a device gets the responses to its last hello in their order and
 nothing of an earlier conversation, and when its connections have ended it is attached nowhere.
@@ -19,6 +19,7 @@ from gateway.device_socket import BYTES_MAX, DeviceSocket, State
 from gateway.fleets import Fleet
 from identity.principal import ANYBODY
 from nearcast.errors import Reason, RefusedError
+from nearcast.transport.servers import Servers
 from nearcast.v1 import device_service_pb2, errors_pb2
 from tests.support.amounts import examples
 from tests.wire.test_bad_input import a_spec, hello, subscribe
@@ -35,13 +36,19 @@ FRAMES = {
     "another hello": hello(device_id="").SerializeToString(),
     "garbage": b"\xff\xff",
 }
-EVICTIONS = ("SILENT", "LEASE_EXPIRED", "FORGOTTEN")
+EVICTIONS = ("SILENT", "LEASE_EXPIRED", "FORGOTTEN", "ANOTHER_SERVER", "RECOVERING")
+REFUSALS = ("", "UNSPECIFIED", "RECOVERING", "ANOTHER_SERVER", "ANOTHER_SERVER")
+"""Reasons of refused hellos; none for a welcome."""
+ADDRESSES = ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "no address")
+"""Servers that a server may name; the first one is in the gateway's list."""
 
 
 class Stream:
     """A fleet stream: what was sent and not processed by the server, and its responses on their way."""
 
-    def __init__(self, _channel, _is_serving, on_end):
+    def __init__(self, channel, _is_serving, on_end, *, waits):
+        assert waits is (channel.target == ADDRESSES[0])
+        self.channel = channel
         self.routes = {}
         self.is_open = True
         self.on_end = on_end
@@ -98,6 +105,11 @@ class Connection:
         self.is_closed = True
 
 
+def error_of(reason, address):
+    error = {"reason": errors_pb2.ErrorReason.Value(f"ERROR_REASON_{reason}")}
+    return {**error, "server": address if reason == "ANOTHER_SERVER" else ""}
+
+
 class Sockets(RuleBasedStateMachine):
     """Sockets of one device, and the server's view of it."""
 
@@ -112,11 +124,15 @@ class Sockets(RuleBasedStateMachine):
         self.version = 0
         self._original = fleets.FleetLink
         fleets.FleetLink = self._open
-        self.fleet = Fleet(None, None, self.counters)
+        self.fleet = self.loop.run_until_complete(self._fleet())
         self.handler = self.loop.create_task(asyncio.Event().wait())
 
-    def _open(self, *arguments):
-        self.streams.append(Stream(*arguments))
+    async def _fleet(self):
+        self.servers = Servers(ADDRESSES[:1], "", None, 10.0)
+        return Fleet(self.servers, None, self.counters)
+
+    def _open(self, *arguments, waits):
+        self.streams.append(Stream(*arguments, waits=waits))
         return self.streams[-1]
 
     def run(self, coroutine):
@@ -181,15 +197,15 @@ class Sockets(RuleBasedStateMachine):
 
     # -- the server ------------------------------------------------------------------------------
 
-    def _detach(self, reason):
+    def _detach(self, reason, address=""):
         if self.attached is not None:
-            error = {"reason": errors_pb2.ErrorReason.Value(f"ERROR_REASON_{reason}")}
+            error = error_of(reason, address)
             self.attached.responses.append(Response(detached={"error": error}))
             self.attached = None
 
     @precondition(lambda self: any(one.requests for one in self.streams))
-    @rule(number=st.integers(0, 5), refuses=st.booleans())
-    def process(self, number, refuses):
+    @rule(number=st.integers(0, 5), refusal=st.sampled_from(REFUSALS), address=st.sampled_from(ADDRESSES))
+    def process(self, number, refusal, address=""):
         waiting = [one for one in self.streams if one.requests]
         stream = waiting[number % len(waiting)]
         request = stream.requests.popleft()
@@ -200,13 +216,16 @@ class Sockets(RuleBasedStateMachine):
         kind = Request.FromString(request).WhichOneof("command")
         if kind == "hello":
             assert self.attached is not stream, "a second hello of an attached device on a stream"
-            self._greet(stream, refuses)
+            self._greet(stream, refusal, address)
         elif self.attached is stream and kind == "ping":
             stream.responses.append(Response(pong={"number": self.conversation}))
 
-    def _greet(self, stream, refuses):
-        if refuses:
-            rejection = {"command": device_service_pb2.Rejection.COMMAND_HELLO}
+    def _greet(self, stream, refusal, address):
+        if refusal:
+            rejection = {
+                "command": device_service_pb2.Rejection.COMMAND_HELLO,
+                "error": error_of(refusal, address),
+            }
             stream.responses.append(Response(rejection=rejection))
             return
         self._detach("SUPERSEDED")
@@ -223,9 +242,9 @@ class Sockets(RuleBasedStateMachine):
         self.attached.responses.append(Response(delta=delta))
 
     @precondition(lambda self: self.attached is not None)
-    @rule(reason=st.sampled_from(EVICTIONS))
-    def evict(self, reason):
-        self._detach(reason)
+    @rule(reason=st.sampled_from(EVICTIONS), address=st.sampled_from(ADDRESSES))
+    def evict(self, reason, address):
+        self._detach(reason, address)
 
     # -- the streams -----------------------------------------------------------------------------
 
@@ -244,7 +263,11 @@ class Sockets(RuleBasedStateMachine):
     def end_stream(self, number, can_return):
         stream = self.streams.pop(number % len(self.streams))
         stream.is_open = False
-        stream.on_end(stream)
+
+        async def end():
+            stream.on_end(stream)
+
+        self.run(end())
         if self.attached is stream:
             self.attached = None
         routes, stream.routes = list(stream.routes.values()), {}
@@ -257,6 +280,8 @@ class Sockets(RuleBasedStateMachine):
     def frames_are_of_one_conversation(self):
         for connection in self.sockets.values():
             for frame in connection.frames:
+                assert not frame.detached.error.server
+                assert not frame.rejection.error.server
                 kind = frame.WhichOneof("event")
                 if kind == "welcome":
                     assert frame.welcome.epoch > connection.conversation
@@ -281,7 +306,7 @@ class Sockets(RuleBasedStateMachine):
                 self.close(0)
             while any(one.requests or one.responses for one in self.streams):
                 if any(one.requests for one in self.streams):
-                    self.process(0, refuses=False)
+                    self.process(0, refusal="")
                 else:
                     self.deliver(0)
             assert self.attached is None
@@ -290,7 +315,7 @@ class Sockets(RuleBasedStateMachine):
         finally:
             fleets.FleetLink = self._original
             self.handler.cancel()
-            self.run(asyncio.sleep(0))
+            self.run(self.servers.close())
             self.loop.close()
 
 

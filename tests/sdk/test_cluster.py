@@ -13,7 +13,7 @@ from nearcast.transport.channel import Channel
 from nearcast.transport.servers import Servers
 from tests.sdk.conftest import PATIENCE_S, refusal_of, until
 from tests.sdk.test_reconnect import SPEC, is_exact, row
-from tests.support.nodes import Nodes, another
+from tests.support.nodes import Nodes, another, reached
 
 EXACT = SubscriptionState.EXACT
 
@@ -94,7 +94,7 @@ async def test_devices_of_a_fleet_are_at_several_servers(cluster, client):
         lists = [await device.subscribe(SPEC) for device in devices]
         assert [len(node.conversations) for node in cluster.nodes] == [3, 3, 3]
         streams = sum(node.calls.count("AttachFleet") for node in cluster.nodes)
-        assert streams in (3, 4), "one that the first device has left without devices ends"
+        assert streams in (3, 4), "a stream that has no devices any more ends, such as the first one"
         await client.publisher().publish(row(5, start=14.49))
         await far.sync()
         for subscription in lists:
@@ -253,6 +253,7 @@ async def test_publishers_and_calls_change_to_another_server(cluster, client):
             assert len(await far.search(TopK({"sushi"}, k=100), lon=14.5, lat=35.5)) == len(ids)
             await publisher.retract(ids.pop())
             await node.start()
+            await reached(far._servers)  # noqa: SLF001 - connections are internal
         found = await client.search(TopK({"sushi"}, k=100), lon=14.5, lat=35.5)
         assert sorted(match.object.id for match in found) == sorted(ids), "each once"
 

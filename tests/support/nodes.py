@@ -249,7 +249,7 @@ class Conversation:
             self.emit(Response(rejection={"command": command, "error": error_message(error)}))
             return
         if cluster.last.get(device_id) is not node:  # a new owner knows no earlier epoch
-            request.hello.epoch = request.hello.version = 0
+            request.hello.epoch += bool(request.hello.epoch)
         cluster.last[device_id] = node
         self.node.conversations.add(self)
         self._call = node.attach_behind(self._metadata)
@@ -288,3 +288,10 @@ def no_owner() -> RefusedError:
     return RefusedError(
         Reason.RECOVERING, "hello.device_id", "without a server", "of one", retry_after_ms=_RETRY_MS
     )
+
+
+async def reached(servers) -> None:
+    """Wait until all servers of a list are connected: gRPC may wait before it tries one again."""
+    for channel in servers.listed:
+        while not await channel.connects():  # noqa: ASYNC110 - it has failed, and has no event
+            await asyncio.sleep(0.01)

@@ -237,16 +237,24 @@ export class Client {
 /**
  * Return a client of a gateway, such as `wss://near.example`, or of another transport.
  *
+ * With several gateways the client uses one of them, and another one when it cannot be reached.
  * Nothing is sent before a device is attached.
  */
-export function connect(target: string | Transport, options: ConnectOptions = {}): Client {
+export function connect(
+    target: string | readonly string[] | Transport,
+    options: ConnectOptions = {},
+): Client {
     const { token = "", webSocket, insecure = false } = options;
-    const transport = typeof target === "string" ? new WebSocketTransport(target, webSocket) : target;
+    const transport = isAddress(target) ? new WebSocketTransport(target, webSocket) : target;
     if (token !== "" && !transport.isConfidential && !insecure) {
         const limit = "wss: without, others could read the token on the way; insecure: true sends it so";
         throw invalid("target", target, limit);
     }
     return new Client(transport, token);
+}
+
+function isAddress(target: string | readonly string[] | Transport): target is string | readonly string[] {
+    return typeof target === "string" || Array.isArray(target);
 }
 
 /** Resolve at the pong to a ping, or when the stream breaks; without a stream, after a short pause. */

@@ -297,6 +297,7 @@ class SessionPlayer {
             prefetchM: num(given["prefetch_m"]),
             takeOver: given["take_over"] === true,
         });
+        this.session.onMoved = () => {}; // the steps connect it again
     }
 
     play(step: Fields): Json {

@@ -171,6 +171,13 @@ test("a token is not sent in the clear to another machine", () => {
     connect("wss://near.example", { token: "t", webSocket: fromPackage });
 });
 
+test("several addresses are each checked", () => {
+    const options = { webSocket: fromPackage, token: "secret" };
+    assert.throws(() => connect([], options), { field: "target" });
+    assert.throws(() => connect(["ws://127.0.0.1", "http://127.0.0.1"], options), { field: "target" });
+    assert.throws(() => connect(["ws://127.0.0.1", "ws://10.0.0.1"], options), /could read the token/u);
+});
+
 test("addresses that are none of a gateway are refused", () => {
     for (const target of [
         "near.example",
@@ -400,6 +407,73 @@ test("a device that was detached for silence says hello on the same connection",
     assert.deepEqual(server.kinds(), ["hello", "subscribe", "hello"]);
     assert.equal(server.handshakes.length, 1);
     assert.deepEqual(ids(subscription), [7n]);
+});
+
+test("a device whose server is another one connects again", async () => {
+    server.answer = (one, request) => {
+        if (one.requests.length > 1) return answerAll(one, request);
+        const error = { reason: ErrorReason.ANOTHER_SERVER, server: "10.0.0.1:7433" };
+        one.send({ case: "rejection", value: { command: 1, error } });
+        return undefined;
+    };
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    assert.equal(server.handshakes.length, 2);
+    for (const reason of ["ANOTHER_SERVER", "RECOVERING"] as const) {
+        server.send({ case: "detached", value: { error: { reason: ErrorReason[reason] } } });
+        server.delta([5n]); // of the conversation that has ended
+        server.version -= 1n;
+        await until(subscription, "offline");
+        await until(subscription, "exact");
+        assert.deepEqual(ids(subscription), [7n]);
+    }
+    assert.equal(server.handshakes.length, 4);
+});
+
+test("a device that is new gives up when servers name others for a minute", async (t) => {
+    const now = performance.now.bind(performance);
+    let aheadMs = 0;
+    t.mock.method(performance, "now", () => now() + aheadMs);
+    server.answer = (one) => {
+        aheadMs += 31_000;
+        one.send({ case: "rejection", value: { command: 1, error: { reason: ErrorReason.ANOTHER_SERVER } } });
+    };
+    await assert.rejects(client.attach("phone", HERE), { reason: "ANOTHER_SERVER" });
+    assert.equal(server.handshakes.length, 3);
+});
+
+test("of several gateways a device uses one that can be reached", async () => {
+    const stopped = await FrameServer.start();
+    const gone = stopped.target;
+    await stopped.stop();
+    const targets = [gone, server.target];
+    for (let i = 0; i < 10; i += 1) {
+        const one = connect(targets, { webSocket: fromPackage });
+        await one.attach("phone", HERE);
+        await one.close();
+    }
+    assert.equal(server.handshakes.length, 10);
+    const none = connect([gone, gone], { webSocket: fromPackage });
+    await assert.rejects(none.attach("phone", HERE), UnavailableError);
+    await none.close();
+});
+
+test("a device goes to another gateway when its connection breaks", async () => {
+    const other = await FrameServer.start();
+    const two = connect([server.target, other.target], { webSocket: fromPackage });
+    const subscription = await (await two.attach("phone", HERE)).subscribe(TEA);
+    for (let i = 0; i < 4; i += 1) {
+        const isFirst = server.handshakes.length > other.handshakes.length;
+        const [used, next] = isFirst ? [server, other] : [other, server];
+        used.handshakes.length = next.handshakes.length = 0;
+        next.version = used.version;
+        used.close(1012);
+        await until(subscription, "offline");
+        await until(subscription, "exact");
+        assert.deepEqual([used.handshakes.length, next.handshakes.length], [0, 1]);
+    }
+    await two.close();
+    await other.stop();
 });
 
 test("a search leaves no subscription", async () => {

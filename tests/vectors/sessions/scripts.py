@@ -66,6 +66,7 @@ def cases():
             CONNECT,
             rejection("HELLO", 0, "DEVICE_IN_USE", retry_after_ms="9000"),
         ],
+        "served by another server": _elsewhere(),
         "silent and leased out": _leases(),
         "the position that the server requests": _locate(),
         "fixes that are poor": _poor(),
@@ -361,6 +362,18 @@ def _moved():
 
 def _take_over():
     return [CONNECT, DISCONNECT, CONNECT, welcome(), DISCONNECT, CONNECT]
+
+
+def _elsewhere():
+    """Refused hellos, and the end of a conversation; then another server has another epoch."""
+    steps = [CONNECT, rejection("HELLO", 0, "ANOTHER_SERVER", server="10.0.0.2:7433"), *_online(TEA)]
+    steps += [detached("ANOTHER_SERVER"), move(14.52), CONNECT]
+    steps += [rejection("HELLO", 0, "RECOVERING", retry_after_ms="500"), CONNECT]
+    return [
+        *steps,
+        welcome(2, [(1, TEA)], epoch=5),
+        snapshot(2, add=[entry(1, 14.5)], reach=reach(math.inf)),
+    ]
 
 
 def _leases():

@@ -18,7 +18,7 @@ from tests.vectors.sessions.server import Server
 
 _TOP_K = {"top_k": {**TEA["top_k"], "k": 3, "distance_scale_m": 1000.0}, "region": TEA["region"]}
 _WINDOW = {**TEA, "window": {"duration_ms": "4000"}}
-_STEPS = 66
+_STEPS = 60
 
 
 def cases():

@@ -18,6 +18,7 @@ import type { Delta } from "../generated/nearcast/v1/subscriptions_pb.js";
 import type { Clock } from "./clock.js";
 import { DeltaSequence } from "./delta_sequence.js";
 import { ClosedError, RefusedError, invalid } from "./errors.js";
+import type { Reason } from "./errors.js";
 import { frameFrom } from "./frame.js";
 import type { Frame, Point } from "./frame.js";
 import { groundRadiusM } from "./ground.js";
@@ -55,6 +56,9 @@ export interface SessionOptions {
     readonly takeOver?: boolean | undefined;
 }
 
+/** Reasons for which a device says hello at another server, or later. */
+export const ELSEWHERE: readonly Reason[] = ["ANOTHER_SERVER", "DRAINING", "RECOVERING"];
+
 /** The state of one device. */
 export class DeviceSession implements Host {
     readonly deviceId: string;
@@ -85,6 +89,8 @@ export class DeviceSession implements Host {
     onEnd: () => void = () => {};
     /** Called after a welcome. */
     onWelcome: () => void = () => {};
+    /** Called when the device is to say hello on another stream; by default the session ends. */
+    onMoved: (error: RefusedError) => void = (error) => this.fail(error);
     #nameLengthMax = NAME_LENGTH_MAX;
     readonly #registry: SubscriptionRegistry;
     readonly #sequence = new DeltaSequence();
@@ -283,14 +289,24 @@ export class DeviceSession implements Host {
             this.disconnect();
             this.connect();
         } else {
-            this.fail(error);
+            this.#leave(error);
         }
+    }
+
+    /** Leave the stream: for another one if the server serves the device elsewhere or later, or for good. */
+    #leave(error: RefusedError): void {
+        if (!ELSEWHERE.includes(error.reason)) {
+            this.fail(error);
+            return;
+        }
+        this.disconnect();
+        this.onMoved(error);
     }
 
     #receiveRejection({ command, number, error: wire }: Rejection): void {
         const error = RefusedError.fromWire(wire);
         if (command === Rejection_Command.HELLO) {
-            this.fail(error);
+            this.#leave(error);
             return;
         }
         // After OUT_OF_ORDER, the next welcome restores the state: the server had detached the device.

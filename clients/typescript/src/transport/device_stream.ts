@@ -2,11 +2,11 @@
  * The stream of one device. It is opened again when it breaks.
  *
  * The session continues with the objects that it holds and resumes on the next stream. A device that was
- * never online fails at once if the server cannot be reached, unless the server reports that it will be
- * back.
+ * never online fails at once if no server can be reached, unless one reports that it will be back.
  */
 
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { ELSEWHERE } from "../core/device_session.js";
 import type { DeviceSession } from "../core/device_session.js";
 import {
     ClosedError,
@@ -37,7 +37,6 @@ const GOODBYE_MS = 1000;
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
 const UNWELCOME: readonly Reason[] = ["UNAUTHENTICATED", "TOKEN_EXPIRED", "PERMISSION_DENIED"];
-const COMING_BACK: readonly Reason[] = ["DRAINING", "RECOVERING"];
 
 export class DeviceStream {
     session!: DeviceSession;
@@ -76,6 +75,7 @@ export class DeviceStream {
         this.session = session;
         session.onEvent = () => this.#onEvent();
         session.onWelcome = () => this.#beatLater();
+        session.onMoved = (error) => this.#goAwayWith(error);
         this.#running = this.#run();
         while (!session.isOnline) {
             await this.#changed.wait(signal);
@@ -121,7 +121,8 @@ export class DeviceStream {
             this.#hasServed = false;
             const failure = await this.#streamed();
             this.#interrupt();
-            if (this.session.error === undefined && !this.#isClosed) this.#handleFailure(failure);
+            const isLast = attempt >= (this.transport.gatewayCount ?? 1);
+            if (this.session.error === undefined && !this.#isClosed) this.#handleFailure(failure, isLast);
             if (this.#hasServed) attempt = 1;
             if (this.#isAlive) attempt = (await this.#waited(attempt)) ? attempt : 0;
         }
@@ -169,7 +170,8 @@ export class DeviceStream {
             const response = decoded(message);
             this.session.counters.bytesReceived += message.length;
             this.#watch.arrived();
-            if (response.event.case === "goAway") this.#goAwayFrom(response.event.value.error);
+            const { event } = response;
+            if (event.case === "goAway") this.#goAwayWith(RefusedError.fromWire(event.value.error));
             else if (this.#isCurrent(response)) this.session.receive(response);
             this.#watch.responded();
             this.#hasServed ||= this.session.isOnline;
@@ -184,9 +186,9 @@ export class DeviceStream {
     }
 
     /** Send nothing more on this stream; the device is offline until it reconnects on the next. */
-    #goAwayFrom(error: Parameters<typeof RefusedError.fromWire>[0]): void {
+    #goAwayWith(error: RefusedError): void {
         this.#hasServed ||= this.session.isOnline;
-        this.#goAway = RefusedError.fromWire(error);
+        this.#goAway = error;
         this.#disconnect();
         this.#endStream();
     }
@@ -209,14 +211,15 @@ export class DeviceStream {
     }
 
     /** Process the end of the stream: set the next attempt, or fail the device. */
-    #handleFailure(failure: Error): void {
+    #handleFailure(failure: Error, isLast: boolean): void {
         const isInvited = failure instanceof RefusedError && this.#isInvited(failure);
         if (isInvited) {
-            if (failure.reason === "RATE_LIMITED") this.#retryAfterMs = failure.retryAfterMs;
+            this.#retryAfterMs = failure.retryAfterMs;
             this.#retryUntilMs ||= performance.now() + PATIENCE_MS;
         }
         const isUnwelcome = failure instanceof RefusedError && UNWELCOME.includes(failure.reason);
-        const isTooLate = !this.session.wasOnline && performance.now() >= this.#retryUntilMs;
+        const isExpired = performance.now() >= this.#retryUntilMs;
+        const isTooLate = !this.session.wasOnline && isExpired && (isLast || isInvited);
         if ((isUnwelcome && !isInvited) || isTooLate) {
             this.session.fail(
                 failure instanceof NearcastError ? failure : new UnavailableError(failure.message),
@@ -228,7 +231,7 @@ export class DeviceStream {
     #isInvited({ reason, retryAfterMs }: RefusedError): boolean {
         if (reason === "RATE_LIMITED") return retryAfterMs > 0;
         if (reason === "TOKEN_EXPIRED") return typeof this.token !== "string";
-        return COMING_BACK.includes(reason);
+        return ELSEWHERE.includes(reason);
     }
 
     /** Wait before the next attempt, with full jitter; return false if `rebuild` has ended the wait. */

@@ -30,6 +30,8 @@ export interface Stream {
 export interface Transport extends Partial<Caller> {
     /** Whether others on the way to the server cannot read what is sent. */
     readonly isConfidential: boolean;
+    /** Number of gateways that it tries one after the other; 1 by default. */
+    readonly gatewayCount?: number;
     /** Open a stream for one device; the token is empty if there is none. */
     open(token: string, events: StreamEvents): Stream;
     /** Use another connection for the next streams: the network has changed. */

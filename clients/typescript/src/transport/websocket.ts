@@ -18,6 +18,8 @@ const NORMAL_CLOSURE = 1000;
 /** The characters that a subprotocol may have. */
 const SUBPROTOCOL_CHARACTERS = /^[\w!#$%&'*+.^`|~-]+$/u;
 
+const LIMIT = 'the address of a gateway, such as "wss://near.example"';
+
 /** The part of a WebSocket that is used. */
 export interface WebSocketLike {
     binaryType: string;
@@ -31,14 +33,25 @@ export interface WebSocketLike {
 /** The constructor of a WebSocket. */
 export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
 
-/** Connects to a gateway, such as `wss://near.example`. */
+/**
+ * Connects to a gateway, such as `wss://near.example`, or to one of several.
+ *
+ * The first one is chosen at random. When a connection to it cannot be opened or breaks, the next one of
+ * the list takes its place.
+ */
 export class WebSocketTransport implements Transport {
     readonly isConfidential: boolean;
-    readonly #url: string;
+    readonly gatewayCount: number;
+    /** The addresses; the first one is in use. */
+    readonly #urls: string[];
     readonly #socket: WebSocketConstructor;
 
-    constructor(target: string, constructor: WebSocketConstructor | undefined = platformWebSocket()) {
-        const url = parsedUrl(target);
+    constructor(
+        target: string | readonly string[],
+        constructor: WebSocketConstructor | undefined = platformWebSocket(),
+    ) {
+        const urls = (typeof target === "string" ? [target] : target).map(parsedUrl);
+        if (urls.length === 0) throw invalid("target", target, LIMIT);
         if (constructor === undefined) {
             throw invalid(
                 "webSocket",
@@ -46,32 +59,54 @@ export class WebSocketTransport implements Transport {
                 "given on this platform: the WebSocket of the package ws",
             );
         }
-        this.isConfidential = url.protocol === "wss:" || isLoopback(url.hostname);
-        this.#url = url.href;
+        this.isConfidential = urls.every((url) => url.protocol === "wss:" || isLoopback(url.hostname));
+        this.gatewayCount = urls.length;
+        const first = Math.floor(Math.random() * urls.length);
+        this.#urls = [...urls.slice(first), ...urls.slice(0, first)].map((url) => url.href);
         this.#socket = constructor;
+    }
+
+    get #url(): string {
+        return this.#urls[0] ?? "";
+    }
+
+    /** Use the next gateway in place of one that cannot be reached. */
+    #leave(url: string): void {
+        if (url === this.#url) this.#urls.push(...this.#urls.splice(0, 1));
     }
 
     open(token: string, events: StreamEvents): Stream {
         const isSubprotocol = SUBPROTOCOL_CHARACTERS.test(token);
         const protocols = isSubprotocol ? [SUBPROTOCOL, `bearer.${token}`] : [SUBPROTOCOL];
-        return new WebSocketStream(
-            new this.#socket(this.#url, protocols),
-            isSubprotocol ? "" : token,
-            events,
-        );
+        const url = this.#url;
+        const socket = new this.#socket(url, protocols);
+        socket.addEventListener("close", ({ code }) => {
+            if (code !== NORMAL_CLOSURE) this.#leave(url);
+        });
+        return new WebSocketStream(socket, isSubprotocol ? "" : token, events);
     }
 
-    /** Make a call over HTTP, at the same address: below the path before `/v1/attach`. */
-    call<Request extends DescMessage, Response extends DescMessage>(
+    /**
+     * Make a call over HTTP, at the same address: below the path before `/v1/attach`.
+     *
+     * It is not repeated if the gateway cannot be reached, but the next call goes to the next gateway.
+     */
+    async call<Request extends DescMessage, Response extends DescMessage>(
         call: Call<Request, Response>,
         request: MessageShape<Request>,
         token: string,
         signal?: AbortSignal,
     ): Promise<MessageShape<Response>> {
-        const { origin, pathname } = new URL(this.#url);
+        const url = this.#url;
+        const { origin, pathname } = new URL(url);
         const prefix = pathname.endsWith(PATH) ? pathname.slice(0, -PATH.length) : "";
         const base = origin.replace(/^ws/u, "http") + prefix;
-        return httpCall(base, call, request, token, signal);
+        try {
+            return await httpCall(base, call, request, token, signal);
+        } catch (error) {
+            if (error instanceof UnavailableError) this.#leave(url);
+            throw error;
+        }
     }
 
     renew(): void {} // each stream has a connection of its own
@@ -130,16 +165,15 @@ function platformWebSocket(): WebSocketConstructor | undefined {
 }
 
 function parsedUrl(target: string): URL {
-    const limit = 'the address of a gateway, such as "wss://near.example"';
     let url: URL;
     try {
         url = new URL(target);
     } catch {
-        throw invalid("target", target, limit);
+        throw invalid("target", target, LIMIT);
     }
     const isAddress =
         (url.protocol === "ws:" || url.protocol === "wss:") && url.search === "" && url.hash === "";
-    if (!isAddress || url.username !== "" || url.password !== "") throw invalid("target", target, limit);
+    if (!isAddress || url.username !== "" || url.password !== "") throw invalid("target", target, LIMIT);
     if (url.pathname === "/") url.pathname = PATH;
     return url;
 }

@@ -1,0 +1,75 @@
+"""Fleets, and devices behind a gateway, of a cluster whose nodes come and go."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+import aiohttp
+import pytest
+
+import nearcast
+from cluster.slots import SLOTS
+from gateway.settings import GatewaySettings
+from nearcast import SubscriptionState
+from tests.gateway.town import running
+from tests.gateway.web_device import WebDevice
+from tests.replication.conftest import log_servers
+from tests.replication.test_devices import publish, settled, spec_of
+from tests.replication.test_nodes import NodeProcess, best, ids_of, node, until
+
+pytestmark = pytest.mark.processes
+
+COUNT = 12
+
+
+async def test_a_fleet_and_a_gateway_follow_when_a_node_is_killed_and_comes_back(tmp_path):
+    with log_servers(tmp_path / "log", 1) as logs:
+        victim = NodeProcess(logs, tmp_path / "victim.db")
+        async with node(logs, tmp_path / "other.db") as other, AsyncExitStack() as stack:
+            await settled(other)
+            stack.push_async_callback(victim.kill)
+            await victim.start()
+            await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+            targets = [f"127.0.0.1:{one.port}" for one in (victim, other)]
+            caller = await stack.enter_async_context(nearcast.connect(targets))
+            fleet = await stack.enter_async_context(caller.fleet())
+            offers = {}
+            for number in range(COUNT):
+                device = await fleet.attach(f"fleet-{number}", lon=14.5, lat=35.5)
+                offers[number] = await device.subscribe(spec_of(number))
+            settings = GatewaySettings(port=0, server=",".join(targets))
+            gateway = await stack.enter_async_context(running(settings))
+            http = await stack.enter_async_context(aiohttp.ClientSession())
+            address = f"http://127.0.0.1:{gateway.port}/v1/attach"
+            for number in range(COUNT):
+                device = WebDevice(http, [address], f"web-{number}", 14.5, 35.5)
+                stack.push_async_callback(device.close)
+                offers[COUNT + number] = device.session.subscribe(spec_of(number))
+                await device.until(lambda device=device: device.session.is_online)
+
+            def are_exact():
+                return all(
+                    one.state is SubscriptionState.EXACT
+                    and ids_of(one.results()) == best(other, 14.5, 35.5, one.spec.k)
+                    for one in offers.values()
+                )
+
+            await publish(caller, 200)
+            await until(are_exact)
+            assert 0 < attached(other, "fleet") < COUNT
+            assert 0 < attached(other, "web") < COUNT
+            await victim.kill()
+            await until(lambda: attached(other, "fleet") == attached(other, "web") == COUNT)
+            await publish(caller, 20)
+            await until(are_exact)
+            await victim.start()
+            await until(lambda: attached(other, "fleet") < COUNT and attached(other, "web") < COUNT)
+            await publish(caller, 20)
+            await until(are_exact)
+            assert gateway.counters.devices == COUNT
+
+
+def attached(server, kind):
+    """Return how many devices of a kind are attached to a node."""
+    sessions = server.coordinator.sessions
+    return sum(one.is_attached for name, one in sessions.items() if name.startswith(kind))
