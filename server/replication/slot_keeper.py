@@ -38,7 +38,7 @@ GIVE_UP_S = 30.0
 """A node that reaches a server of the log keeps its devices for this time without a lease: an election of
 the log's leader is shorter."""
 SETTLE_S = 3.0
-"""How long a hello waits for an owner of its slot; the SDK takes four seconds of silence for an outage."""
+"""How long a hello waits for an owner of its slot. The SDK expects a response in four seconds."""
 _ROWS_MAX = 2_000
 """Subscriptions that are restored at a time, some milliseconds."""
 _RETRY_MS = 500
