@@ -75,6 +75,8 @@ class SlotKeeper:
         """The latest lease that was read at the address of this node."""
         self._lease_read = asyncio.Event()
         self._sent_s = self._renewed_s = 0.0
+        self._moved_s = time.monotonic()
+        """When the owner of any slot changed last; long after that, no hello waits for another owner."""
         self._has_begun = self._has_failed = False
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -83,9 +85,13 @@ class SlotKeeper:
     async def settled(self, device_id: str) -> None:
         """Wait until a node serves a device; see `Placement.settled`."""
         slot = slot_of(device_id)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SETTLE_S):
-                while slot not in self._served and self._other(slot) is None:
+        end_s = time.monotonic() + SETTLE_S
+        while slot not in self._served and self._other(slot) is None:
+            rest_s = min(end_s, self._moved_s + SETTLE_S) - time.monotonic()
+            if rest_s <= 0.0:
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(rest_s):
                     await self._waiting.setdefault(slot, asyncio.Event()).wait()
 
     def require(self, device_id: str) -> None:
@@ -101,6 +107,7 @@ class SlotKeeper:
         return None if owner == self._node else owner
 
     def _wake(self, slot: int) -> None:
+        self._moved_s = time.monotonic()
         event = self._waiting.pop(slot, None)
         if event is not None:
             event.set()
