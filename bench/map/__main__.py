@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.map.page import PAGE, browser, opened, picture, wait_for
+from playwright.sync_api import Error as PlaywrightError
+
+from bench.map.page import PAGE, browser, opened, picture, program, wait_for
 from simulator.tables import read_table
 
 _WATCH = "watch it: nearcast top --server "
@@ -26,7 +28,12 @@ _RESULT = "document.querySelectorAll('.results tr.result').length > 2"
 
 
 def main(out: Path, flags: list[str]) -> int:
-    """Run the demo and take the pictures; return the exit status of the demo."""
+    """Run the demo and take the pictures; return the exit status of the demo, or 1 without a browser."""
+    try:
+        program()
+    except RuntimeError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
     folder = out / "demo"
     out.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "cli", "demo", f"--out={folder}", *flags]
@@ -49,6 +56,13 @@ def main(out: Path, flags: list[str]) -> int:
 
 
 def _picture_live(server: str, folder: Path, out: Path) -> None:
+    try:
+        _picture_pages(server, folder, out)
+    except PlaywrightError:
+        sys.stderr.write("no picture of the live map: the demo was over too soon; use more --seconds\n")
+
+
+def _picture_pages(server: str, folder: Path, out: Path) -> None:
     time.sleep(_AFTER_S)
     device_id = _chosen(folder)
     with _page(folder, "--server", server) as address, browser() as started:
@@ -84,9 +98,11 @@ def _page(folder: Path, *flags: str) -> Iterator[str]:
     """Run `nearcast map` with a simulation; yield the address of its page."""
     command = [sys.executable, "-m", "cli", "map", str(folder), *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own program
-        line = process.stdout.readline() if process.stdout else ""
-        yield line.removeprefix(PAGE).partition("#")[0]
-        process.terminate()
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+            yield line.removeprefix(PAGE).partition("#")[0]
+        finally:
+            process.terminate()
 
 
 if __name__ == "__main__":

@@ -16,21 +16,27 @@ _LIMIT_MS = 120_000
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@contextmanager
-def browser() -> Iterator[Browser]:
-    """Run a browser.
+def program() -> str:
+    """Return the path of a browser.
 
     Raises
     ------
     RuntimeError
         If there is none.
     """
-    program = next(filter(None, map(shutil.which, _BROWSERS)), None)
-    if program is None:
+    found = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if found is None:
         raise RuntimeError("needs a browser: apt-get install chromium, or Chrome")
+    return found
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Run a browser. Raises RuntimeError if there is none."""
+    path = program()
     with sync_playwright() as tools:
         # A container's root has no sandbox; the page is our own.
-        yield tools.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield tools.chromium.launch(executable_path=path, args=["--no-sandbox"])
 
 
 def opened(started: Browser, address: str, scheme: str = "light") -> Page:
