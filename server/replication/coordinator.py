@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from nearcast.errors import RefusedError
+from nearcast.errors import Reason, RefusedError
 from safe_region.scoring.idf import IdfTable
 from server.core.coordinator import Coordinator
 from server.model import LiveObject
 from server.replication.log_objects import LogKeys, LogObjects
 from server.replication.slot_sessions import SlotSessions
 from server.replication.write_behind import WriteBehind
-from server.session import Detached
+from server.session import Detached, Outbox, RefusedCommand
 from server.store.mutations import PutIdf, Recovered
+
+_MOVING = (Reason.ANOTHER_SERVER, Reason.RECOVERING)
 
 
 class ReplicatedCoordinator(Coordinator):
@@ -90,6 +92,17 @@ class ReplicatedCoordinator(Coordinator):
         self.matching.begin_weights(generation, table)
         self.unwritten.put_idf(PutIdf(generation, table))
         return generation
+
+    def reject(
+        self, outbox: Outbox, device_id: str, number: int, command: RefusedCommand, error: RefusedError
+    ) -> None:
+        """Notify a device that its command was refused.
+
+        A device of a slot that moves is not notified, unless it has sent a hello: it is about to be
+        detached, and its client then sends the command again.
+        """
+        if command is RefusedCommand.HELLO or error.reason not in _MOVING:
+            super().reject(outbox, device_id, number, command, error)
 
     def drop_slot(self, slot: int, error: RefusedError) -> None:
         """Remove the devices of a slot; those that are attached get an error.

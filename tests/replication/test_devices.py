@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import signal
 from contextlib import asynccontextmanager
@@ -9,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 import nearcast
-from cluster.slots import SLOTS
+from cluster.slots import SLOTS, slot_of
 from nearcast import GeoObject, Reason, RefusedError, SubscriptionState, TopK
 from tests.replication.conftest import log_servers
 from tests.replication.test_nodes import NodeProcess, best, client, digest_of, ids_of, node, until
@@ -199,6 +200,27 @@ async def test_a_node_without_log_gives_its_devices_up_until_the_log_is_back(tmp
                 await settled(only)
                 await all_exact(offers, only)
                 only.coordinator.check()
+
+
+async def test_a_subscription_is_made_although_its_slot_moves_meanwhile(tmp_path):
+    """The device gets no refusal: it is detached, and its client sends the command again."""
+    with log_servers(tmp_path / "log", 1) as logs:
+        async with node(logs, tmp_path / "a.db") as only, client(only) as caller:
+            await settled(only)
+            await publish(caller, 50)
+            device = await caller.attach("d0", lon=14.5, lat=35.5)
+            keeper, slot = only.node.slots, slot_of("d0")
+            accepted = only.command_loop.accepted_count
+            keeper._served.pop(slot)  # noqa: SLF001 - the moment before it is detached
+            subscribing = asyncio.create_task(device.subscribe(spec_of(0), name="n0"))
+            await until(
+                lambda: (
+                    only.command_loop.accepted_count > accepted and not only.command_loop.waiting_count
+                )
+            )
+            await keeper._reload(slot)
+            await all_exact({0: await subscribing}, only)
+            assert [one.name for one in device.subscriptions] == ["n0"]
 
 
 async def require_kept(*nodes):
