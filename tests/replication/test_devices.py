@@ -213,12 +213,9 @@ async def test_a_subscription_is_made_although_its_slot_moves_meanwhile(tmp_path
             accepted = only.command_loop.accepted_count
             keeper._served.pop(slot)  # noqa: SLF001 - the moment before it is detached
             subscribing = asyncio.create_task(device.subscribe(spec_of(0), name="n0"))
-            await until(
-                lambda: (
-                    only.command_loop.accepted_count > accepted and not only.command_loop.waiting_count
-                )
-            )
-            await keeper._reload(slot)
+            loop = only.command_loop
+            await until(lambda: loop.accepted_count > accepted and not loop.waiting_count)
+            await keeper._reload(slot)  # noqa: SLF001
             await all_exact({0: await subscribing}, only)
             assert [one.name for one in device.subscriptions] == ["n0"]
 
