@@ -200,7 +200,7 @@ async function inspectChosen() {
         drawInspection(scene, found, plane);
         focusChosen();
     } catch (error) {
-        if (place.device !== deviceId) return;
+        if (place.device !== deviceId || isRecorded()) return;
         const text = error instanceof CallError ? error.message : String(error);
         showProblem(byId("chosen"), deviceId, text, close);
         scene.release();

@@ -177,8 +177,11 @@ def expected_table(lon, reach_m):
 async def test_the_end_of_the_record_of_a_device(opened, tmp_path):
     ended = np.array([np.inf, np.nan], np.float32)
     path = run_file(tmp_path, holding_bound_m=ended, holding_end=uints(1, 1))
-    await opened.go("device=walker")
+    await opened.go()
     await opened.page.set_input_files("#open", path)
+    await opened.until("document.getElementById('connection').dataset.state === 'recorded'")
+    await opened.page.fill("#device", "walker")
+    await opened.page.press("#device", "Enter")
     await opened.until("document.querySelector('.results tr.result')")
     await seek(opened, 50)
     assert "no result of this time" in await opened.page.text_content("#chosen")

@@ -355,7 +355,7 @@ async def test_a_node_without_its_log_is_not_healthy_until_it_has_it_again(tmp_p
             caller.publisher() as publisher,
         ):
             (first,) = await publisher.publish(GeoObject({"tea"}, lon=14.5, lat=35.5, ttl_s=3_600))
-            assert await health(a) == health_pb2.HealthCheckResponse.SERVING
+            await until_health(a, health_pb2.HealthCheckResponse.SERVING)
             log.kill()
             await until_health(a, health_pb2.HealthCheckResponse.NOT_SERVING)
             matches = await caller.search(TEA, lon=14.5, lat=35.5)
