@@ -11,11 +11,11 @@ import click
 
 from cli.failures import reported
 from cli.target_options import AskingCommand, Target, access_options, server_option
+from cluster.slots import SLOTS
 
 if TYPE_CHECKING:
     from nearcast import ClusterNode, ServerStatus
 
-SLOTS = 1_024
 _COLUMNS = ("node", "state", "owns", "serves", "devices", "subscriptions", "objects", "offset", "lag ms")
 _DEVICES = ("devices.IN_SYNC", "devices.CATCHING_UP")
 _NO_RESPONSE = "no response"

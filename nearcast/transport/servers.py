@@ -94,12 +94,12 @@ class Servers:
     @property
     def is_encrypted(self) -> bool:
         """Whether the connections are encrypted."""
-        return self._tls is not None
+        return self.current.is_encrypted
 
     @property
     def can_renew_token(self) -> bool:
         """Whether the client can get another token when one is no longer valid."""
-        return not isinstance(self._token, str)
+        return self.current.can_renew_token
 
     @property
     def tries_max(self) -> int:

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -210,7 +210,8 @@ class SlotKeeper:
         """Wait for the lease that has replaced the known one, and require that it is of this node."""
         self._lease_read.clear()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._lease_read.wait(), _READ_S)
+            async with asyncio.timeout(_READ_S):
+                await self._lease_read.wait()
         lease = None if self._lease is None else self._lease.lease
         if self._has_begun and lease is not None and lease.node != self._node:
             raise LogError(
@@ -223,7 +224,7 @@ class SlotKeeper:
             self._changed.clear()
             steps = self._ownership.steps()
             if steps.lost:
-                self._spawn(self._lose(steps.lost))
+                self._spawn(self._drop(steps.lost))
             if steps.release:
                 self._spawn(self._release(steps.release))
             for some in _portions(steps.take):
@@ -237,11 +238,7 @@ class SlotKeeper:
             limit_s = GIVE_UP_S if self._registry.is_connected else LEASE_S
             if self._served and silent_s > limit_s:
                 _log.warning("the devices of %d slots are detached: no lease", len(self._served))
-                slots = list(self._served)
-                await self._drop(slots)
-                for slot in slots:
-                    self._ownership.failed(slot)
-                self._changed.set()
+                await self._give_up(list(self._served))
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -271,14 +268,11 @@ class SlotKeeper:
             self._ownership.released(slot)
         self._changed.set()
 
-    async def _lose(self, slots: Iterable[int]) -> None:
-        """Detach the devices of slots that other nodes have taken."""
+    async def _give_up(self, slots: Collection[int]) -> None:
+        """Detach the devices of slots, of which this node does not know enough; then take them again."""
         await self._drop(slots)
-
-    async def _reload(self, slot: int) -> None:
-        """Take a slot again, as it is not known whether the latest changes are stored."""
-        await self._drop([slot])
-        self._ownership.failed(slot)
+        for slot in slots:
+            self._ownership.failed(slot)
         self._changed.set()
 
     async def _set_owners(self, slots: Mapping[int, int], node: Node | None) -> dict[int, int]:
@@ -299,9 +293,8 @@ class SlotKeeper:
                 raise outcome
         return found
 
-    async def _drop(self, slots: Iterable[int]) -> None:
+    async def _drop(self, slots: Collection[int]) -> None:
         """Remove the devices of slots from this node; those that are attached go to another one."""
-        slots = list(slots)
         for slot in slots:
             self._served.pop(slot, None)
         for slot in slots:
@@ -334,7 +327,7 @@ class SlotKeeper:
         except LogUnavailableError as error:
             _log.warning("changes of %d subscriptions are not acknowledged: %s", len(changes), error)
             self._served.pop(slot, None)
-            self._spawn(self._reload(slot))
+            self._spawn(self._give_up([slot]))
             return _without_owner()
         return None
 

@@ -215,7 +215,7 @@ async def test_a_subscription_is_made_although_its_slot_moves_meanwhile(tmp_path
             subscribing = asyncio.create_task(device.subscribe(spec_of(0), name="n0"))
             loop = only.command_loop
             await until(lambda: loop.accepted_count > accepted and not loop.waiting_count)
-            await keeper._reload(slot)  # noqa: SLF001
+            await keeper._give_up([slot])  # noqa: SLF001
             await all_exact({0: await subscribing}, only)
             assert [one.name for one in device.subscriptions] == ["n0"]
 
