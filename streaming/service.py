@@ -120,7 +120,7 @@ def ask_to_rebalance(checkpoint: Stored) -> None:
     (checkpoint / _REQUEST_FILE).replace(b"")
 
 
-class _Folders:
+class Folders:
     """Reports when a folder of the feeds is missing, which Spark reads as empty, and when it is back."""
 
     def __init__(
@@ -128,6 +128,7 @@ class _Folders:
     ) -> None:
         self._parameters, self._spark, self._print = parameters, spark, on_folders
         self._missing = ""
+        self._was_missing = False
 
     def are_there(self) -> bool:
         """Whether all folders exist; a job that reads only the present rows requires that they do.
@@ -145,11 +146,26 @@ class _Folders:
             self._parameters.require_folders(self._spark)
         except ParameterError as error:
             self._missing = str(error)
+        self._was_missing |= bool(self._missing)
         if self._missing and not before:
             self._print(f"{self._missing}: waiting for it")
         elif before and not self._missing:
             self._print("all folders are available again")
         return not self._missing
+
+    def note_batch(self) -> None:
+        """Record a batch: a query that fails later has listed the folders after it."""
+        self._was_missing = False
+
+    def explain_failure(self) -> bool:
+        """Whether a folder is missing, or was at a look after the last batch; each absence explains once.
+
+        A query that has listed a folder before it disappeared fails when it reads the files, which may be
+        after the folder is back.
+        """
+        self.are_there()
+        was_missing, self._was_missing = self._was_missing, False
+        return was_missing
 
     def wait(self, stops: Callable[[], bool]) -> None:
         """Wait until the folders exist, or the job is to stop."""
@@ -160,7 +176,7 @@ class _Folders:
 class _Lookout:
     """Checks periodically for files that others leave in the checkpoint, and for the folders of feeds."""
 
-    def __init__(self, checkpoint: Stored, watch: LoadWatch, claim: Claim, folders: _Folders) -> None:
+    def __init__(self, checkpoint: Stored, watch: LoadWatch, claim: Claim, folders: Folders) -> None:
         self._request = checkpoint / _REQUEST_FILE
         self._watch, self._claim, self._folders = watch, claim, folders
         self._next_s = time.monotonic() + _LOOKED_S
@@ -203,9 +219,10 @@ def serve(
     """
     watch = watch or LoadWatch(parameters.mechanism)
     checkpoint = Stored(spark, parameters.checkpoint)
-    folders = _Folders(parameters, spark, listener.on_folders)
+    folders = Folders(parameters, spark, listener.on_folders)
 
     def noted(batch: Batch) -> None:
+        folders.note_batch()
         watch.note(batch)
         listener.on_batch(batch)
 
@@ -222,7 +239,7 @@ def serve(
         finally:
             query.stop()
         error: BaseException | None = query.exception()
-        if error is not None and not folders.are_there():
+        if error is not None and folders.explain_failure():
             folders.wait(stops)
             continue
         if error is not None or stops() or not watch.is_due():

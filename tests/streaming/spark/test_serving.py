@@ -12,7 +12,7 @@ from streaming.claim import Claim, TakenOverError
 from streaming.metrics import JobMetrics
 from streaming.parameters import ParameterError
 from streaming.plan import PlanError
-from streaming.service import Listener, ask_to_rebalance, serve
+from streaming.service import Folders, Listener, ask_to_rebalance, serve
 from tests.streaming.spark.test_job import Job
 from tests.support.stream_results import complete, manifest
 
@@ -134,6 +134,25 @@ def test_a_job_without_its_feed_reports_it_and_resumes_when_it_returns(tmp_path,
     for file in range(4):  # what a batch has read depends on when the folder was there
         job.apply(file)
     job.require_exact(served.batches[-1].number, 4)
+
+
+def test_a_failure_after_a_folder_is_back_is_explained_once_by_its_absence(tmp_path, spark):
+    job = Job(tmp_path, spark)
+    feed, elsewhere = tmp_path / "messages", tmp_path / "elsewhere"
+    folders = Folders(job.parameters.changed(once=False), spark, lambda _text: None)
+
+    def be_absent():
+        feed.rename(elsewhere)
+        assert not folders.are_there()
+        elsewhere.rename(feed)
+
+    assert not folders.explain_failure()
+    be_absent()
+    assert folders.explain_failure()
+    assert not folders.explain_failure(), "the query was started again and failed for another reason"
+    be_absent()
+    folders.note_batch()
+    assert not folders.explain_failure(), "the folder was there for the query that failed"
 
 
 def test_hashing_divides_alike_for_all_subscriptions(tmp_path, spark):
