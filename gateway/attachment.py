@@ -12,7 +12,7 @@ from aiohttp.abc import AbstractStreamWriter
 from gateway import frames
 from gateway.counters import Counters
 from gateway.device_socket import DeviceSocket
-from gateway.first_frames import PINGS, caller_of, first, take
+from gateway.first_frames import PINGS, caller_of, first
 from gateway.fleets import Fleets
 from gateway.frames import FRAME_BYTES_MAX
 from gateway.handshake import accepted
@@ -119,7 +119,7 @@ class Attachment:
         if message is not None and message.type is WSMsgType.TEXT and self._authenticator.is_open:
             message = await first(_frame(device, account))  # that was a token, which is not needed
         while message is not None and message.type is WSMsgType.BINARY:
-            await take(account)
+            await account.acquire(1)
             await device.receive(message.data)
             message = await _frame(device, account)
         if message is not None and message.type is WSMsgType.TEXT:
@@ -129,7 +129,7 @@ class Attachment:
 async def _frame(device: DeviceSocket, account: Account) -> WSMessage | None:
     """Return the next frame; a ping before it is an operation of the caller."""
     while (message := await device.read()) is not None and message.type in PINGS:
-        await take(account)
+        await account.acquire(1)
         await device.respond(message)
     return message
 

@@ -12,7 +12,6 @@ from aiohttp import WSMessage, WSMsgType, web
 from gateway.handshake import header_token
 from identity.authenticator import Authenticator
 from identity.principal import Principal
-from identity.quotas import Account
 from identity.rules import Action, require_action
 from nearcast.errors import Reason, RefusedError
 
@@ -57,12 +56,6 @@ async def _token_in(socket: web.WebSocketResponse, transport: asyncio.Transport)
         await respond_to_ping(socket, transport, message)
         await asyncio.sleep(_PING_S)
     return str(message.data) if message.type is WSMsgType.TEXT else None
-
-
-async def take(account: Account) -> None:
-    """Wait until the caller may have an operation."""
-    while wait_s := account.take(1):  # noqa: ASYNC110 - time has no event
-        await asyncio.sleep(wait_s)
 
 
 async def first(frame: Awaitable[_Frame]) -> _Frame:

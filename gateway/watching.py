@@ -17,7 +17,7 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from google.protobuf.message import DecodeError
 
 from gateway.counters import Counters
-from gateway.first_frames import PINGS, caller_of, first, respond_to_ping, take
+from gateway.first_frames import PINGS, caller_of, first, respond_to_ping
 from gateway.handshake import accepted
 from identity.authenticator import Authenticator
 from identity.quotas import Account
@@ -133,7 +133,7 @@ class Watching:
         ]
         try:
             while message.type is WSMsgType.BINARY:
-                await take(reading.account)
+                await reading.account.acquire(1)
                 counters.frames_received += 1
                 counters.bytes_received += len(message.data)
                 with contextlib.suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):
@@ -206,7 +206,7 @@ class _Reading:
     async def frame(self) -> WSMessage:
         """Return the next frame; a ping before it is an operation of the caller."""
         while (message := await self.socket.receive()).type in PINGS:
-            await take(self.account)
+            await self.account.acquire(1)
             await respond_to_ping(self.socket, self._transport, message)
         return message
 

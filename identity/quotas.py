@@ -1,4 +1,4 @@
-"""Quotas of one caller: operations, time of the event loop, open streams. O(1), no I/O.
+"""Quotas of one caller: operations, time of the event loop, open streams. O(1) a request.
 
 One caller's calls, streams and devices share an account for as long as any of them exists. So a caller
 cannot get more by opening more calls. Time is charged by the estimates of commands, and corrected by the
@@ -7,6 +7,7 @@ measured time (`server/runtime/charges.py`).
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Callable
@@ -184,6 +185,16 @@ class Account:
         if not wait_s:
             self._operations.take(count)
         return wait_s
+
+    async def acquire(self, count: int) -> None:
+        """Wait until the caller may have operations, and take them: a stream is read at its rate."""
+        while wait_s := self.take(count):  # noqa: ASYNC110 - time has no event
+            await asyncio.sleep(wait_s)
+
+    async def pace(self) -> None:
+        """Wait while the caller is ahead of its pace."""
+        while wait_s := self.pace_wait_s():  # noqa: ASYNC110 - time has no event
+            await asyncio.sleep(wait_s)
 
     def require(self, count: int) -> None:
         """Take operations.

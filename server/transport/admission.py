@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import grpc
@@ -73,11 +72,6 @@ class Admission:
     def charging(self, account: Account) -> Charging:
         """Charge a caller for the time of a block: for reading its request, refused or not."""
         return Charging(self._command_loop.charges, account)
-
-    async def turn(self, account: Account) -> None:
-        """Wait while a caller is ahead of its pace."""
-        while wait_s := account.pace_wait_s():  # noqa: ASYNC110 - time has no event
-            await asyncio.sleep(wait_s)
 
     def note(self, error: RefusedError) -> None:
         """Count a refusal, and clear its traceback, whose frames may refer to it."""

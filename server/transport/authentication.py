@@ -117,7 +117,7 @@ class AuthenticationInterceptor(grpc.aio.ServerInterceptor):
             return handler
         try:
             found = self._admit(method, handler_call_details.invocation_metadata)
-            await self._admission.turn(found.account)
+            await found.account.pace()
             _principal.set(found)
         except RefusedError as error:
             return self._refusing(error)

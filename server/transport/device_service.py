@@ -11,7 +11,6 @@ import grpc
 
 from identity.expiry import ending
 from identity.principal import local_name
-from identity.quotas import Account
 from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from safe_region.steady_clock import steady_clock_ms
@@ -214,7 +213,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 request = await context.read()
                 continue
             if account.is_limited:
-                await _slow_down(account, framing.count(request))
+                await account.acquire(framing.count(request))
             self._coordinator.clock.read()
             for number, (device_id, own_request) in enumerate(framing.entries(request), 1):
                 if number % _ENTRIES_AT_ONCE == 0:
@@ -323,12 +322,6 @@ def _writing_us(events: Events) -> float:
     """Return the charge for writing large deltas; the costs of reports include small ones."""
     added = sum(len(event.delta.add) for _, event in events if isinstance(event, VersionedDelta))
     return _ADDED_US * added if added > _ADDED_FREE else 0.0
-
-
-async def _slow_down(account: Account, count: int) -> None:
-    """Delay reading a caller's stream to its rate limit; further messages wait at the client."""
-    while wait_s := account.take(count):  # noqa: ASYNC110 - time has no event
-        await asyncio.sleep(wait_s)
 
 
 async def _await_half_close(context: Context) -> None:

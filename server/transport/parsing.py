@@ -256,8 +256,7 @@ class Parsing(grpc.aio.ServerInterceptor):
 async def _paced(requests: AsyncIterator[Any], account: Account) -> AsyncIterator[Any]:
     """Yield requests no faster than the caller's rate limit."""
     async for request in requests:
-        while wait_s := account.take(1):  # noqa: ASYNC110 - time has no event
-            await asyncio.sleep(wait_s)
+        await account.acquire(1)
         yield request
 
 

@@ -98,7 +98,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
                 if isinstance(message, UnreadableError):
                     await self._refuse(message, requests)
                     continue
-                await self._admission.turn(caller.account)
+                await caller.account.pace()
                 size = len(message.objects)
                 if await requests.admit(size):
                     ids = await self._submitted(message, caller)

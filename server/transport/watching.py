@@ -134,8 +134,7 @@ class Watching:
         number = 0
         try:
             async for message in messages:
-                while wait_s := caller.account.take(1):  # noqa: ASYNC110 - time has no event
-                    await asyncio.sleep(wait_s)
+                await caller.account.acquire(1)
                 number += 1
                 view = view_from(message, caller, self._coordinator.limits)
                 requests.latest = _Requested(number, view)
