@@ -17,33 +17,36 @@ from index.tables.selection_kernels import offer
 from safe_region.jit import kernel
 from safe_region.scoring.kernels import length
 
+AT_ANCHOR_M = 1e-9
+"""What a device at its anchor has left at least: it need not report, however far its objects are."""
+
 NOBODY = -1
 """Id in place of an object if there is none."""
 
 
 @kernel
-def must_report(
+def spares(
     objects: Rows,
     subscriptions: Rows,
     holdings: Rows,
     slots: npt.NDArray[np.int32],
     x_m: Floats,
     y_m: Floats,
-    is_leaving: npt.NDArray[np.bool_],
+    spares_m: Floats,
     k_max: int,
 ) -> None:
-    """Mark the devices whose region does not cover their position."""
+    """Write what each device has left of its test; its region covers the positions above 0."""
     lengths = np.empty(k_max)
     ids = np.empty(k_max, dtype=np.int64)
     shares = np.empty(k_max)
     for i in range(slots.shape[0]):
         row = subscriptions[slots[i]]
-        is_leaving[i] = False
+        spares_m[i] = math.inf
         if math.isinf(row["reach_m"]):
             continue
         k = row["k"]
         if row["buffer_count"] < k:
-            is_leaving[i] = True
+            spares_m[i] = 0.0
             continue
         size = 0
         start = row["buffer_start"]
@@ -52,8 +55,9 @@ def must_report(
             here = length(x_m[i] - item["x_m"], y_m[i] - item["y_m"], holdings[place]["r_m"])
             size = offer(lengths[:k], ids[:k], shares[:k], size, here, item["id"], 0.0)
         moved = length(x_m[i] - row["x_m"], y_m[i] - row["y_m"], 0.0)
-        worst = lengths[0]
-        is_leaving[i] = not (moved == 0.0 or worst + moved < row["reach_m"] * STRICT)
+        spares_m[i] = row["reach_m"] * STRICT - (lengths[0] + moved)
+        if moved == 0.0:
+            spares_m[i] = max(spares_m[i], AT_ANCHOR_M)
 
 
 @kernel

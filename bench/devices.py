@@ -1,4 +1,4 @@
-"""Find the devices that have left their regions, for any engine."""
+"""Find the devices that have left their regions, and what the others have left, for any engine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,21 @@ from index.batches import Floats, Ints
 
 def leaving(engine: Engine, handles: Ints, x_m: Floats, y_m: Floats, k_max: int) -> Ints:
     """Return the handles of the devices at these positions that must report."""
+    reporting: Ints = handles[spares(engine, handles, x_m, y_m, k_max) <= 0.0]
+    return reporting
+
+
+def spares(engine: Engine, handles: Ints, x_m: Floats, y_m: Floats, k_max: int) -> Floats:
+    """Return what devices have left of their test (*), in metres; not above 0 if they must report.
+
+    A local region of Lamps says only whether a device is outside: inside, next to nothing is left.
+    """
     matcher = top_k_of(engine)
     if isinstance(matcher, LocalMatcher):
-        outside: Ints = handles[matcher.local.is_outside(handles, x_m, y_m)]
-        return outside
-    found = np.empty(len(handles), dtype=np.bool_)
-    device_kernels.must_report(
+        is_outside = matcher.local.is_outside(handles, x_m, y_m)
+        return np.where(is_outside, 0.0, device_kernels.AT_ANCHOR_M)
+    found = np.empty(len(handles))
+    device_kernels.spares(
         engine.objects.table.rows,
         matcher.subscriptions.rows,
         matcher.buffers.holdings,
@@ -28,5 +37,4 @@ def leaving(engine: Engine, handles: Ints, x_m: Floats, y_m: Floats, k_max: int)
         found,
         k_max,
     )
-    reporting: Ints = handles[found]
-    return reporting
+    return found

@@ -13,8 +13,9 @@ import numpy as np
 from bench import device_kernels
 from bench.audits import Audit
 from bench.device_kernels import NOBODY
-from bench.devices import leaving
+from bench.devices import leaving, spares
 from bench.engines import top_k_of
+from bench.silence.fixes import Fixes
 from bench.silence.traffic import InformedDevices, Traffic
 from bench.silence.workload import SilenceWorkload
 from engine import Engine, Positions, Published
@@ -25,6 +26,7 @@ class Devices(Protocol):
     """All devices of a run."""
 
     traffic: Traffic
+    fixes: Fixes
     engine: Engine
 
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
@@ -55,25 +57,37 @@ class RegionDevices:
         The engine, with all subscriptions anchored at the first positions of devices.
     workload
         Trajectories and subscriptions.
+    fixes
+        Counts the fixes of devices.
     """
 
-    def __init__(self, engine: Engine, workload: SilenceWorkload) -> None:
+    def __init__(self, engine: Engine, workload: SilenceWorkload, fixes: Fixes) -> None:
         self.traffic = Traffic()
+        self.fixes = fixes
         self.engine = engine
         self._handles = workload.drawn.handles
         self._k_max = int(workload.drawn.k.max())
         self._trajectories = workload.trajectories
         self._second = 0
         self._x_m, self._y_m = workload.trajectories.at(0)
+        self._reported = np.zeros(len(self._handles), dtype=np.bool_)
+        self._counts = self._held()
 
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
         """Move devices to their positions at a second, and let them report."""
         self._second = second
         self._x_m, self._y_m = x_m, y_m
+        looking = self.fixes.looking(second)
         self._report()
+        spares_m = spares(self.engine, self._handles, x_m, y_m, self._k_max)
+        self.fixes.settle(second, looking, self._handles[self._reported], spares_m)
+        self._reported[:] = False
+        self._counts = self._held()
 
     def lose(self) -> None:
         """Let devices that hold too few objects report."""
+        counts = self._held()
+        self.fixes.expire(self._handles[counts < self._counts])
         self._report()
 
     def learn(self, published: Published) -> None:
@@ -83,6 +97,7 @@ class RegionDevices:
         self.traffic.pushes += len(notified)
         self.traffic.count(len(notified), changes)
         pending = published.pending
+        self.fixes.inform(np.union1d(notified, pending))
         self.traffic.location_requests += len(pending)
         self.traffic.answers += len(pending)
         if len(pending):
@@ -101,12 +116,17 @@ class RegionDevices:
 
     def held(self) -> float:
         """Return the number of objects that a device holds, on average."""
+        return float(self._held().mean())
+
+    def _held(self) -> Ints:
+        """Return the number of objects that each device holds."""
         subscriptions = top_k_of(self.engine).subscriptions
-        return float(subscriptions.rows["buffer_count"][subscriptions.used()].mean())
+        return subscriptions.rows["buffer_count"][subscriptions.slots(self._handles)].astype(np.int64)
 
     def _report(self) -> None:
         reporting = leaving(self.engine, self._handles, self._x_m, self._y_m, self._k_max)
         self.traffic.reports += len(reporting)
+        self._reported[reporting - 1] = True
         if len(reporting):
             self.traffic.count(len(reporting), self.engine.evaluate(self._positions(reporting)))
 
@@ -129,12 +149,17 @@ class SetDevices(InformedDevices):
         ANCHORED.
     workload
         Trajectories and subscriptions.
+    fixes
+        Counts the fixes of devices: at every second, or at those of their reports.
     period_s
         See `InformedDevices`.
     """
 
-    def __init__(self, engine: Engine, workload: SilenceWorkload, period_s: int | None = None) -> None:
+    def __init__(
+        self, engine: Engine, workload: SilenceWorkload, fixes: Fixes, period_s: int | None = None
+    ) -> None:
         super().__init__(len(workload.drawn.handles), period_s)
+        self.fixes = fixes
         self.engine = engine
         self._handles = workload.drawn.handles
         self._k_max = int(workload.drawn.k.max())
@@ -146,6 +171,8 @@ class SetDevices(InformedDevices):
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
         """Move devices to their positions at a second, and let them report."""
         self._x_m, self._y_m = x_m, y_m
+        if self.is_sure(second):
+            self.fixes.taken += len(self._handles)
         self.report(second)
 
     def lose(self) -> None:

@@ -34,6 +34,13 @@ class SilenceParameters(DrivingParameters, e.TopKParameters, e.BudgetParameters)
         "keeps their number, in place of arrivals_per_s and expiries_per_s. 0 for no window.",
     )
 
+    speed_max_mps: float = Field(
+        36.0,
+        gt=0.0,
+        le=350.0,
+        description="The highest speed that devices assume of themselves, in metres a second.",
+    )
+
     @model_validator(mode="after")
     def _do_not_contradict(self) -> SilenceParameters:
         if self.window_s and (self.arrivals_per_s or self.expiries_per_s):
@@ -55,6 +62,12 @@ TRAFFIC = {
 }
 """Metrics of devices, with their units."""
 
+_FIXES = {
+    "fixes_per_device_hour": "fixes",
+    "wake_ups_per_device_hour": "messages that wake a device",
+    "reports_without_fix": "reports of devices that would not have looked",
+}
+
 _LIFETIMES = (
     *("asr", "lsr", "set-constant"),
     *(f"anchored-{extra}" for extra in (0, 2, 5, 10, 20)),
@@ -67,7 +80,14 @@ SILENCE = e.Suite(
     "reports of devices and messages to them, per device and hour",
     "bench.silence.run:SilenceBenchmark",
     SilenceParameters,
-    metrics={"devices": "devices", "objects": "objects", "seconds": "s", "held": "objects", **TRAFFIC},
+    metrics={
+        "devices": "devices",
+        "objects": "objects",
+        "seconds": "s",
+        "held": "objects",
+        **TRAFFIC,
+        **_FIXES,
+    },
     plots=(e.Scatter("reports_per_device_hour", "objects_per_device_hour", r"anchored-[\d.]+$"),),
     reduced={
         "devices": 500,
@@ -97,5 +117,7 @@ SILENCE = e.Suite(
     "anchored-0 to anchored-20 (b), anchored-cost and anchored-cost-ahead (b by cost), the same "
     "unpruned (dominated objects are held, too), and with windows of seconds or of a count in "
     "place of lifetimes, periodic-1 to periodic-30 (a position every 1 to 30 seconds; stale_share "
-    "is the share of the time with a wrong result). Bytes are those of messages without payloads.",
+    "is the share of the time with a wrong result). A device finds its position (a fix) when "
+    "next_fix_in is over, and after a message or an expiry; with lsr and set-constant at every second, "
+    "with periodic ones at their reports. Bytes are those of messages without payloads.",
 )

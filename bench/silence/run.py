@@ -18,6 +18,7 @@ from bench.engines import subscribe
 from bench.errors import BenchError
 from bench.silence.devices import Devices
 from bench.silence.experiments import SilenceParameters
+from bench.silence.fixes import Fixes
 from bench.silence.variants import VARIANTS, Variant, Window
 from bench.silence.wire_sizes import WireSizes, wire_sizes
 from bench.silence.workload import FOREVER, SilenceWorkload, prepare
@@ -59,7 +60,8 @@ class SilenceRun:
         drawn = self._workload.drawn
         subscribe(engine, drawn, variant.region, self._lasts())
         engine.evaluate(Positions(drawn.handles, drawn.x_m, drawn.y_m))
-        return variant.devices(engine, self._workload)
+        fixes = Fixes(len(drawn.handles), self._parameters.speed_max_mps)
+        return variant.devices(engine, self._workload, fixes)
 
     def go(self, seconds: int, until_s: float, progress: Progress) -> None:
         """Let seconds pass, as many as the time allows; audit at several of them, outside this time."""
@@ -121,6 +123,7 @@ class SilenceRun:
         traffic, seconds = self.devices.traffic, len(self._workload.drawn.handles) * self.second
         return {
             **traffic.figures(sizes, seconds),
+            **self.devices.fixes.figures(seconds),
             "held": round(self.devices.held(), 1),
             "lists_audited": self.audit.lists,
             "mismatches": self.audit.mismatches,

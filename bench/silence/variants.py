@@ -11,6 +11,7 @@ from bench.datasets import Dataset
 from bench.engines import MakeMatcher, top_k_engine
 from bench.local_matcher import LocalMatcher
 from bench.silence.devices import Devices, RegionDevices, SetDevices
+from bench.silence.fixes import Fixes
 from bench.silence.workload import SilenceWorkload
 from engine import CostModel, Engine, EngineOptions
 from engine.top_k.matcher import TopKMatcher
@@ -66,7 +67,7 @@ class Variant(NamedTuple):
     region: RegionMode = RegionMode.ANCHORED
     buffer_extra: int | None = 0
     matcher: MakeMatcher = TopKMatcher
-    devices: Callable[[Engine, SilenceWorkload], Devices] = RegionDevices
+    devices: Callable[[Engine, SilenceWorkload, Fixes], Devices] = RegionDevices
     is_slow: bool = False
     costs: CostModel = CostModel()
     prunes: bool = True

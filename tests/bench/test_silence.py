@@ -15,7 +15,14 @@ from bench.silence.wire_sizes import wire_sizes
 from bench.silence.workload import FOREVER, prepare
 
 SMALL = SilenceParameters(
-    devices=80, objects=700, seconds=20, arrivals_per_s=1.5, expiries_per_s=2.0, audited=40, audits=4
+    devices=80,
+    objects=700,
+    seconds=20,
+    arrivals_per_s=1.5,
+    expiries_per_s=2.0,
+    audited=40,
+    audits=4,
+    speed_max_mps=60.1,
 )
 
 WITH_WINDOWS = ("anchored-cost-ahead-seconds", "anchored-cost-ahead-count")
@@ -79,6 +86,22 @@ def test_the_figures_agree_with_each_other(rows):
         assert rows[name]["pushes_per_device_hour"] == 0
     assert rows["anchored-5"]["questions_per_device_hour"] == 0
     assert rows["anchored-5"]["pushes_per_device_hour"] > 0
+
+
+def test_devices_look_where_they_are_when_they_have_to(rows):
+    for name in ("asr", "anchored-0", "anchored-5", "anchored-cost-ahead"):
+        row = rows[name]
+        seldom = row["reports_per_device_hour"] + row["wake_ups_per_device_hour"]
+        assert 0 < seldom < row["fixes_per_device_hour"] < 3600.0
+        assert row["reports_without_fix"] == 0
+    assert rows["anchored-20"]["fixes_per_device_hour"] < rows["anchored-0"]["fixes_per_device_hour"]
+    for name, fixes in {"lsr": 3600.0, "set-constant": 3600.0, "periodic-5": 720.0}.items():
+        assert rows[name]["fixes_per_device_hour"] == fixes
+
+
+def test_devices_that_are_faster_than_they_assume_report_without_a_fix(workload, sizes):
+    slow = SMALL.changed(speed_max_mps=5.0)
+    assert measure("anchored-5", workload, slow, sizes)["reports_without_fix"] > 0
 
 
 def test_the_audit_notices_missing_notifications(workload):
