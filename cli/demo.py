@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 AUDITED_MIN = 20_000
 """Smallest number of results that the demo audits at its default size."""
 
-_WINDOW_S = 300.0
-"""Windows of a demo with several nodes, which do not support windows of a number of objects."""
-
 _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "seconds", "seed")
 
 
@@ -116,8 +113,6 @@ def demo(  # noqa: PLR0913 - an option each
     if node_count > 1 and (secure or with_gateway or metrics_port is not None):
         raise WrongUseError("--nodes is without --secure, --gateway and --metrics-port")
     program = node_program() if with_gateway else ()
-    if node_count > 1:
-        parameters["window_s"] = _WINDOW_S
     with refused(ParameterError):
         chosen = SimulationParameters(**given(parameters))
     with reported(MapError, OSError), bars() as progress:

@@ -196,6 +196,23 @@ class Engine:
         found = [matcher.publish(objects, slots) for matcher in self.matchers.values()]
         return Published(*map(np.concatenate, zip(*found, strict=True)))._replace(left=left)
 
+    def pass_ids(self, next_id: int) -> Rows:
+        """Let ids pass that no object here has: they count in windows of a number of objects.
+
+        Parameters
+        ----------
+        next_id
+            Above every id that was given to an object.
+
+        Returns
+        -------
+        Rows
+            The changes of buffers: objects that leave a window.
+        """
+        windows = self.objects.windows
+        windows.next_id = max(windows.next_id, next_id)
+        return self._let_go(windows.leaving(np.empty(0, dtype=np.int64)), notify=True)
+
     # -- weights ---------------------------------------------------------------------------------
 
     @property

@@ -239,7 +239,7 @@ class Server:
         if not self.coordinator.counts_windows and self.coordinator.matching.has_count_window:
             raise StoreError(
                 f"store {path} has subscriptions with a window of a number of objects, which a server of "
-                "several tenants, or with a log, does not support: end them, or serve without"
+                "several tenants does not support: end them, or serve without tenants"
             )
         return found.source_offsets
 

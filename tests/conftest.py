@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("NEARCAST_CREATE", "true")
 """Servers of tests make their stores, unless a test says that they do not."""
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
+"""How fast a machine draws and runs examples decides no test."""
 
 _ROOT = Path(__file__).resolve().parents[1]
 _GUARD = Guard()

@@ -203,7 +203,7 @@ def checked_spec(spec: Spec, coordinator: Coordinator, principal: Principal) -> 
     kind = kind_of_spec(spec)
     checked: Spec = kind.checked(spec, coordinator.limits, coordinator.matching.frame)
     if checked.window.count and not coordinator.counts_windows:
-        limit = "a window of time: with several tenants or a log, servers do not count objects"
+        limit = "a window of time: with several tenants, servers do not count objects"
         raise RefusedError(Reason.UNIMPLEMENTED, "spec.window.count", checked.window.count, limit)
     return kind.renamed(checked, principal.qualified) if principal.prefix else checked
 

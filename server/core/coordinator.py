@@ -213,6 +213,10 @@ class Coordinator:
         if self.matching.located:
             self._ask_for_locations()
 
+    def pass_ids(self, next_id: int) -> None:
+        """Let ids pass whose objects have expired before they were matched."""
+        self._route(self.matching.pass_ids(next_id))
+
     def retract(self, ids: list[int]) -> None:
         """Remove live objects."""
         for object_id in ids:

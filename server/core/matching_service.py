@@ -193,6 +193,12 @@ class MatchingService:
         """Set the next object id: windows of the last n objects count removed objects, too."""
         self.engine.objects.windows.next_id = next_id
 
+    def pass_ids(self, next_id: int) -> list[Delta]:
+        """Let ids pass whose objects are not matched; windows of the last n objects count them."""
+        deltas: dict[int, Delta] = {}
+        self.note(self.engine.pass_ids(next_id), Cause.PUBLISHED, DropReason.OUT_OF_WINDOW, deltas)
+        return self._complete(deltas)
+
     def retract(self, ids: Sequence[int]) -> list[Delta]:
         """Remove live objects."""
         deltas: dict[int, Delta] = {}

@@ -39,8 +39,6 @@ class ReplicatedCoordinator(Coordinator):
         self.unwritten = WriteBehind()
         self.matching.on_expiry = self._expiring
         self.matching.publishes_late = True
-        # An object that has expired on its way is not matched, and would not be counted.
-        self.counts_windows = False
 
     def recover(self, found: Recovered) -> None:
         """Restore the objects of a store, first at the time of its log. Subscriptions come with slots."""
@@ -71,6 +69,8 @@ class ReplicatedCoordinator(Coordinator):
                 self.log_objects.keep(item)
         if alive or matched:
             self.publish(alive, matched)
+        if created and created[-1].expiry_ms <= now_ms:
+            self.pass_ids(created[-1].object_id + 1)
 
     def retract_logged(self, ids: list[int]) -> None:
         """Remove objects that are alive by the time of the log."""

@@ -31,10 +31,12 @@ class LocalNode:
     ----------
     path
         Its store.
+    specs
+        Those of subscriptions of devices that are not there: results are not kept, but windows are.
     """
 
-    def __init__(self, path) -> None:
-        self._path = path
+    def __init__(self, path, specs=()) -> None:
+        self._path, self._specs = path, specs
         self.replies = {}
         """By request: all replies of it, in order."""
         self._start()
@@ -46,6 +48,8 @@ class LocalNode:
         )
         found = self._store.recover()
         self.coordinator.recover(found)
+        for spec in self._specs:
+            self.coordinator.matching.subscribe(spec)
         self.applier = Applier(self.coordinator, LOG_ID, found.log, self._note)
 
     def _note(self, request_id, reply) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cluster.codec import Assembler, encoded
 from cluster.log import Message
-from nearcast.canonical import Boolean, Clause, TopK
+from nearcast.canonical import Boolean, Clause, TopK, Window
 from nearcast.errors import RefusedError
 from safe_region import oracle
 from safe_region.earth.shapes import Circle
@@ -26,6 +26,9 @@ from tests.support.amounts import examples
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
 TOP_K = (TopK(("ice", "tea"), 5, 0.5), TopK(("music",), 3, 0.9))
+COUNTED = TopK(("ice", "tea"), 3, 0.5, window=Window(count=4))
+"""Has a subscription at each node, unlike the others."""
+WINDOWED = (COUNTED, TopK(("tea",), 2, 0.7, window=Window(count=2)))
 RANGE = Boolean((Clause(("tea",)), Clause(("ice",), ("music",))), Circle(20_000.0), is_moving=True)
 PLACES = ((14.5, 35.5), (14.25, 35.75), (14.875, 35.125))
 MINUTE_MS = 60_000
@@ -48,8 +51,10 @@ def audit(node: LocalNode, model: Model) -> None:
     clauses = tuple(oracle.OracleClause(*map(frozenset, one)) for one in RANGE.clauses)
     for lon, lat in PLACES:
         point = FRAME.project(lon, lat)
-        for spec in TOP_K:
-            asked = oracle.OracleSubscription(frozenset(spec.keywords), spec.k, spec.alpha, "jaccard")
+        for spec in (*TOP_K, *WINDOWED):
+            window = oracle.OracleWindow(None, spec.window.count or None, len(model.objects))
+            words = frozenset(spec.keywords)
+            asked = oracle.OracleSubscription(words, spec.k, spec.alpha, "jaccard", window=window)
             best = oracle.top_k(asked, *point, FRAME.maxdist_m, objects, node.now_ms)
             found = node.search(spec, lon, lat)
             assert [(length_m, item.object_id) for item, length_m in found] == [
@@ -70,7 +75,7 @@ def test_nodes_that_read_at_different_times_reach_one_state(messages, data):
     """One node reads along; one is minutes ahead; one is killed at times; one reads all of it later."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         along, ahead, killed, late = (
-            opened.enter_context(closing(LocalNode(Path(folder) / f"{name}.db")))
+            opened.enter_context(closing(LocalNode(Path(folder) / f"{name}.db", (COUNTED,))))
             for name in ("along", "ahead", "killed", "late")
         )
         model = Model()
@@ -129,7 +134,7 @@ def test_a_message_may_be_applied_in_parts(messages, data):
     """Between the parts nothing is written: a store is at the end of a message, never within it."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         whole, parts = (
-            opened.enter_context(closing(LocalNode(Path(folder) / f"{name}.db")))
+            opened.enter_context(closing(LocalNode(Path(folder) / f"{name}.db", (COUNTED,))))
             for name in ("whole", "parts")
         )
         for message in messages:

@@ -50,14 +50,15 @@ async def test_a_fleet_and_a_gateway_follow_when_a_node_is_killed_and_comes_back
             def are_exact():
                 return all(
                     one.state is SubscriptionState.EXACT
-                    and ids_of(one.results()) == best(other, 14.5, 35.5, one.spec.k)
+                    and ids_of(one.results()) == best(other, 14.5, 35.5, one.spec)
                     for one in offers.values()
                 )
 
             await publish(caller, 200)
             await until(are_exact)
-            assert 0 < attached(other, "fleet") < COUNT
-            assert 0 < attached(other, "web") < COUNT
+            await until(
+                lambda: 0 < attached(other, "fleet") < COUNT and 0 < attached(other, "web") < COUNT
+            )
             await victim.kill()
             await until(lambda: attached(other, "fleet") == attached(other, "web") == COUNT)
             await publish(caller, 20)
@@ -66,7 +67,7 @@ async def test_a_fleet_and_a_gateway_follow_when_a_node_is_killed_and_comes_back
             await until(lambda: attached(other, "fleet") < COUNT and attached(other, "web") < COUNT)
             await publish(caller, 20)
             await until(are_exact)
-            assert gateway.counters.devices == COUNT
+            await until(lambda: gateway.counters.devices == COUNT)
 
 
 def attached(server, kind):

@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 import nearcast
 from cluster.local_servers import wait_until_healthy
 from cluster.log import LogError
-from nearcast import GeoObject, RefusedError, TopK
+from nearcast import GeoObject, Last, RefusedError, TopK
 from safe_region import oracle
 from server.errors import StoreError
 from server.main import Server
@@ -87,7 +87,7 @@ def expected(server):
     return [(lon, lat, best(server, lon, lat)) for lon, lat in PLACES]
 
 
-def best(server, lon, lat, k=TEA.k):
+def best(server, lon, lat, wanted=TEA):
     """Return the ids of a result by the definition."""
     coordinator = server.coordinator
     frame, now_ms = coordinator.frame, coordinator.now_ms
@@ -97,7 +97,10 @@ def best(server, lon, lat, k=TEA.k):
         )
         for item in coordinator.log_objects.all()
     ]
-    spec = oracle.OracleSubscription(frozenset(TEA.keywords), k, TEA.alpha, "jaccard")
+    count = wanted.window.count if wanted.window else None
+    window = oracle.OracleWindow(None, count, coordinator.latest_object_id)
+    words = frozenset(wanted.keywords)
+    spec = oracle.OracleSubscription(words, wanted.k, wanted.alpha, "jaccard", window=window)
     found = oracle.top_k(spec, *frame.project(lon, lat), frame.maxdist_m, objects, now_ms)
     return [one.object_id for one in found]
 
@@ -117,12 +120,13 @@ async def walk(caller, device_id, rng):
     """Let a device move while objects come and go; return its place and its subscription."""
     lon, lat = 14.5, 35.5
     device = await caller.attach(device_id, lon=lon, lat=lat)
-    offers = await device.subscribe(TopK({"tea", "ice"}, k=rng.choice((1, 5, 20))))
+    window = rng.choice((None, Last(count=10), Last(count=60)))
+    offers = await device.subscribe(TopK({"tea", "ice"}, k=rng.choice((1, 5, 20)), window=window))
     for _ in range(30):
         lon, lat = lon + rng.uniform(-0.02, 0.02), lat + rng.uniform(-0.02, 0.02)
         await device.move(lon=lon, lat=lat)
         await asyncio.sleep(0.01)
-    return (lon, lat, offers.spec.k), offers
+    return (lon, lat, offers.spec), offers
 
 
 async def searched(*nodes):
