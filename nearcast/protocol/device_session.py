@@ -92,6 +92,9 @@ class DeviceSession:
         self.was_online = False
         self.is_responsive = True
         """False while the server has left a request without a response for seconds."""
+        self.lag_offset = 0
+        """While the server lags behind the log of its cluster: the offset up to which it has applied the
+        log; 0 otherwise."""
         self.state_watchers: set[asyncio.Event] = set()
         self.retry_deadline_s = 0.0
         """Event loop time until which a device that was never online keeps trying to connect."""
@@ -158,6 +161,7 @@ class DeviceSession:
     def disconnect(self) -> None:
         """Record that the stream has ended."""
         self.is_online = False
+        self.lag_offset = 0
         self.is_responsive = True  # the default: without a stream there is no response to wait for
         for subscription in self.subscriptions.values():
             subscription.interrupted()
@@ -192,6 +196,8 @@ class DeviceSession:
                 self._receive_unsubscribed(response.unsubscribed.subscription_id)
             case "rejection":
                 self._receive_rejection(response.rejection)
+            case "lag":
+                self.lag_offset = response.lag.offset
             case "locate":
                 self._receive_locate(response.locate)
             case "detached":
@@ -210,6 +216,7 @@ class DeviceSession:
         self.matches_max = welcome.limits.matches_max
         self.name_length_max = welcome.limits.name_length_max
         self.is_online = self.was_online = True
+        self.lag_offset = welcome.lag_offset
         is_empty = not welcome.subscriptions
         self._sequence.welcome(welcome.version, welcome.epoch, resumed=welcome.resumed, is_empty=is_empty)
         listed = {

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from engine.engine import Part
 from nearcast.errors import Reason, RefusedError
 from safe_region.scoring.idf import IdfTable
 from server.core.coordinator import Coordinator
-from server.model import LiveObject
+from server.core.evaluation_batch import EvaluationBatch
+from server.model import Delta, LiveObject
+from server.replication.lag import LagNotice
 from server.replication.log_objects import LogKeys, LogObjects
 from server.replication.slot_sessions import SlotSessions
 from server.replication.write_behind import WriteBehind
@@ -39,6 +43,8 @@ class ReplicatedCoordinator(Coordinator):
         self.unwritten = WriteBehind()
         self.matching.on_expiry = self._expiring
         self.matching.publishes_late = True
+        self.lag: LagNotice | None = None
+        """Whether results lag behind the log; None before the node follows it."""
 
     def recover(self, found: Recovered) -> None:
         """Restore the objects of a store, first at the time of its log. Subscriptions come with slots."""
@@ -93,6 +99,29 @@ class ReplicatedCoordinator(Coordinator):
         self.unwritten.put_idf(PutIdf(generation, table))
         return generation
 
+    # -- what devices are notified of ------------------------------------------------------------
+
+    @property
+    def lag_offset(self) -> int:
+        """How far the log is applied while the node lags behind it; else 0."""
+        return 0 if self.lag is None else self.lag.look()
+
+    def require_writable(self) -> None:
+        """Raise RefusedError if subscriptions cannot be stored now."""
+        if self.lag is not None:
+            self.lag.require_none()
+
+    def evaluate(self, batch: EvaluationBatch, retrieved: list[Part] | None = None) -> None:
+        """Evaluate a batch; see `Coordinator.evaluate`. Pongs follow, so that nothing precedes the lag."""
+        if self.lag is not None:
+            self.lag.look()
+        super().evaluate(batch, retrieved)
+
+    def _route(self, deltas: Sequence[Delta]) -> None:
+        if deltas and self.lag is not None:
+            self.lag.look()
+        super()._route(deltas)
+
     def reject(
         self, outbox: Outbox, device_id: str, number: int, command: RefusedCommand, error: RefusedError
     ) -> None:
@@ -101,6 +130,8 @@ class ReplicatedCoordinator(Coordinator):
         A device of a slot that moves is not notified, unless it has sent a hello: it is about to be
         detached, and its client then sends the command again.
         """
+        if self.lag is not None:
+            self.lag.look()
         if command is RefusedCommand.HELLO or error.reason not in _MOVING:
             super().reject(outbox, device_id, number, command, error)
 

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from cluster.log import LogConflictError, LogError, LogUnavailableError
-from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Ownership
+from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Owned, Ownership
 from cluster.registry import SLOTS_MAX, Changes, LeaseRead, OwnerRead, Registry, StoredSubscription
 from cluster.slots import slot_of
 from nearcast.errors import Reason, RefusedError
@@ -28,6 +28,9 @@ from server.core.placement import ClusterNode
 from server.errors import StoreError
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.device_changes import columns_of
+from server.replication.lag import LagNotice
+from server.replication.log_clock import LEAD_MS_MAX
+from server.session import State
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +45,8 @@ SETTLE_S = 3.0
 _ROWS_MAX = 2_000
 """Subscriptions that are restored at a time, some milliseconds."""
 _RETRY_MS = 500
+_LOOK_S = 0.1
+"""How soon devices that have sent nothing are notified of a lag."""
 _READ_S = 1.0
 """How long to wait for a lease that another record has replaced."""
 
@@ -78,6 +83,12 @@ class SlotKeeper:
         self._moved_s = time.monotonic()
         """When the owner of any slot changed last; long after that, no hello waits for another owner."""
         self._has_begun = self._has_failed = False
+        self._lag = self._coordinator.lag = LagNotice(
+            self.is_current,
+            lambda: command_loop.applier.offset,
+            self._coordinator.sessions.made,
+            self._serves,
+        )
         self._tasks: asyncio.TaskGroup | None = None
 
     # -- where devices are -----------------------------------------------------------------------
@@ -133,7 +144,13 @@ class SlotKeeper:
             "cluster_lease_valid": int(self.is_leased),
             "cluster_log_offset": self._command_loop.applier.offset,
             "cluster_log_lag_ms": max(0, self._command_loop.log_clock.lead_ms()),
+            "cluster_devices_lagging": self._lagging_count(),
         }
+
+    def _lagging_count(self) -> int:
+        """Return the number of attached devices that are notified of a lag."""
+        devices = self._coordinator.counters.devices
+        return devices[State.IN_SYNC] + devices[State.CATCHING_UP] if self._lag.offset else 0
 
     @property
     def served_count(self) -> int:
@@ -144,6 +161,15 @@ class SlotKeeper:
     def is_leased(self) -> bool:
         """Whether no other node may have taken a slot of this one, as far as it knows."""
         return time.monotonic() < self._renewed_s + LEASE_S
+
+    def is_current(self) -> bool:
+        """Return whether the results of this node are exact, as far as it knows."""
+        if not self.is_leased:
+            return False
+        return self._coordinator.clock.is_virtual or self._command_loop.log_clock.lead_ms() <= LEAD_MS_MAX
+
+    def _serves(self, device_id: str) -> bool:
+        return slot_of(device_id) in self._served
 
     # -- tasks -----------------------------------------------------------------------------------
 
@@ -162,6 +188,7 @@ class SlotKeeper:
                 tasks.create_task(self._renew())
                 tasks.create_task(self._step())
                 tasks.create_task(self._guard())
+                tasks.create_task(self._notify())
         except ExceptionGroup as errors:
             self._has_failed = True
             raise errors.exceptions[0] from None
@@ -174,11 +201,17 @@ class SlotKeeper:
         async for record in self._registry.watch():
             match record:
                 case OwnerRead(slot, owned):
-                    self._ownership.read_owner(slot, owned)
-                    self._wake(slot)
+                    self._read_owner(slot, owned)
                 case LeaseRead():
                     self._read_lease(record)
             self._changed.set()
+
+    def _read_owner(self, slot: int, owned: Owned) -> None:
+        """Read the owner of a slot; if it is a later one than this node, nothing is promised any more."""
+        if owned.sequence > self._served.get(slot, owned.sequence):
+            del self._served[slot]
+        self._ownership.read_owner(slot, owned)
+        self._wake(slot)
 
     def _read_lease(self, record: LeaseRead) -> None:
         if record.address == self._node.address:
@@ -239,6 +272,13 @@ class SlotKeeper:
             if self._served and silent_s > limit_s:
                 _log.warning("the devices of %d slots are detached: no lease", len(self._served))
                 await self._give_up(list(self._served))
+
+    async def _notify(self) -> None:
+        """Notify devices of a lag, and of its end."""
+        while True:
+            self._lag.look()
+            self._lag.end()
+            await asyncio.sleep(_LOOK_S)
 
     # -- steps -----------------------------------------------------------------------------------
 

@@ -131,6 +131,8 @@ class EventEncoder:
                     error=error_message(event.error),
                 )
                 return response(rejection=rejection)
+            case s.Lag(offset):
+                return response(lag=device_service_pb2.Lag(offset=offset))
             case s.Locate():
                 locate = device_service_pb2.Locate(subscription_ids=event.subscription_ids)
                 return response(locate=locate)
@@ -156,6 +158,7 @@ class EventEncoder:
             resumed=event.resumed,
             lease_ms=self._lease_ms,
             epoch=event.epoch,
+            lag_offset=event.lag_offset,
         )
 
 
