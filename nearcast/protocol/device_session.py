@@ -189,9 +189,7 @@ class DeviceSession:
             case "welcome":
                 self._receive_welcome(response.welcome)
             case "pong":
-                for number in self.registry.take_refused_ends():
-                    self.sender.unsubscribe(number)
-                self._pongs.pop(response.pong.number, lambda: None)()
+                self._receive_pong(response.pong.number)
             case "unsubscribed":
                 self._receive_unsubscribed(response.unsubscribed.subscription_id)
             case "rejection":
@@ -254,6 +252,11 @@ class DeviceSession:
             self._check((subscription,))
         if self._sequence.is_ack_due:  # a report would have acknowledged it
             self.sender.ack()
+
+    def _receive_pong(self, number: int) -> None:
+        for refused in self.registry.take_refused_ends():
+            self.sender.unsubscribe(refused)
+        self._pongs.pop(number, lambda: None)()
 
     def _receive_unsubscribed(self, subscription_id: int) -> None:
         """Process the end of a subscription, also if this instance has not ended it."""

@@ -59,7 +59,7 @@ class Host(View, Protocol):
     is_responsive: bool
     """False while the server has left a request without a response for seconds."""
     lag_offset: int
-    """How far the server has applied the log of its cluster while it lags behind; 0 if it does not lag."""
+    """How far the server has applied the log of its cluster while it lags behind; else 0."""
 
     @property
     def is_caught_up(self) -> bool:

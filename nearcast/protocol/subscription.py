@@ -272,7 +272,7 @@ async def decided(subscription: Subscription) -> SubscriptionState:
 
 def _unavailable(state: SubscriptionState) -> UnavailableError:
     if state is SubscriptionState.LAGGING:
-        return UnavailableError(f"the server has lagged behind the log of its cluster for {_PATIENCE_S:.0f} s")
-    return UnavailableError(
-        f"the server cannot be reached: it has not responded for {_PATIENCE_S:.0f} s"
-    )
+        return UnavailableError(
+            f"the server has lagged behind the log of its cluster for {_PATIENCE_S:.0f} s"
+        )
+    return UnavailableError(f"the server cannot be reached: it has not responded for {_PATIENCE_S:.0f} s")

@@ -258,9 +258,7 @@ class Coordinator:
         )
         unplaced = self._unplaced(session, place)
         target = session.version + len(unplaced if resumed else session.handles)
-        session.enqueue(
-            Welcome(self.matching.now_ms, known, target, resumed, session.epoch, lag_offset)
-        )
+        session.enqueue(Welcome(self.matching.now_ms, known, target, resumed, session.epoch, lag_offset))
         handles = [one for one in session.handles.values() if one not in unplaced]
         if resumed:
             session.resume(hello.version)

@@ -9,10 +9,12 @@ from typing import Any
 from engine.engine import Part
 from nearcast.errors import Reason, RefusedError
 from safe_region.scoring.idf import IdfTable
+from server import command as c
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.model import Delta, LiveObject
 from server.replication.lag import LagNotice
+from server.replication.last_seen import LastSeenTimes
 from server.replication.log_objects import LogKeys, LogObjects
 from server.replication.slot_sessions import SlotSessions
 from server.replication.write_behind import WriteBehind
@@ -43,6 +45,8 @@ class ReplicatedCoordinator(Coordinator):
         self.unwritten = WriteBehind()
         self.matching.on_expiry = self._expiring
         self.matching.publishes_late = True
+        self.last_seen = LastSeenTimes(0)
+        """When devices were last seen."""
         self.lag: LagNotice | None = None
         """Whether results lag behind the log; None before the node follows it."""
 
@@ -112,7 +116,7 @@ class ReplicatedCoordinator(Coordinator):
             self.lag.require_none()
 
     def evaluate(self, batch: EvaluationBatch, retrieved: list[Part] | None = None) -> None:
-        """Evaluate a batch; see `Coordinator.evaluate`. Pongs follow, so that nothing precedes the lag."""
+        """Evaluate a batch; see `Coordinator.evaluate`. Responses to pings follow."""
         if self.lag is not None:
             self.lag.look()
         super().evaluate(batch, retrieved)
@@ -135,11 +139,21 @@ class ReplicatedCoordinator(Coordinator):
         if command is RefusedCommand.HELLO or error.reason not in _MOVING:
             super().reject(outbox, device_id, number, command, error)
 
+    def hello(self, hello: c.Hello, batch: EvaluationBatch) -> None:
+        """Attach a device; see `Coordinator.hello`."""
+        super().hello(hello, batch)
+        self._note_seen(hello.device_id)
+
+    def _note_seen(self, device_id: str) -> None:
+        """Record that a device is seen, by the time of the log; its slot has the records."""
+        self.last_seen.note(device_id, self.log_ms)
+
     def drop_slot(self, slot: int, error: RefusedError) -> None:
         """Remove the devices of a slot; those that are attached get an error.
 
         O(subscriptions of the slot), some 10 us each.
         """
+        self.last_seen.drop(slot)
         for device_id in self.sessions.of_slot(slot):
             session = self.sessions[device_id]
             if session.is_attached:

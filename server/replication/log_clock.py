@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-
 LEAD_MS_MAX = 2_000
-"""How far the clock of a node may be ahead of the log, for the node to be healthy and its results exact."""
+"""How far the clock of a node may be ahead of the log while the node is healthy and its results exact."""
 
 
 class LogClock:

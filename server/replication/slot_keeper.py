@@ -20,7 +20,17 @@ from typing import Any
 
 from cluster.log import LogConflictError, LogError, LogUnavailableError
 from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Owned, Ownership
-from cluster.registry import SLOTS_MAX, Changes, LeaseRead, OwnerRead, Registry, StoredSubscription
+from cluster.registry import (
+    SEEN,
+    SLOTS_MAX,
+    Changes,
+    LastSeen,
+    LeaseRead,
+    OwnerRead,
+    Registry,
+    SlotRecords,
+    StoredSubscription,
+)
 from cluster.slots import slot_of
 from nearcast.errors import Reason, RefusedError
 from server.core import placement
@@ -287,8 +297,9 @@ class SlotKeeper:
         taken = await self._set_owners(slots, self._node)
         if taken:
             found = await self._registry.read(list(taken), max(taken.values()))
-            for rows in _slices(found):
+            for rows in _slices(found.subscriptions):
                 await self._command_loop.in_turn(partial(self._restore, rows), len(rows))
+            self._remember(taken, found)
         for slot, sequence in taken.items():
             self._served[slot] = sequence
             self._ownership.took(slot, sequence)
@@ -300,6 +311,17 @@ class SlotKeeper:
             self._coordinator.restore_subscriptions(columns_of(rows))
         except StoreError as error:
             raise LogError(f"subscriptions of the cluster cannot be restored: {error}") from error
+
+    def _remember(self, slots: Iterable[int], found: SlotRecords) -> None:
+        """Take over when the devices of slots were last seen."""
+        devices: dict[int, set[str]] = {slot: set() for slot in slots}
+        for one in found.subscriptions:
+            devices[slot_of(one.device_id)].add(one.device_id)
+        seen: dict[int, list[LastSeen]] = {slot: [] for slot in devices}
+        for record in found.seen:
+            seen[slot_of(record.device_id)].append(record)
+        for slot, some in devices.items():
+            self._coordinator.last_seen.take(slot, seen[slot], some, self._coordinator.log_ms)
 
     async def _release(self, slots: Mapping[int, int]) -> None:
         """Detach the devices of slots, then release them for other nodes."""
@@ -365,9 +387,10 @@ class SlotKeeper:
             self._served.pop(slot, None)  # its new owner is about to be read
             return self._moved(slot)
         except LogUnavailableError as error:
-            _log.warning("changes of %d subscriptions are not acknowledged: %s", len(changes), error)
-            self._served.pop(slot, None)
-            self._spawn(self._give_up([slot]))
+            _log.warning("changes of %d records are not acknowledged: %s", len(changes), error)
+            if any(number != SEEN for _, number in changes):
+                self._served.pop(slot, None)
+                self._spawn(self._give_up([slot]))
             return _without_owner()
         return None
 

@@ -79,6 +79,7 @@ export class DeviceSession implements Host {
     isOnline = false;
     wasOnline = false;
     isResponsive = true;
+    lagOffset = 0n;
     /** The error that has ended this session. */
     error: Error | undefined;
     /** Time that the device may send nothing, in milliseconds; 0 for no limit. */
@@ -155,6 +156,7 @@ export class DeviceSession implements Host {
     /** Record that the stream has ended. */
     disconnect(): void {
         this.isOnline = false;
+        this.lagOffset = 0n;
         this.isResponsive = true; // without a stream there is no response to wait for
         for (const subscription of this.#all()) {
             subscription.interrupted();
@@ -195,6 +197,9 @@ export class DeviceSession implements Host {
             case "rejection":
                 this.#receiveRejection(event.value);
                 break;
+            case "lag":
+                this.lagOffset = event.value.offset;
+                break;
             case "locate":
                 this.#receiveLocate(event.value.subscriptionIds);
                 break;
@@ -216,6 +221,7 @@ export class DeviceSession implements Host {
         this.matchesMax = welcome.limits?.matchesMax ?? 0;
         this.#nameLengthMax = welcome.limits?.nameLengthMax ?? 0;
         this.isOnline = this.wasOnline = true;
+        this.lagOffset = welcome.lagOffset;
         const { version, epoch, resumed } = welcome;
         this.#sequence.welcome(version, epoch, !resumed && welcome.subscriptions.length === 0);
         this.#reconcile(welcome);
