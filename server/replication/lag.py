@@ -1,7 +1,7 @@
 """Whether the results of a node may lag behind the log, and the devices that it has notified of that.
 
 A node promises exact results while its lease is valid, and while its clock is close to the last entry
-that it has applied. It checks both before it sends anything to a device (`look`), so a node that was paused
+that it has applied. It checks both before it sends anything to a device (`look`): a node that was paused
 notices that before its first response. `end`, between commands, withdraws the notice.
 
 Cost: `look` 0.5 us; a change some microseconds for each attached device.

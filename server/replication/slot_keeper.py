@@ -274,12 +274,20 @@ class SlotKeeper:
                 self._spawn(self._take(some))
 
     async def _guard(self) -> None:
-        """Give up the slots of a node that does not reach the log any more."""
+        """Give up the slots of a node that does not reach the log any more.
+
+        A node that reaches no server for as long as a lease takes has lost the log. Until then it may be
+        about to connect to another server.
+        """
+        connected_s = time.monotonic()
         while True:
             await asyncio.sleep(RENEW_S)
-            silent_s = time.monotonic() - self._renewed_s
-            limit_s = GIVE_UP_S if self._registry.is_connected else LEASE_S
-            if self._served and silent_s > limit_s:
+            now_s = time.monotonic()
+            if self._registry.is_connected:
+                connected_s = now_s
+            is_reached = now_s < connected_s + LEASE_S
+            limit_s = GIVE_UP_S if is_reached else LEASE_S
+            if self._served and now_s - self._renewed_s > limit_s:
                 _log.warning("the devices of %d slots are detached: no lease", len(self._served))
                 await self._give_up(list(self._served))
 

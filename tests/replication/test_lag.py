@@ -91,7 +91,7 @@ class Node:
         )
         self._acceptor, self._planner = Acceptor(self.coordinator), Planner(self.coordinator)
         self._encoder = EventEncoder(FRAME, LIMITS, virtual_time=False)
-        self.apply(Founding(1, (), (), False))  # noqa: FBT003
+        self.apply(Founding(1, (), (), False))
 
     def may_promise(self):
         return self.now_s < self.renewed_s + LEASE_S and not self.is_behind
@@ -148,6 +148,9 @@ class Node:
         self.lag.look()
         self.lag.end()
         self.settle()
+
+    def refused_count(self):
+        return self.coordinator.counters.rejected[Reason.LAGGING]
 
     def offset(self):
         return self._local.applier.offset
@@ -229,10 +232,13 @@ class Lagging(RuleBasedStateMachine):
 
     @rule(device=devices, k=st.integers(1, 4))
     def subscribe(self, device, k):
-        subscription = self.node.devices[device].subscribe(k)
-        if not self.node.may_promise():
-            assert subscription.error.reason is Reason.LAGGING
-            assert subscription.error.retry_after_ms > 0
+        node = self.node
+        refused = node.refused_count()
+        subscription = node.devices[device].subscribe(k)
+        assert subscription.error is None
+        assert bool(node.lag.offset) >= (not node.may_promise())
+        assert subscription.is_known is not bool(node.lag.offset)
+        assert node.refused_count() == refused + bool(node.lag.offset)
 
     @rule(device=devices)
     def unsubscribe(self, device):
@@ -272,7 +278,9 @@ class Lagging(RuleBasedStateMachine):
         for name, device in self.node.devices.items():
             stays = name in self.node.lost and name in was_lagging
             expected = SubscriptionState.LAGGING if stays else SubscriptionState.EXACT
-            assert {one.state for one in device.subscriptions} == {expected}
+            known = {one.state for one in device.subscriptions if one.is_known}
+            assert known == {expected}
+            assert stays or all(one.is_known for one in device.subscriptions)
         self.node.coordinator.check()
         self.node.close()
 
@@ -325,13 +333,17 @@ def test_a_subscription_that_is_known_is_evaluated_though_the_node_lags(node):
     session.sender.subscribe(one)
     node.settle()
     assert one.state is SubscriptionState.LAGGING
-    refused = device.subscribe(3)
-    assert refused.error.reason is Reason.LAGGING
+    other = device.subscribe(3)
+    assert (other.state, other.error) == (SubscriptionState.STALE, None)
+    assert not session.is_response_due
     session.unsubscribe(one)
     node.settle()
-    assert len(node.coordinator.sessions["d0"].handles) == 1
+    handles = node.coordinator.sessions["d0"].handles
+    assert set(handles) == {one.id}
     node.renewed_s = node.now_s
     node.notify()
+    assert set(handles) == {one.id, other.id}, "it is requested again"
+    assert other.state is SubscriptionState.EXACT
     session.ping(lambda: None)
     node.settle()
-    assert not node.coordinator.sessions["d0"].handles, "the end is sent again after a pong"
+    assert set(handles) == {other.id}, "the end is sent again after a pong"

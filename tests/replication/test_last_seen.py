@@ -1,8 +1,9 @@
-"""Retention in a cluster: records of when devices were last seen, against a model that knows it exactly."""
+"""Retention in a cluster: records of when devices were last seen, against a model with the exact times."""
 
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -64,7 +65,7 @@ class Owner:
 
 
 class Retention(RuleBasedStateMachine):
-    """Devices come and go, slots change nodes, nodes are killed: none is forgotten too early, or never."""
+    """Devices and nodes come and go: no device is forgotten too early, or never."""
 
     devices = st.sampled_from(DEVICES)
     slots = st.sampled_from(SLOTS)
@@ -168,7 +169,7 @@ class Retention(RuleBasedStateMachine):
                     written.setdefault(name, []).append(record.value)
         for name, values in written.items():
             times = [_time_of(value) for value in values]
-            for before, after in zip(times, times[1:], strict=False):
+            for before, after in pairwise(times):
                 if before is not None and after is not None:
                     assert after >= before + RETENTION_MS // STEPS, name
 

@@ -277,6 +277,11 @@ export class Subscription extends ChangingSpec {
         return watcher.difference(this.#found().map(([, object]) => object));
     }
 
+    /** Whether the first delta has arrived. @internal */
+    get isKnown(): boolean {
+        return this.isKnownHere;
+    }
+
     /** Whether a response of the server is due. @internal */
     get isWaiting(): boolean {
         return !this.isKnownHere || this.#pendingReport > 0n || this.isChanging || !this.#host.isCaughtUp;
