@@ -26,8 +26,8 @@ _SERVING = b"\x08\x01"
 _CHECK_S = 2.0
 _KEEPALIVE_S = 1.0
 _KEEPALIVE_TIMEOUT_S = 3.0
-"""A gateway notices within some four seconds that a server is gone or does not respond, for a ping a second
-on each connection with streams."""
+"""A gateway notices within some four seconds that a server is gone or does not respond, for a ping a
+second on each connection with streams."""
 
 
 class Upstream:

@@ -1,4 +1,4 @@
-"""Retention in a cluster: records of when devices were last seen, against a model with the exact times."""
+"""Retention in a cluster: records of when devices were last seen, against a model of the exact times."""
 
 from __future__ import annotations
 
