@@ -11,7 +11,7 @@ import pytest
 import nearcast
 from cluster.slots import SLOTS
 from gateway.settings import GatewaySettings
-from nearcast import GeoObject, SubscriptionState
+from nearcast import GeoObject, SubscriptionState, TopK
 from tests.gateway.town import running
 from tests.gateway.web_device import WebDevice
 from tests.replication.conftest import log_servers
@@ -86,20 +86,25 @@ async def two_nodes(tmp_path):
                 await victim.kill()
 
 
+def ranked(number):
+    """Return a spec whose result has the best object, however many are published after it."""
+    return TopK({"tea", "ice"}, k=1 + number % 7)
+
+
 async def subscribed(stack, caller, targets):
     """Return subscriptions of a fleet and of devices behind a gateway, with their sessions."""
     found = []
     fleet = await stack.enter_async_context(caller.fleet())
     for number in range(COUNT):
         device = await fleet.attach(f"fleet-{number}", lon=14.5, lat=35.5)
-        found.append((await device.subscribe(spec_of(number)), device._session))  # noqa: SLF001
+        found.append((await device.subscribe(ranked(number)), device._session))  # noqa: SLF001
     gateway = await stack.enter_async_context(running(GatewaySettings(port=0, server=",".join(targets))))
     http = await stack.enter_async_context(aiohttp.ClientSession())
     for number in range(COUNT):
         address = f"http://127.0.0.1:{gateway.port}/v1/attach"
         device = WebDevice(http, [address], f"web-{number}", 14.5, 35.5)
         stack.push_async_callback(device.close)
-        found.append((device.session.subscribe(spec_of(number)), device.session))
+        found.append((device.session.subscribe(ranked(number)), device.session))
         await device.until(lambda device=device: device.session.is_online)
     return found
 
@@ -131,7 +136,7 @@ async def test_what_a_paused_node_sends_later_reaches_no_device(tmp_path):
         def are_exact():
             return all(
                 one.state is SubscriptionState.EXACT
-                and ids_of(one.results()) == best(other, 14.5, 35.5, one.spec.k)
+                and ids_of(one.results()) == best(other, 14.5, 35.5, one.spec)
                 for one, _ in found
             )
 
@@ -142,7 +147,7 @@ async def test_what_a_paused_node_sends_later_reaches_no_device(tmp_path):
         try:
             await until(lambda: attached(other, "fleet") == attached(other, "web") == COUNT)
             async with nearcast.connect(targets[1]) as another, another.publisher() as publisher:
-                here = GeoObject(spec_of(0).keywords, lon=14.5, lat=35.5, ttl_s=3_600)
+                here = GeoObject(ranked(0).keywords, lon=14.5, lat=35.5, ttl_s=3_600)
                 (object_id,) = await publisher.publish(here)
             await until(are_exact)
             wrong = watched(found, object_id)
