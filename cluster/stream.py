@@ -54,7 +54,7 @@ _OTHER_SEQUENCE = (10071, 10164)
 _UNFINISHED_BATCH = (10175, 10176)
 """Errors of a batch of which some messages did not arrive: it is sent again as a whole."""
 _IN_PROCESS = 10158
-"""The error of a repeated message of which the first copy waits for a quorum: its outcome is not known yet."""
+"""The error of a repeated message whose first copy waits for a quorum: its outcome is not known yet."""
 _REPEATED_BATCH = 10201
 """Numbers of errors."""
 
