@@ -186,7 +186,9 @@ async def test_an_append_is_repeated_until_there_is_a_quorum(tmp_path, monkeypat
                 one.kill()
             appending = asyncio.create_task(log.append([Entry(1, Tick())]))
             for _ in range(3):
-                await copies.next_msg(timeout=600.0)
+                copy = asyncio.create_task(copies.next_msg(timeout=600.0))
+                await asyncio.wait({appending, copy}, return_when=asyncio.FIRST_COMPLETED)
+                assert not appending.done(), appending
             for one in others:
                 one.start()
             assert await appending == 2
