@@ -9,7 +9,7 @@ from cluster import records
 from cluster.keys import CHANGES_MAX, Fence, Keys, Record
 from cluster.log import LogConflictError, LogUnavailableError
 from cluster.ownership import Lease, Node, Owned
-from cluster.registry import Changes, LeaseRead, OwnerRead, StoredSubscription
+from cluster.registry import Changes, LeaseRead, OwnerRead, SlotRecords
 
 _LEASE_S = 3_600
 """After this time the record of a node that has vanished is deleted; it has expired long before."""
@@ -46,15 +46,9 @@ class KeyRegistry:
         return await self._keys.put(records.owner_key(slot), records.encoded_owner(node), expected)
 
     async def write(self, slot: int, changes: Changes, sequence: int) -> None:
-        """Change subscriptions; see `Registry.write`. A batch has `CHANGES_MAX` of them."""
+        """Change records; see `Registry.write`. A batch has `CHANGES_MAX` of them."""
         fence = Fence(records.owner_key(slot), sequence)
-        values = [
-            (
-                records.subscription_key(*one),
-                b"" if subscription is None else records.encoded_subscription(subscription),
-            )
-            for one, subscription in changes.items()
-        ]
+        values = [(records.device_key(*one), records.encoded(found)) for one, found in changes.items()]
         for first in range(0, len(values), CHANGES_MAX):
             try:
                 await self._keys.put_all(dict(values[first : first + CHANGES_MAX]), fence)
@@ -63,15 +57,16 @@ class KeyRegistry:
                     raise
                 raise LogUnavailableError("only some changes of a slot were accepted") from error
 
-    async def read(self, slots: Sequence[int], until: int) -> list[StoredSubscription]:
-        """Return subscriptions; see `Registry.read`."""
+    async def read(self, slots: Sequence[int], until: int) -> SlotRecords:
+        """Return records; see `Registry.read`."""
         found = await self._keys.read([records.pattern_of(slot) for slot in slots], until)
+        live = [one for one in found if one.value and records.slot_of_owner(one.key) is None]
         subscriptions = [
-            records.subscription_from(one.value)
-            for one in found
-            if one.value and records.slot_of_owner(one.key) is None
+            records.subscription_from(one.value) for one in live if not records.is_seen_key(one.key)
         ]
-        return sorted(subscriptions, key=lambda one: (one.device_id, one.subscription_id))
+        subscriptions.sort(key=lambda one: (one.device_id, one.subscription_id))
+        seen = [records.seen_from(one.value) for one in live if records.is_seen_key(one.key)]
+        return SlotRecords(subscriptions, seen)
 
     async def watch(self) -> AsyncIterator[LeaseRead | OwnerRead]:
         """Yield records; see `Registry.watch`."""

@@ -2,7 +2,7 @@
 
     node.<address>                        lease of a node
     slot.<slot>.owner                     owner of a slot, and the fence of all that follows
-    slot.<slot>.device.<device>.<number>  subscription
+    slot.<slot>.device.<device>.<number>  subscription; under the number 0, when the device was last seen
 
 Addresses and ids are written in the alphabet of base64 for URLs, as keys are words without dots.
 """
@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from cluster.codec import FormatError
 from cluster.ownership import Lease, Node, NodeState
-from cluster.registry import StoredSubscription
+from cluster.registry import SEEN, LastSeen, StoredSubscription
 from cluster.slots import slot_of
 from cluster.v1 import ownership_pb2 as pb
 
@@ -23,7 +23,7 @@ NODES = "node.*"
 OWNERS = "slot.*.owner"
 """Patterns of all leases, and of all owners."""
 
-_NODE, _SLOT, _OWNER = "node.", "slot.", ".owner"
+_NODE, _SLOT, _OWNER, _SEEN = "node.", "slot.", ".owner", f".{SEEN}"
 
 
 def node_key(address: str) -> str:
@@ -42,13 +42,18 @@ def owner_key(slot: int) -> str:
     return f"{_SLOT}{slot}{_OWNER}"
 
 
-def subscription_key(device_id: str, subscription_id: int) -> str:
-    """Return the key of a subscription."""
-    return f"{_SLOT}{slot_of(device_id)}.device.{_word(device_id)}.{subscription_id}"
+def device_key(device_id: str, number: int) -> str:
+    """Return the key of a subscription, or with `SEEN` that of when the device was last seen."""
+    return f"{_SLOT}{slot_of(device_id)}.device.{_word(device_id)}.{number}"
+
+
+def is_seen_key(key: str) -> bool:
+    """Return whether the key of a device is that of when it was last seen."""
+    return key.endswith(_SEEN)
 
 
 def pattern_of(slot: int) -> str:
-    """Return the pattern of the owner of a slot and of its subscriptions."""
+    """Return the pattern of the owner of a slot and of the records of its devices."""
     return f"{_SLOT}{slot}.>"
 
 
@@ -95,8 +100,12 @@ def owner_from(value: bytes) -> Node | None:
     return _node(message.node) if message.HasField("node") else None
 
 
-def encoded_subscription(one: StoredSubscription) -> bytes:
-    """Return the value of a subscription."""
+def encoded(one: StoredSubscription | LastSeen | None) -> bytes:
+    """Return the value of a record of a device; empty for one that is deleted."""
+    if one is None:
+        return b""
+    if isinstance(one, LastSeen):
+        return pb.LastSeen(device_id=one.device_id, time_ms=one.time_ms).SerializeToString()
     return pb.Subscription(
         device_id=one.device_id,
         subscription_id=one.subscription_id,
@@ -113,6 +122,15 @@ def subscription_from(value: bytes) -> StoredSubscription:
     except DecodeError as error:
         raise FormatError(f"a subscription cannot be read: {error}") from error
     return StoredSubscription(found.device_id, found.subscription_id, found.kind, found.spec, found.name)
+
+
+def seen_from(value: bytes) -> LastSeen:
+    """Return when a device was last seen. Raises FormatError if this version cannot read it."""
+    try:
+        found = pb.LastSeen.FromString(value)
+    except DecodeError as error:
+        raise FormatError(f"when a device was last seen cannot be read: {error}") from error
+    return LastSeen(found.device_id, found.time_ms)
 
 
 def _word(text: str) -> str:

@@ -29,6 +29,27 @@ class StoredSubscription:
     """Unique among the device's subscriptions; empty for none."""
 
 
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """When a device was last seen, coarsely."""
+
+    device_id: str
+    time_ms: int
+    """By the time of the log."""
+
+
+SEEN = 0
+"""The number of the record `LastSeen` of a device; subscriptions have numbers from 1."""
+
+
+class SlotRecords(NamedTuple):
+    """The records of some slots."""
+
+    subscriptions: list[StoredSubscription]
+    """By device and number."""
+    seen: list[LastSeen]
+
+
 class LeaseRead(NamedTuple):
     """A node has renewed its lease, or has ended."""
 
@@ -44,8 +65,8 @@ class OwnerRead(NamedTuple):
     owned: Owned
 
 
-Changes = Mapping[tuple[str, int], StoredSubscription | None]
-"""Subscriptions by device and number; None for one that has ended."""
+Changes = Mapping[tuple[str, int], StoredSubscription | LastSeen | None]
+"""Records by device and number; None for one that is deleted."""
 
 
 class Registry(Protocol):
@@ -73,7 +94,7 @@ class Registry(Protocol):
         """Set the owner of a slot, None to release it; see `renew`."""
 
     async def write(self, slot: int, changes: Changes, sequence: int) -> None:
-        """Change subscriptions of a slot, all or none, for the owner whose record has a sequence.
+        """Change records of a slot, all or none, for the owner whose record has a sequence.
 
         Raises
         ------
@@ -83,8 +104,8 @@ class Registry(Protocol):
             If it is not known what has changed.
         """
 
-    async def read(self, slots: Sequence[int], until: int) -> list[StoredSubscription]:
-        """Return the subscriptions of at most `SLOTS_MAX` slots, by device and number.
+    async def read(self, slots: Sequence[int], until: int) -> SlotRecords:
+        """Return the records of at most `SLOTS_MAX` slots.
 
         Parameters
         ----------

@@ -24,8 +24,10 @@ _SERVING = b"\x08\x01"
 """A serialized HealthCheckResponse with the status SERVING."""
 
 _CHECK_S = 2.0
-_KEEPALIVE_S = 10.0
-"""The server's least interval: a gateway notices within twenty seconds that its server is gone."""
+_KEEPALIVE_S = 1.0
+_KEEPALIVE_TIMEOUT_S = 3.0
+"""A gateway notices within some four seconds that a server is gone or does not respond, for a ping a
+second on each connection with streams."""
 
 
 class Upstream:
@@ -58,11 +60,27 @@ class Upstream:
             self.fleets[DEFAULT_TENANT] = self._servers("")
 
     def _servers(self, token: str | Callable[[], str]) -> Servers:
-        return Servers(self._targets, token, self._tls, _KEEPALIVE_S, insecure=self._is_insecure)
+        return Servers(
+            self._targets,
+            token,
+            self._tls,
+            _KEEPALIVE_S,
+            keepalive_timeout_s=_KEEPALIVE_TIMEOUT_S,
+            insecure=self._is_insecure,
+        )
 
     async def is_serving(self) -> bool:
         """Return whether a server of the list can be reached and serves."""
-        return any(await asyncio.gather(*(_serves(channel) for channel in self._health.listed)))
+        checks = [asyncio.create_task(_serves(channel)) for channel in self._health.listed]
+        try:
+            for check in asyncio.as_completed(checks):
+                if await check:
+                    return True
+            return False
+        finally:
+            for check in checks:
+                check.cancel()
+            await asyncio.gather(*checks, return_exceptions=True)
 
     async def close(self) -> None:
         """Close the connections, except those of the fleet streams."""

@@ -63,6 +63,15 @@ class Device:
         return self._session.is_online
 
     @property
+    def lag_offset(self) -> int:
+        """Offset in the log of the cluster up to which the server has applied it, while the server lags.
+
+        In the state LAGGING, results are those of all objects in the log up to this offset at least. 0 if
+        the server does not lag.
+        """
+        return self._session.lag_offset
+
+    @property
     def counters(self) -> Counters:
         """Numbers of moves, reports, deltas, received objects, and bytes in each direction."""
         return self._session.counters

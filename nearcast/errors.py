@@ -28,6 +28,7 @@ _HINTS = {
     Reason.RATE_LIMITED: "try again after retry_after_ms milliseconds",
     Reason.FORGOTTEN: "attach again: the server then has a new device",
     Reason.ANOTHER_SERVER: "the SDK follows by itself; a program of yours sends its hello to `server`",
+    Reason.LAGGING: "try again after retry_after_ms milliseconds: the servers of the log have no leader",
 }
 """Suggestions for the reasons of refusals. A wrong field needs none: its limit is in the message."""
 

@@ -290,6 +290,10 @@ class SubscriptionState(StrEnum):
 
     EXACT = "exact"
     """The result equals the server's result."""
+    LAGGING = "lagging"
+    """The device is inside its safe region, but its server cannot follow the log of its cluster, so the
+    server may lack changes. The result is exact as of `Device.lag_offset`. The server still responds to
+    reports, and refuses new subscriptions. It ends the stream if the state lasts for half a minute."""
     CATCHING_UP = "catching up"
     """The device has reconnected, and the missed changes are on their way."""
     STALE = "stale"

@@ -36,6 +36,7 @@ class Reason(IntEnum):
     RATE_LIMITED = 21
     FORGOTTEN = 22
     ANOTHER_SERVER = 23
+    LAGGING = 24
 
     def __str__(self) -> str:
         return self.name

@@ -172,8 +172,7 @@ class Server:
                 lease_ms=settings.lease_ms,
                 serves_tenants=bool(settings.tenants),
             )
-            days = 0.0 if self.node is not None else settings.subscription_retention_days
-            retention = Retention(self.store, days)
+            retention = _retention(self.coordinator, self.store, settings.subscription_retention_days)
             self.command_loop = loop_type(
                 self.coordinator,
                 self.store,
@@ -391,6 +390,17 @@ def _types(node: Node | None) -> tuple[type[Coordinator], type[CommandLoop]]:
     from server.replication.coordinator import ReplicatedCoordinator  # noqa: PLC0415
 
     return ReplicatedCoordinator, ReplicatedCommandLoop
+
+
+def _retention(coordinator: Coordinator, store: SqliteStore, days: float) -> Retention:
+    """Return what finds the devices to be forgotten: in the store, or for a node in its slots."""
+    if type(coordinator) is Coordinator:
+        return Retention(store, days)
+    from server.replication.coordinator import ReplicatedCoordinator  # noqa: PLC0415
+    from server.replication.retention import SlotRetention  # noqa: PLC0415
+
+    assert isinstance(coordinator, ReplicatedCoordinator)  # noqa: S101 - for the type checker
+    return SlotRetention(coordinator, store, days)
 
 
 def _require_place(settings: ServerSettings) -> None:

@@ -159,7 +159,7 @@ class ServerSettings(BaseSettings):
         ge=0.0,
         le=36_500.0,
         description="Retention of the subscriptions of a device after it was last seen; 0 to keep them "
-        "for ever, as the nodes of a cluster do.",
+        "for ever.",
     )
     keepalive_ms: Milliseconds = Field(
         KEEPALIVE_MS,
@@ -366,9 +366,6 @@ class ServerSettings(BaseSettings):
         for name, value in {**others, "trace_share": self.trace_share}.items():
             if self.log and value:
                 raise ValueError(f"{name} must not be set with --log")
-        is_chosen = "subscription_retention_days" in self.model_fields_set
-        if self.log and is_chosen and self.subscription_retention_days:
-            raise ValueError("subscription_retention_days must be 0 with --log")
         return self
 
     @model_validator(mode="after")

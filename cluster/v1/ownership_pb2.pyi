@@ -54,3 +54,11 @@ class Subscription(_message.Message):
     spec: str
     name: str
     def __init__(self, device_id: _Optional[str] = ..., subscription_id: _Optional[int] = ..., kind: _Optional[int] = ..., spec: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class LastSeen(_message.Message):
+    __slots__ = ("device_id", "time_ms")
+    DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
+    TIME_MS_FIELD_NUMBER: _ClassVar[int]
+    device_id: str
+    time_ms: int
+    def __init__(self, device_id: _Optional[str] = ..., time_ms: _Optional[int] = ...) -> None: ...

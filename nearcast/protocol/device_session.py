@@ -92,6 +92,11 @@ class DeviceSession:
         self.was_online = False
         self.is_responsive = True
         """False while the server has left a request without a response for seconds."""
+        self.lag_offset = 0
+        """While the server lags behind the log of its cluster: the offset up to which it has applied the
+        log; 0 otherwise."""
+        self._postponed: set[int] = set()
+        """Subscriptions that a server that lags has refused, and that are requested again later."""
         self.state_watchers: set[asyncio.Event] = set()
         self.retry_deadline_s = 0.0
         """Event loop time until which a device that was never online keeps trying to connect."""
@@ -137,7 +142,9 @@ class DeviceSession:
     @property
     def is_response_due(self) -> bool:
         """Whether any request, of any kind, has no response yet."""
-        return self.is_waiting or bool(self._pongs) or self.registry.is_ending
+        due = (one for number, one in self.subscriptions.items() if number not in self._postponed)
+        is_waiting = not self.is_caught_up or any(one.is_waiting for one in due)
+        return is_waiting or bool(self._pongs) or self.registry.is_ending
 
     def connect(self) -> None:
         """Send a hello on a new stream, unless this session has ended."""
@@ -158,6 +165,8 @@ class DeviceSession:
     def disconnect(self) -> None:
         """Record that the stream has ended."""
         self.is_online = False
+        self.lag_offset = 0
+        self._postponed.clear()
         self.is_responsive = True  # the default: without a stream there is no response to wait for
         for subscription in self.subscriptions.values():
             subscription.interrupted()
@@ -185,13 +194,13 @@ class DeviceSession:
             case "welcome":
                 self._receive_welcome(response.welcome)
             case "pong":
-                for number in self.registry.take_refused_ends():
-                    self.sender.unsubscribe(number)
-                self._pongs.pop(response.pong.number, lambda: None)()
+                self._receive_pong(response.pong.number)
             case "unsubscribed":
                 self._receive_unsubscribed(response.unsubscribed.subscription_id)
             case "rejection":
                 self._receive_rejection(response.rejection)
+            case "lag":
+                self._receive_lag(response.lag.offset)
             case "locate":
                 self._receive_locate(response.locate)
             case "detached":
@@ -210,6 +219,7 @@ class DeviceSession:
         self.matches_max = welcome.limits.matches_max
         self.name_length_max = welcome.limits.name_length_max
         self.is_online = self.was_online = True
+        self.lag_offset = welcome.lag_offset
         is_empty = not welcome.subscriptions
         self._sequence.welcome(welcome.version, welcome.epoch, resumed=welcome.resumed, is_empty=is_empty)
         listed = {
@@ -247,6 +257,21 @@ class DeviceSession:
             self._check((subscription,))
         if self._sequence.is_ack_due:  # a report would have acknowledged it
             self.sender.ack()
+
+    def _receive_pong(self, number: int) -> None:
+        for refused in self.registry.take_refused_ends():
+            self.sender.unsubscribe(refused)
+        self._pongs.pop(number, lambda: None)()
+
+    def _receive_lag(self, offset: int) -> None:
+        """Process that the server lags, or has caught up: then subscriptions are requested again."""
+        self.lag_offset = offset
+        if not offset:
+            postponed = [self.subscriptions.get(number) for number in sorted(self._postponed)]
+            self._postponed.clear()
+            for subscription in postponed:
+                if subscription is not None and not subscription.is_known:
+                    self._ask(subscription)
 
     def _receive_unsubscribed(self, subscription_id: int) -> None:
         """Process the end of a subscription, also if this instance has not ended it."""
@@ -313,11 +338,17 @@ class DeviceSession:
                 self._ask(subscription)
 
     def _receive_refused_subscribe(self, number: int, error: RefusedError) -> None:
-        """Continue a subscription with its old spec if it had one; end it otherwise."""
+        """Continue a subscription with its old spec if it had one; end it otherwise.
+
+        A new one waits for a server that lags, as it would for a stream.
+        """
         subscription = self.subscriptions.get(number)
         if subscription is None:
             return
-        if subscription.refuse(error):
+        is_new = not subscription.is_known and subscription.change is None
+        if is_new and error.reason is Reason.LAGGING and self.lag_offset:
+            self._postponed.add(number)
+        elif subscription.refuse(error):
             self._ask_for_change(subscription)
             self._check((subscription,))
         else:

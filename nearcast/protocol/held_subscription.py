@@ -58,6 +58,8 @@ class Host(View, Protocol):
     """Whether there is a stream."""
     is_responsive: bool
     """False while the server has left a request without a response for seconds."""
+    lag_offset: int
+    """How far the server has applied the log of its cluster while it lags behind; else 0."""
 
     @property
     def is_caught_up(self) -> bool:
@@ -132,7 +134,7 @@ class HeldSubscription(Subscription, ChangingSpec):
         if self._pending_report and not (evaluation.exact and self.spec.region is RegionMode.ANCHORED):
             return SubscriptionState.STALE
         if evaluation.exact and not self.waits_for_position:
-            return SubscriptionState.EXACT
+            return SubscriptionState.LAGGING if host.lag_offset else SubscriptionState.EXACT
         if evaluation.is_capped:
             return SubscriptionState.TOO_MANY
         is_too_vague = self._policy.is_too_vague(host.frame, host.location, evaluation)

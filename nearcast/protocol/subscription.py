@@ -23,10 +23,11 @@ _DECIDED = (
     SubscriptionState.TOO_MANY,
     SubscriptionState.ENDED,
 )
-_AWAY = (SubscriptionState.OFFLINE, SubscriptionState.OFFLINE_STALE)
+_AWAY = (SubscriptionState.OFFLINE, SubscriptionState.OFFLINE_STALE, SubscriptionState.LAGGING)
 
 _PATIENCE_S = 8.0
-"""Time that a result waits for a missing server: as long as gRPC retries `Client.search`."""
+"""Time that a result waits for a missing server, or for one that lags: as long as gRPC retries
+`Client.search`. An election of the log's leader takes 4 to 7 s."""
 
 
 class View(Protocol):
@@ -113,7 +114,7 @@ class Subscription(ABC):
         Raises
         ------
         UnavailableError
-            If there is no stream, or the server does not respond, for eight seconds.
+            If there is no stream, or the server does not respond or lags, for eight seconds.
         NearcastError
             If the subscription has ended: its `error`.
 
@@ -251,7 +252,8 @@ async def decided(subscription: Subscription) -> SubscriptionState:
     Raises
     ------
     UnavailableError
-        If there is no stream, or the server does not respond, for `_PATIENCE_S` without interruption.
+        If there is no stream, or the server does not respond or lags, for `_PATIENCE_S` without
+        interruption.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -264,6 +266,13 @@ async def decided(subscription: Subscription) -> SubscriptionState:
                 elif limit.when() is None:
                     limit.reschedule(loop.time() + _PATIENCE_S)
     except TimeoutError:
-        message = f"the server cannot be reached: it has not responded for {_PATIENCE_S:.0f} s"
-        raise UnavailableError(message) from None
+        raise _unavailable(subscription.state) from None
     raise AssertionError("unreachable")  # states end with ENDED, which is decided
+
+
+def _unavailable(state: SubscriptionState) -> UnavailableError:
+    if state is SubscriptionState.LAGGING:
+        return UnavailableError(
+            f"the server has lagged behind the log of its cluster for {_PATIENCE_S:.0f} s"
+        )
+    return UnavailableError(f"the server cannot be reached: it has not responded for {_PATIENCE_S:.0f} s")

@@ -54,6 +54,11 @@ class Device:
         return self._loop.call(lambda: self._device.is_online)
 
     @property
+    def lag_offset(self) -> int:
+        """Offset up to which the server has applied the log of its cluster, while it lags; else 0."""
+        return self._loop.call(lambda: self._device.lag_offset)
+
+    @property
     def counters(self) -> Counters:
         """Present numbers of moves, reports, deltas, received objects, and bytes in each direction."""
         return self._loop.call(lambda: replace(self._device.counters))

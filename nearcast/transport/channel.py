@@ -128,6 +128,9 @@ class Channel:
         How to verify the server; None for a connection without encryption.
     keepalive_s
         Time without data after which the connection itself sends a ping; devices do not send these.
+    keepalive_timeout_s
+        How long such a ping may stay without a response; None for as long as `keepalive_s`, at most ten
+        seconds.
     has_retries
         Whether gRPC repeats calls that are safe to repeat. If not, the caller uses another server.
     """
@@ -139,18 +142,21 @@ class Channel:
         tls: Tls | None,
         keepalive_s: float,
         *,
+        keepalive_timeout_s: float | None = None,
         has_retries: bool = True,
     ) -> None:
         self._token = token
         self._target = target
         self._tls = tls
-        timeout_ms = round(1000 * min(keepalive_s, _KEEPALIVE_TIMEOUT_S))
+        timeout_ms = round(1000 * (keepalive_timeout_s or min(keepalive_s, _KEEPALIVE_TIMEOUT_S)))
         self._options: list[tuple[str, int | str]] = [
             ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
             ("grpc.keepalive_time_ms", round(1000 * keepalive_s)),
             ("grpc.keepalive_timeout_ms", timeout_ms),
             # Pings have a separate timeout of a minute, which the keepalive timeout does not shorten.
             ("grpc.http2.ping_timeout_ms", timeout_ms),
+            # By default gRPC stops after two pings until the client sends data.
+            ("grpc.http2.max_pings_without_data", 0),
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 5000),
             # A new channel opens a new connection; the connection of another channel may be dead.

@@ -47,6 +47,8 @@ class Servers:
         How to verify a server; None for connections without encryption.
     keepalive_s
         Time without data after which a connection sends a ping.
+    keepalive_timeout_s
+        See `Channel`.
     insecure
         Whether a token may be sent without encryption to another machine.
     """
@@ -58,11 +60,13 @@ class Servers:
         tls: Tls | None,
         keepalive_s: float,
         *,
+        keepalive_timeout_s: float | None = None,
         insecure: bool = False,
     ) -> None:
         self._token = token
         self._tls = tls
         self._keepalive_s = keepalive_s
+        self._keepalive_timeout_s = keepalive_timeout_s
         self._insecure = insecure
         self._jitter = random.Random()
         self._target = ",".join(targets)
@@ -259,7 +263,14 @@ class Servers:
         return [*self._listed, *self._others.values()]
 
     def _channel(self, target: str, *, has_retries: bool) -> Channel:
-        return Channel(target, self._token, self._tls, self._keepalive_s, has_retries=has_retries)
+        return Channel(
+            target,
+            self._token,
+            self._tls,
+            self._keepalive_s,
+            keepalive_timeout_s=self._keepalive_timeout_s,
+            has_retries=has_retries,
+        )
 
     def _close_soon(self, channel: Channel) -> None:
         """Close a connection in the background."""

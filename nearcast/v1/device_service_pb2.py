@@ -29,15 +29,15 @@ from nearcast.v1 import streams_pb2 as nearcast_dot_v1_dot_streams__pb2
 from nearcast.v1 import subscriptions_pb2 as nearcast_dot_v1_dot_subscriptions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n nearcast/v1/device_service.proto\x12\x0bnearcast.v1\x1a\x18nearcast/v1/errors.proto\x1a\x1anearcast/v1/geometry.proto\x1a\x19nearcast/v1/objects.proto\x1a\x19nearcast/v1/streams.proto\x1a\x1fnearcast/v1/subscriptions.proto\"\xa0\x01\n\x05Hello\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x16\n\x0einstance_nonce\x18\x03 \x01(\x0c\x12\x0f\n\x07version\x18\x04 \x01(\x03\x12\'\n\x08position\x18\x05 \x01(\x0b\x32\x15.nearcast.v1.Position\x12\x10\n\x08margin_m\x18\x06 \x01(\x01\x12\r\n\x05\x65poch\x18\x07 \x01(\x06\x12\x11\n\ttake_over\x18\x08 \x01(\x08\"\x9a\x01\n\tSubscribe\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\x12+\n\x04spec\x18\x02 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\x12\'\n\x08position\x18\x03 \x01(\x0b\x32\x15.nearcast.v1.Position\x12\x10\n\x08margin_m\x18\x04 \x01(\x01\x12\x0c\n\x04name\x18\x05 \x01(\t\"&\n\x0bUnsubscribe\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\"\xd0\x01\n\x06Report\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\'\n\x08position\x18\x02 \x01(\x0b\x32\x15.nearcast.v1.Position\x12\x18\n\x10subscription_ids\x18\x03 \x03(\x05\x12\x18\n\x0bheading_deg\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x16\n\tspeed_mps\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x10\n\x08margin_m\x18\x07 \x01(\x01\x12\x0f\n\x07version\x18\x08 \x01(\x03\x42\x0e\n\x0c_heading_degB\x0c\n\n_speed_mps\"\x16\n\x03\x41\x63k\x12\x0f\n\x07version\x18\x01 \x01(\x03\"\'\n\x04Ping\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07version\x18\x02 \x01(\x03\"\x88\x02\n\rAttachRequest\x12#\n\x05hello\x18\x01 \x01(\x0b\x32\x12.nearcast.v1.HelloH\x00\x12+\n\tsubscribe\x18\x02 \x01(\x0b\x32\x16.nearcast.v1.SubscribeH\x00\x12/\n\x0bunsubscribe\x18\x03 \x01(\x0b\x32\x18.nearcast.v1.UnsubscribeH\x00\x12%\n\x06report\x18\x04 \x01(\x0b\x32\x13.nearcast.v1.ReportH\x00\x12\x1f\n\x03\x61\x63k\x18\x05 \x01(\x0b\x32\x10.nearcast.v1.AckH\x00\x12!\n\x04ping\x18\x06 \x01(\x0b\x32\x11.nearcast.v1.PingH\x00\x42\t\n\x07\x63ommand\"\xce\x04\n\x06Limits\x12\x1b\n\x13object_keywords_max\x18\x01 \x01(\x05\x12!\n\x19subscription_keywords_max\x18\x02 \x01(\x05\x12\x1a\n\x12keyword_length_max\x18\x03 \x01(\x05\x12\r\n\x05k_max\x18\x04 \x01(\x05\x12\x11\n\talpha_min\x18\x05 \x01(\x01\x12\x11\n\talpha_max\x18\x06 \x01(\x01\x12\x12\n\nttl_ms_max\x18\x07 \x01(\x03\x12\x19\n\x11payload_bytes_max\x18\x08 \x01(\x05\x12\x1f\n\x17objects_per_request_max\x18\t \x01(\x05\x12$\n\x1csubscriptions_per_device_max\x18\n \x01(\x05\x12\x1d\n\x15\x64\x65vices_per_fleet_max\x18\x0b \x01(\x05\x12\x17\n\x0fname_length_max\x18\x0c \x01(\x05\x12\x14\n\x0cmargin_m_max\x18\r \x01(\x01\x12\x13\n\x0b\x63lauses_max\x18\x0e \x01(\x05\x12\x1b\n\x13\x63lause_keywords_max\x18\x0f \x01(\x05\x12\x13\n\x0brange_m_max\x18\x10 \x01(\x01\x12\x13\n\x0bmatches_max\x18\x11 \x01(\x05\x12\x14\n\x0cvertices_max\x18\x12 \x01(\x05\x12\x19\n\x11\x61rea_vertices_max\x18\x13 \x01(\x05\x12\x15\n\rwindow_ms_max\x18\x14 \x01(\x03\x12\x18\n\x10window_count_max\x18\x15 \x01(\x03\x12\x13\n\x0bwindows_max\x18\x16 \x01(\x05\x12\x1c\n\x14\x64istance_scale_m_max\x18\x17 \x01(\x01\"\xed\x01\n\x07Welcome\x12!\n\x05\x66rame\x18\x01 \x01(\x0b\x32\x12.nearcast.v1.Frame\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03\x12\x14\n\x0cvirtual_time\x18\x03 \x01(\x08\x12#\n\x06limits\x18\x04 \x01(\x0b\x32\x13.nearcast.v1.Limits\x12\x30\n\rsubscriptions\x18\x05 \x03(\x0b\x32\x19.nearcast.v1.Subscription\x12\x0f\n\x07version\x18\x06 \x01(\x03\x12\x0f\n\x07resumed\x18\x07 \x01(\x08\x12\x10\n\x08lease_ms\x18\x08 \x01(\x03\x12\r\n\x05\x65poch\x18\t \x01(\x06\"O\n\x0cUnsubscribed\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\x12&\n\x06reason\x18\x02 \x01(\x0e\x32\x16.nearcast.v1.EndReason\"\x16\n\x04Pong\x12\x0e\n\x06number\x18\x01 \x01(\x03\"\"\n\x06Locate\x12\x18\n\x10subscription_ids\x18\x01 \x03(\x05\"\xea\x01\n\tRejection\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12/\n\x07\x63ommand\x18\x02 \x01(\x0e\x32\x1e.nearcast.v1.Rejection.Command\x12!\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Error\"y\n\x07\x43ommand\x12\x17\n\x13\x43OMMAND_UNSPECIFIED\x10\x00\x12\x11\n\rCOMMAND_HELLO\x10\x01\x12\x15\n\x11\x43OMMAND_SUBSCRIBE\x10\x02\x12\x17\n\x13\x43OMMAND_UNSUBSCRIBE\x10\x03\x12\x12\n\x0e\x43OMMAND_REPORT\x10\x04\"-\n\x08\x44\x65tached\x12!\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x12.nearcast.v1.Error\"\xe4\x02\n\x0e\x41ttachResponse\x12\'\n\x07welcome\x18\x01 \x01(\x0b\x32\x14.nearcast.v1.WelcomeH\x00\x12#\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x12.nearcast.v1.DeltaH\x00\x12\x31\n\x0cunsubscribed\x18\x03 \x01(\x0b\x32\x19.nearcast.v1.UnsubscribedH\x00\x12!\n\x04pong\x18\x04 \x01(\x0b\x32\x11.nearcast.v1.PongH\x00\x12+\n\trejection\x18\x05 \x01(\x0b\x32\x16.nearcast.v1.RejectionH\x00\x12)\n\x08\x64\x65tached\x18\x06 \x01(\x0b\x32\x15.nearcast.v1.DetachedH\x00\x12%\n\x06locate\x18\x07 \x01(\x0b\x32\x13.nearcast.v1.LocateH\x00\x12&\n\x07go_away\x18\x08 \x01(\x0b\x32\x13.nearcast.v1.GoAwayH\x00\x42\x07\n\x05\x65vent\"\x95\x01\n\x12\x41ttachFleetRequest\x12\x36\n\x07\x65ntries\x18\x01 \x03(\x0b\x32%.nearcast.v1.AttachFleetRequest.Entry\x1aG\n\x05\x45ntry\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12+\n\x07request\x18\x02 \x01(\x0b\x32\x1a.nearcast.v1.AttachRequest\"\xbf\x01\n\x13\x41ttachFleetResponse\x12\x37\n\x07\x65ntries\x18\x01 \x03(\x0b\x32&.nearcast.v1.AttachFleetResponse.Entry\x12$\n\x07go_away\x18\x02 \x01(\x0b\x32\x13.nearcast.v1.GoAway\x1aI\n\x05\x45ntry\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12-\n\x08response\x18\x02 \x01(\x0b\x32\x1b.nearcast.v1.AttachResponse\"e\n\rSearchRequest\x12+\n\x04spec\x18\x01 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\x12\'\n\x08position\x18\x02 \x01(\x0b\x32\x15.nearcast.v1.Position\"\xa6\x01\n\x0eSearchResponse\x12\x32\n\x07matches\x18\x01 \x03(\x0b\x32!.nearcast.v1.SearchResponse.Match\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03\x1aO\n\x05Match\x12#\n\x06object\x18\x01 \x01(\x0b\x32\x13.nearcast.v1.Object\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x12\n\ndistance_m\x18\x03 \x01(\x01\"(\n\x13\x46orgetDeviceRequest\x12\x11\n\tdevice_id\x18\x01 \x01(\t\"2\n\x14\x46orgetDeviceResponse\x12\x1a\n\x12subscription_count\x18\x01 \x01(\x05*D\n\tEndReason\x12\x1a\n\x16\x45ND_REASON_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x45ND_REASON_UNSUBSCRIBED\x10\x01\x32\xc4\x02\n\rDeviceService\x12\x45\n\x06\x41ttach\x12\x1a.nearcast.v1.AttachRequest\x1a\x1b.nearcast.v1.AttachResponse(\x01\x30\x01\x12T\n\x0b\x41ttachFleet\x12\x1f.nearcast.v1.AttachFleetRequest\x1a .nearcast.v1.AttachFleetResponse(\x01\x30\x01\x12\x41\n\x06Search\x12\x1a.nearcast.v1.SearchRequest\x1a\x1b.nearcast.v1.SearchResponse\x12S\n\x0c\x46orgetDevice\x12 .nearcast.v1.ForgetDeviceRequest\x1a!.nearcast.v1.ForgetDeviceResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n nearcast/v1/device_service.proto\x12\x0bnearcast.v1\x1a\x18nearcast/v1/errors.proto\x1a\x1anearcast/v1/geometry.proto\x1a\x19nearcast/v1/objects.proto\x1a\x19nearcast/v1/streams.proto\x1a\x1fnearcast/v1/subscriptions.proto\"\xa0\x01\n\x05Hello\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x16\n\x0einstance_nonce\x18\x03 \x01(\x0c\x12\x0f\n\x07version\x18\x04 \x01(\x03\x12\'\n\x08position\x18\x05 \x01(\x0b\x32\x15.nearcast.v1.Position\x12\x10\n\x08margin_m\x18\x06 \x01(\x01\x12\r\n\x05\x65poch\x18\x07 \x01(\x06\x12\x11\n\ttake_over\x18\x08 \x01(\x08\"\x9a\x01\n\tSubscribe\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\x12+\n\x04spec\x18\x02 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\x12\'\n\x08position\x18\x03 \x01(\x0b\x32\x15.nearcast.v1.Position\x12\x10\n\x08margin_m\x18\x04 \x01(\x01\x12\x0c\n\x04name\x18\x05 \x01(\t\"&\n\x0bUnsubscribe\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\"\xd0\x01\n\x06Report\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\'\n\x08position\x18\x02 \x01(\x0b\x32\x15.nearcast.v1.Position\x12\x18\n\x10subscription_ids\x18\x03 \x03(\x05\x12\x18\n\x0bheading_deg\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x16\n\tspeed_mps\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x10\n\x08margin_m\x18\x07 \x01(\x01\x12\x0f\n\x07version\x18\x08 \x01(\x03\x42\x0e\n\x0c_heading_degB\x0c\n\n_speed_mps\"\x16\n\x03\x41\x63k\x12\x0f\n\x07version\x18\x01 \x01(\x03\"\'\n\x04Ping\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07version\x18\x02 \x01(\x03\"\x88\x02\n\rAttachRequest\x12#\n\x05hello\x18\x01 \x01(\x0b\x32\x12.nearcast.v1.HelloH\x00\x12+\n\tsubscribe\x18\x02 \x01(\x0b\x32\x16.nearcast.v1.SubscribeH\x00\x12/\n\x0bunsubscribe\x18\x03 \x01(\x0b\x32\x18.nearcast.v1.UnsubscribeH\x00\x12%\n\x06report\x18\x04 \x01(\x0b\x32\x13.nearcast.v1.ReportH\x00\x12\x1f\n\x03\x61\x63k\x18\x05 \x01(\x0b\x32\x10.nearcast.v1.AckH\x00\x12!\n\x04ping\x18\x06 \x01(\x0b\x32\x11.nearcast.v1.PingH\x00\x42\t\n\x07\x63ommand\"\xce\x04\n\x06Limits\x12\x1b\n\x13object_keywords_max\x18\x01 \x01(\x05\x12!\n\x19subscription_keywords_max\x18\x02 \x01(\x05\x12\x1a\n\x12keyword_length_max\x18\x03 \x01(\x05\x12\r\n\x05k_max\x18\x04 \x01(\x05\x12\x11\n\talpha_min\x18\x05 \x01(\x01\x12\x11\n\talpha_max\x18\x06 \x01(\x01\x12\x12\n\nttl_ms_max\x18\x07 \x01(\x03\x12\x19\n\x11payload_bytes_max\x18\x08 \x01(\x05\x12\x1f\n\x17objects_per_request_max\x18\t \x01(\x05\x12$\n\x1csubscriptions_per_device_max\x18\n \x01(\x05\x12\x1d\n\x15\x64\x65vices_per_fleet_max\x18\x0b \x01(\x05\x12\x17\n\x0fname_length_max\x18\x0c \x01(\x05\x12\x14\n\x0cmargin_m_max\x18\r \x01(\x01\x12\x13\n\x0b\x63lauses_max\x18\x0e \x01(\x05\x12\x1b\n\x13\x63lause_keywords_max\x18\x0f \x01(\x05\x12\x13\n\x0brange_m_max\x18\x10 \x01(\x01\x12\x13\n\x0bmatches_max\x18\x11 \x01(\x05\x12\x14\n\x0cvertices_max\x18\x12 \x01(\x05\x12\x19\n\x11\x61rea_vertices_max\x18\x13 \x01(\x05\x12\x15\n\rwindow_ms_max\x18\x14 \x01(\x03\x12\x18\n\x10window_count_max\x18\x15 \x01(\x03\x12\x13\n\x0bwindows_max\x18\x16 \x01(\x05\x12\x1c\n\x14\x64istance_scale_m_max\x18\x17 \x01(\x01\"\x81\x02\n\x07Welcome\x12!\n\x05\x66rame\x18\x01 \x01(\x0b\x32\x12.nearcast.v1.Frame\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03\x12\x14\n\x0cvirtual_time\x18\x03 \x01(\x08\x12#\n\x06limits\x18\x04 \x01(\x0b\x32\x13.nearcast.v1.Limits\x12\x30\n\rsubscriptions\x18\x05 \x03(\x0b\x32\x19.nearcast.v1.Subscription\x12\x0f\n\x07version\x18\x06 \x01(\x03\x12\x0f\n\x07resumed\x18\x07 \x01(\x08\x12\x10\n\x08lease_ms\x18\x08 \x01(\x03\x12\r\n\x05\x65poch\x18\t \x01(\x06\x12\x12\n\nlag_offset\x18\n \x01(\x03\"\x15\n\x03Lag\x12\x0e\n\x06offset\x18\x01 \x01(\x03\"O\n\x0cUnsubscribed\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\x12&\n\x06reason\x18\x02 \x01(\x0e\x32\x16.nearcast.v1.EndReason\"\x16\n\x04Pong\x12\x0e\n\x06number\x18\x01 \x01(\x03\"\"\n\x06Locate\x12\x18\n\x10subscription_ids\x18\x01 \x03(\x05\"\xea\x01\n\tRejection\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12/\n\x07\x63ommand\x18\x02 \x01(\x0e\x32\x1e.nearcast.v1.Rejection.Command\x12!\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Error\"y\n\x07\x43ommand\x12\x17\n\x13\x43OMMAND_UNSPECIFIED\x10\x00\x12\x11\n\rCOMMAND_HELLO\x10\x01\x12\x15\n\x11\x43OMMAND_SUBSCRIBE\x10\x02\x12\x17\n\x13\x43OMMAND_UNSUBSCRIBE\x10\x03\x12\x12\n\x0e\x43OMMAND_REPORT\x10\x04\"-\n\x08\x44\x65tached\x12!\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x12.nearcast.v1.Error\"\x85\x03\n\x0e\x41ttachResponse\x12\'\n\x07welcome\x18\x01 \x01(\x0b\x32\x14.nearcast.v1.WelcomeH\x00\x12#\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x12.nearcast.v1.DeltaH\x00\x12\x31\n\x0cunsubscribed\x18\x03 \x01(\x0b\x32\x19.nearcast.v1.UnsubscribedH\x00\x12!\n\x04pong\x18\x04 \x01(\x0b\x32\x11.nearcast.v1.PongH\x00\x12+\n\trejection\x18\x05 \x01(\x0b\x32\x16.nearcast.v1.RejectionH\x00\x12)\n\x08\x64\x65tached\x18\x06 \x01(\x0b\x32\x15.nearcast.v1.DetachedH\x00\x12%\n\x06locate\x18\x07 \x01(\x0b\x32\x13.nearcast.v1.LocateH\x00\x12&\n\x07go_away\x18\x08 \x01(\x0b\x32\x13.nearcast.v1.GoAwayH\x00\x12\x1f\n\x03lag\x18\t \x01(\x0b\x32\x10.nearcast.v1.LagH\x00\x42\x07\n\x05\x65vent\"\x95\x01\n\x12\x41ttachFleetRequest\x12\x36\n\x07\x65ntries\x18\x01 \x03(\x0b\x32%.nearcast.v1.AttachFleetRequest.Entry\x1aG\n\x05\x45ntry\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12+\n\x07request\x18\x02 \x01(\x0b\x32\x1a.nearcast.v1.AttachRequest\"\xbf\x01\n\x13\x41ttachFleetResponse\x12\x37\n\x07\x65ntries\x18\x01 \x03(\x0b\x32&.nearcast.v1.AttachFleetResponse.Entry\x12$\n\x07go_away\x18\x02 \x01(\x0b\x32\x13.nearcast.v1.GoAway\x1aI\n\x05\x45ntry\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12-\n\x08response\x18\x02 \x01(\x0b\x32\x1b.nearcast.v1.AttachResponse\"e\n\rSearchRequest\x12+\n\x04spec\x18\x01 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\x12\'\n\x08position\x18\x02 \x01(\x0b\x32\x15.nearcast.v1.Position\"\xa6\x01\n\x0eSearchResponse\x12\x32\n\x07matches\x18\x01 \x03(\x0b\x32!.nearcast.v1.SearchResponse.Match\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03\x1aO\n\x05Match\x12#\n\x06object\x18\x01 \x01(\x0b\x32\x13.nearcast.v1.Object\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x12\n\ndistance_m\x18\x03 \x01(\x01\"(\n\x13\x46orgetDeviceRequest\x12\x11\n\tdevice_id\x18\x01 \x01(\t\"2\n\x14\x46orgetDeviceResponse\x12\x1a\n\x12subscription_count\x18\x01 \x01(\x05*D\n\tEndReason\x12\x1a\n\x16\x45ND_REASON_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x45ND_REASON_UNSUBSCRIBED\x10\x01\x32\xc4\x02\n\rDeviceService\x12\x45\n\x06\x41ttach\x12\x1a.nearcast.v1.AttachRequest\x1a\x1b.nearcast.v1.AttachResponse(\x01\x30\x01\x12T\n\x0b\x41ttachFleet\x12\x1f.nearcast.v1.AttachFleetRequest\x1a .nearcast.v1.AttachFleetResponse(\x01\x30\x01\x12\x41\n\x06Search\x12\x1a.nearcast.v1.SearchRequest\x1a\x1b.nearcast.v1.SearchResponse\x12S\n\x0c\x46orgetDevice\x12 .nearcast.v1.ForgetDeviceRequest\x1a!.nearcast.v1.ForgetDeviceResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'nearcast.v1.device_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ENDREASON']._serialized_start=3422
-  _globals['_ENDREASON']._serialized_end=3490
+  _globals['_ENDREASON']._serialized_start=3498
+  _globals['_ENDREASON']._serialized_end=3566
   _globals['_HELLO']._serialized_start=191
   _globals['_HELLO']._serialized_end=351
   _globals['_SUBSCRIBE']._serialized_start=354
@@ -55,39 +55,41 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LIMITS']._serialized_start=1094
   _globals['_LIMITS']._serialized_end=1684
   _globals['_WELCOME']._serialized_start=1687
-  _globals['_WELCOME']._serialized_end=1924
-  _globals['_UNSUBSCRIBED']._serialized_start=1926
-  _globals['_UNSUBSCRIBED']._serialized_end=2005
-  _globals['_PONG']._serialized_start=2007
-  _globals['_PONG']._serialized_end=2029
-  _globals['_LOCATE']._serialized_start=2031
-  _globals['_LOCATE']._serialized_end=2065
-  _globals['_REJECTION']._serialized_start=2068
-  _globals['_REJECTION']._serialized_end=2302
-  _globals['_REJECTION_COMMAND']._serialized_start=2181
-  _globals['_REJECTION_COMMAND']._serialized_end=2302
-  _globals['_DETACHED']._serialized_start=2304
-  _globals['_DETACHED']._serialized_end=2349
-  _globals['_ATTACHRESPONSE']._serialized_start=2352
-  _globals['_ATTACHRESPONSE']._serialized_end=2708
-  _globals['_ATTACHFLEETREQUEST']._serialized_start=2711
-  _globals['_ATTACHFLEETREQUEST']._serialized_end=2860
-  _globals['_ATTACHFLEETREQUEST_ENTRY']._serialized_start=2789
-  _globals['_ATTACHFLEETREQUEST_ENTRY']._serialized_end=2860
-  _globals['_ATTACHFLEETRESPONSE']._serialized_start=2863
-  _globals['_ATTACHFLEETRESPONSE']._serialized_end=3054
-  _globals['_ATTACHFLEETRESPONSE_ENTRY']._serialized_start=2981
-  _globals['_ATTACHFLEETRESPONSE_ENTRY']._serialized_end=3054
-  _globals['_SEARCHREQUEST']._serialized_start=3056
-  _globals['_SEARCHREQUEST']._serialized_end=3157
-  _globals['_SEARCHRESPONSE']._serialized_start=3160
-  _globals['_SEARCHRESPONSE']._serialized_end=3326
-  _globals['_SEARCHRESPONSE_MATCH']._serialized_start=3247
-  _globals['_SEARCHRESPONSE_MATCH']._serialized_end=3326
-  _globals['_FORGETDEVICEREQUEST']._serialized_start=3328
-  _globals['_FORGETDEVICEREQUEST']._serialized_end=3368
-  _globals['_FORGETDEVICERESPONSE']._serialized_start=3370
-  _globals['_FORGETDEVICERESPONSE']._serialized_end=3420
-  _globals['_DEVICESERVICE']._serialized_start=3493
-  _globals['_DEVICESERVICE']._serialized_end=3817
+  _globals['_WELCOME']._serialized_end=1944
+  _globals['_LAG']._serialized_start=1946
+  _globals['_LAG']._serialized_end=1967
+  _globals['_UNSUBSCRIBED']._serialized_start=1969
+  _globals['_UNSUBSCRIBED']._serialized_end=2048
+  _globals['_PONG']._serialized_start=2050
+  _globals['_PONG']._serialized_end=2072
+  _globals['_LOCATE']._serialized_start=2074
+  _globals['_LOCATE']._serialized_end=2108
+  _globals['_REJECTION']._serialized_start=2111
+  _globals['_REJECTION']._serialized_end=2345
+  _globals['_REJECTION_COMMAND']._serialized_start=2224
+  _globals['_REJECTION_COMMAND']._serialized_end=2345
+  _globals['_DETACHED']._serialized_start=2347
+  _globals['_DETACHED']._serialized_end=2392
+  _globals['_ATTACHRESPONSE']._serialized_start=2395
+  _globals['_ATTACHRESPONSE']._serialized_end=2784
+  _globals['_ATTACHFLEETREQUEST']._serialized_start=2787
+  _globals['_ATTACHFLEETREQUEST']._serialized_end=2936
+  _globals['_ATTACHFLEETREQUEST_ENTRY']._serialized_start=2865
+  _globals['_ATTACHFLEETREQUEST_ENTRY']._serialized_end=2936
+  _globals['_ATTACHFLEETRESPONSE']._serialized_start=2939
+  _globals['_ATTACHFLEETRESPONSE']._serialized_end=3130
+  _globals['_ATTACHFLEETRESPONSE_ENTRY']._serialized_start=3057
+  _globals['_ATTACHFLEETRESPONSE_ENTRY']._serialized_end=3130
+  _globals['_SEARCHREQUEST']._serialized_start=3132
+  _globals['_SEARCHREQUEST']._serialized_end=3233
+  _globals['_SEARCHRESPONSE']._serialized_start=3236
+  _globals['_SEARCHRESPONSE']._serialized_end=3402
+  _globals['_SEARCHRESPONSE_MATCH']._serialized_start=3323
+  _globals['_SEARCHRESPONSE_MATCH']._serialized_end=3402
+  _globals['_FORGETDEVICEREQUEST']._serialized_start=3404
+  _globals['_FORGETDEVICEREQUEST']._serialized_end=3444
+  _globals['_FORGETDEVICERESPONSE']._serialized_start=3446
+  _globals['_FORGETDEVICERESPONSE']._serialized_end=3496
+  _globals['_DEVICESERVICE']._serialized_start=3569
+  _globals['_DEVICESERVICE']._serialized_end=3893
 # @@protoc_insertion_point(module_scope)

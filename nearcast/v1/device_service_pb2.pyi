@@ -156,7 +156,7 @@ class Limits(_message.Message):
     def __init__(self, object_keywords_max: _Optional[int] = ..., subscription_keywords_max: _Optional[int] = ..., keyword_length_max: _Optional[int] = ..., k_max: _Optional[int] = ..., alpha_min: _Optional[float] = ..., alpha_max: _Optional[float] = ..., ttl_ms_max: _Optional[int] = ..., payload_bytes_max: _Optional[int] = ..., objects_per_request_max: _Optional[int] = ..., subscriptions_per_device_max: _Optional[int] = ..., devices_per_fleet_max: _Optional[int] = ..., name_length_max: _Optional[int] = ..., margin_m_max: _Optional[float] = ..., clauses_max: _Optional[int] = ..., clause_keywords_max: _Optional[int] = ..., range_m_max: _Optional[float] = ..., matches_max: _Optional[int] = ..., vertices_max: _Optional[int] = ..., area_vertices_max: _Optional[int] = ..., window_ms_max: _Optional[int] = ..., window_count_max: _Optional[int] = ..., windows_max: _Optional[int] = ..., distance_scale_m_max: _Optional[float] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed", "lease_ms", "epoch")
+    __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed", "lease_ms", "epoch", "lag_offset")
     FRAME_FIELD_NUMBER: _ClassVar[int]
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     VIRTUAL_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -166,6 +166,7 @@ class Welcome(_message.Message):
     RESUMED_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    LAG_OFFSET_FIELD_NUMBER: _ClassVar[int]
     frame: _geometry_pb2.Frame
     time_ms: int
     virtual_time: bool
@@ -175,7 +176,14 @@ class Welcome(_message.Message):
     resumed: bool
     lease_ms: int
     epoch: int
-    def __init__(self, frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., time_ms: _Optional[int] = ..., virtual_time: _Optional[bool] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., subscriptions: _Optional[_Iterable[_Union[_subscriptions_pb2.Subscription, _Mapping]]] = ..., version: _Optional[int] = ..., resumed: _Optional[bool] = ..., lease_ms: _Optional[int] = ..., epoch: _Optional[int] = ...) -> None: ...
+    lag_offset: int
+    def __init__(self, frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., time_ms: _Optional[int] = ..., virtual_time: _Optional[bool] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., subscriptions: _Optional[_Iterable[_Union[_subscriptions_pb2.Subscription, _Mapping]]] = ..., version: _Optional[int] = ..., resumed: _Optional[bool] = ..., lease_ms: _Optional[int] = ..., epoch: _Optional[int] = ..., lag_offset: _Optional[int] = ...) -> None: ...
+
+class Lag(_message.Message):
+    __slots__ = ("offset",)
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    def __init__(self, offset: _Optional[int] = ...) -> None: ...
 
 class Unsubscribed(_message.Message):
     __slots__ = ("subscription_id", "reason")
@@ -226,7 +234,7 @@ class Detached(_message.Message):
     def __init__(self, error: _Optional[_Union[_errors_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class AttachResponse(_message.Message):
-    __slots__ = ("welcome", "delta", "unsubscribed", "pong", "rejection", "detached", "locate", "go_away")
+    __slots__ = ("welcome", "delta", "unsubscribed", "pong", "rejection", "detached", "locate", "go_away", "lag")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     UNSUBSCRIBED_FIELD_NUMBER: _ClassVar[int]
@@ -235,6 +243,7 @@ class AttachResponse(_message.Message):
     DETACHED_FIELD_NUMBER: _ClassVar[int]
     LOCATE_FIELD_NUMBER: _ClassVar[int]
     GO_AWAY_FIELD_NUMBER: _ClassVar[int]
+    LAG_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     delta: _subscriptions_pb2.Delta
     unsubscribed: Unsubscribed
@@ -243,7 +252,8 @@ class AttachResponse(_message.Message):
     detached: Detached
     locate: Locate
     go_away: _streams_pb2.GoAway
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., delta: _Optional[_Union[_subscriptions_pb2.Delta, _Mapping]] = ..., unsubscribed: _Optional[_Union[Unsubscribed, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., rejection: _Optional[_Union[Rejection, _Mapping]] = ..., detached: _Optional[_Union[Detached, _Mapping]] = ..., locate: _Optional[_Union[Locate, _Mapping]] = ..., go_away: _Optional[_Union[_streams_pb2.GoAway, _Mapping]] = ...) -> None: ...
+    lag: Lag
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., delta: _Optional[_Union[_subscriptions_pb2.Delta, _Mapping]] = ..., unsubscribed: _Optional[_Union[Unsubscribed, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., rejection: _Optional[_Union[Rejection, _Mapping]] = ..., detached: _Optional[_Union[Detached, _Mapping]] = ..., locate: _Optional[_Union[Locate, _Mapping]] = ..., go_away: _Optional[_Union[_streams_pb2.GoAway, _Mapping]] = ..., lag: _Optional[_Union[Lag, _Mapping]] = ...) -> None: ...
 
 class AttachFleetRequest(_message.Message):
     __slots__ = ("entries",)

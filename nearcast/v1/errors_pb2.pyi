@@ -31,6 +31,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_RATE_LIMITED: _ClassVar[ErrorReason]
     ERROR_REASON_FORGOTTEN: _ClassVar[ErrorReason]
     ERROR_REASON_ANOTHER_SERVER: _ClassVar[ErrorReason]
+    ERROR_REASON_LAGGING: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_FIELD: ErrorReason
 ERROR_REASON_OUT_OF_AREA: ErrorReason
@@ -55,6 +56,7 @@ ERROR_REASON_TOKEN_EXPIRED: ErrorReason
 ERROR_REASON_RATE_LIMITED: ErrorReason
 ERROR_REASON_FORGOTTEN: ErrorReason
 ERROR_REASON_ANOTHER_SERVER: ErrorReason
+ERROR_REASON_LAGGING: ErrorReason
 
 class Error(_message.Message):
     __slots__ = ("reason", "message", "field", "value", "limit", "code", "retry_after_ms", "server")

@@ -32,6 +32,7 @@ CODES: dict[Reason, int] = {
     Reason.RATE_LIMITED: 8,
     Reason.FORGOTTEN: 10,
     Reason.ANOTHER_SERVER: 14,
+    Reason.LAGGING: 14,
 }
 """The `google.rpc.Code` of each reason."""
 

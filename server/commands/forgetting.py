@@ -40,6 +40,8 @@ def _plan_device(coordinator: Coordinator, command: c.ForgetDevice) -> Plan:
     checked_name(principal.local(device_id), "device_id", coordinator.limits.name_length_max)
     require_forgettable(principal, device_id)
     coordinator.require_here(device_id)
+    if device_id in coordinator.sessions:
+        coordinator.require_writable()
     mutations = (DeleteDevice(device_id),) if device_id in coordinator.sessions else ()
     touches = Touches(device_ids=frozenset({device_id}))
     return Plan(lambda _: coordinator.forget_device(device_id), mutations, touches)

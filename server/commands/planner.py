@@ -206,13 +206,15 @@ class Planner:
         brings_window = not coordinator.matching.knows_window(spec.window)
         self._require_window(session, spec.window, principal.tenant, brings=brings_window)
         name = self._checked_name(command, session)
-        self._planned["subscriptions", principal.tenant] += handle is None
-        self._planned[of_device] += handle is None
         is_known = (
             handle is not None
             and coordinator.matching.spec(handle) == spec
             and coordinator.router.name_of(handle) == name
         )
+        if not is_known:
+            coordinator.require_writable()
+        self._planned["subscriptions", principal.tenant] += handle is None
+        self._planned[of_device] += handle is None
         if handle is None or coordinator.matching.spec(handle) != spec:
             others = [one for other, one in session.handles.items() if other != number]
             coordinator.matching.require_clause_room(spec, others, limits.clause_keywords_per_device_max)
@@ -259,6 +261,7 @@ class Planner:
     def _plan_unsubscribe(self, command: c.Unsubscribe) -> Plan:
         session = attached_session(command)
         self._require_subscription(session, command.subscription_id)
+        self._coordinator.require_writable()
         row = DeleteSubscription(command.device_id, command.subscription_id)
         return Plan(
             lambda _: self._coordinator.unsubscribe(session, command.subscription_id),

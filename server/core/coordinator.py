@@ -247,7 +247,7 @@ class Coordinator:
 
     def hello(self, hello: c.Hello, batch: EvaluationBatch) -> None:
         """Attach a device: welcome it, then send the deltas that it missed, or snapshots."""
-        place, now_ms = hello.place, self.clock.lease_ms
+        place, now_ms, lag_offset = hello.place, self.clock.lease_ms, self.lag_offset
         session = self.router.session_of(hello.device_id)
         resumed = session.attach(hello.outbox, hello.nonce, hello.version, hello.epoch, now_ms)
         self.leases.begin(session, now_ms)
@@ -258,7 +258,7 @@ class Coordinator:
         )
         unplaced = self._unplaced(session, place)
         target = session.version + len(unplaced if resumed else session.handles)
-        session.enqueue(Welcome(self.matching.now_ms, known, target, resumed, session.epoch))
+        session.enqueue(Welcome(self.matching.now_ms, known, target, resumed, session.epoch, lag_offset))
         handles = [one for one in session.handles.values() if one not in unplaced]
         if resumed:
             session.resume(hello.version)
@@ -287,7 +287,11 @@ class Coordinator:
     def _leave(self, session: Session) -> None:
         session.detach()
         if session.handles:
-            self.late_mutations.append(SetLastSeen(session.device_id))
+            self._note_seen(session.device_id)
+
+    def _note_seen(self, device_id: str) -> None:
+        """Record that a device with subscriptions was attached until now."""
+        self.late_mutations.append(SetLastSeen(device_id))
 
     def forget_overdue(self, gone: Sequence[Session]) -> None:
         """Remove devices that have not been seen for long. They are not attached."""
@@ -392,6 +396,14 @@ class Coordinator:
         """Raise RefusedError if another server serves a device."""
         if self.placement is not None:
             self.placement.require(device_id)
+
+    @property
+    def lag_offset(self) -> int:
+        """How far the log of the cluster is applied while the server lags behind it; else 0."""
+        return 0
+
+    def require_writable(self) -> None:
+        """Raise RefusedError if subscriptions cannot be stored now."""
 
     # -- evaluation ------------------------------------------------------------------------------
 

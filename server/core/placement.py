@@ -31,6 +31,7 @@ GAUGES = (
     "cluster_lease_valid",
     "cluster_log_offset",
     "cluster_log_lag_ms",
+    "cluster_devices_lagging",
 )
 """Quantities of a node; 0 for a server by itself."""
 

@@ -66,6 +66,9 @@ GAUGES = {
     "cluster_lease_valid": Metric("Whether the lease of this node is valid: 1 or 0."),
     "cluster_log_offset": Metric("Offset in the log up to which this node has applied it."),
     "cluster_log_lag_ms": Metric("Time by which the clock of this node is ahead of the log."),
+    "cluster_devices_lagging": Metric(
+        "Attached devices whose results lag behind the log of the cluster."
+    ),
     "events_waiting": Metric("Events in outboxes."),
     "late_mutations_waiting": Metric("Rows that wait to be written and that no command waits for."),
     "sink_waiting": Metric("Changes of objects that wait to be written to the sink."),

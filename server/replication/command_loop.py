@@ -22,12 +22,15 @@ from server.replication.requests import LoggedCommand, change_of
 from server.runtime.command_loop import CommandLoop
 from server.runtime.command_queue import principal_of
 from server.runtime.lifecycle import require_serving
-from server.store.mutations import Mutation
+from server.store.mutations import Mutation, SetLastSeen
 
 Write = Callable[[Mapping[int, Changes]], Awaitable[dict[int, RefusedError]]]
 
 _UNWRITTEN_MAX = 5_000
 """Changes after which the store is written, some milliseconds of the disk's thread."""
+
+_SEEN_MAX = 256
+"""Devices that are written as seen at a time, as many writes of slots."""
 
 _OBJECTS_MAX = 100
 """Objects that are applied at a time; commands of devices are executed in between."""
@@ -174,15 +177,32 @@ class ReplicatedCommandLoop(CommandLoop):
             If the rest is not.
         """
         others = [one for one in mutations if not isinstance(one, DeviceMutation)]
+        seen = self._seen()
         if others or not mutations:
             unwritten = self.applier.unwritten()
             await super()._commit([*unwritten, *others], until_ms)
             if unwritten:
                 self.applier.written()
-        changes = changes_of(mutations, self.coordinator.sessions)
+        coordinator = self.coordinator
+        changes = changes_of(
+            [*seen, *mutations], coordinator.sessions, coordinator.last_seen, coordinator.log_ms
+        )
         refusals = await self._meanwhile(self._write_slots(changes)) if changes else {}
+        for slot, some in changes.items():
+            if slot not in refusals:
+                coordinator.last_seen.wrote(slot, some)
         if refusals:
             raise SlotsError(refusals)
+
+    def _seen(self) -> list[SetLastSeen]:
+        """Return the devices to be written as seen with the next changes; none while the node lags."""
+        if self.coordinator.lag_offset:
+            return []
+        return list(map(SetLastSeen, self.coordinator.last_seen.pending(_SEEN_MAX)))
+
+    async def last_seen_ms(self, device_id: str) -> int | None:
+        """Return when a device was last seen; see `CommandLoop.last_seen_ms`."""
+        return self.coordinator.last_seen.time_of(device_id)
 
 
 def _chunks(entries: Sequence[Entry]) -> Iterator[tuple[int, Sequence[Entry], bool]]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from engine.engine import Part
 from nearcast.errors import Reason, RefusedError
 from safe_region.scoring.idf import IdfTable
+from server import command as c
 from server.core.coordinator import Coordinator
-from server.model import LiveObject
+from server.core.evaluation_batch import EvaluationBatch
+from server.model import Delta, LiveObject
+from server.replication.lag import LagNotice
+from server.replication.last_seen import LastSeenTimes
 from server.replication.log_objects import LogKeys, LogObjects
 from server.replication.slot_sessions import SlotSessions
 from server.replication.write_behind import WriteBehind
@@ -39,6 +45,10 @@ class ReplicatedCoordinator(Coordinator):
         self.unwritten = WriteBehind()
         self.matching.on_expiry = self._expiring
         self.matching.publishes_late = True
+        self.last_seen = LastSeenTimes(0)
+        """When devices were last seen."""
+        self.lag: LagNotice | None = None
+        """Whether results lag behind the log; None before the node follows it."""
 
     def recover(self, found: Recovered) -> None:
         """Restore the objects of a store, first at the time of its log. Subscriptions come with slots."""
@@ -93,6 +103,29 @@ class ReplicatedCoordinator(Coordinator):
         self.unwritten.put_idf(PutIdf(generation, table))
         return generation
 
+    # -- what devices are notified of ------------------------------------------------------------
+
+    @property
+    def lag_offset(self) -> int:
+        """How far the log is applied while the node lags behind it; else 0."""
+        return 0 if self.lag is None else self.lag.look()
+
+    def require_writable(self) -> None:
+        """Raise RefusedError if subscriptions cannot be stored now."""
+        if self.lag is not None:
+            self.lag.require_none()
+
+    def evaluate(self, batch: EvaluationBatch, retrieved: list[Part] | None = None) -> None:
+        """Evaluate a batch; see `Coordinator.evaluate`. Responses to pings follow."""
+        if self.lag is not None:
+            self.lag.look()
+        super().evaluate(batch, retrieved)
+
+    def _route(self, deltas: Sequence[Delta]) -> None:
+        if deltas and self.lag is not None:
+            self.lag.look()
+        super()._route(deltas)
+
     def reject(
         self, outbox: Outbox, device_id: str, number: int, command: RefusedCommand, error: RefusedError
     ) -> None:
@@ -101,14 +134,26 @@ class ReplicatedCoordinator(Coordinator):
         A device of a slot that moves is not notified, unless it has sent a hello: it is about to be
         detached, and its client then sends the command again.
         """
+        if self.lag is not None:
+            self.lag.look()
         if command is RefusedCommand.HELLO or error.reason not in _MOVING:
             super().reject(outbox, device_id, number, command, error)
+
+    def hello(self, hello: c.Hello, batch: EvaluationBatch) -> None:
+        """Attach a device; see `Coordinator.hello`."""
+        super().hello(hello, batch)
+        self._note_seen(hello.device_id)
+
+    def _note_seen(self, device_id: str) -> None:
+        """Record that a device is seen, by the time of the log; its slot has the records."""
+        self.last_seen.note(device_id, self.log_ms)
 
     def drop_slot(self, slot: int, error: RefusedError) -> None:
         """Remove the devices of a slot; those that are attached get an error.
 
         O(subscriptions of the slot), some 10 us each.
         """
+        self.last_seen.drop(slot)
         for device_id in self.sessions.of_slot(slot):
             session = self.sessions[device_id]
             if session.is_attached:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from cluster.registry import Changes, StoredSubscription
+from cluster.registry import SEEN, Changes, LastSeen, StoredSubscription
 from cluster.slots import slot_of
+from server.replication.last_seen import LastSeenTimes
 from server.session.session_table import Sessions
 from server.store.mutations import (
     DeleteDevice,
@@ -23,8 +24,10 @@ DeviceMutation = PutSubscription | DeleteSubscription | DeleteDevice | SetLastSe
 """Mutations that are not for the store of a node."""
 
 
-def changes_of(mutations: Iterable[Mutation], sessions: Sessions) -> dict[int, Changes]:
-    """Return the changes by slot.
+def changes_of(
+    mutations: Iterable[Mutation], sessions: Sessions, last_seen: LastSeenTimes, log_ms: int
+) -> dict[int, Changes]:
+    """Return the changes by slot, with the records of when their devices were last seen.
 
     Parameters
     ----------
@@ -32,8 +35,12 @@ def changes_of(mutations: Iterable[Mutation], sessions: Sessions) -> dict[int, C
         Not yet applied to the sessions.
     sessions
         The subscriptions of devices.
+    last_seen
+        When they were last seen.
+    log_ms
+        The time of the log.
     """
-    found: dict[int, dict[tuple[str, int], StoredSubscription | None]] = {}
+    found: dict[int, dict[tuple[str, int], StoredSubscription | LastSeen | None]] = {}
     for mutation in mutations:
         if not isinstance(mutation, DeviceMutation):
             continue
@@ -48,8 +55,11 @@ def changes_of(mutations: Iterable[Mutation], sessions: Sessions) -> dict[int, C
                 handles = sessions.handles_of(device_id) or {}
                 of_slot.update({(device_id, number): None for number in handles})
             case SetLastSeen():
-                pass
-    return {slot: changes for slot, changes in found.items() if changes}
+                of_slot[device_id, SEEN] = LastSeen(device_id, log_ms)
+    changed = {slot: changes for slot, changes in found.items() if changes}
+    devices = {device_id for changes in changed.values() for device_id, _ in changes}
+    held = {device_id: sessions.handles_of(device_id) or () for device_id in devices}
+    return last_seen.completed(changed, held, log_ms)
 
 
 def columns_of(subscriptions: Sequence[StoredSubscription]) -> SubscriptionColumns:

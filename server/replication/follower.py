@@ -17,6 +17,7 @@ from cluster.entries import Entry, Tick
 from cluster.log import Log, LogError
 from server.clock import wall_clock_ms
 from server.replication.command_loop import ReplicatedCommandLoop
+from server.replication.log_clock import LEAD_MS_MAX
 
 _log = logging.getLogger(__name__)
 
@@ -26,8 +27,6 @@ _JITTER_S = 0.1
 """So that one node appends it for all."""
 _LONELY_S = 3.0 * TICK_S
 """A node that reads no entry for this time is alone at the log."""
-LEAD_MS_MAX = 2_000
-"""How far the clock of a healthy node may be ahead of the log."""
 _LOOK_S = 0.1
 """Interval at which a node compares its clock with the log."""
 _RETRY_S = 0.5

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+LEAD_MS_MAX = 2_000
+"""How far the clock of a node may be ahead of the log while the node is healthy and its results exact."""
+
 
 class LogClock:
     """Continues the time of the log. Every operation is O(1).

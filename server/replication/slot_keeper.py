@@ -19,8 +19,18 @@ from itertools import islice
 from typing import Any
 
 from cluster.log import LogConflictError, LogError, LogUnavailableError
-from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Ownership
-from cluster.registry import SLOTS_MAX, Changes, LeaseRead, OwnerRead, Registry, StoredSubscription
+from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Owned, Ownership
+from cluster.registry import (
+    SEEN,
+    SLOTS_MAX,
+    Changes,
+    LastSeen,
+    LeaseRead,
+    OwnerRead,
+    Registry,
+    SlotRecords,
+    StoredSubscription,
+)
 from cluster.slots import slot_of
 from nearcast.errors import Reason, RefusedError
 from server.core import placement
@@ -28,6 +38,9 @@ from server.core.placement import ClusterNode
 from server.errors import StoreError
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.device_changes import columns_of
+from server.replication.lag import LagNotice
+from server.replication.log_clock import LEAD_MS_MAX
+from server.session import State
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +55,8 @@ SETTLE_S = 3.0
 _ROWS_MAX = 2_000
 """Subscriptions that are restored at a time, some milliseconds."""
 _RETRY_MS = 500
+_LOOK_S = 0.1
+"""How soon devices that have sent nothing are notified of a lag."""
 _READ_S = 1.0
 """How long to wait for a lease that another record has replaced."""
 
@@ -78,6 +93,12 @@ class SlotKeeper:
         self._moved_s = time.monotonic()
         """When the owner of any slot changed last; long after that, no hello waits for another owner."""
         self._has_begun = self._has_failed = False
+        self._lag = self._coordinator.lag = LagNotice(
+            self.is_current,
+            lambda: command_loop.applier.offset,
+            self._coordinator.sessions.made,
+            self._serves,
+        )
         self._tasks: asyncio.TaskGroup | None = None
 
     # -- where devices are -----------------------------------------------------------------------
@@ -133,7 +154,13 @@ class SlotKeeper:
             "cluster_lease_valid": int(self.is_leased),
             "cluster_log_offset": self._command_loop.applier.offset,
             "cluster_log_lag_ms": max(0, self._command_loop.log_clock.lead_ms()),
+            "cluster_devices_lagging": self._lagging_count(),
         }
+
+    def _lagging_count(self) -> int:
+        """Return the number of attached devices that are notified of a lag."""
+        devices = self._coordinator.counters.devices
+        return devices[State.IN_SYNC] + devices[State.CATCHING_UP] if self._lag.offset else 0
 
     @property
     def served_count(self) -> int:
@@ -144,6 +171,15 @@ class SlotKeeper:
     def is_leased(self) -> bool:
         """Whether no other node may have taken a slot of this one, as far as it knows."""
         return time.monotonic() < self._renewed_s + LEASE_S
+
+    def is_current(self) -> bool:
+        """Return whether the results of this node are exact, as far as it knows."""
+        if not self.is_leased:
+            return False
+        return self._coordinator.clock.is_virtual or self._command_loop.log_clock.lead_ms() <= LEAD_MS_MAX
+
+    def _serves(self, device_id: str) -> bool:
+        return slot_of(device_id) in self._served
 
     # -- tasks -----------------------------------------------------------------------------------
 
@@ -162,6 +198,7 @@ class SlotKeeper:
                 tasks.create_task(self._renew())
                 tasks.create_task(self._step())
                 tasks.create_task(self._guard())
+                tasks.create_task(self._notify())
         except ExceptionGroup as errors:
             self._has_failed = True
             raise errors.exceptions[0] from None
@@ -174,11 +211,17 @@ class SlotKeeper:
         async for record in self._registry.watch():
             match record:
                 case OwnerRead(slot, owned):
-                    self._ownership.read_owner(slot, owned)
-                    self._wake(slot)
+                    self._read_owner(slot, owned)
                 case LeaseRead():
                     self._read_lease(record)
             self._changed.set()
+
+    def _read_owner(self, slot: int, owned: Owned) -> None:
+        """Read the owner of a slot; if it is a later one than this node, nothing is promised any more."""
+        if owned.sequence > self._served.get(slot, owned.sequence):
+            del self._served[slot]
+        self._ownership.read_owner(slot, owned)
+        self._wake(slot)
 
     def _read_lease(self, record: LeaseRead) -> None:
         if record.address == self._node.address:
@@ -231,14 +274,29 @@ class SlotKeeper:
                 self._spawn(self._take(some))
 
     async def _guard(self) -> None:
-        """Give up the slots of a node that does not reach the log any more."""
+        """Give up the slots of a node that does not reach the log any more.
+
+        A node that reaches no server for as long as a lease takes has lost the log. Until then it may be
+        about to connect to another server.
+        """
+        connected_s = time.monotonic()
         while True:
             await asyncio.sleep(RENEW_S)
-            silent_s = time.monotonic() - self._renewed_s
-            limit_s = GIVE_UP_S if self._registry.is_connected else LEASE_S
-            if self._served and silent_s > limit_s:
+            now_s = time.monotonic()
+            if self._registry.is_connected:
+                connected_s = now_s
+            is_reached = now_s < connected_s + LEASE_S
+            limit_s = GIVE_UP_S if is_reached else LEASE_S
+            if self._served and now_s - self._renewed_s > limit_s:
                 _log.warning("the devices of %d slots are detached: no lease", len(self._served))
                 await self._give_up(list(self._served))
+
+    async def _notify(self) -> None:
+        """Notify devices of a lag, and of its end."""
+        while True:
+            self._lag.look()
+            self._lag.end()
+            await asyncio.sleep(_LOOK_S)
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -247,8 +305,9 @@ class SlotKeeper:
         taken = await self._set_owners(slots, self._node)
         if taken:
             found = await self._registry.read(list(taken), max(taken.values()))
-            for rows in _slices(found):
+            for rows in _slices(found.subscriptions):
                 await self._command_loop.in_turn(partial(self._restore, rows), len(rows))
+            self._remember(taken, found)
         for slot, sequence in taken.items():
             self._served[slot] = sequence
             self._ownership.took(slot, sequence)
@@ -260,6 +319,17 @@ class SlotKeeper:
             self._coordinator.restore_subscriptions(columns_of(rows))
         except StoreError as error:
             raise LogError(f"subscriptions of the cluster cannot be restored: {error}") from error
+
+    def _remember(self, slots: Iterable[int], found: SlotRecords) -> None:
+        """Take over when the devices of slots were last seen."""
+        devices: dict[int, set[str]] = {slot: set() for slot in slots}
+        for one in found.subscriptions:
+            devices[slot_of(one.device_id)].add(one.device_id)
+        seen: dict[int, list[LastSeen]] = {slot: [] for slot in devices}
+        for record in found.seen:
+            seen[slot_of(record.device_id)].append(record)
+        for slot, some in devices.items():
+            self._coordinator.last_seen.take(slot, seen[slot], some, self._coordinator.log_ms)
 
     async def _release(self, slots: Mapping[int, int]) -> None:
         """Detach the devices of slots, then release them for other nodes."""
@@ -325,9 +395,10 @@ class SlotKeeper:
             self._served.pop(slot, None)  # its new owner is about to be read
             return self._moved(slot)
         except LogUnavailableError as error:
-            _log.warning("changes of %d subscriptions are not acknowledged: %s", len(changes), error)
-            self._served.pop(slot, None)
-            self._spawn(self._give_up([slot]))
+            _log.warning("changes of %d records are not acknowledged: %s", len(changes), error)
+            if any(number != SEEN for _, number in changes):
+                self._served.pop(slot, None)
+                self._spawn(self._give_up([slot]))
             return _without_owner()
         return None
 

@@ -21,7 +21,7 @@ DAY_MS = 24 * 3600 * 1000
 LOOK_MS = 3600 * 1000
 """Interval between two checks."""
 
-_DEVICES_MAX = 1_000
+DEVICES_MAX = 1_000
 """Maximum number of devices that are forgotten at once, which takes a few milliseconds."""
 
 _NEVER_MS = 2**62
@@ -41,6 +41,7 @@ class Retention:
     def __init__(self, store: SqliteStore, days: float) -> None:
         self._store = store
         self._days_ms = int(days * DAY_MS)
+        self._check_ms = LOOK_MS
         self.due_ms = 0 if days else _NEVER_MS
         """There is nothing to do before this time."""
         self._has_begun = False
@@ -48,25 +49,34 @@ class Retention:
 
     def pass_time(self, now_ms: int, submit: Callable[[c.Forget], Awaitable[None]]) -> None:
         """Start a check, as it is due; submit the command that forgets the devices found."""
-        self.due_ms = now_ms + LOOK_MS
+        self.due_ms = now_ms + self._check_ms
         if not self._has_begun:
             self._has_begun = True
         elif self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look(now_ms, submit))
 
     async def _look(self, now_ms: int, submit: Callable[[c.Forget], Awaitable[None]]) -> None:
-        loop = asyncio.get_running_loop()
         try:
-            found = await loop.run_in_executor(
-                None, self._store.overdue, now_ms - self._days_ms, _DEVICES_MAX
-            )
+            found = await self._overdue(now_ms)
         except StoreError as error:
             _log.warning("%s", error)
             return
         if found:
             await submit(c.Forget(tuple(found)))
-        if len(found) == _DEVICES_MAX:
+        if len(found) == DEVICES_MAX:
             self.due_ms = now_ms  # there may be more
+
+    async def _overdue(self, now_ms: int) -> list[str]:
+        """Return devices that have not been seen for long.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read.
+        """
+        loop = asyncio.get_running_loop()
+        before_ms = now_ms - self._days_ms
+        return await loop.run_in_executor(None, self._store.overdue, before_ms, DEVICES_MAX)
 
     async def stop(self) -> None:
         """Wait for a check in progress."""

@@ -25,6 +25,8 @@ class Welcome(NamedTuple):
     version: int
     resumed: bool
     epoch: int
+    lag_offset: int = 0
+    """As `Lag.offset`."""
 
 
 class VersionedDelta(NamedTuple):
@@ -86,6 +88,13 @@ class GoAway(NamedTuple):
     error: RefusedError
 
 
+class Lag(NamedTuple):
+    """The server cannot follow the log of its cluster, or can again."""
+
+    offset: int
+    """The offset up to which it has applied the log; 0 once it has caught up."""
+
+
 class Locate(NamedTuple):
     """The server needs the position of the device."""
 
@@ -97,5 +106,14 @@ class SnapshotDue(NamedTuple):
 
 
 Event = (
-    Welcome | VersionedDelta | Unsubscribed | Pong | Rejection | Detached | GoAway | Locate | SnapshotDue
+    Welcome
+    | VersionedDelta
+    | Unsubscribed
+    | Pong
+    | Rejection
+    | Detached
+    | GoAway
+    | Lag
+    | Locate
+    | SnapshotDue
 )

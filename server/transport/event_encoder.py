@@ -131,12 +131,21 @@ class EventEncoder:
                     error=error_message(event.error),
                 )
                 return response(rejection=rejection)
-            case s.Locate():
-                locate = device_service_pb2.Locate(subscription_ids=event.subscription_ids)
-                return response(locate=locate)
             case s.Detached():
                 detached = device_service_pb2.Detached(error=error_message(event.error))
                 return response(detached=detached)
+            case _:
+                return self._notice(event)
+
+    @staticmethod
+    def _notice(event: s.Event) -> device_service_pb2.AttachResponse:
+        """Return a notice that responds to no command."""
+        response = device_service_pb2.AttachResponse
+        match event:
+            case s.Lag(offset):
+                return response(lag=device_service_pb2.Lag(offset=offset))
+            case s.Locate(subscription_ids):
+                return response(locate=device_service_pb2.Locate(subscription_ids=subscription_ids))
             case _:
                 raise TypeError(f"{type(event).__name__} is never sent")
 
@@ -156,6 +165,7 @@ class EventEncoder:
             resumed=event.resumed,
             lease_ms=self._lease_ms,
             epoch=event.epoch,
+            lag_offset=event.lag_offset,
         )
 
 

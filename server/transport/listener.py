@@ -36,8 +36,9 @@ _HANDSHAKE_MS = 10_000
 _IDLE_MS = 60_000
 """How long a connection without calls may stay open; clients reconnect for the next call."""
 
-_PING_INTERVAL_MIN_MS = 10_000
-"""Minimum interval of pings. gRPC's default of five minutes would disconnect a careful client."""
+_PING_INTERVAL_MIN_MS = 500
+"""Minimum interval of pings: gateways send one a second. gRPC's default of five minutes would disconnect
+them."""
 
 _STREAMS_MAX = 1_000_000
 """HTTP/2 streams per connection: a gateway may use one stream for each of its devices."""

@@ -11,7 +11,16 @@ import pytest
 
 import nearcast
 from cluster.slots import SLOTS, slot_of
-from nearcast import GeoObject, Last, Reason, RefusedError, SubscriptionState, TopK
+from nearcast import (
+    GeoObject,
+    Last,
+    Reason,
+    RefusedError,
+    SubscriptionState,
+    TopK,
+    UnavailableError,
+)
+from server.replication import slot_keeper
 from tests.replication.conftest import log_servers
 from tests.replication.test_nodes import NodeProcess, best, client, digest_of, ids_of, node, until
 from tests.support.amounts import SEED
@@ -219,6 +228,148 @@ async def test_a_node_without_log_gives_its_devices_up_until_the_log_is_back(tmp
                 await settled(only)
                 await all_exact(offers, only)
                 only.coordinator.check()
+
+
+class Observed:
+    """A device with a subscription, and the states that it has shown."""
+
+    def __init__(self, device, offers) -> None:
+        self.device = device
+        self.offers = offers
+        self.states = []
+        self._task = asyncio.create_task(self._observe())
+
+    async def _observe(self):
+        async for state in self.offers.states():
+            self.states.append(state)
+
+    @property
+    def is_lagging(self):
+        return self.offers.state is SubscriptionState.LAGGING
+
+    @property
+    def has_been_offline(self):
+        return bool({SubscriptionState.OFFLINE, SubscriptionState.OFFLINE_STALE} & set(self.states))
+
+    def stop(self):
+        self._task.cancel()
+
+
+@asynccontextmanager
+async def observed(caller, count):
+    found = []
+    for number in range(count):
+        device = await caller.attach(f"d{number}", lon=14.5, lat=35.5)
+        found.append(Observed(device, await device.subscribe(spec_of(number))))
+    yield found
+    for one in found:
+        one.stop()
+
+
+async def test_devices_lag_while_the_log_has_no_leader(tmp_path, monkeypatch):
+    """They are answered from what is applied; when the log is back in time, they are exact again."""
+    monkeypatch.setattr(slot_keeper, "GIVE_UP_S", 3_600.0)
+    with log_servers(tmp_path / "log", 3) as logs:
+        async with node(logs, tmp_path / "a.db") as only, client(only) as caller:
+            await settled(only)
+            await publish(caller, 200)
+            async with observed(caller, 6) as found:
+                await all_exact({number: one.offers for number, one in enumerate(found)}, only)
+                for log in logs[1:]:
+                    log.kill()
+                await until(lambda: all(one.is_lagging for one in found))
+                for one in found:
+                    one.states.clear()
+                    await one.device.move(lon=14.7, lat=35.7)
+                    expected = best(only, 14.7, 35.7, one.offers.spec)
+                    await until(
+                        lambda one=one, expected=expected: (
+                            one.is_lagging and ids_of(one.offers.results()) == expected
+                        )
+                    )
+                    assert 0 < one.device.lag_offset <= only.command_loop.applier.offset
+                subscribing = asyncio.create_task(found[0].device.subscribe(spec_of(6)))
+                rejected = only.coordinator.counters.rejected
+                await until(lambda: rejected[Reason.LAGGING])
+                with pytest.raises(UnavailableError, match="lagged behind"):
+                    await found[0].offers.exact_results()
+                assert only.node.slots.gauges()["cluster_devices_lagging"] == len(found)
+                assert not any(SubscriptionState.EXACT in one.states for one in found)
+                for log in logs[1:]:
+                    log.start()
+                await until(lambda: all(one.offers.state is SubscriptionState.EXACT for one in found))
+                assert not any(one.has_been_offline for one in found)
+                assert [one.device.lag_offset for one in found] == [0] * len(found)
+                assert served(only) == SLOTS
+                await publish(caller, 20)
+                offers, expected = await subscribing, best(only, 14.7, 35.7, spec_of(6))
+                await until(lambda: ids_of(offers.results()) == expected)
+
+
+async def test_a_node_without_a_leader_of_the_log_ends_streams_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(slot_keeper, "GIVE_UP_S", 6.0)
+    with log_servers(tmp_path / "log", 3) as logs:
+        async with node(logs, tmp_path / "a.db") as only, client(only) as caller:
+            await settled(only)
+            async with observed(caller, 2) as found:
+                for log in logs[1:]:
+                    log.kill()
+                await until(lambda: all(one.is_lagging for one in found))
+                await until(lambda: all(is_offline(one.offers) for one in found))
+                assert served(only) == 0
+                for log in logs[1:]:
+                    log.start()
+                await until(lambda: all(one.offers.state is SubscriptionState.EXACT for one in found))
+
+
+DAY_MS = 24 * 3_600_000
+
+
+async def checked(server):
+    """Wait until a node has looked for devices to be forgotten, and has forgotten them."""
+    loop = server.command_loop
+    retention = loop._retention  # noqa: SLF001
+    await until(lambda: retention.due_ms > server.coordinator.now_ms)
+    await retention.stop()
+    await until(lambda: not loop.waiting_count)
+
+
+async def test_a_device_that_never_returns_is_forgotten_though_its_slot_has_moved(tmp_path):
+    """It is neither forgotten too early, nor does its retention start again at another node."""
+    with log_servers(tmp_path / "log", 1) as logs:
+        chosen = {"virtual_time": True, "subscription_retention_days": 8.0}
+        async with node(logs, tmp_path / "b.db", **chosen) as b:
+            async with node(logs, tmp_path / "a.db", **chosen) as a, walkers([a, b], 2) as (caller, _):
+                await settled(a, b)
+                for number in range(2, COUNT):
+                    await (await attached(caller, number)).detach()
+                for day in range(1, 6):
+                    await caller.advance_clock(day * DAY_MS)
+                    await checked(a)
+                    await checked(b)
+            await settled(b)
+            async with walkers([b], 2) as (caller, offers):
+                await caller.advance_clock(9 * DAY_MS)
+                await checked(b)
+                assert b.coordinator.counters.devices_forgotten == 0
+                assert b.coordinator.router.subscription_count == COUNT
+                await caller.advance_clock(10 * DAY_MS)
+                await until(lambda: b.coordinator.counters.devices_forgotten == COUNT - 2)
+                for day in range(11, 30):
+                    await caller.advance_clock(day * DAY_MS)
+                    await checked(b)
+                assert b.coordinator.counters.devices_forgotten == COUNT - 2
+                assert all(one.state is SubscriptionState.EXACT for one in offers.values())
+        async with node(logs, tmp_path / "c.db", **chosen) as c:
+            await settled(c)
+            assert set(c.coordinator.sessions) == {"d0", "d1"}
+
+
+async def attached(caller, number):
+    """Attach a device that has a subscription."""
+    device = await caller.attach(f"d{number}", lon=14.5, lat=35.5)
+    await device.subscribe(spec_of(number), name=f"n{number}")
+    return device
 
 
 async def test_a_subscription_is_made_although_its_slot_moves_meanwhile(tmp_path):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 
 import nats
 import pytest
 
+from cluster import stream
 from cluster.entries import Entry, Publish, Tick
 from cluster.jetstream import JetStreamOptions, open_log
 from cluster.local_servers import wait_until_healthy
@@ -164,3 +166,30 @@ async def test_readers_and_writers_continue_when_a_server_is_back(tmp_path):
             await asyncio.to_thread(wait_until_healthy, server)
             assert await writing == 2
             assert [message.entries[0].time_ms for message in await reading] == [0, 1]
+
+
+async def test_an_append_is_repeated_until_there_is_a_quorum(tmp_path, monkeypatch):
+    """The leader refuses copies of a message of which the first one has no quorum yet."""
+    monkeypatch.setattr(stream, "PATIENCE_S", 600.0)
+    with log_servers(tmp_path, 3) as servers:
+        chosen = JetStreamOptions([one.url for one in servers], [one.monitor_url for one in servers])
+        async with opened(chosen) as log:
+            await log.append([Entry(0, Tick())])
+        leader = next(one for one in servers if one.leads("nearcast"))
+        others = [one for one in servers if one is not leader]
+        async with (
+            opened(replace(chosen, servers=[leader.url])) as log,
+            await nats.connect(leader.url) as client,
+        ):
+            copies = await client.subscribe("nearcast.objects")
+            for one in others:
+                one.kill()
+            appending = asyncio.create_task(log.append([Entry(1, Tick())]))
+            for _ in range(3):
+                copy = asyncio.create_task(copies.next_msg(timeout=600.0))
+                await asyncio.wait({appending, copy}, return_when=asyncio.FIRST_COMPLETED)
+                assert not appending.done(), appending
+            for one in others:
+                one.start()
+            assert await appending == 2
+            assert [message.entries[0].time_ms for message in await read(log, 2)] == [0, 1]

@@ -86,6 +86,8 @@ class SessionPlayer(Player):
             "is_waiting": session.is_waiting,
             "next_expiry_ms": str(session.next_expiry_ms()),
         }
+        if session.lag_offset:
+            found["lag_offset"] = str(session.lag_offset)
         return {**found, "error": _reason(session.error)} if session.error else found
 
     def _subscriptions(self):

@@ -33,6 +33,15 @@ export class Device {
         return this.#session.frame;
     }
 
+    /**
+     * Offset in the log of the cluster up to which the server has applied it, while the server lags; else 0.
+     *
+     * In the state "lagging", results are those of all objects in the log up to this offset at least.
+     */
+    get lagOffset(): bigint {
+        return this.#session.lagOffset;
+    }
+
     /** Numbers of moves, reports, deltas, received objects, and bytes in each direction. */
     get counters(): Readonly<Counters> {
         return this.#session.counters;

@@ -362,6 +362,7 @@ class SessionPlayer {
             is_caught_up: session.isCaughtUp,
             is_waiting: session.isWaiting,
             next_expiry_ms: String(session.nextExpiryMs()),
+            ...(session.lagOffset > 0n && { lag_offset: String(session.lagOffset) }),
         };
         return session.error === undefined ? found : { ...found, error: reasonOf(session.error) };
     }

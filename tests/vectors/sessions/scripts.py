@@ -67,6 +67,7 @@ def cases():
             rejection("HELLO", 0, "DEVICE_IN_USE", retry_after_ms="9000"),
         ],
         "served by another server": _elsewhere(),
+        "a server that lags": _lagging(),
         "silent and leased out": _leases(),
         "the position that the server requests": _locate(),
         "fixes that are poor": _poor(),
@@ -374,6 +375,19 @@ def _elsewhere():
         welcome(2, [(1, TEA)], epoch=5),
         snapshot(2, add=[entry(1, 14.5)], reach=reach(math.inf)),
     ]
+
+
+def _lagging():
+    """Within the region and beyond it, over a broken stream, and with a subscription that is refused.
+
+    It is requested again when the server has caught up.
+    """
+    lag, current = receive(lag={"offset": "41"}), receive(lag={})
+    steps = [*_online(TEA, add=[entry(1, 14.501), entry(2, 14.503)]), lag, move(14.6)]
+    steps.append(delta(2, at=(14.6, 35.5), report_sequence="1", reach=reach(math.inf)))
+    steps += [DISCONNECT, CONNECT, welcome(2, [(1, TEA)], resumed=True, lag_offset="43")]
+    steps += [subscribe(NEAR), rejection("SUBSCRIBE", 2, "LAGGING", retry_after_ms="1000")]
+    return [*steps, current]
 
 
 def _leases():

@@ -79,6 +79,9 @@ export class DeviceSession implements Host {
     isOnline = false;
     wasOnline = false;
     isResponsive = true;
+    lagOffset = 0n;
+    /** Subscriptions that a server that lags has refused: requested again when it has caught up. */
+    readonly #postponed = new Set<number>();
     /** The error that has ended this session. */
     error: Error | undefined;
     /** Time that the device may send nothing, in milliseconds; 0 for no limit. */
@@ -137,7 +140,9 @@ export class DeviceSession implements Host {
 
     /** Whether any request, of any kind, has no response yet. */
     get isResponseDue(): boolean {
-        return this.isWaiting || this.#pongs.size > 0 || this.#registry.isEnding;
+        const due = this.#all().filter(({ id }) => !this.#postponed.has(id));
+        const isWaiting = !this.isCaughtUp || due.some((one) => one.isWaiting);
+        return isWaiting || this.#pongs.size > 0 || this.#registry.isEnding;
     }
 
     /** Send a hello on a new stream, unless this session has ended. */
@@ -155,6 +160,8 @@ export class DeviceSession implements Host {
     /** Record that the stream has ended. */
     disconnect(): void {
         this.isOnline = false;
+        this.lagOffset = 0n;
+        this.#postponed.clear();
         this.isResponsive = true; // without a stream there is no response to wait for
         for (const subscription of this.#all()) {
             subscription.interrupted();
@@ -195,6 +202,9 @@ export class DeviceSession implements Host {
             case "rejection":
                 this.#receiveRejection(event.value);
                 break;
+            case "lag":
+                this.#receiveLag(event.value.offset);
+                break;
             case "locate":
                 this.#receiveLocate(event.value.subscriptionIds);
                 break;
@@ -216,6 +226,7 @@ export class DeviceSession implements Host {
         this.matchesMax = welcome.limits?.matchesMax ?? 0;
         this.#nameLengthMax = welcome.limits?.nameLengthMax ?? 0;
         this.isOnline = this.wasOnline = true;
+        this.lagOffset = welcome.lagOffset;
         const { version, epoch, resumed } = welcome;
         this.#sequence.welcome(version, epoch, !resumed && welcome.subscriptions.length === 0);
         this.#reconcile(welcome);
@@ -264,6 +275,18 @@ export class DeviceSession implements Host {
         const answered = this.#pongs.get(number);
         this.#pongs.delete(number);
         answered?.();
+    }
+
+    /** Process that the server lags, or has caught up: then subscriptions are requested again. */
+    #receiveLag(offset: bigint): void {
+        this.lagOffset = offset;
+        if (offset > 0n) return;
+        const postponed = [...this.#postponed].sort((one, other) => one - other);
+        this.#postponed.clear();
+        for (const id of postponed) {
+            const subscription = this.subscriptions.get(id);
+            if (subscription !== undefined && !subscription.isKnown) this.#ask(subscription);
+        }
     }
 
     /** Process the end of a subscription, also if this instance has not ended it. */
@@ -330,11 +353,17 @@ export class DeviceSession implements Host {
         }
     }
 
-    /** Continue a subscription with its old spec if it had one; end it otherwise. */
+    /**
+     * Continue a subscription with its old spec if it had one; end it otherwise. A new one waits for a
+     * server that lags, as it would for a stream.
+     */
     #receiveRefusedSubscribe(id: number, error: RefusedError): void {
         const subscription = this.subscriptions.get(id);
         if (subscription === undefined) return;
-        if (subscription.refuse(error)) {
+        const isNew = !subscription.isKnown && subscription.change === undefined;
+        if (isNew && error.reason === "LAGGING" && this.lagOffset > 0n) {
+            this.#postponed.add(id);
+        } else if (subscription.refuse(error)) {
             this.#askForChange(subscription);
             this.#check([subscription]);
         } else {

@@ -54,6 +54,8 @@ export interface Change {
  * How exact a result is.
  *
  * - `exact`: the result equals the server's result.
+ * - `lagging`: the server cannot follow the log of its cluster, and may lack changes; the result is exact as
+ *   of `Device.lagOffset`.
  * - `catching up`: the device has reconnected, and the missed changes are on their way.
  * - `stale`: a response is due.
  * - `too vague`: the position is known too vaguely; the result has the best of the held objects.
@@ -66,6 +68,7 @@ export interface Change {
  */
 export type SubscriptionState =
     | "exact"
+    | "lagging"
     | "catching up"
     | "stale"
     | "too vague"

@@ -47,8 +47,8 @@ const REMOVALS: Partial<Record<DropReason, ChangeReason>> = {
 };
 /** The states in which a result will not change without a further event. */
 const DECIDED: readonly SubscriptionState[] = ["exact", "too vague", "too many", "ended"];
-const AWAY: readonly SubscriptionState[] = ["offline", "offline and stale"];
-/** Time that a result waits for a missing server. */
+const AWAY: readonly SubscriptionState[] = ["offline", "offline and stale", "lagging"];
+/** Time that a result waits for a missing server, or for one that lags. */
 const PATIENCE_MS = 8000;
 const NO_REMOVALS: ReadonlyMap<bigint, ChangeReason> = new Map();
 const NOTHING: Evaluation = { best: [], marginM: -Infinity, exact: false, isLacking: true };
@@ -65,6 +65,8 @@ export interface Host {
     readonly isOnline: boolean;
     /** False while the server has left a request without a response for seconds. */
     readonly isResponsive: boolean;
+    /** How far the server has applied the log of its cluster while it lags behind; else 0. */
+    readonly lagOffset: bigint;
     /** Set whenever the state of any subscription may have changed. */
     readonly stateWatchers: Set<Notice>;
     readonly frame: Frame;
@@ -139,12 +141,14 @@ export class Subscription extends ChangingSpec {
     }
 
     #stateInSync(): SubscriptionState {
-        const { frame, location } = this.#host;
+        const { frame, location, lagOffset } = this.#host;
         const evaluation = this.#evaluate();
         const isAnchored = (this.spec.region ?? "anchored") === "anchored";
         if (!this.isKnownHere || this.isChanging) return "stale";
         if (this.#pendingReport > 0n && !(evaluation.exact && isAnchored)) return "stale";
-        if (evaluation.exact && !this.waitsForPosition) return "exact";
+        if (evaluation.exact && !this.waitsForPosition) {
+            return lagOffset > 0n ? "lagging" : "exact";
+        }
         if (evaluation.isCapped) return "too many";
         const isTooVague = this.#policy.isTooVague(frame, location, evaluation);
         return isTooVague || this.waitsForPosition ? "too vague" : "stale";
@@ -174,8 +178,8 @@ export class Subscription extends ChangingSpec {
      * That is at once while the device is in its safe region, and otherwise when the server has responded
      * to its report: `results()` right after `Device.move` may still be the result at an earlier position.
      * In the states "too many" and "too vague" it is the result that the device has. It rejects with an
-     * `UnavailableError` if there is no stream, or the server does not respond, for eight seconds; with
-     * the error that has ended the subscription; or with the signal's reason.
+     * `UnavailableError` if there is no stream, or the server does not respond or lags, for eight
+     * seconds; with the error that has ended the subscription; or with the signal's reason.
      */
     async exactResults(options: { signal?: AbortSignal } = {}): Promise<Match[]> {
         await decided(this, options.signal);
@@ -271,6 +275,11 @@ export class Subscription extends ChangingSpec {
     /** Return the changes since a watcher's last call. @internal */
     difference(watcher: Watcher): Change[] {
         return watcher.difference(this.#found().map(([, object]) => object));
+    }
+
+    /** Whether the first delta has arrived. @internal */
+    get isKnown(): boolean {
+        return this.isKnownHere;
     }
 
     /** Whether a response of the server is due. @internal */
@@ -440,7 +449,7 @@ export class Subscription extends ChangingSpec {
 /**
  * Wait until a result is exact, or cannot become exact; return its state.
  *
- * It throws an `UnavailableError` if there is no stream, or the server does not respond, for
+ * It throws an `UnavailableError` if there is no stream, or the server does not respond or lags, for
  * `PATIENCE_MS` without interruption.
  */
 export async function decided(
@@ -465,15 +474,18 @@ export async function decided(
         return "ended";
     } catch (error) {
         throwIfAborted(signal);
-        throw limit.signal.aborted ? unreachable() : error;
+        throw limit.signal.aborted ? unavailable(subscription.state) : error;
     } finally {
         clearTimeout(timer);
         signal?.removeEventListener("abort", abort);
     }
 }
 
-function unreachable(): UnavailableError {
+function unavailable(state: SubscriptionState): UnavailableError {
     const waitedS = PATIENCE_MS / 1000;
+    if (state === "lagging") {
+        return new UnavailableError(`the server has lagged behind the log of its cluster for ${waitedS} s`);
+    }
     return new UnavailableError(`the server cannot be reached: it has not responded for ${waitedS} s`);
 }
 

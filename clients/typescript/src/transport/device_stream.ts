@@ -155,7 +155,7 @@ export class DeviceStream {
     #opened(token: string, ended: Deferred<Error>): Stream {
         return this.transport.open(token, {
             onOpen: () => {
-                if (this.#isClosed) return;
+                if (this.#isClosed || ended !== this.#ended) return;
                 this.#isStreaming = true;
                 this.session.connect();
             },
@@ -165,6 +165,7 @@ export class DeviceStream {
     }
 
     #receive(message: Uint8Array, ended: Deferred<Error>): void {
+        if (ended !== this.#ended) return; // it is of an earlier stream
         if (this.#goAway !== undefined || !this.#isAlive) return;
         try {
             const response = decoded(message);

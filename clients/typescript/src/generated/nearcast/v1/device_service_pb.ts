@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file nearcast/v1/device_service.proto.
  */
 export const file_nearcast_v1_device_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBuZWFyY2FzdC92MS9kZXZpY2Vfc2VydmljZS5wcm90bxILbmVhcmNhc3QudjEioAEKBUhlbGxvEhEKCWRldmljZV9pZBgBIAEoCRIWCg5pbnN0YW5jZV9ub25jZRgDIAEoDBIPCgd2ZXJzaW9uGAQgASgDEicKCHBvc2l0aW9uGAUgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb24SEAoIbWFyZ2luX20YBiABKAESDQoFZXBvY2gYByABKAYSEQoJdGFrZV9vdmVyGAggASgIIpoBCglTdWJzY3JpYmUSFwoPc3Vic2NyaXB0aW9uX2lkGAEgASgFEisKBHNwZWMYAiABKAsyHS5uZWFyY2FzdC52MS5TdWJzY3JpcHRpb25TcGVjEicKCHBvc2l0aW9uGAMgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb24SEAoIbWFyZ2luX20YBCABKAESDAoEbmFtZRgFIAEoCSImCgtVbnN1YnNjcmliZRIXCg9zdWJzY3JpcHRpb25faWQYASABKAUi0AEKBlJlcG9ydBIQCghzZXF1ZW5jZRgBIAEoAxInCghwb3NpdGlvbhgCIAEoCzIVLm5lYXJjYXN0LnYxLlBvc2l0aW9uEhgKEHN1YnNjcmlwdGlvbl9pZHMYAyADKAUSGAoLaGVhZGluZ19kZWcYBCABKAFIAIgBARIWCglzcGVlZF9tcHMYBSABKAFIAYgBARIQCghtYXJnaW5fbRgHIAEoARIPCgd2ZXJzaW9uGAggASgDQg4KDF9oZWFkaW5nX2RlZ0IMCgpfc3BlZWRfbXBzIhYKA0FjaxIPCgd2ZXJzaW9uGAEgASgDIicKBFBpbmcSDgoGbnVtYmVyGAEgASgDEg8KB3ZlcnNpb24YAiABKAMiiAIKDUF0dGFjaFJlcXVlc3QSIwoFaGVsbG8YASABKAsyEi5uZWFyY2FzdC52MS5IZWxsb0gAEisKCXN1YnNjcmliZRgCIAEoCzIWLm5lYXJjYXN0LnYxLlN1YnNjcmliZUgAEi8KC3Vuc3Vic2NyaWJlGAMgASgLMhgubmVhcmNhc3QudjEuVW5zdWJzY3JpYmVIABIlCgZyZXBvcnQYBCABKAsyEy5uZWFyY2FzdC52MS5SZXBvcnRIABIfCgNhY2sYBSABKAsyEC5uZWFyY2FzdC52MS5BY2tIABIhCgRwaW5nGAYgASgLMhEubmVhcmNhc3QudjEuUGluZ0gAQgkKB2NvbW1hbmQizgQKBkxpbWl0cxIbChNvYmplY3Rfa2V5d29yZHNfbWF4GAEgASgFEiEKGXN1YnNjcmlwdGlvbl9rZXl3b3Jkc19tYXgYAiABKAUSGgoSa2V5d29yZF9sZW5ndGhfbWF4GAMgASgFEg0KBWtfbWF4GAQgASgFEhEKCWFscGhhX21pbhgFIAEoARIRCglhbHBoYV9tYXgYBiABKAESEgoKdHRsX21zX21heBgHIAEoAxIZChFwYXlsb2FkX2J5dGVzX21heBgIIAEoBRIfChdvYmplY3RzX3Blcl9yZXF1ZXN0X21heBgJIAEoBRIkChxzdWJzY3JpcHRpb25zX3Blcl9kZXZpY2VfbWF4GAogASgFEh0KFWRldmljZXNfcGVyX2ZsZWV0X21heBgLIAEoBRIXCg9uYW1lX2xlbmd0aF9tYXgYDCABKAUSFAoMbWFyZ2luX21fbWF4GA0gASgBEhMKC2NsYXVzZXNfbWF4GA4gASgFEhsKE2NsYXVzZV9rZXl3b3Jkc19tYXgYDyABKAUSEwoLcmFuZ2VfbV9tYXgYECABKAESEwoLbWF0Y2hlc19tYXgYESABKAUSFAoMdmVydGljZXNfbWF4GBIgASgFEhkKEWFyZWFfdmVydGljZXNfbWF4GBMgASgFEhUKDXdpbmRvd19tc19tYXgYFCABKAMSGAoQd2luZG93X2NvdW50X21heBgVIAEoAxITCgt3aW5kb3dzX21heBgWIAEoBRIcChRkaXN0YW5jZV9zY2FsZV9tX21heBgXIAEoASLtAQoHV2VsY29tZRIhCgVmcmFtZRgBIAEoCzISLm5lYXJjYXN0LnYxLkZyYW1lEg8KB3RpbWVfbXMYAiABKAMSFAoMdmlydHVhbF90aW1lGAMgASgIEiMKBmxpbWl0cxgEIAEoCzITLm5lYXJjYXN0LnYxLkxpbWl0cxIwCg1zdWJzY3JpcHRpb25zGAUgAygLMhkubmVhcmNhc3QudjEuU3Vic2NyaXB0aW9uEg8KB3ZlcnNpb24YBiABKAMSDwoHcmVzdW1lZBgHIAEoCBIQCghsZWFzZV9tcxgIIAEoAxINCgVlcG9jaBgJIAEoBiJPCgxVbnN1YnNjcmliZWQSFwoPc3Vic2NyaXB0aW9uX2lkGAEgASgFEiYKBnJlYXNvbhgCIAEoDjIWLm5lYXJjYXN0LnYxLkVuZFJlYXNvbiIWCgRQb25nEg4KBm51bWJlchgBIAEoAyIiCgZMb2NhdGUSGAoQc3Vic2NyaXB0aW9uX2lkcxgBIAMoBSLqAQoJUmVqZWN0aW9uEg4KBm51bWJlchgBIAEoAxIvCgdjb21tYW5kGAIgASgOMh4ubmVhcmNhc3QudjEuUmVqZWN0aW9uLkNvbW1hbmQSIQoFZXJyb3IYAyABKAsyEi5uZWFyY2FzdC52MS5FcnJvciJ5CgdDb21tYW5kEhcKE0NPTU1BTkRfVU5TUEVDSUZJRUQQABIRCg1DT01NQU5EX0hFTExPEAESFQoRQ09NTUFORF9TVUJTQ1JJQkUQAhIXChNDT01NQU5EX1VOU1VCU0NSSUJFEAMSEgoOQ09NTUFORF9SRVBPUlQQBCItCghEZXRhY2hlZBIhCgVlcnJvchgBIAEoCzISLm5lYXJjYXN0LnYxLkVycm9yIuQCCg5BdHRhY2hSZXNwb25zZRInCgd3ZWxjb21lGAEgASgLMhQubmVhcmNhc3QudjEuV2VsY29tZUgAEiMKBWRlbHRhGAIgASgLMhIubmVhcmNhc3QudjEuRGVsdGFIABIxCgx1bnN1YnNjcmliZWQYAyABKAsyGS5uZWFyY2FzdC52MS5VbnN1YnNjcmliZWRIABIhCgRwb25nGAQgASgLMhEubmVhcmNhc3QudjEuUG9uZ0gAEisKCXJlamVjdGlvbhgFIAEoCzIWLm5lYXJjYXN0LnYxLlJlamVjdGlvbkgAEikKCGRldGFjaGVkGAYgASgLMhUubmVhcmNhc3QudjEuRGV0YWNoZWRIABIlCgZsb2NhdGUYByABKAsyEy5uZWFyY2FzdC52MS5Mb2NhdGVIABImCgdnb19hd2F5GAggASgLMhMubmVhcmNhc3QudjEuR29Bd2F5SABCBwoFZXZlbnQilQEKEkF0dGFjaEZsZWV0UmVxdWVzdBI2CgdlbnRyaWVzGAEgAygLMiUubmVhcmNhc3QudjEuQXR0YWNoRmxlZXRSZXF1ZXN0LkVudHJ5GkcKBUVudHJ5EhEKCWRldmljZV9pZBgBIAEoCRIrCgdyZXF1ZXN0GAIgASgLMhoubmVhcmNhc3QudjEuQXR0YWNoUmVxdWVzdCK/AQoTQXR0YWNoRmxlZXRSZXNwb25zZRI3CgdlbnRyaWVzGAEgAygLMiYubmVhcmNhc3QudjEuQXR0YWNoRmxlZXRSZXNwb25zZS5FbnRyeRIkCgdnb19hd2F5GAIgASgLMhMubmVhcmNhc3QudjEuR29Bd2F5GkkKBUVudHJ5EhEKCWRldmljZV9pZBgBIAEoCRItCghyZXNwb25zZRgCIAEoCzIbLm5lYXJjYXN0LnYxLkF0dGFjaFJlc3BvbnNlImUKDVNlYXJjaFJlcXVlc3QSKwoEc3BlYxgBIAEoCzIdLm5lYXJjYXN0LnYxLlN1YnNjcmlwdGlvblNwZWMSJwoIcG9zaXRpb24YAiABKAsyFS5uZWFyY2FzdC52MS5Qb3NpdGlvbiKmAQoOU2VhcmNoUmVzcG9uc2USMgoHbWF0Y2hlcxgBIAMoCzIhLm5lYXJjYXN0LnYxLlNlYXJjaFJlc3BvbnNlLk1hdGNoEg8KB3RpbWVfbXMYAiABKAMaTwoFTWF0Y2gSIwoGb2JqZWN0GAEgASgLMhMubmVhcmNhc3QudjEuT2JqZWN0Eg0KBXNjb3JlGAIgASgBEhIKCmRpc3RhbmNlX20YAyABKAEiKAoTRm9yZ2V0RGV2aWNlUmVxdWVzdBIRCglkZXZpY2VfaWQYASABKAkiMgoURm9yZ2V0RGV2aWNlUmVzcG9uc2USGgoSc3Vic2NyaXB0aW9uX2NvdW50GAEgASgFKkQKCUVuZFJlYXNvbhIaChZFTkRfUkVBU09OX1VOU1BFQ0lGSUVEEAASGwoXRU5EX1JFQVNPTl9VTlNVQlNDUklCRUQQATLEAgoNRGV2aWNlU2VydmljZRJFCgZBdHRhY2gSGi5uZWFyY2FzdC52MS5BdHRhY2hSZXF1ZXN0GhsubmVhcmNhc3QudjEuQXR0YWNoUmVzcG9uc2UoATABElQKC0F0dGFjaEZsZWV0Eh8ubmVhcmNhc3QudjEuQXR0YWNoRmxlZXRSZXF1ZXN0GiAubmVhcmNhc3QudjEuQXR0YWNoRmxlZXRSZXNwb25zZSgBMAESQQoGU2VhcmNoEhoubmVhcmNhc3QudjEuU2VhcmNoUmVxdWVzdBobLm5lYXJjYXN0LnYxLlNlYXJjaFJlc3BvbnNlElMKDEZvcmdldERldmljZRIgLm5lYXJjYXN0LnYxLkZvcmdldERldmljZVJlcXVlc3QaIS5uZWFyY2FzdC52MS5Gb3JnZXREZXZpY2VSZXNwb25zZWIGcHJvdG8z", [file_nearcast_v1_errors, file_nearcast_v1_geometry, file_nearcast_v1_objects, file_nearcast_v1_streams, file_nearcast_v1_subscriptions]);
+  fileDesc("CiBuZWFyY2FzdC92MS9kZXZpY2Vfc2VydmljZS5wcm90bxILbmVhcmNhc3QudjEioAEKBUhlbGxvEhEKCWRldmljZV9pZBgBIAEoCRIWCg5pbnN0YW5jZV9ub25jZRgDIAEoDBIPCgd2ZXJzaW9uGAQgASgDEicKCHBvc2l0aW9uGAUgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb24SEAoIbWFyZ2luX20YBiABKAESDQoFZXBvY2gYByABKAYSEQoJdGFrZV9vdmVyGAggASgIIpoBCglTdWJzY3JpYmUSFwoPc3Vic2NyaXB0aW9uX2lkGAEgASgFEisKBHNwZWMYAiABKAsyHS5uZWFyY2FzdC52MS5TdWJzY3JpcHRpb25TcGVjEicKCHBvc2l0aW9uGAMgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb24SEAoIbWFyZ2luX20YBCABKAESDAoEbmFtZRgFIAEoCSImCgtVbnN1YnNjcmliZRIXCg9zdWJzY3JpcHRpb25faWQYASABKAUi0AEKBlJlcG9ydBIQCghzZXF1ZW5jZRgBIAEoAxInCghwb3NpdGlvbhgCIAEoCzIVLm5lYXJjYXN0LnYxLlBvc2l0aW9uEhgKEHN1YnNjcmlwdGlvbl9pZHMYAyADKAUSGAoLaGVhZGluZ19kZWcYBCABKAFIAIgBARIWCglzcGVlZF9tcHMYBSABKAFIAYgBARIQCghtYXJnaW5fbRgHIAEoARIPCgd2ZXJzaW9uGAggASgDQg4KDF9oZWFkaW5nX2RlZ0IMCgpfc3BlZWRfbXBzIhYKA0FjaxIPCgd2ZXJzaW9uGAEgASgDIicKBFBpbmcSDgoGbnVtYmVyGAEgASgDEg8KB3ZlcnNpb24YAiABKAMiiAIKDUF0dGFjaFJlcXVlc3QSIwoFaGVsbG8YASABKAsyEi5uZWFyY2FzdC52MS5IZWxsb0gAEisKCXN1YnNjcmliZRgCIAEoCzIWLm5lYXJjYXN0LnYxLlN1YnNjcmliZUgAEi8KC3Vuc3Vic2NyaWJlGAMgASgLMhgubmVhcmNhc3QudjEuVW5zdWJzY3JpYmVIABIlCgZyZXBvcnQYBCABKAsyEy5uZWFyY2FzdC52MS5SZXBvcnRIABIfCgNhY2sYBSABKAsyEC5uZWFyY2FzdC52MS5BY2tIABIhCgRwaW5nGAYgASgLMhEubmVhcmNhc3QudjEuUGluZ0gAQgkKB2NvbW1hbmQizgQKBkxpbWl0cxIbChNvYmplY3Rfa2V5d29yZHNfbWF4GAEgASgFEiEKGXN1YnNjcmlwdGlvbl9rZXl3b3Jkc19tYXgYAiABKAUSGgoSa2V5d29yZF9sZW5ndGhfbWF4GAMgASgFEg0KBWtfbWF4GAQgASgFEhEKCWFscGhhX21pbhgFIAEoARIRCglhbHBoYV9tYXgYBiABKAESEgoKdHRsX21zX21heBgHIAEoAxIZChFwYXlsb2FkX2J5dGVzX21heBgIIAEoBRIfChdvYmplY3RzX3Blcl9yZXF1ZXN0X21heBgJIAEoBRIkChxzdWJzY3JpcHRpb25zX3Blcl9kZXZpY2VfbWF4GAogASgFEh0KFWRldmljZXNfcGVyX2ZsZWV0X21heBgLIAEoBRIXCg9uYW1lX2xlbmd0aF9tYXgYDCABKAUSFAoMbWFyZ2luX21fbWF4GA0gASgBEhMKC2NsYXVzZXNfbWF4GA4gASgFEhsKE2NsYXVzZV9rZXl3b3Jkc19tYXgYDyABKAUSEwoLcmFuZ2VfbV9tYXgYECABKAESEwoLbWF0Y2hlc19tYXgYESABKAUSFAoMdmVydGljZXNfbWF4GBIgASgFEhkKEWFyZWFfdmVydGljZXNfbWF4GBMgASgFEhUKDXdpbmRvd19tc19tYXgYFCABKAMSGAoQd2luZG93X2NvdW50X21heBgVIAEoAxITCgt3aW5kb3dzX21heBgWIAEoBRIcChRkaXN0YW5jZV9zY2FsZV9tX21heBgXIAEoASKBAgoHV2VsY29tZRIhCgVmcmFtZRgBIAEoCzISLm5lYXJjYXN0LnYxLkZyYW1lEg8KB3RpbWVfbXMYAiABKAMSFAoMdmlydHVhbF90aW1lGAMgASgIEiMKBmxpbWl0cxgEIAEoCzITLm5lYXJjYXN0LnYxLkxpbWl0cxIwCg1zdWJzY3JpcHRpb25zGAUgAygLMhkubmVhcmNhc3QudjEuU3Vic2NyaXB0aW9uEg8KB3ZlcnNpb24YBiABKAMSDwoHcmVzdW1lZBgHIAEoCBIQCghsZWFzZV9tcxgIIAEoAxINCgVlcG9jaBgJIAEoBhISCgpsYWdfb2Zmc2V0GAogASgDIhUKA0xhZxIOCgZvZmZzZXQYASABKAMiTwoMVW5zdWJzY3JpYmVkEhcKD3N1YnNjcmlwdGlvbl9pZBgBIAEoBRImCgZyZWFzb24YAiABKA4yFi5uZWFyY2FzdC52MS5FbmRSZWFzb24iFgoEUG9uZxIOCgZudW1iZXIYASABKAMiIgoGTG9jYXRlEhgKEHN1YnNjcmlwdGlvbl9pZHMYASADKAUi6gEKCVJlamVjdGlvbhIOCgZudW1iZXIYASABKAMSLwoHY29tbWFuZBgCIAEoDjIeLm5lYXJjYXN0LnYxLlJlamVjdGlvbi5Db21tYW5kEiEKBWVycm9yGAMgASgLMhIubmVhcmNhc3QudjEuRXJyb3IieQoHQ29tbWFuZBIXChNDT01NQU5EX1VOU1BFQ0lGSUVEEAASEQoNQ09NTUFORF9IRUxMTxABEhUKEUNPTU1BTkRfU1VCU0NSSUJFEAISFwoTQ09NTUFORF9VTlNVQlNDUklCRRADEhIKDkNPTU1BTkRfUkVQT1JUEAQiLQoIRGV0YWNoZWQSIQoFZXJyb3IYASABKAsyEi5uZWFyY2FzdC52MS5FcnJvciKFAwoOQXR0YWNoUmVzcG9uc2USJwoHd2VsY29tZRgBIAEoCzIULm5lYXJjYXN0LnYxLldlbGNvbWVIABIjCgVkZWx0YRgCIAEoCzISLm5lYXJjYXN0LnYxLkRlbHRhSAASMQoMdW5zdWJzY3JpYmVkGAMgASgLMhkubmVhcmNhc3QudjEuVW5zdWJzY3JpYmVkSAASIQoEcG9uZxgEIAEoCzIRLm5lYXJjYXN0LnYxLlBvbmdIABIrCglyZWplY3Rpb24YBSABKAsyFi5uZWFyY2FzdC52MS5SZWplY3Rpb25IABIpCghkZXRhY2hlZBgGIAEoCzIVLm5lYXJjYXN0LnYxLkRldGFjaGVkSAASJQoGbG9jYXRlGAcgASgLMhMubmVhcmNhc3QudjEuTG9jYXRlSAASJgoHZ29fYXdheRgIIAEoCzITLm5lYXJjYXN0LnYxLkdvQXdheUgAEh8KA2xhZxgJIAEoCzIQLm5lYXJjYXN0LnYxLkxhZ0gAQgcKBWV2ZW50IpUBChJBdHRhY2hGbGVldFJlcXVlc3QSNgoHZW50cmllcxgBIAMoCzIlLm5lYXJjYXN0LnYxLkF0dGFjaEZsZWV0UmVxdWVzdC5FbnRyeRpHCgVFbnRyeRIRCglkZXZpY2VfaWQYASABKAkSKwoHcmVxdWVzdBgCIAEoCzIaLm5lYXJjYXN0LnYxLkF0dGFjaFJlcXVlc3QivwEKE0F0dGFjaEZsZWV0UmVzcG9uc2USNwoHZW50cmllcxgBIAMoCzImLm5lYXJjYXN0LnYxLkF0dGFjaEZsZWV0UmVzcG9uc2UuRW50cnkSJAoHZ29fYXdheRgCIAEoCzITLm5lYXJjYXN0LnYxLkdvQXdheRpJCgVFbnRyeRIRCglkZXZpY2VfaWQYASABKAkSLQoIcmVzcG9uc2UYAiABKAsyGy5uZWFyY2FzdC52MS5BdHRhY2hSZXNwb25zZSJlCg1TZWFyY2hSZXF1ZXN0EisKBHNwZWMYASABKAsyHS5uZWFyY2FzdC52MS5TdWJzY3JpcHRpb25TcGVjEicKCHBvc2l0aW9uGAIgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb24ipgEKDlNlYXJjaFJlc3BvbnNlEjIKB21hdGNoZXMYASADKAsyIS5uZWFyY2FzdC52MS5TZWFyY2hSZXNwb25zZS5NYXRjaBIPCgd0aW1lX21zGAIgASgDGk8KBU1hdGNoEiMKBm9iamVjdBgBIAEoCzITLm5lYXJjYXN0LnYxLk9iamVjdBINCgVzY29yZRgCIAEoARISCgpkaXN0YW5jZV9tGAMgASgBIigKE0ZvcmdldERldmljZVJlcXVlc3QSEQoJZGV2aWNlX2lkGAEgASgJIjIKFEZvcmdldERldmljZVJlc3BvbnNlEhoKEnN1YnNjcmlwdGlvbl9jb3VudBgBIAEoBSpECglFbmRSZWFzb24SGgoWRU5EX1JFQVNPTl9VTlNQRUNJRklFRBAAEhsKF0VORF9SRUFTT05fVU5TVUJTQ1JJQkVEEAEyxAIKDURldmljZVNlcnZpY2USRQoGQXR0YWNoEhoubmVhcmNhc3QudjEuQXR0YWNoUmVxdWVzdBobLm5lYXJjYXN0LnYxLkF0dGFjaFJlc3BvbnNlKAEwARJUCgtBdHRhY2hGbGVldBIfLm5lYXJjYXN0LnYxLkF0dGFjaEZsZWV0UmVxdWVzdBogLm5lYXJjYXN0LnYxLkF0dGFjaEZsZWV0UmVzcG9uc2UoATABEkEKBlNlYXJjaBIaLm5lYXJjYXN0LnYxLlNlYXJjaFJlcXVlc3QaGy5uZWFyY2FzdC52MS5TZWFyY2hSZXNwb25zZRJTCgxGb3JnZXREZXZpY2USIC5uZWFyY2FzdC52MS5Gb3JnZXREZXZpY2VSZXF1ZXN0GiEubmVhcmNhc3QudjEuRm9yZ2V0RGV2aWNlUmVzcG9uc2ViBnByb3RvMw", [file_nearcast_v1_errors, file_nearcast_v1_geometry, file_nearcast_v1_objects, file_nearcast_v1_streams, file_nearcast_v1_subscriptions]);
 
 /**
  * The first message for a device on a stream.
@@ -553,6 +553,13 @@ export type Welcome = Message<"nearcast.v1.Welcome"> & {
    * @generated from field: fixed64 epoch = 9;
    */
   epoch: bigint;
+
+  /**
+   * As Lag.offset; 0 unless the server lags.
+   *
+   * @generated from field: int64 lag_offset = 10;
+   */
+  lagOffset: bigint;
 };
 
 /**
@@ -561,6 +568,31 @@ export type Welcome = Message<"nearcast.v1.Welcome"> & {
  */
 export const WelcomeSchema: GenMessage<Welcome> = /*@__PURE__*/
   messageDesc(file_nearcast_v1_device_service, 8);
+
+/**
+ * A server of a cluster cannot follow the cluster's log now, or can again. While it lags, it responds to
+ * reports from what it has applied, and results may lack later changes: no result is exact. It refuses
+ * subscribes that change anything (LAGGING). The state of a stream before this message, and if the welcome
+ * has no Welcome.lag_offset, is that the server does not lag.
+ *
+ * @generated from message nearcast.v1.Lag
+ */
+export type Lag = Message<"nearcast.v1.Lag"> & {
+  /**
+   * Results contain all entries of the log up to this offset, and may contain later ones. 0 when the server
+   * has caught up: from here on results are exact again.
+   *
+   * @generated from field: int64 offset = 1;
+   */
+  offset: bigint;
+};
+
+/**
+ * Describes the message nearcast.v1.Lag.
+ * Use `create(LagSchema)` to create a new message.
+ */
+export const LagSchema: GenMessage<Lag> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_device_service, 9);
 
 /**
  * A subscription has ended: no delta of it follows. The message has no version. If it is lost with its
@@ -585,7 +617,7 @@ export type Unsubscribed = Message<"nearcast.v1.Unsubscribed"> & {
  * Use `create(UnsubscribedSchema)` to create a new message.
  */
 export const UnsubscribedSchema: GenMessage<Unsubscribed> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 9);
+  messageDesc(file_nearcast_v1_device_service, 10);
 
 /**
  * @generated from message nearcast.v1.Pong
@@ -602,7 +634,7 @@ export type Pong = Message<"nearcast.v1.Pong"> & {
  * Use `create(PongSchema)` to create a new message.
  */
 export const PongSchema: GenMessage<Pong> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 10);
+  messageDesc(file_nearcast_v1_device_service, 11);
 
 /**
  * A request for the position of the device, which the server needs to decide about a new object. The
@@ -624,7 +656,7 @@ export type Locate = Message<"nearcast.v1.Locate"> & {
  * Use `create(LocateSchema)` to create a new message.
  */
 export const LocateSchema: GenMessage<Locate> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 11);
+  messageDesc(file_nearcast_v1_device_service, 12);
 
 /**
  * The server has refused a command. The command has had no effect.
@@ -655,7 +687,7 @@ export type Rejection = Message<"nearcast.v1.Rejection"> & {
  * Use `create(RejectionSchema)` to create a new message.
  */
 export const RejectionSchema: GenMessage<Rejection> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 12);
+  messageDesc(file_nearcast_v1_device_service, 13);
 
 /**
  * @generated from enum nearcast.v1.Rejection.Command
@@ -691,7 +723,7 @@ export enum Rejection_Command {
  * Describes the enum nearcast.v1.Rejection.Command.
  */
 export const Rejection_CommandSchema: GenEnum<Rejection_Command> = /*@__PURE__*/
-  enumDesc(file_nearcast_v1_device_service, 12, 0);
+  enumDesc(file_nearcast_v1_device_service, 13, 0);
 
 /**
  * The conversation of this device on this stream has ended. Deltas that were queued in it are sent again
@@ -713,7 +745,7 @@ export type Detached = Message<"nearcast.v1.Detached"> & {
  * Use `create(DetachedSchema)` to create a new message.
  */
 export const DetachedSchema: GenMessage<Detached> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 13);
+  messageDesc(file_nearcast_v1_device_service, 14);
 
 /**
  * @generated from message nearcast.v1.AttachResponse
@@ -774,6 +806,12 @@ export type AttachResponse = Message<"nearcast.v1.AttachResponse"> & {
      */
     value: GoAway;
     case: "goAway";
+  } | {
+    /**
+     * @generated from field: nearcast.v1.Lag lag = 9;
+     */
+    value: Lag;
+    case: "lag";
   } | { case: undefined; value?: undefined };
 };
 
@@ -782,7 +820,7 @@ export type AttachResponse = Message<"nearcast.v1.AttachResponse"> & {
  * Use `create(AttachResponseSchema)` to create a new message.
  */
 export const AttachResponseSchema: GenMessage<AttachResponse> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 14);
+  messageDesc(file_nearcast_v1_device_service, 15);
 
 /**
  * @generated from message nearcast.v1.AttachFleetRequest
@@ -799,7 +837,7 @@ export type AttachFleetRequest = Message<"nearcast.v1.AttachFleetRequest"> & {
  * Use `create(AttachFleetRequestSchema)` to create a new message.
  */
 export const AttachFleetRequestSchema: GenMessage<AttachFleetRequest> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 15);
+  messageDesc(file_nearcast_v1_device_service, 16);
 
 /**
  * @generated from message nearcast.v1.AttachFleetRequest.Entry
@@ -825,7 +863,7 @@ export type AttachFleetRequest_Entry = Message<"nearcast.v1.AttachFleetRequest.E
  * Use `create(AttachFleetRequest_EntrySchema)` to create a new message.
  */
 export const AttachFleetRequest_EntrySchema: GenMessage<AttachFleetRequest_Entry> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 15, 0);
+  messageDesc(file_nearcast_v1_device_service, 16, 0);
 
 /**
  * @generated from message nearcast.v1.AttachFleetResponse
@@ -850,7 +888,7 @@ export type AttachFleetResponse = Message<"nearcast.v1.AttachFleetResponse"> & {
  * Use `create(AttachFleetResponseSchema)` to create a new message.
  */
 export const AttachFleetResponseSchema: GenMessage<AttachFleetResponse> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 16);
+  messageDesc(file_nearcast_v1_device_service, 17);
 
 /**
  * @generated from message nearcast.v1.AttachFleetResponse.Entry
@@ -872,7 +910,7 @@ export type AttachFleetResponse_Entry = Message<"nearcast.v1.AttachFleetResponse
  * Use `create(AttachFleetResponse_EntrySchema)` to create a new message.
  */
 export const AttachFleetResponse_EntrySchema: GenMessage<AttachFleetResponse_Entry> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 16, 0);
+  messageDesc(file_nearcast_v1_device_service, 17, 0);
 
 /**
  * @generated from message nearcast.v1.SearchRequest
@@ -894,7 +932,7 @@ export type SearchRequest = Message<"nearcast.v1.SearchRequest"> & {
  * Use `create(SearchRequestSchema)` to create a new message.
  */
 export const SearchRequestSchema: GenMessage<SearchRequest> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 17);
+  messageDesc(file_nearcast_v1_device_service, 18);
 
 /**
  * @generated from message nearcast.v1.SearchResponse
@@ -920,7 +958,7 @@ export type SearchResponse = Message<"nearcast.v1.SearchResponse"> & {
  * Use `create(SearchResponseSchema)` to create a new message.
  */
 export const SearchResponseSchema: GenMessage<SearchResponse> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 18);
+  messageDesc(file_nearcast_v1_device_service, 19);
 
 /**
  * @generated from message nearcast.v1.SearchResponse.Match
@@ -952,7 +990,7 @@ export type SearchResponse_Match = Message<"nearcast.v1.SearchResponse.Match"> &
  * Use `create(SearchResponse_MatchSchema)` to create a new message.
  */
 export const SearchResponse_MatchSchema: GenMessage<SearchResponse_Match> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 18, 0);
+  messageDesc(file_nearcast_v1_device_service, 19, 0);
 
 /**
  * @generated from message nearcast.v1.ForgetDeviceRequest
@@ -971,7 +1009,7 @@ export type ForgetDeviceRequest = Message<"nearcast.v1.ForgetDeviceRequest"> & {
  * Use `create(ForgetDeviceRequestSchema)` to create a new message.
  */
 export const ForgetDeviceRequestSchema: GenMessage<ForgetDeviceRequest> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 19);
+  messageDesc(file_nearcast_v1_device_service, 20);
 
 /**
  * @generated from message nearcast.v1.ForgetDeviceResponse
@@ -990,7 +1028,7 @@ export type ForgetDeviceResponse = Message<"nearcast.v1.ForgetDeviceResponse"> &
  * Use `create(ForgetDeviceResponseSchema)` to create a new message.
  */
 export const ForgetDeviceResponseSchema: GenMessage<ForgetDeviceResponse> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_device_service, 20);
+  messageDesc(file_nearcast_v1_device_service, 21);
 
 /**
  * The reason for the end of a subscription.
