@@ -40,6 +40,7 @@ cluster {{
   name: nearcast
   listen: {host}:{route_port}
   routes: [{routes}]
+  no_advertise: true
 }}
 """
 

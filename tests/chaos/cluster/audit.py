@@ -1,0 +1,139 @@
+"""At rest: lists, acknowledged objects and subscriptions, and the owners of all writes, beside the log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from nearcast import NearcastError
+from tests.chaos.audit import Unrest, _give_signs_of_life, _restless, audit_lists, audit_searches
+from tests.chaos.cluster.recovery import Sample
+from tests.chaos.cluster.world import WINDOWS, ClusterWorld
+
+_PATIENCE_S = 120.0
+"""A guard against waiting for ever: devices wait up to some five seconds between two attempts."""
+_QUIET_MS = 1_500
+"""Clocks of devices differ by moments: no list changes with time so shortly before or after an audit."""
+
+
+async def audit(world: ClusterWorld, samples: list[Sample]) -> None:
+    """Come to rest and compare everything.
+
+    Raises
+    ------
+    Unrest
+        If the devices do not come to rest.
+    """
+    await world.load.rest()
+    await _settle(world)
+    await asyncio.gather(world.ledger.caught_up(), world.fences.caught_up())
+    now_ms = await _quiet(world)
+    published, wrong = world.published, world.violations
+    published.now_ms, published.latest_id = now_ms, len(world.ledger.objects)
+    world.lists += audit_lists(world.crowd, published, now_ms, wrong)
+    await audit_searches(world.client, world.crowd, published, now_ms, wrong)
+    _audit_samples(world, samples)
+    _audit_objects(world, now_ms)
+    _audit_subscriptions(world)
+    wrong += [f"stale: {text}" for text in world.fences.stale]
+    world.fences.stale.clear()
+    published.begin(now_ms)
+
+
+async def _settle(world: ClusterWorld) -> None:
+    """Wait until every device is at its node, nothing is under way, and every list is exact."""
+    crowd = world.crowd
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            while True:
+                try:
+                    _give_signs_of_life(crowd)
+                    for _ in range(2):
+                        await asyncio.gather(*(group.client.sync() for group in crowd.awake))
+                except NearcastError:
+                    await asyncio.sleep(0.1)
+                    continue
+                if not _restless(crowd):
+                    return
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise Unrest(f"no rest within {_PATIENCE_S:.0f} s: {_restless(crowd)[:5]}") from None
+
+
+async def _quiet(world: ClusterWorld) -> int:
+    """Wait for a moment at which no list changes with time; return it."""
+    client = world.crowd.groups[0].client
+    while True:
+        now_ms = client.clock.now_ms()
+        near = (now_ms - _QUIET_MS, now_ms + _QUIET_MS)
+        if not any(near[0] < one < near[1] for one in _changes_ms(world, near[0])):
+            return now_ms
+        await asyncio.sleep(0.05)
+
+
+def _changes_ms(world: ClusterWorld, since_ms: int) -> list[int]:
+    """Return when objects expire or leave a window."""
+    objects = [one for one in world.ledger.objects if one.expiry_ms > since_ms]
+    windows_ms = [round(window.seconds * 1000) for window in WINDOWS]
+    return [
+        *(one.expiry_ms for one in objects),
+        *(one.created_ms + window_ms for one in objects for window_ms in windows_ms),
+    ]
+
+
+# -- lists during the fault ------------------------------------------------------------------------
+
+
+def _audit_samples(world: ClusterWorld, samples: list[Sample]) -> None:
+    """Require that each list that was called exact is that of the log up to some entry."""
+    for one in samples:
+        world.lists += 1
+        if not _is_of_some_state(world, one):
+            world.violations.append(f"{one.name} showed {one.shown} as exact, which it never was")
+
+
+def _is_of_some_state(world: ClusterWorld, one: Sample) -> bool:
+    plain = world.ledger.plain
+    for state in world.ledger.states(one.shown, one.entry, one.now_ms):
+        found = world.published.expected(one.spec, one.lon, one.lat, one.now_ms, plain(state))
+        if found == one.shown:
+            return True
+    return False
+
+
+# -- what was acknowledged -------------------------------------------------------------------------
+
+
+def _audit_objects(world: ClusterWorld, now_ms: int) -> None:
+    """Require that the log has what was acknowledged, and nothing else.
+
+    A request whose outcome was unknown is repeated at another node, and the first one may be carried out
+    later. Then the log has its object twice.
+    """
+    ledger, published = world.ledger, world.published
+    counts = Counter(one.new.payload for one in ledger.objects)
+    late = {one.new.key for one in ledger.objects if counts[one.new.payload] > 1}
+    world.late = sum(count - 1 for count in counts.values())
+    for object_id, what in published.acknowledged.items():
+        found = ledger.objects[object_id - 1].new if object_id <= len(ledger.objects) else None
+        if found is None or (found.payload, found.key) != (what.payload, what.key):
+            world.violations.append(f"lost: object {object_id}, {what.key}, is acknowledged")
+    expected = {key for key, one in published.objects.items() if one.what.key not in late}
+    alive = ledger.alive(now_ms)
+    found = {one.object_id for one in alive if one.new.key not in late}
+    for object_id in expected - found:
+        if ledger.objects[object_id - 1].expiry_ms > now_ms:
+            world.violations.append(f"lost: object {object_id} is acknowledged and has ended")
+    for object_id in found - expected:
+        world.violations.append(f"object {object_id} is in the log and is not acknowledged")
+
+
+def _audit_subscriptions(world: ClusterWorld) -> None:
+    stored = world.fences.subscriptions
+    expected = {(member.device.id, number) for member in world.crowd.members for number in member.specs}
+    world.violations.extend(
+        f"lost: subscription {one} is acknowledged and not stored" for one in expected - stored
+    )
+    world.violations.extend(
+        f"subscription {one} is stored and should not be" for one in stored - expected
+    )
