@@ -95,6 +95,11 @@ class LocalServer:
             self._process = None
 
     @property
+    def pid(self) -> int:
+        """The number of the process; 0 if it has not been started."""
+        return 0 if self._process is None else self._process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether the process runs."""
         return self._process is not None and self._process.poll() is None
