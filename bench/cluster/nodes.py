@@ -109,7 +109,7 @@ class Nodes:
         expected = Counter(preferred(slot, self.addresses) for slot in range(SLOTS))
         try:
             async with asyncio.timeout(_SETTLED_S):
-                while [await _served(one) for one in self.addresses] != [
+                while [await _served(one) for one in self.addresses] != [  # noqa: ASYNC110
                     expected[one] for one in self.addresses
                 ]:
                     await asyncio.sleep(_POLL_S)

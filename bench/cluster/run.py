@@ -45,11 +45,7 @@ class ClusterBenchmark(Benchmark[ClusterParameters]):
                 (folder / "single").mkdir()
                 single = stack.enter_context(serving(workload, folder / "single"))
                 seconds, rounds = parameters.seconds, parameters.rounds
-                return [
-                    row | loop.run(load(workload, seconds, rounds, single, nodes, self.progress))
-                ]
+                return [row | loop.run(load(workload, seconds, rounds, single, nodes, self.progress))]
             kills, k = parameters.kills, parameters.k_max
             is_fleet = variant == "fleet"
-            return [
-                row | loop.run(takeover(workload, k, kills, nodes, self.progress, is_fleet=is_fleet))
-            ]
+            return [row | loop.run(takeover(workload, k, kills, nodes, self.progress, is_fleet=is_fleet))]

@@ -65,9 +65,7 @@ class SdkDevices:
         self._stage = stage
         self.attached: list[Attached] = []
 
-    async def attach(
-        self, stack: AsyncExitStack, target: str | Sequence[str], *, is_fleet: bool
-    ) -> None:
+    async def attach(self, stack: AsyncExitStack, target: str | Sequence[str], *, is_fleet: bool) -> None:
         """Attach all, and let each subscribe.
 
         Parameters

@@ -48,7 +48,11 @@ def _option(one: Field[Any]) -> Callable[[Callable[..., None]], Callable[..., No
 @click.option("--constants", is_flag=True, help="Print the measured constants and their sources.")
 @click.option("--json", "as_json", is_flag=True, help="Print all as JSON.")
 def plan(
-    *, updates_per_s: float | None, constants: bool, as_json: bool, **options: Any  # noqa: ANN401
+    *,
+    updates_per_s: float | None,
+    constants: bool,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
 ) -> None:
     """Compute how many nodes and gateways a number of devices needs, and what each of them uses.
 

@@ -63,7 +63,10 @@ class Demand:
     payload_bytes: float = limited(64, 0, 65_536, "Bytes of an object's payload.")
     lease_s: float = limited(600, 1, 1e6, "Lease of a device, --lease-ms of the nodes.")
     load: float = limited(
-        0.5, 0.01, 1, "Share of one core that a node, or a gateway, may use when all are there but the spare."
+        0.5,
+        0.01,
+        1,
+        "Share of one core that a node, or a gateway, may use when all are there but the spare.",
     )
     spare: float = limited(1, 0, 100, "Nodes, and gateways, that may fail at a time.")
     has_gateways: bool = True
@@ -74,7 +77,9 @@ class Demand:
                 continue
             value, least, most = getattr(self, one.name), one.metadata["least"], one.metadata["most"]
             if not least <= value <= most:
-                raise PlanError(f"{one.name} is {value:,.12g}, must be from {least:,.12g} to {most:,.12g}")
+                raise PlanError(
+                    f"{one.name} is {value:,.12g}, must be from {least:,.12g} to {most:,.12g}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +198,9 @@ def _serving(demand: Demand, shared: float, applying: float) -> tuple[int, str]:
     by_streams = 1 if demand.has_gateways else math.ceil(demand.devices / CONNECTIONS_MAX)
     found = max(by_cpu, by_streams)
     if found + demand.spare > NODES_MAX:
-        raise PlanError(f"devices is {demand.devices:,.12g}, which needs {found:,} nodes, must need at most {NODES_MAX:,}")
+        raise PlanError(
+            f"devices is {demand.devices:,.12g}, which needs {found:,} nodes, must need at most {NODES_MAX:,}"
+        )
     return found, "connections" if by_streams > by_cpu else "CPU"
 
 

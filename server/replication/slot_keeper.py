@@ -92,7 +92,9 @@ class SlotKeeper:
         self._sent_s = self._renewed_s = 0.0
         self._moved_s = time.monotonic()
         """When the owner of any slot changed last; long after that, no hello waits for another owner."""
-        self._has_begun = self._has_failed = False
+        self._has_failed = False
+        self._written = 0
+        """The sequence of the latest lease that this node has written."""
         self._lag = self._coordinator.lag = LagNotice(
             self.is_current,
             lambda: command_loop.applier.offset,
@@ -238,8 +240,8 @@ class SlotKeeper:
         while True:
             self._sent_s = time.monotonic()
             try:
-                await self._registry.renew(Lease(self._node, self._state), self._lease_sequence())
-                self._has_begun = True
+                lease = Lease(self._node, self._state)
+                self._written = await self._registry.renew(lease, self._lease_sequence())
             except LogConflictError:
                 await self._require_no_successor()
             except LogUnavailableError as error:
@@ -247,7 +249,8 @@ class SlotKeeper:
             await asyncio.sleep(RENEW_S)
 
     def _lease_sequence(self) -> int:
-        return 0 if self._lease is None else self._lease.sequence
+        """Return the latest sequence that is known: what this node has written may be read later."""
+        return max(self._written, 0 if self._lease is None else self._lease.sequence)
 
     async def _require_no_successor(self) -> None:
         """Wait for the lease that has replaced the known one, and require that it is of this node."""
@@ -255,8 +258,10 @@ class SlotKeeper:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_READ_S):
                 await self._lease_read.wait()
-        lease = None if self._lease is None else self._lease.lease
-        if self._has_begun and lease is not None and lease.node != self._node:
+        found = self._lease
+        if found is None or found.lease is None or not 0 < self._written < found.sequence:
+            return
+        if found.lease.node != self._node:
             raise LogError(
                 f"another node has the address {self._node.address}: give each its own, --advertise"
             )

@@ -1,1 +1,1 @@
-"""Faults of a cluster: nodes and servers of the log as processes, real faults, and an audit after each."""
+"""Faults of a cluster of real processes: nodes and servers of their log. An audit follows each fault."""

@@ -1,4 +1,4 @@
-"""At rest: lists, acknowledged objects and subscriptions, and the owners of all writes, beside the log."""
+"""At rest: lists, acknowledged objects and subscriptions, and owners of writes, beside the log."""
 
 from __future__ import annotations
 

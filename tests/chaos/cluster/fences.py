@@ -83,7 +83,7 @@ class Fences:
             (self.subscriptions.add if value else self.subscriptions.discard)((device_id, int(number)))
 
     def _require(self, owner: str, expected: int, what: str, sequence: int) -> None:
-        """Compare a condition with the latest owner; one that was replaced unread has no sequence here."""
+        """Compare a condition with the latest owner that was read."""
         latest = self._owners.get(owner, 0)
         if expected < latest:
             self.stale.append(

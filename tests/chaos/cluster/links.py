@@ -1,4 +1,4 @@
-"""Relays between nodes and everything else, which can be cut as networks are: silently, or with a reset."""
+"""Relays between nodes and the rest, which can be cut as networks are: silently, or with a reset."""
 
 from __future__ import annotations
 

@@ -82,5 +82,3 @@ class ClusterLoad(Load):
             self.refused += 1
         finally:
             member.is_busy = False
-
-

@@ -81,9 +81,7 @@ class ClusterWorld:
         ]
         self.published = Acknowledged(self.frame, ledger=self.ledger)
         self.crowd = Crowd(self.published, self.violations, self.chance, WINDOWS)
-        self.load = ClusterLoad(
-            self.crowd, [client.publisher() for client in clients], self.published
-        )
+        self.load = ClusterLoad(self.crowd, [client.publisher() for client in clients], self.published)
         self.client = clients[0]
         self._stack.push_async_callback(self.crowd.leave)
         self._stack.push_async_callback(self.load.abandon)
@@ -91,10 +89,8 @@ class ClusterWorld:
         await self.crowd.gather(device_count, targets, targets)
 
     async def _read_log(self) -> None:
-        options = JetStreamOptions(
-            [one.url for one in self.logs], [one.monitor_url for one in self.logs], replicas=len(self.logs)
-        )
-        log = await open_log(options)
+        monitors = [one.monitor_url for one in self.logs]
+        log = await open_log(JetStreamOptions([one.url for one in self.logs], monitors))
         self._stack.push_async_callback(log.close)
         self.ledger, self.fences = Ledger(log, self.frame), Fences(log)
         self._readers = [asyncio.create_task(one.follow()) for one in (self.ledger, self.fences)]
@@ -111,7 +107,7 @@ class ClusterWorld:
     async def all_served(self) -> None:
         """Wait until every slot is served by one node."""
         async with asyncio.timeout(_START_S):
-            while sum([await self._served(node) for node in self.nodes]) != SLOTS:
+            while sum([await self._served(node) for node in self.nodes]) != SLOTS:  # noqa: ASYNC110
                 await asyncio.sleep(_POLL_S)
 
     async def _served(self, node: Node) -> int:
