@@ -20,10 +20,11 @@ CLUSTER = e.Suite(
     "bench.cluster.run:ClusterBenchmark",
     ClusterParameters,
     metrics={"objects": "objects", "devices": "devices", "nodes": "nodes"},
+    plots=(),
     reduced={"devices": 100, "objects": 5_000, "seconds": 1.0, "rounds": 1, "kills": 3},
-    about="takeover kills one node after the other; its devices, which use the SDK on connections of their "
-    "own or on four fleet streams, continue at the others by themselves. The node starts again, and the "
-    "next kill waits until every slot is at its place. load compares nodes and log with a single server in "
+    about="takeover kills one node after the other. Its devices, which use the SDK on connections of "
+    "their own or on four fleet streams, continue at others by themselves. The node starts again, and "
+    "the next kill waits until every slot is back. load compares nodes and log with a single server in "
     "alternating windows. CPU is that of all processes of a side, all threads together.",
     experiments=(
         e.Experiment(
@@ -33,7 +34,7 @@ CLUSTER = e.Suite(
             ("connections", "fleet"),
             metrics={
                 "kills": "kills",
-                "all_exact_s_p50": "s, from the kill until all its devices are exact, median of the kills",
+                "all_exact_s_p50": "s, from the kill until all devices are exact, median of the kills",
                 "all_exact_s_max": "s, the same, worst of the kills",
                 "exact_s_p50": "s, from the kill until a device is exact",
                 "exact_s_p99": "s, the same",

@@ -56,9 +56,8 @@ def plan(
 ) -> None:
     """Compute how many nodes and gateways a number of devices needs, and what each of them uses.
 
-    The figures are computed from measurements on two cores of a virtual Xeon: --constants shows them. They
-    are estimates for a first order of machines. Measure with your own objects and devices before you rely
-    on them (nearcast bench run cluster).
+    The figures are computed from measurements on two cores of a virtual Xeon, which --constants shows.
+    They are estimates: measure with your own objects and devices before you rely on them.
     """
     if constants:
         _print_constants(as_json=as_json)

@@ -191,15 +191,16 @@ def _serving(demand: Demand, shared: float, applying: float) -> tuple[int, str]:
     if left <= 0.0:
         most = demand.load * 1e6 / object_us(demand)
         raise PlanError(
-            f"publishes_per_s is {demand.publishes_per_s:,.12g}, must be below {most:,.0f}: every node applies "
-            f"every object, and may use {demand.load:g} of a core; publish more objects in a request"
+            f"publishes_per_s is {demand.publishes_per_s:,.12g}, must be below {most:,.0f}: every node "
+            f"applies every object, and may use {demand.load:g} of a core"
         )
     by_cpu = max(1, math.ceil(shared / left))
     by_streams = 1 if demand.has_gateways else math.ceil(demand.devices / CONNECTIONS_MAX)
     found = max(by_cpu, by_streams)
     if found + demand.spare > NODES_MAX:
         raise PlanError(
-            f"devices is {demand.devices:,.12g}, which needs {found:,} nodes, must need at most {NODES_MAX:,}"
+            f"devices is {demand.devices:,.12g}, which needs {found:,} nodes, must need at most "
+            f"{NODES_MAX:,}"
         )
     return found, "connections" if by_streams > by_cpu else "CPU"
 

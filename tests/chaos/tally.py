@@ -24,6 +24,6 @@ class Tally:
     stale: int = 0
     """Violations that are accepted writes of a node that was not the owner any more."""
     writes: int = 0
-    """Writes for slots so far, whose owner was compared."""
+    """Writes for slots whose owner was compared."""
     exact_s: list[float] = field(default_factory=list)
     """Seconds of each fault until all devices that it left without a server were exact again."""

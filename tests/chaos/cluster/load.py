@@ -19,6 +19,8 @@ _SHORT_S = (0.2, 1.5)
 LONG_S = 20 * 3600.0
 """Some objects expire within moments, the others after all jumps of clocks."""
 _TEMPORARY = (Reason.RECOVERING, Reason.DRAINING, Reason.ANOTHER_SERVER)
+_UNREAD = ("log", "request")
+"""Fields of refusals of requests whose outcome is not known, and of those that a paused node has not read."""
 _Answer = TypeVar("_Answer")
 
 
@@ -64,7 +66,7 @@ class ClusterLoad(Load):
             except UnavailableError:
                 self.unsure += 1
             except RefusedError as error:
-                if error.field != "log" and error.reason not in _TEMPORARY:
+                if error.field not in _UNREAD and error.reason not in _TEMPORARY:
                     if error.reason is not Reason.INTERNAL:
                         raise
                     self.refused += 1

@@ -31,20 +31,21 @@ async def strike_cluster(
     pause_s: float,
     progress: Progress,
 ) -> list[Tally]:
-    """Inject each fault so many times into one cluster of a number of nodes and devices."""
-    tallies = [Tally(name) for name in wanted]
-    async with ClusterWorld(folder, *sizes, seed, pause_s) as world:
-        for tally in tallies:
-            if not await _strike(world, tally, wanted[tally.fault], progress):
-                break
+    """Inject each fault so many times into a cluster of a number of nodes and devices."""
+    tallies = []
+    for number, (name, count) in enumerate(wanted.items()):
+        tally = Tally(name)
+        tallies.append(tally)
+        async with ClusterWorld(folder / str(number), *sizes, seed, pause_s) as world:
+            await _strike(world, tally, count, progress)
     return tallies
 
 
-async def _strike(world: ClusterWorld, tally: Tally, count: int, progress: Progress) -> bool:
-    """Inject a fault so many times; return whether the cluster has come to rest after each."""
+async def _strike(world: ClusterWorld, tally: Tally, count: int, progress: Progress) -> None:
+    """Inject a fault so many times; end early if the devices do not come to rest."""
     for _ in range(count):
         began_s, before = time.perf_counter(), (world.lists, *_counts(world))
-        broken = ""
+        writes, broken = world.fences.writes, ""
         try:
             async with asyncio.timeout(_ROUND_S):
                 await _round(world, tally)
@@ -58,13 +59,13 @@ async def _strike(world: ClusterWorld, tally: Tally, count: int, progress: Progr
         tally.refused += refused
         tally.seconds += time.perf_counter() - began_s
         tally.violations += world.violations
+        tally.writes += world.fences.writes - writes
         tally.lost += sum(text.startswith("lost:") for text in world.violations)
         tally.stale += sum(text.startswith("stale:") for text in world.violations)
         world.violations.clear()
         progress(tally.fault, tally.injected, count)
         if broken:
-            return False
-    return True
+            return
 
 
 def _counts(world: ClusterWorld) -> tuple[int, int]:
@@ -80,7 +81,6 @@ async def _round(world: ClusterWorld, tally: Tally) -> None:
         await audit(world, recovery.samples)
     if recovery.exact_s:
         tally.exact_s.append(max(recovery.exact_s.values()))
-    tally.writes = world.fences.writes
     for node in world.nodes:
         if not node.is_running:
             raise RuntimeError(f"node {node.address} has ended by itself")
