@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -127,3 +128,11 @@ def test_every_constant_is_in_the_page_that_it_names():
             checked += 1
     assert checked > len(CONSTANTS) / 2
     assert json.loads(run("--constants", "--json").output).keys() == CONSTANTS.keys()
+
+
+def test_the_page_shows_what_the_command_prints():
+    page = (ROOT / "docs/plan.md").read_text()
+    blocks = re.findall(r"^\$ nearcast plan (.*?)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for arguments, shown in blocks:
+        assert run(*arguments.split()).output == shown

@@ -20,7 +20,7 @@ LONG_S = 20 * 3600.0
 """Some objects expire within moments, the others after all jumps of clocks."""
 _TEMPORARY = (Reason.RECOVERING, Reason.DRAINING, Reason.ANOTHER_SERVER)
 _UNREAD = ("log", "request")
-"""Fields of refusals of requests whose outcome is not known, and of those that a paused node has not read."""
+"""Fields of refusals: the outcome is not known; or a node that was paused has not read the request."""
 _Answer = TypeVar("_Answer")
 
 
