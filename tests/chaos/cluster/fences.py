@@ -49,6 +49,11 @@ class Fences:
         async for message in self._stream.deliveries(0):
             self._look(message)
 
+    @property
+    def owner_count(self) -> int:
+        """How many slots have a record of an owner, which may be one of a release."""
+        return len(self._owners)
+
     async def caught_up(self) -> None:
         """Wait until everything has been read that is in the stream now."""
         end = await self._stream.end()

@@ -36,8 +36,11 @@ async def strike_cluster(
     for number, (name, count) in enumerate(wanted.items()):
         tally = Tally(name)
         tallies.append(tally)
-        async with ClusterWorld(folder / str(number), *sizes, seed, pause_s) as world:
-            await _strike(world, tally, count, progress)
+        try:
+            async with ClusterWorld(folder / str(number), *sizes, seed, pause_s) as world:
+                await _strike(world, tally, count, progress)
+        except _BROKEN as error:
+            tally.violations.append(f"the cluster did not start: {error!r}")
     return tallies
 
 

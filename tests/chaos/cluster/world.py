@@ -105,15 +105,32 @@ class ClusterWorld:
         await self._stack.aclose()
 
     async def all_served(self) -> None:
-        """Wait until every slot is served by one node."""
-        async with asyncio.timeout(_START_S):
-            while sum([await self._served(node) for node in self.nodes]) != SLOTS:  # noqa: ASYNC110
-                await asyncio.sleep(_POLL_S)
+        """Wait until every slot is served by one node.
 
-    async def _served(self, node: Node) -> int:
+        Raises
+        ------
+        RuntimeError
+            If that does not happen.
+        """
+        try:
+            async with asyncio.timeout(_START_S):
+                while sum([await self._gauge(node, "slots") for node in self.nodes]) != SLOTS:  # noqa: ASYNC110
+                    await asyncio.sleep(_POLL_S)
+        except TimeoutError:
+            found = {
+                name: [await self._gauge(node, name) for node in self.nodes]
+                for name in ("slots", "nodes", "lease_valid", "log_lag_ms")
+            }
+            raise RuntimeError(
+                f"not all slots are served within {_START_S:.0f} s: {found}, "
+                f"{self.fences.owner_count} have an owner"
+            ) from None
+
+    async def _gauge(self, node: Node, name: str) -> int:
+        """Return a quantity of a node; 0 if it does not respond."""
         try:
             async with nearcast.connect(node.target) as client:
-                return (await client.status()).gauges.get("cluster_slots", 0)
+                return (await client.status()).gauges.get(f"cluster_{name}", 0)
         except NearcastError:
             return 0
 
