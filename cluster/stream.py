@@ -51,10 +51,10 @@ _UNAVAILABLE = 503
 _NO_STREAM = 10059
 _OTHER_SEQUENCE = (10071, 10164)
 """Errors of a message whose condition does not hold, or may not hold: another one is on its way."""
+_TRY_AGAIN = (10158, 10167)
+"""Errors of a message whose first copy is still on its way, and of one too many at a time."""
 _UNFINISHED_BATCH = (10175, 10176)
 """Errors of a batch of which some messages did not arrive: it is sent again as a whole."""
-_IN_PROCESS = 10158
-"""The error of a repeated message whose first copy waits for a quorum: its outcome is not known yet."""
 _REPEATED_BATCH = 10201
 """Numbers of errors."""
 
@@ -139,7 +139,7 @@ class Stream:
             raise LogConflictError(f"the log refuses a message: {text}")
         if code == _REPEATED_BATCH:
             return await self.end()
-        if error.get("code") == _UNAVAILABLE or code in (_IN_PROCESS, *_UNFINISHED_BATCH):
+        if error.get("code") == _UNAVAILABLE or code in (*_TRY_AGAIN, *_UNFINISHED_BATCH):
             raise LogUnavailableError(text)
         raise LogError(f"the log refuses a message: {text}")
 

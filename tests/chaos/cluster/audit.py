@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 
 from nearcast import NearcastError
-from tests.chaos.audit import Unrest, _give_signs_of_life, _restless, audit_lists, audit_searches
+from tests.chaos.audit import audit_lists, audit_searches, settle
 from tests.chaos.cluster.recovery import Sample
 from tests.chaos.cluster.world import WINDOWS, ClusterWorld
 
@@ -25,9 +25,7 @@ async def audit(world: ClusterWorld, samples: list[Sample]) -> None:
         If the devices do not come to rest.
     """
     await world.load.rest()
-    await _settle(world)
-    await asyncio.gather(world.ledger.caught_up(), world.fences.caught_up())
-    now_ms = await _quiet(world)
+    now_ms = await _rest(world)
     published, wrong = world.published, world.violations
     published.now_ms, published.latest_id = now_ms, len(world.ledger.objects)
     world.lists += audit_lists(world.crowd, published, now_ms, wrong)
@@ -40,33 +38,15 @@ async def audit(world: ClusterWorld, samples: list[Sample]) -> None:
     published.begin(now_ms)
 
 
-async def _settle(world: ClusterWorld) -> None:
-    """Wait until every device is at its node, nothing is under way, and every list is exact."""
-    crowd = world.crowd
-    try:
-        async with asyncio.timeout(_PATIENCE_S):
-            while True:
-                try:
-                    _give_signs_of_life(crowd)
-                    for _ in range(2):
-                        await asyncio.gather(*(group.client.sync() for group in crowd.awake))
-                except NearcastError:
-                    await asyncio.sleep(0.1)
-                    continue
-                if not _restless(crowd):
-                    return
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise Unrest(f"no rest within {_PATIENCE_S:.0f} s: {_restless(crowd)[:5]}") from None
-
-
-async def _quiet(world: ClusterWorld) -> int:
-    """Wait for a moment at which no list changes with time; return it."""
-    client = world.crowd.groups[0].client
+async def _rest(world: ClusterWorld) -> int:
+    """Wait for a moment at which nothing is under way and no list changes with time; return it."""
+    clock = world.crowd.groups[0].client.clock
     while True:
-        now_ms = client.clock.now_ms()
-        near = (now_ms - _QUIET_MS, now_ms + _QUIET_MS)
-        if not any(near[0] < one < near[1] for one in _changes_ms(world, near[0])):
+        since_ms = clock.now_ms() - _QUIET_MS
+        await settle(world.crowd, _PATIENCE_S, (NearcastError,))
+        await asyncio.gather(world.ledger.caught_up(), world.fences.caught_up())
+        now_ms = clock.now_ms()
+        if not any(since_ms < one < now_ms + _QUIET_MS for one in _changes_ms(world, since_ms)):
             return now_ms
         await asyncio.sleep(0.05)
 

@@ -24,7 +24,7 @@ _UNREAD = ("log", "request")
 _Answer = TypeVar("_Answer")
 
 
-@dataclass(slots=True)
+@dataclass
 class Acknowledged(PublishedObjects):
     """What publishers were acknowledged; what is alive is in the log."""
 
@@ -34,7 +34,7 @@ class Acknowledged(PublishedObjects):
     now_ms: int = 0
 
     def posted(self, what: GeoObject, object_id: int, now_ms: int) -> None:
-        super(Acknowledged, self).posted(what, object_id, now_ms)  # slots make another class
+        super().posted(what, object_id, now_ms)
         self.acknowledged[object_id] = what
 
     def candidates(self) -> list[oracle.OracleObject]:
