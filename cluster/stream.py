@@ -49,10 +49,11 @@ _DUPLICATES_S = 120
 
 _UNAVAILABLE = 503
 _NO_STREAM = 10059
-_OTHER_SEQUENCE = (10071, 10164)
-"""Errors of a message whose condition does not hold, or may not hold: another one is on its way."""
-_TRY_AGAIN = (10158, 10167)
-"""Errors of a message whose first copy is still on its way, and of one too many at a time."""
+_OTHER_SEQUENCE = 10071
+"""Error of a message whose condition does not hold."""
+_TRY_AGAIN = (10158, 10164, 10167)
+"""Errors of a message whose first copy is still on its way, or another one that may change whether its
+condition holds; and of one too many at a time."""
 _UNFINISHED_BATCH = (10175, 10176)
 """Errors of a batch of which some messages did not arrive: it is sent again as a whole."""
 _REPEATED_BATCH = 10201
@@ -135,7 +136,7 @@ class Stream:
         if error is None:
             return int(found["seq"])
         code, text = error.get("err_code"), error.get("description")
-        if code in _OTHER_SEQUENCE:
+        if code == _OTHER_SEQUENCE:
             raise LogConflictError(f"the log refuses a message: {text}")
         if code == _REPEATED_BATCH:
             return await self.end()
