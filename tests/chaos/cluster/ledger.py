@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -59,6 +61,9 @@ class Ledger:
         self._alive: dict[int, Accepted] = {}
         self._keys: dict[tuple[str, str], Accepted] = {}
         self._seen: dict[bytes, int] = {}
+        self._read_s: list[float] = []
+        self._read_entries: list[int] = []
+        """When messages were read, and the number of entries then."""
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -68,6 +73,13 @@ class Ledger:
             for entry in message.entries:
                 self.apply(entry)
             self.offset = message.offset
+            self._read_s.append(time.monotonic())
+            self._read_entries.append(self.entry_count)
+
+    def entries_before(self, age_s: float) -> int:
+        """Return how many entries had been read some time ago."""
+        place = bisect(self._read_s, time.monotonic() - age_s)
+        return self._read_entries[place - 1] if place else 0
 
     async def caught_up(self) -> None:
         """Wait until everything has been read that is in the log now."""
@@ -142,10 +154,22 @@ class Ledger:
             for one in objects
         ]
 
-    def states(self, shown: list[int], near: int, now_ms: int) -> Iterator[list[Accepted]]:
-        """Yield the different states that have all shown objects, those nearest to an entry first."""
+    def states(self, shown: list[int], first: int, near: int, now_ms: int) -> Iterator[list[Accepted]]:
+        """Yield the states that have all shown objects.
+
+        Parameters
+        ----------
+        shown
+            Ids of the objects.
+        first
+            The number of the first entry that counts.
+        near
+            The number of the entry whose state comes first.
+        now_ms
+            The time.
+        """
         items = [self.objects[object_id - 1] for object_id in shown]
-        first = max((one.born for one in items), default=1)
+        first = max([first, *(one.born for one in items)])
         last = min([one.ended - 1 for one in items] + [self.entry_count])
         alive = [one for one in self.objects if one.expiry_ms > now_ms]
         numbers = {first, last} | {

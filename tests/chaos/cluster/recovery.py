@@ -14,6 +14,8 @@ from tests.chaos.crowd import Crowd, Group, Member
 _LOOK_S = 0.02
 _SAMPLE_EVERY = 5
 """One list is kept in so many looks."""
+_OUTDATED_S = 40.0
+"""A device by itself notices that its node is gone: 20 s of keepalive, 10 s for a response, reserve."""
 _BY_ITSELF = (
     SubscriptionState.CATCHING_UP,
     SubscriptionState.STALE,
@@ -25,7 +27,7 @@ _BY_ITSELF = (
 
 
 class Sample(NamedTuple):
-    """A list that a device called exact, and how far the log was read then."""
+    """A list that a device called exact, and how far the log was read."""
 
     name: str
     spec: Spec
@@ -33,6 +35,8 @@ class Sample(NamedTuple):
     lat: float
     shown: list[int]
     now_ms: int
+    oldest: int
+    """The number of entries that had been read as long before as a device may be out of date."""
     entry: int
 
 
@@ -100,4 +104,5 @@ class Recovery:
             if group.client.clock.now_ms() == now_ms:
                 name = f"{member.device.id}/{one.id}"
                 place = (member.lon, member.lat)
-                self.samples.append(Sample(name, spec, *place, shown, now_ms, self._ledger.entry_count))
+                read = (self._ledger.entries_before(_OUTDATED_S), self._ledger.entry_count)
+                self.samples.append(Sample(name, spec, *place, shown, now_ms, *read))
