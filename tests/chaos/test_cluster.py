@@ -110,7 +110,8 @@ async def test_the_ledger_keeps_what_the_log_says_and_its_history(tmp_path):
         assert [one.object_id for one in ledger.alive(1_003)] == [3, 4]
         assert [one.object_id for one in ledger.alive(1_005)] == [4]
         histories = [
-            [one.object_id for one in state] for state in ledger.states([2], 0, ledger.entry_count, 1_003)
+            ([one.object_id for one in state], latest_id)
+            for state, latest_id in ledger.states([2], 0, ledger.entry_count, 1_003)
         ]
-        assert histories[0] == [2, 3, 4]
-        assert histories[-1] == [1, 2, 3]
+        assert histories[0] == ([2, 3, 4], 4)
+        assert histories[-1] == ([1, 2, 3], 3)

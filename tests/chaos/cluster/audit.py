@@ -54,7 +54,7 @@ async def _rest(world: ClusterWorld) -> int:
 def _changes_ms(world: ClusterWorld, since_ms: int) -> list[int]:
     """Return when objects expire or leave a window."""
     objects = [one for one in world.ledger.objects if one.expiry_ms > since_ms]
-    windows_ms = [round(window.seconds * 1000) for window in WINDOWS]
+    windows_ms = [round(window.seconds * 1000) for window in WINDOWS if window.seconds is not None]
     return [
         *(one.expiry_ms for one in objects),
         *(one.created_ms + window_ms for one in objects for window_ms in windows_ms),
@@ -73,9 +73,9 @@ def _audit_samples(world: ClusterWorld, samples: list[Sample]) -> None:
 
 
 def _is_of_some_state(world: ClusterWorld, one: Sample) -> bool:
-    plain = world.ledger.plain
-    for state in world.ledger.states(one.shown, one.oldest, one.entry, one.now_ms):
-        found = world.published.expected(one.spec, one.lon, one.lat, one.now_ms, plain(state))
+    published = world.published
+    for state, published.latest_id in world.ledger.states(one.shown, one.oldest, one.entry, one.now_ms):
+        found = published.expected(one.spec, one.lon, one.lat, one.now_ms, world.ledger.plain(state))
         if found == one.shown:
             return True
     return False

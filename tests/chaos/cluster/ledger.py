@@ -154,8 +154,10 @@ class Ledger:
             for one in objects
         ]
 
-    def states(self, shown: list[int], first: int, near: int, now_ms: int) -> Iterator[list[Accepted]]:
-        """Yield the states that have all shown objects.
+    def states(
+        self, shown: list[int], first: int, near: int, now_ms: int
+    ) -> Iterator[tuple[list[Accepted], int]]:
+        """Yield the states that have all shown objects, each with its latest id.
 
         Parameters
         ----------
@@ -176,4 +178,5 @@ class Ledger:
             number for one in alive for number in (one.born, one.ended) if first <= number <= last
         }
         for number in sorted(numbers, key=lambda number: abs(number - near)):
-            yield [one for one in alive if one.born <= number < one.ended]
+            latest_id = bisect(self.objects, number, key=lambda one: one.born)
+            yield [one for one in alive if one.born <= number < one.ended], latest_id

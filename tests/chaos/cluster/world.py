@@ -24,8 +24,7 @@ from tests.chaos.servers import AREA
 
 _LOG_SERVERS = 3
 _PUBLISHERS = 4
-WINDOWS = (Last(seconds=1.0), Last(seconds=600.0))
-"""A cluster has no windows of a count."""
+WINDOWS = (Last(seconds=1.0), Last(seconds=600.0), Last(count=5), Last(count=50))
 _POLL_S = 0.1
 _START_S = 120.0
 """A guard against waiting for ever."""
