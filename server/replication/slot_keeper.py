@@ -310,6 +310,7 @@ class SlotKeeper:
         taken = await self._set_owners(slots, self._node)
         if taken:
             found = await self._registry.read(list(taken), max(taken.values()))
+            await self._drop(taken)  # of those that this node takes again
             for rows in _slices(found.subscriptions):
                 await self._command_loop.in_turn(partial(self._restore, rows), len(rows))
             self._remember(taken, found)
@@ -372,9 +373,8 @@ class SlotKeeper:
         """Remove the devices of slots from this node; those that are attached go to another one."""
         for slot in slots:
             self._served.pop(slot, None)
-        for slot in slots:
-            drop = partial(self._coordinator.drop_slot, slot, self._moved(slot))
-            await self._command_loop.in_turn(drop)
+        drops = [partial(self._coordinator.drop_slot, slot, self._moved(slot)) for slot in slots]
+        await asyncio.gather(*map(self._command_loop.in_turn, drops))  # all before what comes later
 
     def _moved(self, slot: int) -> RefusedError:
         """Return why a device of a slot is detached."""

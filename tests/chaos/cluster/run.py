@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ Progress = Callable[[str, int, int], None]
 
 _ROUND_S = 400.0
 """A guard against waiting for ever: the longest fault takes half a minute, to come to rest as long."""
+_LOST = re.compile("^lost:|was acknowledged and is lost$")
 _BROKEN = (Unrest, NearcastError, LogError, RuntimeError, TimeoutError)
 
 
@@ -63,7 +65,7 @@ async def _strike(world: ClusterWorld, tally: Tally, count: int, progress: Progr
         tally.seconds += time.perf_counter() - began_s
         tally.violations += world.violations
         tally.writes += world.fences.writes - writes
-        tally.lost += sum(text.startswith("lost:") for text in world.violations)
+        tally.lost += sum(_LOST.search(text) is not None for text in world.violations)
         tally.stale += sum(text.startswith("stale:") for text in world.violations)
         world.violations.clear()
         progress(tally.fault, tally.injected, count)
