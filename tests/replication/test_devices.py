@@ -410,7 +410,7 @@ async def test_slots_that_are_taken_while_they_are_dropped_have_their_subscripti
             await subscribed([only], numbers)
             keeper = only.node.slots
             slots = list(keeper._served)  # noqa: SLF001
-            dropping = asyncio.create_task(keeper._drop(slots))  # noqa: SLF001
+            dropping = asyncio.create_task(keeper._drop(slots * 20))  # noqa: SLF001 - it takes a while
             for slot in slots:
                 keeper._ownership.failed(slot)  # noqa: SLF001
             keeper._changed.set()  # noqa: SLF001
