@@ -346,9 +346,11 @@ class SlotKeeper:
 
     async def _give_up(self, slots: Collection[int]) -> None:
         """Detach the devices of slots, of which this node does not know enough; then take them again."""
+        held = {slot: self._ownership.held().get(slot) for slot in slots}
         await self._drop(slots)
-        for slot in slots:
-            self._ownership.failed(slot)
+        for slot, sequence in held.items():
+            if sequence is not None and self._ownership.held().get(slot) == sequence:
+                self._ownership.failed(slot)  # and has not been lost, nor taken again, meanwhile
         self._changed.set()
 
     async def _set_owners(self, slots: Mapping[int, int], node: Node | None) -> dict[int, int]:
@@ -397,15 +399,22 @@ class SlotKeeper:
         try:
             await self._registry.write(slot, changes, sequence)
         except LogConflictError:
-            self._served.pop(slot, None)  # its new owner is about to be read
+            self._stop_serving(slot, sequence)  # its new owner is about to be read
             return self._moved(slot)
         except LogUnavailableError as error:
             _log.warning("changes of %d records are not acknowledged: %s", len(changes), error)
-            if any(number != SEEN for _, number in changes):
-                self._served.pop(slot, None)
+            is_unknown = any(number != SEEN for _, number in changes)
+            if is_unknown and self._stop_serving(slot, sequence):
                 self._spawn(self._give_up([slot]))
             return _without_owner()
         return None
+
+    def _stop_serving(self, slot: int, sequence: int) -> bool:
+        """Stop serving a slot, unless this node has taken it again since; return whether it did."""
+        if self._served.get(slot) != sequence:
+            return False
+        del self._served[slot]
+        return True
 
     # -- the end ---------------------------------------------------------------------------------
 
