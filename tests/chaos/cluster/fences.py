@@ -13,6 +13,7 @@ from nats.aio.msg import Msg
 
 from cluster.jetstream import JetStreamLog
 from cluster.records import slot_of_owner
+from cluster.registry import SEEN
 from cluster.stream import LAST_SEQUENCE, LAST_SEQUENCE_OF
 
 _BATCH = "Nats-Batch-Id"
@@ -83,7 +84,7 @@ class Fences:
 
     def _store(self, key: str, value: bytes) -> None:
         _, _, kind, word, number = (key.split(".") + [""] * 2)[:5]
-        if kind == _DEVICE and number:
+        if kind == _DEVICE and number and int(number) != SEEN:
             device_id = urlsafe_b64decode(word + "=" * (-len(word) % 4)).decode()
             (self.subscriptions.add if value else self.subscriptions.discard)((device_id, int(number)))
 

@@ -18,7 +18,7 @@ _SHORT_SHARE = 0.3
 _SHORT_S = (0.2, 1.5)
 LONG_S = 20 * 3600.0
 """Some objects expire within moments, the others after all jumps of clocks."""
-_TEMPORARY = (Reason.RECOVERING, Reason.DRAINING, Reason.ANOTHER_SERVER)
+_TEMPORARY = (Reason.RECOVERING, Reason.DRAINING, Reason.ANOTHER_SERVER, Reason.LAGGING)
 _UNREAD = ("log", "request")
 """Fields of refusals: the outcome is not known; or a node that was paused has not read the request."""
 _Answer = TypeVar("_Answer")
