@@ -146,15 +146,16 @@ bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside hones
 test-quick: MARKS := not (spark or processes or published)
 test-long: TIMES := 10
 chaos: DEVICES := 200
+chaos: CLUSTER := 1
 soak: DEVICES := 1000
 soak: SECONDS := 1800
 soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grows (SECONDS=1800 DEVICES=1000)
 	$(BIN)/nearcast bench run server/soak --set devices=$(DEVICES) --set soak_s=$(SECONDS) \
 		--json runs/bench/soak.json --plot runs/bench/soak.png
 
-chaos: $(STAMP)  ## Inject faults into real servers, with an audit after each, half an hour (KILLS=100 OTHERS=20 STREAMS=2 DEVICES=200)
-	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --streams $(STREAMS) --devices $(DEVICES) --seed $(SEED) \
-		--json runs/chaos.json
+chaos: $(STAMP)  ## Inject faults into real servers, with an audit after each, an hour (KILLS=100 OTHERS=20 STREAMS=2 CLUSTER=1 DEVICES=200 FAULT=name)
+	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --streams $(STREAMS) --cluster $(CLUSTER) --devices $(DEVICES) \
+		--seed $(SEED) $(if $(FAULT),--fault "$(FAULT)") --json runs/chaos.json
 
 test-cluster: $(STAMP)  ## Run stream jobs on three hosts, namespaces of this machine; needs root (MECHANISM=name FAULT=name CLUSTER_TIMES=1)
 	$(BIN)/python -m tests.cluster $(foreach m,$(MECHANISM),--mechanism $(m)) $(if $(FAULT),--fault "$(FAULT)") \

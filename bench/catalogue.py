@@ -8,6 +8,7 @@ from bench.ap_plus.experiments import AP_PLUS
 from bench.ap_tree.experiments import AP_TREE
 from bench.authentication.experiments import AUTHENTICATION
 from bench.berlinmod.experiments import BERLINMOD
+from bench.cluster.experiments import CLUSTER
 from bench.dskype.experiments import DSKYPE
 from bench.errors import BenchError
 from bench.experiment import Named, Suite
@@ -26,7 +27,7 @@ from bench.skype.experiments import SKYPE
 
 SUITES: tuple[Suite, ...] = (
     *(LAMPS, MATCH, RETRIEVE, SILENCE, AP_TREE, AP_PLUS, RT_TREE, RANGES, SKYPE, DSKYPE, BERLINMOD),
-    *(PUBLISH, RECOVERY, SERVER, AUTHENTICATION, NEIGHBOURS, GATEWAY),
+    *(PUBLISH, RECOVERY, SERVER, AUTHENTICATION, NEIGHBOURS, GATEWAY, CLUSTER),
 )
 
 

@@ -52,6 +52,7 @@ COMMANDS = {
     "compile": _Place("cli.compile", "compile_", "server"),
     "indexes": _Place("cli.indexes", "indexes", "server"),
     "idf": _Place("cli.idf", "idf", "server"),
+    "plan": _Place("cli.plan", "plan", ""),
     "status": _Place("cli.status", "status", ""),
     "cluster": _Place("cli.cluster", "cluster", ""),
     "inspect": _Place("cli.inspect_command", "inspect", ""),

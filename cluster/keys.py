@@ -57,7 +57,7 @@ class Keys(Protocol):
         Raises
         ------
         LogConflictError
-            If the latest record is another one, or another one is on its way.
+            If the latest record is another one.
         LogUnavailableError
             If there was no response in time: the record may be set or not.
         """
@@ -65,7 +65,7 @@ class Keys(Protocol):
     async def put_all(self, changes: Mapping[str, bytes], fence: Fence) -> None:
         """Set keys, all or none, if the record of the fence is still the latest of its key.
 
-        One call for a fence at a time: a second one is refused.
+        One call for a fence at a time: a second one waits, and is sent again.
 
         Parameters
         ----------

@@ -40,6 +40,7 @@ cluster {{
   name: nearcast
   listen: {host}:{route_port}
   routes: [{routes}]
+  no_advertise: true
 }}
 """
 
@@ -92,6 +93,11 @@ class LocalServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    @property
+    def pid(self) -> int:
+        """The number of the process; 0 if it has not been started."""
+        return 0 if self._process is None else self._process.pid
 
     @property
     def is_running(self) -> bool:

@@ -49,12 +49,13 @@ _DUPLICATES_S = 120
 
 _UNAVAILABLE = 503
 _NO_STREAM = 10059
-_OTHER_SEQUENCE = (10071, 10164)
-"""Errors of a message whose condition does not hold, or may not hold: another one is on its way."""
+_OTHER_SEQUENCE = 10071
+"""Error of a message whose condition does not hold."""
+_TRY_AGAIN = (10158, 10164, 10167)
+"""Errors of a message whose first copy is still on its way, or another one that may change whether its
+condition holds; and of one too many at a time."""
 _UNFINISHED_BATCH = (10175, 10176)
 """Errors of a batch of which some messages did not arrive: it is sent again as a whole."""
-_IN_PROCESS = 10158
-"""The error of a repeated message whose first copy waits for a quorum: its outcome is not known yet."""
 _REPEATED_BATCH = 10201
 """Numbers of errors."""
 
@@ -135,11 +136,11 @@ class Stream:
         if error is None:
             return int(found["seq"])
         code, text = error.get("err_code"), error.get("description")
-        if code in _OTHER_SEQUENCE:
+        if code == _OTHER_SEQUENCE:
             raise LogConflictError(f"the log refuses a message: {text}")
         if code == _REPEATED_BATCH:
             return await self.end()
-        if error.get("code") == _UNAVAILABLE or code in (_IN_PROCESS, *_UNFINISHED_BATCH):
+        if error.get("code") == _UNAVAILABLE or code in (*_TRY_AGAIN, *_UNFINISHED_BATCH):
             raise LogUnavailableError(text)
         raise LogError(f"the log refuses a message: {text}")
 

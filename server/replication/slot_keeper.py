@@ -92,7 +92,9 @@ class SlotKeeper:
         self._sent_s = self._renewed_s = 0.0
         self._moved_s = time.monotonic()
         """When the owner of any slot changed last; long after that, no hello waits for another owner."""
-        self._has_begun = self._has_failed = False
+        self._has_failed = False
+        self._written = 0
+        """The sequence of the latest lease that this node has written."""
         self._lag = self._coordinator.lag = LagNotice(
             self.is_current,
             lambda: command_loop.applier.offset,
@@ -238,8 +240,8 @@ class SlotKeeper:
         while True:
             self._sent_s = time.monotonic()
             try:
-                await self._registry.renew(Lease(self._node, self._state), self._lease_sequence())
-                self._has_begun = True
+                lease = Lease(self._node, self._state)
+                self._written = await self._registry.renew(lease, self._lease_sequence())
             except LogConflictError:
                 await self._require_no_successor()
             except LogUnavailableError as error:
@@ -247,7 +249,8 @@ class SlotKeeper:
             await asyncio.sleep(RENEW_S)
 
     def _lease_sequence(self) -> int:
-        return 0 if self._lease is None else self._lease.sequence
+        """Return the latest sequence that is known: what this node has written may be read later."""
+        return max(self._written, 0 if self._lease is None else self._lease.sequence)
 
     async def _require_no_successor(self) -> None:
         """Wait for the lease that has replaced the known one, and require that it is of this node."""
@@ -255,8 +258,10 @@ class SlotKeeper:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_READ_S):
                 await self._lease_read.wait()
-        lease = None if self._lease is None else self._lease.lease
-        if self._has_begun and lease is not None and lease.node != self._node:
+        found = self._lease
+        if found is None or found.lease is None or not 0 < self._written < found.sequence:
+            return
+        if found.lease.node != self._node:
             raise LogError(
                 f"another node has the address {self._node.address}: give each its own, --advertise"
             )
@@ -305,6 +310,7 @@ class SlotKeeper:
         taken = await self._set_owners(slots, self._node)
         if taken:
             found = await self._registry.read(list(taken), max(taken.values()))
+            await self._drop(taken)  # of those that this node takes again
             for rows in _slices(found.subscriptions):
                 await self._command_loop.in_turn(partial(self._restore, rows), len(rows))
             self._remember(taken, found)
@@ -340,9 +346,11 @@ class SlotKeeper:
 
     async def _give_up(self, slots: Collection[int]) -> None:
         """Detach the devices of slots, of which this node does not know enough; then take them again."""
+        held = {slot: self._ownership.held().get(slot) for slot in slots}
         await self._drop(slots)
-        for slot in slots:
-            self._ownership.failed(slot)
+        for slot, sequence in held.items():
+            if sequence is not None and self._ownership.held().get(slot) == sequence:
+                self._ownership.failed(slot)  # and has not been lost, nor taken again, meanwhile
         self._changed.set()
 
     async def _set_owners(self, slots: Mapping[int, int], node: Node | None) -> dict[int, int]:
@@ -367,9 +375,8 @@ class SlotKeeper:
         """Remove the devices of slots from this node; those that are attached go to another one."""
         for slot in slots:
             self._served.pop(slot, None)
-        for slot in slots:
-            drop = partial(self._coordinator.drop_slot, slot, self._moved(slot))
-            await self._command_loop.in_turn(drop)
+        drops = [partial(self._coordinator.drop_slot, slot, self._moved(slot)) for slot in slots]
+        await asyncio.gather(*map(self._command_loop.in_turn, drops))  # all before what comes later
 
     def _moved(self, slot: int) -> RefusedError:
         """Return why a device of a slot is detached."""
@@ -392,15 +399,22 @@ class SlotKeeper:
         try:
             await self._registry.write(slot, changes, sequence)
         except LogConflictError:
-            self._served.pop(slot, None)  # its new owner is about to be read
+            self._stop_serving(slot, sequence)  # its new owner is about to be read
             return self._moved(slot)
         except LogUnavailableError as error:
             _log.warning("changes of %d records are not acknowledged: %s", len(changes), error)
-            if any(number != SEEN for _, number in changes):
-                self._served.pop(slot, None)
+            is_unknown = any(number != SEEN for _, number in changes)
+            if is_unknown and self._stop_serving(slot, sequence):
                 self._spawn(self._give_up([slot]))
             return _without_owner()
         return None
+
+    def _stop_serving(self, slot: int, sequence: int) -> bool:
+        """Stop serving a slot, unless this node has taken it again since; return whether it did."""
+        if self._served.get(slot) != sequence:
+            return False
+        del self._served[slot]
+        return True
 
     # -- the end ---------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from nearcast import Client, SubscriptionState, TopK, UnavailableError
+from nearcast import Client, NearcastError, SubscriptionState, TopK, UnavailableError
 from server.store import opening, reading
 from tests.chaos.crowd import EAST, KEYWORDS, NORTH, SOUTH, WEST, Crowd
 from tests.chaos.published_objects import PublishedObjects
@@ -20,8 +20,21 @@ class Unrest(Exception):  # noqa: N818 - what is wrong, for a sentence
     """The devices do not come to rest."""
 
 
-async def settle(crowd: Crowd) -> None:
+async def settle(
+    crowd: Crowd,
+    patience_s: float = _PATIENCE_S,
+    passing: tuple[type[NearcastError], ...] = (UnavailableError,),
+) -> None:
     """Wait until every device is attached, nothing is under way, and every list says that it is exact.
+
+    Parameters
+    ----------
+    crowd
+        The devices.
+    patience_s
+        A guard against waiting for ever.
+    passing
+        Errors after which it tries again.
 
     Raises
     ------
@@ -29,20 +42,20 @@ async def settle(crowd: Crowd) -> None:
         If that does not happen.
     """
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(patience_s):
             while True:
                 try:
                     _give_signs_of_life(crowd)
                     for _ in range(2):  # after the first they have their answers, and have acted on them
                         await asyncio.gather(*(group.client.sync() for group in crowd.awake))
-                except UnavailableError:
+                except passing:
                     await asyncio.sleep(0.05)
                     continue
                 if not _restless(crowd):
                     return
                 await asyncio.sleep(0.02)
     except TimeoutError:
-        raise Unrest(f"no rest within {_PATIENCE_S:.0f} s: {_restless(crowd)[:5]}") from None
+        raise Unrest(f"no rest within {patience_s:.0f} s: {_restless(crowd)[:5]}") from None
 
 
 def _give_signs_of_life(crowd: Crowd) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
@@ -46,7 +46,7 @@ _SUBSCRIPTIONS_MAX = 3
 _ASKED_SHARE = 0.2
 _STATIONARY_SHARE = 0.1
 _WINDOW_SHARE = 0.3
-_WINDOWS = (Last(seconds=2.0), Last(seconds=20.0), Last(count=5), Last(count=50))
+WINDOWS = (Last(seconds=2.0), Last(seconds=20.0), Last(count=5), Last(count=50))
 _BOOLEAN_SHARE = 0.25
 _SPEED_MAX_MPS = 30.0
 
@@ -116,13 +116,22 @@ class Crowd:
         Where watches write.
     chance
         Decides everything.
+    windows
+        What windows there are.
     """
 
-    def __init__(self, published: PublishedObjects, violations: list[str], chance: random.Random) -> None:
+    def __init__(
+        self,
+        published: PublishedObjects,
+        violations: list[str],
+        chance: random.Random,
+        windows: Sequence[Last] = WINDOWS,
+    ) -> None:
         self.groups: list[Group] = []
         self.chance = chance
         self._published = published
         self._violations = violations
+        self._windows = windows
         self._stack = AsyncExitStack()
 
     @property
@@ -189,7 +198,7 @@ class Crowd:
             spec.region in {RegionMode.ANCHORED, RegionMode.STATIONARY}
             and chance.random() < _WINDOW_SHARE
         ):
-            spec = replace(spec, window=chance.choice(_WINDOWS))
+            spec = replace(spec, window=chance.choice(self._windows))
         subscription = await member.device.subscribe(spec)
         member.specs[subscription.id] = spec
 

@@ -53,24 +53,31 @@ class ServerProcess:
     async def start(self) -> None:
         """Start it; return when it serves. Raises RuntimeError with what it said if it does not."""
         command = [sys.executable, "-m", "tests.chaos.launcher", str(self._control), "serve"]
-        flags = [f"--area={AREA}", f"--port={self.port}", f"--store={self.store}", "--create"]
-        flags.append(f"--lease-ms={self.lease_ms}")
-        if self._virtual_time:
-            flags.append("--virtual-time")
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: ASYNC220 - a millisecond
-                [*command, *flags], stdout=subprocess.PIPE, stderr=log, cwd=ROOT
+                [*command, *self._flags()], stdout=subprocess.PIPE, stderr=log, cwd=ROOT
             )
         line = await asyncio.to_thread(self._process.stdout.readline)
         if not line.startswith(READY.encode()):
             raise RuntimeError(f"the server did not start: {self.last_words()}")
         self.starts += 1
 
+    def _flags(self) -> list[str]:
+        flags = [f"--area={AREA}", f"--port={self.port}", f"--store={self.store}", "--create"]
+        flags.append(f"--lease-ms={self.lease_ms}")
+        return [*flags, "--virtual-time"] if self._virtual_time else flags
+
     def last_words(self) -> str:
         """Return whether it runs, and the end of its log."""
+        if self._process is None:
+            return "it has not been started"
         status = self._process.poll()
         runs = "it runs" if status is None else f"it ended with {status}"
         return f"{runs}; its log ends {self.log.read_text()[-300:]!r}"
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
@@ -95,7 +102,7 @@ class ServerProcess:
 
     async def stop(self) -> int:
         """End it with SIGTERM; return its exit status."""
-        if self._process is None or self._process.poll() is not None:
+        if not self.is_running:
             return 0
         self.go_on()
         self._process.terminate()

@@ -398,3 +398,43 @@ async def require_kept(*nodes):
             assert [(one.name, one.spec) for one in device.subscriptions] == [
                 (f"n{number}", spec_of(number))
             ]
+
+
+async def test_slots_that_are_taken_while_they_are_dropped_have_their_subscriptions(tmp_path):
+    """What a node has restored is not removed by what it had to do for the slot before."""
+    numbers = range(COUNT)
+    with log_servers(tmp_path / "log", 1) as logs:
+        async with node(logs, tmp_path / "a.db") as only, client(only) as caller:
+            await settled(only)
+            await publish(caller, 50)
+            await subscribed([only], numbers)
+            keeper = only.node.slots
+            slots = list(keeper._served)  # noqa: SLF001
+            dropping = asyncio.create_task(keeper._drop(slots * 20))  # noqa: SLF001 - it takes a while
+            for slot in slots:
+                keeper._ownership.failed(slot)  # noqa: SLF001
+            keeper._changed.set()  # noqa: SLF001
+            await dropping
+            await settled(only)
+            await require_exact([only], numbers)
+
+
+async def test_slots_that_are_taken_twice_have_their_subscriptions_once(tmp_path):
+    numbers = range(COUNT)
+    with log_servers(tmp_path / "log", 1) as logs:
+        async with node(logs, tmp_path / "a.db") as only, client(only) as caller:
+            await settled(only)
+            await publish(caller, 50)
+            await subscribed([only], numbers)
+            async with walkers([only], COUNT // 2) as (_, offers):
+                keeper = only.node.slots
+                for slot in list(keeper._served):  # noqa: SLF001
+                    keeper._ownership.failed(slot)  # noqa: SLF001
+                before = dict(keeper._served)  # noqa: SLF001
+                keeper._changed.set()  # noqa: SLF001
+                await until(lambda: not before.items() & keeper._served.items())  # noqa: SLF001
+                await settled(only)
+                await all_exact(offers, only)
+                for number in numbers:
+                    assert await caller.forget_device(f"d{number}") == 1
+                only.coordinator.check()

@@ -193,3 +193,18 @@ async def test_an_append_is_repeated_until_there_is_a_quorum(tmp_path, monkeypat
                 one.start()
             assert await appending == 2
             assert [message.entries[0].time_ms for message in await read(log, 2)] == [0, 1]
+
+
+async def test_a_message_that_is_repeated_while_the_first_is_on_its_way_is_there_once(
+    tmp_path, monkeypatch
+):
+    """Three servers have to agree first, and meanwhile they refuse the repetition."""
+    with log_servers(tmp_path, 3) as servers:
+        chosen = JetStreamOptions(
+            [one.url for one in servers], [one.monitor_url for one in servers], "repeated"
+        )
+        async with opened(chosen) as log:
+            monkeypatch.setattr(stream.secrets, "token_hex", lambda _: "of both")
+            offsets = await asyncio.gather(*(log.append([Entry(1, Tick())]) for _ in range(20)))
+            assert set(offsets) == {1}
+            assert await log.end() == 1

@@ -1,0 +1,1 @@
+"""A cluster of nodes over three servers of a log, on this machine."""

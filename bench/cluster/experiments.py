@@ -1,0 +1,65 @@
+"""Experiments with a cluster under load, as data."""
+
+from __future__ import annotations
+
+from bench import experiment as e
+from bench.server.experiments import LoadParameters
+
+
+class ClusterParameters(LoadParameters):
+    """Size and shape of a run."""
+
+    devices: int = e.count(2_000, "Number of devices attached to each side.", least=4, most=1_000_000)
+    nodes: int = e.count(2, "Number of nodes.", least=2, most=16)
+    kills: int = e.count(30, "Number of times that takeover kills a node.", most=1_000)
+
+
+CLUSTER = e.Suite(
+    "cluster",
+    "nodes over three servers of a log that sync each append, all on this machine",
+    "bench.cluster.run:ClusterBenchmark",
+    ClusterParameters,
+    metrics={"objects": "objects", "devices": "devices", "nodes": "nodes"},
+    plots=(),
+    reduced={"devices": 100, "objects": 5_000, "seconds": 1.0, "rounds": 1, "kills": 3},
+    about="takeover kills one node after the other. Its devices, which use the SDK on connections of "
+    "their own or on four fleet streams, continue at others by themselves. The node starts again, and "
+    "the next kill waits until every slot is back. load compares nodes and log with a single server in "
+    "alternating windows. CPU is that of all processes of a side, all threads together.",
+    experiments=(
+        e.Experiment(
+            "takeover",
+            "",
+            "time until all devices of a node that was killed are exact again",
+            ("connections", "fleet"),
+            metrics={
+                "kills": "kills",
+                "all_exact_s_p50": "s, from the kill until all devices are exact, median of the kills",
+                "all_exact_s_max": "s, the same, worst of the kills",
+                "exact_s_p50": "s, from the kill until a device is exact",
+                "exact_s_p99": "s, the same",
+            },
+            plots=(e.Bars(("all_exact_s_p50", "all_exact_s_max"), ("variant",)),),
+        ),
+        e.Experiment(
+            "load",
+            "",
+            "CPU and latencies of two nodes and three log servers, beside a single server",
+            ("load",),
+            metrics={
+                "reports_cpu_us": "us of CPU a report, single server",
+                "cluster_reports_cpu_us": "us of CPU a report, nodes and log",
+                "reports_cpu_ratio": "of the CPU of a single server",
+                "objects_cpu_us": "us of CPU a published object, single server",
+                "applied_cpu_us": "us of CPU an object, of each node",
+                "applied_cpu_ratio": "of the CPU of a single server",
+                "log_cpu_us": "us of CPU an object, of the log's servers together",
+                "publish_ms_p50": "ms to a device, single server",
+                "publish_ms_p99": "ms to a device, single server",
+                "cluster_publish_ms_p50": "ms to a device, cluster",
+                "cluster_publish_ms_p99": "ms to a device, cluster",
+            },
+            plots=(e.Bars(("reports_cpu_us", "cluster_reports_cpu_us"), ("devices",)),),
+        ),
+    ),
+)

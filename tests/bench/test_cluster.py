@@ -1,0 +1,33 @@
+"""The benchmark of a cluster: real nodes, over real servers of a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from cluster.local_servers import program
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(program() is None, reason="nats-server is not installed"),
+]
+
+
+def test_devices_of_nodes_that_are_killed_are_exact_again(run_experiments):
+    settings = ["devices=16", "objects=1000", "kills=2"]
+    variants = ["fleet"]
+    (row,) = run_experiments("cluster/takeover", settings=settings, variants=variants)["cluster/takeover"]
+    assert (row["kills"], row["nodes"], len(row["runs_exact_s"])) == (2, 2, 2)
+    assert row["struck"] > 0
+    assert 0 < row["all_exact_s_p50"] <= row["all_exact_s_max"]
+    assert row["lists_audited"] == 16
+
+
+def test_the_load_beside_a_single_server(run_experiments):
+    settings = ["devices=12", "objects=1000", "seconds=0.3", "rounds=1"]
+    (row,) = run_experiments("cluster/load", settings=settings)["cluster/load"]
+    assert row["reports_cpu_ratio"] > 0
+    assert row["applied_cpu_ratio"] > 0
+    assert row["log_cpu_us"] > 0
+    assert row["publish_count"] > 0
+    assert row["cluster_publish_count"] > 0
+    assert row["lists_audited"] == 2 * 12

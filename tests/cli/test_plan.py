@@ -1,0 +1,138 @@
+"""`nearcast plan`: its arithmetic, its sources, and its errors."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from cli.app import app
+from cli.plan import sizes
+from cli.plan.constants import CONSTANTS
+from cli.plan.sizes import CONNECTIONS_MAX, Demand, PlanError, plan_of
+from cluster.codec import encoded
+from cluster.entries import Caller, Entry, Publish
+from nearcast.canonical import NewObject
+from tests.cli.test_serve import ROOT
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["plan", *arguments])
+
+
+def of(name):
+    return CONSTANTS[name].value
+
+
+def test_the_reports_are_those_that_were_measured_at_the_speed_of_the_measurement():
+    top_k = Demand(devices=3_600, speed_kmh=of("top_k_speed_kmh"))
+    assert sizes.reports_per_s(top_k) == pytest.approx(of("top_k_reports_per_hour"))
+    ranges = Demand(devices=3_600, speed_kmh=of("range_speed_kmh"), top_k_share=0)
+    assert sizes.reports_per_s(ranges) == pytest.approx(of("range_reports_per_hour"))
+    half = Demand(devices=3_600, speed_kmh=of("top_k_speed_kmh") / 2, subscriptions=4)
+    assert sizes.reports_per_s(half) == pytest.approx(2 * of("top_k_reports_per_hour"))
+    assert sizes.reports_per_s(Demand(speed_kmh=0)) == 0
+
+
+def test_the_pushes_are_those_that_were_measured_at_the_rate_of_the_measurement():
+    measured = {"publishes_per_s": of("traffic_arrivals_per_s"), "objects": of("traffic_objects")}
+    assert sizes.deltas_per_s(Demand(devices=3_600, **measured)) == pytest.approx(
+        of("top_k_pushes_per_hour")
+    )
+    doubled = measured | {"publishes_per_s": 20, "objects": 50_000}
+    assert sizes.deltas_per_s(Demand(devices=3_600, **doubled)) == pytest.approx(
+        4 * of("top_k_pushes_per_hour")
+    )
+
+
+def test_an_object_costs_what_was_measured_in_requests_of_one_and_of_a_hundred():
+    assert sizes.object_us(Demand(per_request=1)) == pytest.approx(of("one_us"))
+    assert sizes.object_us(Demand(per_request=100)) == pytest.approx(of("request_us") / 100)
+
+
+def test_an_object_has_the_bytes_of_the_log():
+    words = ("coffee", "bakery", "sweets")
+    new = NewObject(14.5123456, 35.5123456, words, 3_600_000, bytes(64))
+    caller = Caller("", "", ())
+    few, many = (len(encoded([Entry(0, Publish(caller, (new,) * count))])) for count in (100, 200))
+    assert sizes.object_bytes(Demand()) == pytest.approx((many - few) / 100, rel=0.1)
+
+
+def test_nodes_share_reports_and_connections_but_not_objects():
+    demand = Demand(devices=1_000_000, publishes_per_s=1_000, speed_kmh=400)
+    found = plan_of(demand)
+    serving = found.nodes - 1
+    assert found.limited_by == "CPU"
+    assert found.node_cpu_cores <= demand.load
+    applying = demand.publishes_per_s * sizes.object_us(demand) / 1e6
+    shared = (found.node_cpu_cores - applying) * serving
+    assert shared / (serving - 1) + applying > demand.load, "one node less would not be enough"
+    assert sizes.memory_mb(demand, 2 * serving) < found.node_memory_mb
+    objects_mb = of("objects_mb") * demand.objects / 1e5
+    assert found.node_memory_mb > of("server_mb") + of("libraries_mb") + objects_mb
+
+
+def test_devices_without_gateways_need_connections():
+    found = plan_of(Demand(devices=10 * CONNECTIONS_MAX + 1, has_gateways=False, spare=2))
+    assert (found.nodes, found.limited_by, found.gateways) == (11 + 2, "connections", 0)
+
+
+def test_more_nodes_do_not_help_against_too_many_publications():
+    demand = Demand(publishes_per_s=100_000)
+    with pytest.raises(PlanError, match=r"publishes_per_s is 100,000, must be below 12,060"):
+        plan_of(demand)
+    plan_of(Demand(publishes_per_s=12_000, devices=1, spare=0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--devices=0"], "devices is 0, must be from 1 to 1,000,000,000"),
+        (["--top-k-share=1.5"], "top_k_share is 1.5, must be from 0 to 1"),
+        (["--devices=1e9", "--speed-kmh=900"], "nodes, must need at most 1,024"),
+        (["--devices=many"], "'many' is not a valid float"),
+    ],
+)
+def test_wrong_values_are_refused_with_their_limits(arguments, error):
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert error in done.stderr
+
+
+def test_the_output_is_text_or_json():
+    done = run("--devices=50000", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    assert found["demand"]["devices"] == 50_000
+    assert found["plan"]["gateways"] == 3 + 1
+    text = run("--devices=50000").output
+    assert f"nodes                        {found['plan']['nodes']}, 1 of them spare" in text
+
+
+def test_locations_a_second_are_devices_that_send_one_every_five_seconds():
+    found = json.loads(run("--updates-per-s=190000", "--json").output)
+    assert found["demand"]["devices"] == 950_000
+
+
+def test_every_constant_is_in_the_page_that_it_names():
+    pages = {path: (ROOT / "docs" / path).read_text() for path in ("performance.md", "operations.md")}
+    pages["gateway.md"] = (ROOT / "docs/gateway.md").read_text()
+    checked = 0
+    for name, one in CONSTANTS.items():
+        page, _, _ = one.source.removeprefix("docs/").partition(",")
+        if one.source.startswith("docs/"):
+            text = f"{one.value:,g}"
+            assert text in pages[page], f"{name} is {text}"
+            checked += 1
+    assert checked > len(CONSTANTS) / 2
+    assert json.loads(run("--constants", "--json").output).keys() == CONSTANTS.keys()
+
+
+def test_the_page_shows_what_the_command_prints():
+    page = (ROOT / "docs/plan.md").read_text()
+    blocks = re.findall(r"^\$ nearcast plan (.*?)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for arguments, shown in blocks:
+        assert run(*arguments.split()).output == shown

@@ -1,0 +1,79 @@
+"""The lease of a node whose reader is late: a node that has started again is not taken for two."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from cluster import records
+from cluster.key_registry import KeyRegistry
+from cluster.log import LogError
+from cluster.ownership import Lease, Node, NodeState
+from engine import EngineOptions
+from server.clock import Clock
+from server.replication import slot_keeper
+from server.replication.command_loop import ReplicatedCommandLoop
+from server.replication.coordinator import ReplicatedCoordinator
+from server.replication.slot_keeper import SlotKeeper
+from server.store import SqliteStore
+from tests.replication.local_node import FRAME, LIMITS
+from tests.replication.memory_keys import MemoryKeys
+
+pytestmark = pytest.mark.usefixtures("without_fsync")
+
+BEFORE = Node("here:7433", b"before")
+NOW = Node("here:7433", b"now")
+
+
+class LateKeys(MemoryKeys):
+    """Keys whose records after the first are read when the test lets them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = asyncio.Event()
+
+    async def watch(self, patterns):
+        async for record in super().watch(patterns):
+            if record.sequence > 1:
+                await self.let.wait()
+            yield record
+
+
+@pytest.fixture
+def keeper(tmp_path, monkeypatch):
+    """A keeper whose node has ended without a word before, and starts again."""
+    for name in ("RENEW_S", "_READ_S"):
+        monkeypatch.setattr(slot_keeper, name, 0.01)
+    coordinator = ReplicatedCoordinator(
+        FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m), clock=Clock(is_virtual=True)
+    )
+    with contextlib.closing(SqliteStore(tmp_path / "store.db", FRAME)) as store:
+        loop = ReplicatedCommandLoop(coordinator, store)
+        yield lambda keys: SlotKeeper(KeyRegistry(keys), NOW, loop)
+
+
+async def test_a_node_that_reads_its_own_lease_late_continues(keeper):
+    keys = LateKeys()
+    await KeyRegistry(keys).renew(Lease(BEFORE, NodeState.JOINING), 0)
+    running = asyncio.create_task(keeper(keys).run())
+    while len(keys.history) < 5 and not running.done():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_a_node_ends_when_a_later_one_has_its_address(keeper):
+    keys = LateKeys()
+    keys.let.set()
+    registry = KeyRegistry(keys)
+    await registry.renew(Lease(BEFORE, NodeState.JOINING), 0)
+    running = asyncio.create_task(keeper(keys).run())
+    while len(keys.history) < 2:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    latest = keys.latest(records.node_key(NOW.address)).sequence
+    await registry.renew(Lease(Node(NOW.address, b"later"), NodeState.READY), latest)
+    with pytest.raises(LogError, match="another node has the address here:7433"):
+        await running
