@@ -232,10 +232,9 @@ fuzz: $(STAMP)  ## Feed decoders, parsers, sessions, settings, a gateway, the fa
 
 proto: $(STAMP)  ## Generate the stubs from proto/: Python's, and TypeScript's if its packages are installed
 	rm -f $(STUBS)/*_pb2*.py* $(LOG_STUBS)/*_pb2*.py*
-	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. $(LOG_PROTOS)
-	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. --grpc_python_out=. $(PROTOS)
+	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. --grpc_python_out=. $(LOG_PROTOS) $(PROTOS)
 	@# Files without a service get an empty stub.
-	cd $(STUBS) && rm -f $(patsubst proto/nearcast/v1/%.proto,%_pb2_grpc.py,$(filter-out %_service.proto,$(PROTOS)))
+	rm -f $(patsubst proto/%.proto,%_pb2_grpc.py,$(filter-out %_service.proto,$(LOG_PROTOS) $(PROTOS)))
 	@if test -x $(TYPESCRIPT_GENERATOR); then $(GENERATE_TYPESCRIPT); \
 		else echo "the stubs in $(TYPESCRIPT_STUBS) stay as they are: make client-packages installs their generator"; fi
 

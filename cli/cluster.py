@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.cluster_backup import backup, restore
 from cli.failures import reported
 from cli.target_options import AskingCommand, Target, access_options, server_option
 from cluster.slots import SLOTS
@@ -23,10 +24,12 @@ _NO_RESPONSE = "no response"
 
 @click.group()
 def cluster() -> None:
-    """Show the nodes of a cluster."""
+    """Show the nodes of a cluster; back it up, and restore it."""
 
 
 cluster.command_class = AskingCommand
+cluster.add_command(backup)
+cluster.add_command(restore)
 
 
 @cluster.command(epilog="Example: nearcast cluster status --server h1:7433")

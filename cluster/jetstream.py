@@ -91,8 +91,8 @@ class JetStreamLog:
                 offset = message.metadata.sequence.stream
                 if offset != after + 1:
                     raise LogError(
-                        f"the log has no message {after + 1}, its next one is {offset}: a node "
-                        "whose store is older than the log needs another store"
+                        f"the log has no message {after + 1}, its next one is {offset}: the node "
+                        "has fallen behind the log; when it starts, it copies the store of another one"
                     )
                 after = offset
                 entries = assembler.decoded(message.data)
@@ -102,6 +102,29 @@ class JetStreamLog:
     async def end(self) -> int:
         """Return the last offset; see `Log.end`."""
         return await self._stream.end()
+
+    async def first(self) -> int:
+        """Return the first offset; see `Log.first`."""
+        first, _ = await self._stream.bounds()
+        return first
+
+    async def older(self, keep_s: float) -> int:
+        """Return the last offset of old messages; see `Log.older`."""
+        first, last = await self._stream.bounds()
+        older, latest = first - 1, last
+        if older < latest:
+            limit_s = await self._stream.time_s(last) - keep_s
+        while older < latest:
+            middle = (older + latest + 1) // 2
+            if await self._stream.time_s(middle) <= limit_s:
+                older = middle
+            else:
+                latest = middle - 1
+        return older
+
+    async def trim(self, until: int) -> None:
+        """Delete messages; see `Log.trim`."""
+        await self._stream.purge(until)
 
     async def close(self) -> None:
         """End the connection."""
@@ -116,6 +139,31 @@ class JetStreamLog:
         LogError
             If one does not, or cannot be made.
         """
+        for stream, settings in self._streams():
+            await self._require_durable(await stream.made(settings), settings)
+
+    async def create(self, after: int) -> None:
+        """Make the streams of a cluster that is restored, and verify that they promise durability.
+
+        Parameters
+        ----------
+        after
+            The offset before that of the next message.
+
+        Raises
+        ------
+        LogError
+            If there is one of the streams, or one does not promise durability or cannot be made.
+        """
+        for stream, _ in self._streams():
+            if await stream.exists():
+                raise LogError(f"stream {stream.name} exists, must be absent: use other servers or names")
+        for stream, settings in self._streams():
+            first = {"first_seq": after + 1} if stream is self._stream else {}
+            await self._require_durable(await stream.made({**settings, **first}), settings)
+
+    def _streams(self) -> list[tuple[Stream, dict[str, Any]]]:
+        """Return the streams with their settings."""
         replicas = {"num_replicas": self._options.replicas}
         objects = {"subjects": [self._subject], "discard": "new", **replicas}
         devices = {
@@ -124,8 +172,7 @@ class JetStreamLog:
             "allow_msg_ttl": True,
             **replicas,
         }
-        for stream, settings in ((self._stream, objects), (self._devices, devices)):
-            await self._require_durable(await stream.made(settings), settings)
+        return [(self._stream, objects), (self._devices, devices)]
 
     async def _require_durable(self, found: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         options = self._options
@@ -149,6 +196,23 @@ async def open_log(options: JetStreamOptions) -> JetStreamLog:
     LogError
         If no server can be reached, or the log does not promise durability.
     """
+    log = await connected_log(options)
+    try:
+        await log.prepare()
+    except BaseException:
+        await log.close()
+        raise
+    return log
+
+
+async def connected_log(options: JetStreamOptions) -> JetStreamLog:
+    """Connect to the servers. Neither makes nor verifies the streams.
+
+    Raises
+    ------
+    LogUnavailableError
+        If no server can be reached.
+    """
     try:
         client = await nats.connect(
             list(options.servers),
@@ -162,13 +226,7 @@ async def open_log(options: JetStreamOptions) -> JetStreamLog:
     except (nats.errors.Error, OSError, TimeoutError) as error:
         raise LogUnavailableError(f"no server of the log can be reached: {error}") from error
     client.options["max_reconnect_attempts"] = -1
-    log = JetStreamLog(client, options)
-    try:
-        await log.prepare()
-    except BaseException:
-        await log.close()
-        raise
-    return log
+    return JetStreamLog(client, options)
 
 
 async def _note(error: Exception) -> None:

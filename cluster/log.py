@@ -55,6 +55,35 @@ class Log(Protocol):
             If a message is missing, or of a format that this version does not know.
         """
 
+    async def first(self) -> int:
+        """Return the offset of the first message that is there; the one after `end` if there is none.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log does not respond.
+        """
+
+    async def older(self, keep_s: float) -> int:
+        """Return the offset up to which messages are older than the last one by a time at least.
+
+        The age is by the clock of the log. O(log messages) requests.
+
+        Raises
+        ------
+        LogError
+            If the log does not respond, or messages are deleted meanwhile.
+        """
+
+    async def trim(self, until: int) -> None:
+        """Delete all messages up to an offset. Readers that need one of them get an error.
+
+        Raises
+        ------
+        LogError
+            If the log does not respond.
+        """
+
     async def end(self) -> int:
         """Return the offset of the last message; 0 for an empty log.
 

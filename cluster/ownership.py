@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -56,6 +56,8 @@ class Lease:
 
     node: Node
     state: NodeState
+    stored_offset: int = field(default=0, compare=False)
+    """The offset up to which the store of the node has the log on its disk."""
 
 
 class Owned(NamedTuple):

@@ -4,6 +4,7 @@
     slot.<slot>.owner                     owner of a slot, and the fence of all that follows
     slot.<slot>.device.<device>.<number>  subscription; under the number 0, when the device was last seen
 
+`key_shared_records` has the other keys.
 Addresses and ids are written in the alphabet of base64 for URLs, as keys are words without dots.
 """
 
@@ -13,7 +14,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from google.protobuf.message import DecodeError
 
-from cluster.codec import FormatError
+from cluster import codec
+from cluster.codec import Assembler, FormatError
+from cluster.entries import Entry, Founding
 from cluster.ownership import Lease, Node, NodeState
 from cluster.registry import SEEN, LastSeen, StoredSubscription
 from cluster.slots import slot_of
@@ -21,7 +24,8 @@ from cluster.v1 import ownership_pb2 as pb
 
 NODES = "node.*"
 OWNERS = "slot.*.owner"
-"""Patterns of all leases, and of all owners."""
+SUBSCRIPTIONS = "slot.*.device.>"
+"""Patterns of all leases, of all owners, and of all subscriptions."""
 
 _NODE, _SLOT, _OWNER, _SEEN = "node.", "slot.", ".owner", f".{SEEN}"
 
@@ -67,7 +71,8 @@ def slot_of_owner(key: str) -> int | None:
 def encoded_lease(lease: Lease) -> bytes:
     """Return the value of a lease."""
     state = pb.NodeState.Name(lease.state.value)
-    return pb.Lease(node=_node_message(lease.node), state=state).SerializeToString()
+    node = _node_message(lease.node)
+    return pb.Lease(node=node, state=state, stored_offset=lease.stored_offset).SerializeToString()
 
 
 def lease_from(value: bytes) -> Lease:
@@ -80,7 +85,7 @@ def lease_from(value: bytes) -> Lease:
     """
     try:
         message = pb.Lease.FromString(value)
-        return Lease(_node(message.node), NodeState(int(message.state)))
+        return Lease(_node(message.node), NodeState(int(message.state)), message.stored_offset)
     except (DecodeError, ValueError) as error:
         raise FormatError(f"the lease of a node cannot be read: {error}") from error
 
@@ -131,6 +136,19 @@ def seen_from(value: bytes) -> LastSeen:
     except DecodeError as error:
         raise FormatError(f"when a device was last seen cannot be read: {error}") from error
     return LastSeen(found.device_id, found.time_ms)
+
+
+def encoded_founding(entry: Entry) -> bytes:
+    """Return the value of the first entry of a log: the message that has it."""
+    return codec.encoded([entry])
+
+
+def founding_from(value: bytes) -> Entry:
+    """Return the first entry of a log. Raises FormatError if this version cannot read it."""
+    entries = Assembler().decoded(value)
+    if not entries or not isinstance(entries[0].change, Founding):
+        raise FormatError("the first entry of the log cannot be read")
+    return entries[0]
 
 
 def _word(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The contract of the registry: nodes, the owners of slots, and the subscriptions of slots.
+"""The contracts of the registry (nodes, the owners and the subscriptions of slots) and of shared records.
 
 Records have one order for all readers. Everything that is written for a slot has the condition that the
 record of its owner is still the one of the writer.
@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from cluster.entries import Entry
 from cluster.ownership import Lease, Node, Owned
 
 SLOTS_MAX = 128
@@ -117,3 +118,28 @@ class Registry(Protocol):
 
     def watch(self) -> AsyncIterator[LeaseRead | OwnerRead]:
         """Yield the latest records of all leases and owners, then each further one, in order."""
+
+
+class SharedRecords(Protocol):
+    """What a node reads when it starts, from the same place as the registry.
+
+    Raises
+    ------
+    LogError
+        Every operation raises it, if the log does not respond or this version cannot read a record.
+    """
+
+    async def founding(self) -> Entry | None:
+        """Return the first entry of the log, which the log deletes some day; None if it is not here."""
+
+    async def set_founding(self, entry: Entry) -> None:
+        """Keep the first entry of the log."""
+
+    async def key(self) -> bytes:
+        """Return a secret by which nodes know each other. The first node makes it.
+
+        Whoever may read the records has it, and could read the log as well.
+        """
+
+    async def leases(self) -> list[Lease]:
+        """Return the latest lease of each node, which may have ended long ago."""

@@ -13,6 +13,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 import nats.errors
@@ -87,6 +88,11 @@ class Stream:
     def __init__(self, client: Client, name: str) -> None:
         self._client = client
         self._name = name
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
 
     @property
     def is_connected(self) -> bool:
@@ -241,11 +247,64 @@ class Stream:
         LogUnavailableError
             If the log does not respond.
         """
+        _, last = await self.bounds()
+        return last
+
+    async def bounds(self) -> tuple[int, int]:
+        """Return the first and the last sequence; the first is greater if there is no message.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log does not respond.
+        """
+        state = (await self._once("STREAM.INFO", {}))["state"]
+        first, last = int(state["first_seq"]), int(state["last_seq"])
+        return (first, last) if state["messages"] else (last + 1, last)
+
+    async def time_s(self, sequence: int) -> float:
+        """Return when the stream accepted a message, in seconds since 1970.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log does not respond.
+        LogError
+            If it has no such message.
+        """
+        found = await self._once("STREAM.MSG.GET", {"seq": sequence})
+        return datetime.fromisoformat(found["message"]["time"]).timestamp()
+
+    async def purge(self, until: int) -> None:
+        """Delete the messages up to a sequence. It can be repeated.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log does not respond.
+        """
+        await self._once("STREAM.PURGE", {"seq": until + 1})
+
+    async def _once(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Call the API of JetStream, and do not repeat it."""
         try:
-            found = await self._api("STREAM.INFO", {})
+            return await self._api(name, request)
         except (nats.errors.Error, TimeoutError) as error:
             raise LogUnavailableError(f"the log does not respond: {error!r}") from error
-        return int(found["state"]["last_seq"])
+
+    async def exists(self) -> bool:
+        """Return whether there is such a stream.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log does not respond.
+        """
+        try:
+            await self._once("STREAM.INFO", {})
+        except _NoStreamError:
+            return False
+        return True
 
     async def made(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Make the stream unless it exists; return its description.

@@ -5,10 +5,26 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Mapping
 
-from identity.principal import ANYBODY, Principal
+from identity.principal import ANYBODY, Principal, Role
 from identity.quotas import Account
 from identity.tokens import TokenVerifier
 from nearcast.errors import Reason, RefusedError
+
+_NODE = Principal("", frozenset({Role.OPERATOR}))
+"""Another node of a cluster."""
+
+
+def node_token(key: bytes, incarnation: bytes) -> str:
+    """Return the token for a node: the key of the nodes does not travel.
+
+    Parameters
+    ----------
+    key
+        The secret of the nodes, which is in the servers of the log.
+    incarnation
+        Of the node that is called, so that no other one can use the token.
+    """
+    return "node." + hmac.new(key, b"nearcast node " + incarnation, "sha256").hexdigest()
 
 
 class Authenticator:
@@ -25,6 +41,7 @@ class Authenticator:
     def __init__(self, static_tokens: Iterable[str] = (), verifier: TokenVerifier | None = None) -> None:
         self._static = [token.encode() for token in static_tokens]
         self._verifier = verifier
+        self._node_token = b""
 
     @property
     def accounts(self) -> list[Account]:
@@ -40,6 +57,10 @@ class Authenticator:
     def is_open(self) -> bool:
         """Whether callers need no token."""
         return not self._static and self._verifier is None
+
+    def accept_nodes(self, token: str) -> None:
+        """Accept a token of other nodes of a cluster: its caller is an operator of the default tenant."""
+        self._node_token = token.encode()
 
     def principal(self, token: str | None) -> Principal:
         """Return the principal of a token. Comparisons with secrets take constant time.
@@ -57,6 +78,8 @@ class Authenticator:
         known = [hmac.compare_digest(given, expected) for expected in self._static]
         if any(known):
             return ANYBODY
+        if self._node_token and hmac.compare_digest(given, self._node_token):
+            return _NODE
         if self._verifier is None:
             raise RefusedError(Reason.UNAUTHENTICATED, "token", "not known", "a token of this server")
         return self._verifier.principal(token)

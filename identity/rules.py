@@ -23,6 +23,8 @@ class Action(Enum):
     STATUS = "status"
     INSPECT = "inspect"
     WATCH = "watch"
+    COPY = "copy"
+    """Read the store of a node of a cluster, with the objects of all tenants."""
     REFLECT = "reflect"
     """List the services, or watch health."""
 
@@ -51,6 +53,7 @@ RULES: dict[Action, Rule] = {
     Action.STATUS: Rule(_OPERATOR),
     Action.INSPECT: Rule(_OPERATOR),
     Action.WATCH: Rule(_OPERATOR),
+    Action.COPY: Rule(_OPERATOR, concerns_all=True),
     Action.REFLECT: Rule(_EVERY),
 }
 

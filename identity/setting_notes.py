@@ -23,6 +23,7 @@ class InRealTime(Generic[_Number]):
 
 
 Milliseconds = Annotated[int, Shown(unit="milliseconds")]
+Hours = Annotated[float, Shown(unit="hours")]
 Days = Annotated[float, Shown(unit="days")]
 Seconds = Annotated[float, Shown(unit="seconds")]
 PerSecond = Annotated[float, Shown(unit="a second")]

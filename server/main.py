@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from engine import CostModel, EngineOptions
 from engine.options import StationaryPolicy
+from identity.authenticator import Authenticator
 from identity.principal import Role
 from identity.quotas import Accounts
 from identity.setup import Identity, identity_of, quota_of_device, quota_of_many
@@ -191,9 +192,11 @@ class Server:
                 self.readings,
                 reflects=settings.reflection,
             )
+            await self._offer_snapshots(identity.authenticator)
             self.port = await self.listener.start(settings.host, settings.port, identity.certificates)
             try:
                 await asyncio.to_thread(self._warm_up)
+                await self._copy_store()
                 source_offsets = await asyncio.to_thread(self._recover)
                 bridge = self._bridged(feeds, source_offsets)
                 self._follow()
@@ -226,6 +229,32 @@ class Server:
         options = self.coordinator.matching.engine.options
         count = ready_kernels(self._frame, options, self._on_compiling, warm_up_walk)
         self.coordinator.counters.kernels_compiled = count
+
+    async def _offer_snapshots(self, authenticator: Authenticator) -> None:
+        """Let other nodes of a cluster, if there is one, copy the store of this one."""
+        if self.node is None:
+            return
+        from server.replication.command_loop import ReplicatedCommandLoop  # noqa: PLC0415
+        from server.transport.node_calls import offer_snapshots  # noqa: PLC0415
+
+        assert isinstance(self.command_loop, ReplicatedCommandLoop)  # noqa: S101 - for the type checker
+        token = await self.node.token()
+        offer_snapshots(self.listener, authenticator, self.command_loop, token)
+
+    async def _copy_store(self) -> None:
+        """Take the content of the store of another node, if the log does not lead on from the own one."""
+        if self.node is None:
+            return
+        from server.transport.node_calls import fetch_with, node_credentials  # noqa: PLC0415
+
+        settings = self.settings
+        files = {
+            "certificate": settings.tls_certificate,
+            "key": settings.tls_key,
+            "roots": settings.tls_node_roots,
+        }
+        fetch = fetch_with(await self.node.key(), node_credentials(files))
+        await self.node.prepare(self.store, fetch, self._address())
 
     def _recover(self) -> Mapping[str, str]:
         """Recover; return the offsets up to which the source was read."""
@@ -344,13 +373,17 @@ async def _joined(settings: ServerSettings, frame: Frame, limits: Limits) -> Nod
     if not settings.log:
         return None
     from cluster.key_registry import KeyRegistry  # noqa: PLC0415
+    from cluster.key_shared_records import KeySharedRecords  # noqa: PLC0415
     from server.replication.founding import founding_of, joined  # noqa: PLC0415
     from server.replication.node import Node  # noqa: PLC0415
 
     log = await _opened_log(settings)
     try:
         founding = founding_of(frame, limits, is_virtual=settings.virtual_time)
-        return Node(log, await joined(log, founding), KeyRegistry(log.keys))
+        records = KeySharedRecords(log.keys)
+        log_id = await joined(log, records, founding)
+        keep_s = 3_600.0 * settings.log_keep_hours
+        return Node(log, log_id, KeyRegistry(log.keys), records, keep_s)
     except BaseException:
         await log.close()
         raise

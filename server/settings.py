@@ -21,6 +21,7 @@ from feeds.parameters import ExistingFile, Shown
 from feeds.redis.address import RedisAddress, is_redis
 from identity.setting_notes import (
     Days,
+    Hours,
     InRealTime,
     Metres,
     MetresPerSecond,
@@ -218,6 +219,14 @@ class ServerSettings(BaseSettings):
         False,
         description="Use the log even if it may lose acknowledged objects in a power cut, to try it out.",
     )
+    log_keep_hours: Hours = Field(
+        24.0,
+        ge=0.0,
+        le=8_760.0,
+        description="For how long the log keeps its messages in any case. A node that is away for longer "
+        "copies the store of another one when it is back. Of all nodes, the setting of the first one by "
+        "address is in force.",
+    )
     advertise: str = Field(
         "",
         pattern=r"^([^\s:/]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}$|^$",
@@ -275,6 +284,11 @@ class ServerSettings(BaseSettings):
     tls_client_roots: ExistingFile | None = Field(
         None,
         description="Root certificates of clients, PEM; without them, clients need no certificate.",
+    )
+    tls_node_roots: ExistingFile | None = Field(
+        None,
+        description="Root certificates of the other nodes of a cluster, PEM, whose stores this node "
+        "copies; by default those of the system.",
     )
     insecure: bool = Field(False, description="Listen beyond this machine without TLS or without tokens.")
     reflection: bool = Field(
@@ -371,6 +385,8 @@ class ServerSettings(BaseSettings):
     @model_validator(mode="after")
     def _pair_tls(self) -> ServerSettings:
         require_pair(self.tls_certificate, self.tls_key)
+        if self.tls_node_roots is not None and self.tls_certificate is None:
+            raise ValueError("tls_node_roots needs --tls-certificate and --tls-key")
         if self.tls_client_roots is not None and self.tls_certificate is None:
             raise ValueError("tls_client_roots needs --tls-certificate and --tls-key")
         return self

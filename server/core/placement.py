@@ -30,6 +30,7 @@ GAUGES = (
     "cluster_slots",
     "cluster_lease_valid",
     "cluster_log_offset",
+    "cluster_stored_offset",
     "cluster_log_lag_ms",
     "cluster_devices_lagging",
 )

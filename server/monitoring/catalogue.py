@@ -65,6 +65,9 @@ GAUGES = {
     "cluster_slots": Metric("Slots of devices that this node of a cluster serves, of 1,024."),
     "cluster_lease_valid": Metric("Whether the lease of this node is valid: 1 or 0."),
     "cluster_log_offset": Metric("Offset in the log up to which this node has applied it."),
+    "cluster_stored_offset": Metric(
+        "Offset in the log up to which the store of this node has it; the log keeps what comes after."
+    ),
     "cluster_log_lag_ms": Metric("Time by which the clock of this node is ahead of the log."),
     "cluster_devices_lagging": Metric(
         "Attached devices whose results lag behind the log of the cluster."

@@ -90,6 +90,8 @@ class Applier:
         self._rules = PublicationRules(self._state, self._planned)
         self.offset = position.offset
         """The offset of the last message that was applied."""
+        self.stored_offset = position.offset
+        """The offset up to which the store has the changes of the log."""
         self.is_whole = True
         """Whether no message was applied in part."""
 
@@ -195,6 +197,7 @@ class Applier:
     def written(self) -> None:
         """Record that the changes are in the store."""
         self._coordinator.unwritten.clear()
+        self.stored_offset = self.offset
 
     def digest(self) -> str:
         """Return a digest of the state that all nodes share, hexadecimal. O(objects log objects).

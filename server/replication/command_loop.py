@@ -70,6 +70,8 @@ class ReplicatedCommandLoop(CommandLoop):
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **options)
         self.log_clock = LogClock(self._clock.steady_ms)
+        self._must_store = False
+        self._stored = asyncio.Event()
 
     def follow(
         self,
@@ -163,8 +165,26 @@ class ReplicatedCommandLoop(CommandLoop):
 
     async def _pass_time(self) -> None:
         await super()._pass_time()
-        if len(self.coordinator.unwritten) >= _UNWRITTEN_MAX and self.applier.is_whole:
+        is_due = self._must_store or len(self.coordinator.unwritten) >= _UNWRITTEN_MAX
+        if is_due and self.applier.is_whole:
+            self._must_store = False
             await self._clean()
+
+    async def store_all(self) -> None:
+        """Wait until the store has everything that was in the log when this was called.
+
+        Raises
+        ------
+        RefusedError
+            INTERNAL, if the log does not respond.
+        """
+        await self._catch_up()
+        offset = self.applier.offset
+        while self.applier.stored_offset < offset:
+            self._stored.clear()
+            self._must_store = True
+            self._arrived.set()
+            await self._stored.wait()
 
     async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
         """Make mutations durable: subscriptions with their slots, the rest and the log in the store.
@@ -183,6 +203,7 @@ class ReplicatedCommandLoop(CommandLoop):
             await super()._commit([*unwritten, *others], until_ms)
             if unwritten:
                 self.applier.written()
+                self._stored.set()
         coordinator = self.coordinator
         changes = changes_of(
             [*seen, *mutations], coordinator.sessions, coordinator.last_seen, coordinator.log_ms

@@ -7,6 +7,7 @@ import secrets
 
 from cluster.entries import RULES, Entry, Founding
 from cluster.log import Log, LogConflictError, LogError
+from cluster.registry import SharedRecords
 from safe_region.earth.frame import Frame
 from server.limits import Limits
 from server.replication.applier import require_rules
@@ -28,8 +29,10 @@ def founding_of(frame: Frame, limits: Limits, *, is_virtual: bool) -> Founding:
     return Founding(RULES, tuple(frame.area), projection, is_virtual, quotas)
 
 
-async def joined(log: Log, founding: Founding) -> str:
+async def joined(log: Log, records: SharedRecords, founding: Founding) -> str:
     """Found the log if it is empty; verify that a node agrees with it; return its id.
+
+    The first entry is also kept beside the log, which deletes it some day.
 
     Raises
     ------
@@ -39,13 +42,26 @@ async def joined(log: Log, founding: Founding) -> str:
     if not await log.end():
         with contextlib.suppress(LogConflictError):  # another node was faster
             await log.append([Entry(0, founding, secrets.token_bytes(_ID_BYTES))], is_first=True)
+    if await log.first() == 1:
+        entry = await _first_entry(log)
+        await records.set_founding(entry)
+    else:
+        kept = await records.founding()
+        if kept is None:
+            raise LogError("the first entry of the log is lost: a restore has not ended, or was damaged")
+        entry = kept
+    assert isinstance(entry.change, Founding)  # noqa: S101 - for the type checker
+    require_rules(entry.change)
+    _require_same(entry.change, founding)
+    return entry.request_id.hex()
+
+
+async def _first_entry(log: Log) -> Entry:
     async for message in log.read(0):
         entry = message.entries[0]
         if not isinstance(entry.change, Founding):
             break
-        require_rules(entry.change)
-        _require_same(entry.change, founding)
-        return entry.request_id.hex()
+        return entry
     raise LogError("the log has another first entry than that of a cluster: give it a stream of its own")
 
 

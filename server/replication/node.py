@@ -8,16 +8,22 @@ from collections.abc import Awaitable, Callable
 
 from cluster import ownership
 from cluster.log import Log, LogError
-from cluster.registry import Registry
+from cluster.registry import Registry, SharedRecords
+from identity.authenticator import node_token
 from server.errors import StoreError
 from server.replication.appender import Appender
 from server.replication.applier import Applier
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.follower import Follower
+from server.replication.joining import Fetch, Joiner
 from server.replication.slot_keeper import SlotKeeper
+from server.replication.trimmer import Trimmer
+from server.store import SqliteStore
 from server.store.mutations import LogPosition, Recovered
 
 _ID_BYTES = 16
+KEEP_S = 86_400.0
+"""A day: so long may a node be away without copying the store of another one."""
 _CANCEL_S = 0.2
 """Interval at which tasks that have not ended are cancelled again."""
 
@@ -33,16 +39,39 @@ class Node:
         Its id (`founding.joined`).
     registry
         The records of nodes and slots.
+    records
+        The other records that nodes share.
+    keep_s
+        For how long messages of the log are kept in any case.
     """
 
-    def __init__(self, log: Log, log_id: str, registry: Registry) -> None:
+    def __init__(
+        self,
+        log: Log,
+        log_id: str,
+        registry: Registry,
+        records: SharedRecords,
+        keep_s: float = KEEP_S,
+    ) -> None:
         self._log = log
         self._registry = registry
+        self._records = records
         self._log_id = log_id
+        self._keep_s = keep_s
+        self.incarnation = secrets.token_bytes(_ID_BYTES)
+        """Random, new at every start."""
         self._tasks: list[asyncio.Task[None]] = []
         self._position = LogPosition()
         self.slots: SlotKeeper | None = None
         """The slots of the node, once it follows the log."""
+
+    async def key(self) -> bytes:
+        """Return the secret of the nodes. Raises LogError if the log does not respond."""
+        return await self._records.key()
+
+    async def token(self) -> str:
+        """Return the token of other nodes for this one. Raises LogError if the log does not respond."""
+        return node_token(await self.key(), self.incarnation)
 
     def accept(self, found: Recovered, store_path: str) -> None:
         """Take the position of a store.
@@ -58,6 +87,29 @@ class Node:
         if not position.log_id and found.next_object_id > 1:
             raise StoreError(f"store {store_path} has objects that are in no log: use another store")
         self._position = position
+
+    async def prepare(self, store: SqliteStore, fetch: Fetch, address: str) -> None:
+        """Let a store take the content of that of another node, if the log does not lead on from its own.
+
+        Parameters
+        ----------
+        store
+            Of this node.
+        fetch
+            Copies the store of another node.
+        address
+            Of this node.
+
+        Raises
+        ------
+        LogError
+            If the log lacks messages that the store needs, and no node sends its store.
+        StoreError
+            If the store is not of this log, or cannot be written.
+        """
+        self.accept(await asyncio.to_thread(store.recover), store.path)
+        joiner = Joiner(self._log, self._log_id, self._records, fetch)
+        await joiner.prepare(store, self._position.offset, address)
 
     def follow(
         self,
@@ -81,8 +133,9 @@ class Node:
         self._is_virtual = coordinator.clock.is_virtual
         appender = Appender(self._log, int if self._is_virtual else clock.now_ms)
         applier = Applier(coordinator, self._log_id, self._position, appender.reply)
-        node = ownership.Node(address, secrets.token_bytes(_ID_BYTES))
+        node = ownership.Node(address, self.incarnation)
         self.slots = SlotKeeper(self._registry, node, command_loop)
+        self._trimmer = Trimmer(self._log, self.slots.leases, address, self._keep_s)
         coordinator.placement = self.slots
         self._appender, self._follower = appender, Follower(self._log, command_loop, on_health)
         command_loop.follow(applier, appender, self.slots.write, self._follower.caught_up)
@@ -104,7 +157,7 @@ class Node:
             raise LogError("the log has ended")
         catching_up.result()
         assert self.slots is not None  # noqa: S101 - for the type checker
-        running = [self._appender.run(), self.slots.run()]
+        running = [self._appender.run(), self.slots.run(), self._trimmer.run()]
         if not self._is_virtual:
             running += [self._follower.keep_time(), self._follower.watch()]
         self._tasks = [reading, *map(asyncio.create_task, running)]

@@ -148,6 +148,10 @@ class SlotKeeper:
             for lease in self._ownership.leases()
         ]
 
+    def leases(self) -> list[Lease]:
+        """Return the leases of the nodes that are there, by address."""
+        return self._ownership.leases()
+
     def gauges(self) -> dict[str, int]:
         """Return quantities; see `Placement.gauges`."""
         return {
@@ -155,6 +159,7 @@ class SlotKeeper:
             "cluster_slots": len(self._served),
             "cluster_lease_valid": int(self.is_leased),
             "cluster_log_offset": self._command_loop.applier.offset,
+            "cluster_stored_offset": self._command_loop.applier.stored_offset,
             "cluster_log_lag_ms": max(0, self._command_loop.log_clock.lead_ms()),
             "cluster_devices_lagging": self._lagging_count(),
         }
@@ -240,7 +245,8 @@ class SlotKeeper:
         while True:
             self._sent_s = time.monotonic()
             try:
-                lease = Lease(self._node, self._state)
+                stored = self._command_loop.applier.stored_offset
+                lease = Lease(self._node, self._state, stored)
                 self._written = await self._registry.renew(lease, self._lease_sequence())
             except LogConflictError:
                 await self._require_no_successor()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from server.errors import StoreError
@@ -52,6 +53,23 @@ def restore(source: Path, target: Path, progress: Progress, *, accept_loss: bool
         _copy(source, target, progress, accept_loss=accept_loss)
 
 
+def write_snapshot(source: Path, target: Path) -> None:
+    """Copy a store that this process has open into a new file, without a check.
+
+    Commits do not wait for it. It holds the interpreter for moments only, however large the store is.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read, or the copy not be written.
+    """
+    try:
+        os.close(files.open_private(str(target)))
+        _copy_file(source, target, None)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"store {source} cannot be copied to {target}: {error}") from error
+
+
 def _require_free(path: Path) -> None:
     if path.exists():
         raise StoreError(f"{path} already exists: move it away, or choose another name")
@@ -90,19 +108,10 @@ def _copy(source: Path, target: Path, progress: Progress, *, accept_loss: bool) 
 
 
 def _copy_pages(source: Path, part: Path, progress: Progress) -> None:
-    with (
-        contextlib.closing(opening.connected(str(source), read_only=True)) as original,
-        contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copy,
-    ):
-        version = opening.require_store(original, str(source))
-        original.execute("BEGIN")
-        original.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # takes the snapshot
-        original.backup(
-            copy,
-            pages=_PAGES,
-            progress=lambda _status, left, total: progress("pages", total - left, total),
-        )
-        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log
+    version = _copy_file(
+        source, part, lambda _status, left, total: progress("pages", total - left, total)
+    )
+    with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copy:
         if version == schema.SCHEMA_VERSION:
             found = problems(copy, str(source), progress)
         else:  # its rows are verified when a server migrates it
@@ -110,3 +119,17 @@ def _copy_pages(source: Path, part: Path, progress: Progress) -> None:
         if found:
             more = f", and {len(found) - 1} more" if len(found) > 1 else ""
             raise StoreError(f"store {source} is damaged: {found[0]}{more}")
+
+
+def _copy_file(source: Path, target: Path, progress: Callable[[int, int, int], object] | None) -> int:
+    """Copy all pages of a store as of one moment into one file; return the version of the store."""
+    with (
+        contextlib.closing(opening.connected(str(source), read_only=True)) as original,
+        contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy,
+    ):
+        version = opening.require_store(original, str(source))
+        original.execute("BEGIN")
+        original.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # takes the snapshot
+        original.backup(copy, pages=_PAGES, progress=progress)
+        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log
+    return version

@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+from safe_region.earth.frame import Area
 from server.errors import StoreError
 from server.store import files, losses, opening, reading, schema
 
@@ -62,3 +63,18 @@ def facts(path: Path) -> dict[str, Any]:
             "free_bytes": free * page_bytes,
             "log_bytes": log.stat().st_size if log.exists() else 0,
         }
+
+
+def stored_area(path: Path) -> Area:
+    """Return the service area of a store.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read.
+    """
+    with (
+        contextlib.closing(opening.connected(str(path), read_only=True)) as database,
+        reading.damage_named(str(path)),
+    ):
+        return opening.stored_area(database, str(path))

@@ -21,7 +21,7 @@ from typing import Any
 
 from safe_region.earth.frame import Frame
 from server.errors import StoreError
-from server.store import files, log_frames, opening, reading, rows, schema
+from server.store import adopting, copies, files, log_frames, opening, reading, rows, schema
 from server.store import mark as marks
 from server.store.checksums import (
     idf_checksum,
@@ -343,6 +343,66 @@ class SqliteStore:
             (schema.META_NEXT_ID, str(position.next_object_id)),
         ):
             opening.put_meta(self.database, name, value)
+
+    def adopt(self, snapshot: Path, log_id: str | None = None) -> None:
+        """Take the content of a snapshot, which is intact, in place of the own, all or nothing.
+
+        Parameters
+        ----------
+        snapshot
+            Of another store; a file of its own.
+        log_id
+            The id of the log with which the store is to continue; by default that of the snapshot.
+
+        Raises
+        ------
+        StoreError
+            If it is of another area, or the store cannot be written; nothing has changed.
+        """
+        self._stop_tree_check()
+        try:
+            with self._writing:
+                self.database.execute("ATTACH ? AS snapshot", (str(snapshot),))
+                try:
+                    self._copy_rows(snapshot, log_id)
+                finally:
+                    self.database.execute("DETACH snapshot")
+                self._read_numbers()
+                self._mark_commit()
+        except sqlite3.Error as error:
+            raise StoreError(f"store {self.path} cannot take a snapshot: {error}") from error
+        if self.upkeep is not None:
+            self.upkeep.look()
+
+    def _copy_rows(self, snapshot: Path, log_id: str | None) -> None:
+        self.database.execute("BEGIN IMMEDIATE")
+        try:
+            adopting.copy_rows(self.database, self.path, snapshot)
+            if log_id is not None:
+                opening.put_meta(self.database, schema.META_LOG_ID, log_id)
+            opening.put_meta(self.database, schema.META_COMMITS, str(self._commit_count + 1))
+            self.database.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self.database.execute("ROLLBACK")
+            raise
+
+    def write_snapshot(self, target: Path) -> None:
+        """Copy the content as of now into a new file, beside commits if the store is a file.
+
+        Raises
+        ------
+        StoreError
+            If the copy cannot be written.
+        """
+        if self.path != opening.MEMORY:
+            copies.write_snapshot(Path(self.path), target)
+            return
+        try:
+            with self._writing, contextlib.closing(sqlite3.connect(target)) as copy:
+                self.database.backup(copy)
+        except sqlite3.Error as error:
+            raise StoreError(f"{target} cannot be written: {error}") from error
 
     def _mark_commit(self) -> None:
         """Write to the mark that a commit is on disk, before it is acknowledged."""

@@ -61,6 +61,7 @@ ACTIONS: dict[str, Action] = {
     ),
     **_methods(reflection_pb2.DESCRIPTOR, "ServerReflection", {"ServerReflectionInfo": Action.REFLECT}),
     **_methods(health_pb2.DESCRIPTOR, "Health", {"Watch": Action.REFLECT}),
+    "/cluster.v1.SnapshotService/Copy": Action.COPY,  # of nodes of a cluster only
 }
 """The action of each method. A method that is not here is refused, unless it is open."""
 

@@ -155,6 +155,10 @@ class Listener:
             reflected = reflection.aio.ReflectionServicer(names)
             reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, self._server)
 
+    def add(self, handler: grpc.GenericRpcHandler) -> None:
+        """Add a service, before the start."""
+        self._server.add_generic_rpc_handlers((handler,))
+
     async def start(self, host: str, port: int, tls: WatchedFiles[Certificates] | None = None) -> int:
         """Listen; return the port (the one chosen, if `port` is 0). The health status is NOT_SERVING.
 

@@ -43,6 +43,7 @@ TEXTS = {
     "tls_certificate": __file__,
     "tls_key": __file__,
     "tls_client_roots": __file__,
+    "tls_node_roots": __file__,
     "jwks": __file__,
     "token_audience": "others",
     "token_issuer": "https://id.example",
@@ -104,6 +105,7 @@ def needed(name):
         "tls_certificate": ("tls_key",),
         "tls_key": ("tls_certificate",),
         "tls_client_roots": ("tls_certificate", "tls_key"),
+        "tls_node_roots": ("tls_certificate", "tls_key"),
         "tenants": ("jwks",),
     }
     others = [one for other in without.get(name, ()) for one in arguments(other)]
@@ -169,6 +171,7 @@ def test_the_help_has_bounds_and_unit(name):
         "_m_max": "metres",
         "_mps": "metres a second",
         "_days": "days",
+        "_hours": "hours",
         "_s": "seconds",
         "_rate": "a second",
     }

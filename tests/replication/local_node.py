@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 from engine import EngineOptions
 from safe_region.earth.frame import Area, Frame
@@ -33,10 +34,15 @@ class LocalNode:
         Its store.
     specs
         Those of subscriptions of devices that are not there: results are not kept, but windows are.
+    snapshot
+        That of another node, of which a new store takes the content.
     """
 
-    def __init__(self, path, specs=()) -> None:
+    def __init__(self, path, specs=(), snapshot=None) -> None:
         self._path, self._specs = path, specs
+        if snapshot is not None:
+            with closing(SqliteStore(path, FRAME)) as store:
+                store.adopt(snapshot)
         self.replies = {}
         """By request: all replies of it, in order."""
         self._start()
@@ -68,6 +74,17 @@ class LocalNode:
         """Write to the store what it does not have."""
         self._store.commit(self.applier.unwritten(), self.now_ms, self.now_ms + _AHEAD_MS)
         self.applier.written()
+
+    def snapshot(self, path):
+        """Write a snapshot into a new file; return its name."""
+        self.write()
+        self._store.write_snapshot(path)
+        return path
+
+    def adopt(self, snapshot) -> None:
+        """Start again with the content of a snapshot of another node."""
+        self._store.adopt(snapshot)
+        self.kill()
 
     def kill(self) -> None:
         """End without writing, and start again with what the store has."""

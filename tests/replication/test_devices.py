@@ -63,6 +63,12 @@ async def settled(*nodes):
     await until(lambda: served(*nodes) == SLOTS)
 
 
+async def shared(first, second):
+    """Wait until a node that has started has its slots."""
+    await until(lambda: second.node.slots.served_count > SLOTS / 3)
+    await settled(first, second)
+
+
 async def publish(caller, count):
     rng = random.Random(SEED)
     items = [
@@ -103,8 +109,7 @@ async def test_devices_keep_their_subscriptions_when_nodes_come_and_go(tmp_path)
             await require_exact([a], numbers)
             async with node(logs, tmp_path / "b.db") as b:
                 await digest_of(a, b)
-                await until(lambda: b.node.slots.served_count > SLOTS / 3)
-                await settled(a, b)
+                await shared(a, b)
                 await require_exact([a, b], numbers)
                 for one, other in ((a, b), (b, a)):
                     await until(lambda other=other: any(is_served(other, f"d{n}") for n in numbers))

@@ -9,6 +9,7 @@ import pytest
 
 from cluster.entries import Advance, Caller, Publish, Retract, Tick
 from cluster.key_registry import KeyRegistry
+from cluster.key_shared_records import KeySharedRecords
 from cluster.log import LogUnavailableError
 from engine import EngineOptions
 from identity.principal import Principal, Role
@@ -206,8 +207,10 @@ async def running(log, store):
         FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m), clock=Clock(is_virtual=True)
     )
     loop = ReplicatedCommandLoop(coordinator, store, state=ServerState.RECOVERING)
-    log_id = await joined(log, founding_of(FRAME, LIMITS, is_virtual=True))
-    node = Node(log, log_id, KeyRegistry(MemoryKeys()))
+    keys = MemoryKeys()
+    records = KeySharedRecords(keys)
+    log_id = await joined(log, records, founding_of(FRAME, LIMITS, is_virtual=True))
+    node = Node(log, log_id, KeyRegistry(keys), records)
     found = store.recover()
     node.accept(found, "store")
     coordinator.recover(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ import pytest
 
 from cluster import stream
 from cluster.entries import Entry, Publish, Tick
-from cluster.jetstream import JetStreamOptions, open_log
+from cluster.jetstream import JetStreamOptions, connected_log, open_log
 from cluster.local_servers import wait_until_healthy
 from cluster.log import LogConflictError, LogError, LogUnavailableError
 from nearcast.canonical import NewObject
@@ -120,16 +119,53 @@ async def test_large_messages_of_several_nodes_do_not_mix(log):
     assert all(message.entries[0].change == LARGE for message in found)
 
 
-async def test_a_log_that_has_lost_messages_ends_its_readers(server):
-    async with opened(options(server, "purged")) as log, contextlib.AsyncExitStack() as stack:
-        for i in range(3):
-            await log.append([Entry(i, Tick())])
-        client = await nats.connect(server.url)
-        stack.push_async_callback(client.close)
-        await client.jetstream().purge_stream("purged", seq=3)
-        with pytest.raises(LogError, match="no message 1, its next one is 3"):
-            await read(log, 1)
-        assert [one.offset for one in await read(log, 1, after=2)] == [3]
+async def test_a_log_that_is_trimmed_keeps_its_end_and_ends_readers_of_what_is_gone(log):
+    assert (await log.first(), await log.end()) == (1, 0)
+    for i in range(5):
+        await log.append([Entry(i, Tick())])
+    for _ in range(2):
+        await log.trim(2)
+        assert (await log.first(), await log.end()) == (3, 5)
+    with pytest.raises(LogError, match="no message 1"):
+        await read(log, 1)
+    assert [one.offset for one in await read(log, 3, after=2)] == [3, 4, 5]
+    await log.trim(5)
+    assert (await log.first(), await log.end()) == (6, 5)
+    assert await log.append([Entry(5, Tick())]) == 6
+    assert await log.first() == 6
+
+
+async def test_what_is_older_is_found_by_the_clock_of_the_log(server):
+    async with opened(options(server, "aged")) as log:
+        assert await log.older(0.0) == 0
+        ages = []
+        for i in range(12):
+            await log.append([Entry(i, LARGE if i == 5 else Tick())])
+        first, last = await log.first(), await log.end()
+        times = {one: await log._stream.time_s(one) for one in range(first, last + 1)}  # noqa: SLF001
+        for offset in range(first, last + 1):
+            age_s = times[last] - times[offset]
+            ages.append(age_s)
+            older = await log.older(age_s)
+            assert older == max(one for one in times if times[one] <= times[last] - age_s)
+            assert older >= offset
+        assert await log.older(ages[0] + 60.0) == 0
+        assert await log.older(0.0) == last
+        await log.trim(4)
+        assert await log.older(ages[0] + 60.0) == 4
+
+
+async def test_a_log_is_made_after_an_offset_and_only_where_there_is_none(server):
+    log = await connected_log(options(server, "made"))
+    try:
+        await log.create(after=1_000)
+        assert (await log.first(), await log.end()) == (1_001, 1_000)
+        assert await log.append([Entry(1, Tick())]) == 1_001
+        assert [one.offset for one in await read(log, 1, after=1_000)] == [1_001]
+        with pytest.raises(LogError, match="stream made exists, must be absent"):
+            await log.create(after=1_000)
+    finally:
+        await log.close()
 
 
 async def test_what_a_stream_promises_is_read_from_its_servers(server, tmp_path):

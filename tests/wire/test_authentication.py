@@ -11,6 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 import nearcast
+from cluster.v1 import snapshot_service_pb2
 from identity.rules import RULES, Action
 from nearcast.errors import Reason
 from nearcast.v1 import (
@@ -73,7 +74,10 @@ async def end_of(call):
 
 
 def test_every_method_has_a_rule():
-    assert set(authentication.ACTIONS) == {f"/{service}/{method}" for service, method in METHODS}
+    found = [*METHODS, ("cluster.v1.SnapshotService", "Copy")]
+    assert set(authentication.ACTIONS) == {f"/{service}/{method}" for service, method in found}
+    [service] = snapshot_service_pb2.DESCRIPTOR.services_by_name.values()
+    assert [(service.full_name, method.name) for method in service.methods] == found[-1:]
     assert set(RULES) == set(Action)
 
 
