@@ -14,6 +14,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from google.protobuf.message import DecodeError
 
 from cluster.codec import FormatError
+from cluster.entries import FIRST_RULES
 from cluster.ownership import Lease, Node, NodeState
 from cluster.registry import SEEN, LastSeen, StoredSubscription
 from cluster.slots import slot_of
@@ -67,7 +68,8 @@ def slot_of_owner(key: str) -> int | None:
 def encoded_lease(lease: Lease) -> bytes:
     """Return the value of a lease."""
     state = pb.NodeState.Name(lease.state.value)
-    return pb.Lease(node=_node_message(lease.node), state=state).SerializeToString()
+    node = _node_message(lease.node)
+    return pb.Lease(node=node, state=state, rules=lease.rules).SerializeToString()
 
 
 def lease_from(value: bytes) -> Lease:
@@ -80,7 +82,8 @@ def lease_from(value: bytes) -> Lease:
     """
     try:
         message = pb.Lease.FromString(value)
-        return Lease(_node(message.node), NodeState(int(message.state)))
+        rules = message.rules or FIRST_RULES
+        return Lease(_node(message.node), NodeState(int(message.state)), rules=rules)
     except (DecodeError, ValueError) as error:
         raise FormatError(f"the lease of a node cannot be read: {error}") from error
 

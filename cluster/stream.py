@@ -240,11 +240,21 @@ class Stream:
         LogUnavailableError
             If the log does not respond.
         """
+        found = await self.description()
+        return int(found["state"]["last_seq"])
+
+    async def description(self) -> dict[str, Any]:
+        """Return what the servers know of the stream: `config`, `state` and `cluster`.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log does not respond.
+        """
         try:
-            found = await self._api("STREAM.INFO", {})
+            return await self._api("STREAM.INFO", {})
         except (nats.errors.Error, TimeoutError) as error:
             raise LogUnavailableError(f"the log does not respond: {error!r}") from error
-        return int(found["state"]["last_seq"])
 
     async def made(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Make the stream unless it exists; return its description.

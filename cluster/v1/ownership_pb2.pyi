@@ -26,12 +26,14 @@ class Node(_message.Message):
     def __init__(self, address: _Optional[str] = ..., incarnation: _Optional[bytes] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("node", "state")
+    __slots__ = ("node", "state", "rules")
     NODE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
     node: Node
     state: NodeState
-    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., state: _Optional[_Union[NodeState, str]] = ...) -> None: ...
+    rules: int
+    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., state: _Optional[_Union[NodeState, str]] = ..., rules: _Optional[int] = ...) -> None: ...
 
 class Owner(_message.Message):
     __slots__ = ("node", "released")

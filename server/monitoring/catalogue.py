@@ -64,6 +64,7 @@ GAUGES = {
     "cluster_nodes": Metric("Nodes of the cluster, as this node knows them; 0 for a server by itself."),
     "cluster_slots": Metric("Slots of devices that this node of a cluster serves, of 1,024."),
     "cluster_lease_valid": Metric("Whether the lease of this node is valid: 1 or 0."),
+    "cluster_rules": Metric("Version of the rules of applying the log that is in force."),
     "cluster_log_offset": Metric("Offset in the log up to which this node has applied it."),
     "cluster_log_lag_ms": Metric("Time by which the clock of this node is ahead of the log."),
     "cluster_devices_lagging": Metric(

@@ -43,7 +43,7 @@ async def joined(log: Log, founding: Founding) -> str:
         entry = message.entries[0]
         if not isinstance(entry.change, Founding):
             break
-        require_rules(entry.change)
+        require_rules(entry.change.rules)
         _require_same(entry.change, founding)
         return entry.request_id.hex()
     raise LogError("the log has another first entry than that of a cluster: give it a stream of its own")

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from cluster.log import LogConflictError, LogError, LogUnavailableError
+from cluster.log import Log, LogConflictError, LogError, LogStream, LogUnavailableError
 from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Owned, Ownership
 from cluster.registry import (
     SEEN,
@@ -66,6 +66,8 @@ class SlotKeeper:
 
     Parameters
     ----------
+    log
+        The log of objects.
     registry
         The records that all nodes share.
     node
@@ -74,7 +76,10 @@ class SlotKeeper:
         It has the sessions.
     """
 
-    def __init__(self, registry: Registry, node: Node, command_loop: ReplicatedCommandLoop) -> None:
+    def __init__(
+        self, log: Log, registry: Registry, node: Node, command_loop: ReplicatedCommandLoop
+    ) -> None:
+        self._log = log
         self._registry = registry
         self._node = node
         self._command_loop = command_loop
@@ -90,9 +95,13 @@ class SlotKeeper:
         """The latest lease that was read at the address of this node."""
         self._lease_read = asyncio.Event()
         self._sent_s = self._renewed_s = 0.0
+        self._read_s: dict[str, float] = {}
+        """By address: when the latest lease of a node was read."""
         self._moved_s = time.monotonic()
         """When the owner of any slot changed last; long after that, no hello waits for another owner."""
-        self._has_begun = self._has_failed = False
+        self._written = 0
+        """The sequence of the latest lease that this node has written; older ones may be read later."""
+        self._has_failed = False
         self._lag = self._coordinator.lag = LagNotice(
             self.is_current,
             lambda: command_loop.applier.offset,
@@ -135,16 +144,36 @@ class SlotKeeper:
 
     def nodes(self) -> list[ClusterNode]:
         """Return the nodes; see `Placement.nodes`."""
-        counts, own = self._ownership.counts(), self._node.address
+        counts, own, now_s = self._ownership.counts(), self._node.address, time.monotonic()
         return [
             ClusterNode(
                 lease.node.address,
                 placement.NodeState(lease.state),
                 counts[lease.node.address],
                 lease.node.address == own,
+                int(1_000 * (now_s - self._read_s[lease.node.address])),
+                lease.rules,
             )
             for lease in self._ownership.leases()
         ]
+
+    def leases(self) -> list[Lease]:
+        """Return the leases of the nodes that are there, by address."""
+        return self._ownership.leases()
+
+    async def log_streams(self) -> list[LogStream]:
+        """Return the streams of the log; see `Placement.log_streams`."""
+        try:
+            return await self._log.streams()
+        except LogError:
+            return []
+
+    def known_rules(self) -> int:
+        """Return the latest rules of applying that all nodes know, if this one is the first; else 0."""
+        leases = self._ownership.leases()
+        if not self._ownership.knows_all or not leases or leases[0].node != self._node:
+            return 0
+        return min(lease.rules for lease in leases)
 
     def gauges(self) -> dict[str, int]:
         """Return quantities; see `Placement.gauges`."""
@@ -152,6 +181,7 @@ class SlotKeeper:
             "cluster_nodes": len(self._ownership.leases()),
             "cluster_slots": len(self._served),
             "cluster_lease_valid": int(self.is_leased),
+            "cluster_rules": self._command_loop.applier.rules,
             "cluster_log_offset": self._command_loop.applier.offset,
             "cluster_log_lag_ms": max(0, self._command_loop.log_clock.lead_ms()),
             "cluster_devices_lagging": self._lagging_count(),
@@ -227,6 +257,7 @@ class SlotKeeper:
         if record.address == self._node.address:
             self._lease = record
             self._lease_read.set()
+        self._read_s[record.address] = time.monotonic()
         if record.lease is None:
             self._ownership.read_end(record.address)
             return
@@ -238,8 +269,8 @@ class SlotKeeper:
         while True:
             self._sent_s = time.monotonic()
             try:
-                await self._registry.renew(Lease(self._node, self._state), self._lease_sequence())
-                self._has_begun = True
+                lease = Lease(self._node, self._state)
+                self._written = await self._registry.renew(lease, self._lease_sequence())
             except LogConflictError:
                 await self._require_no_successor()
             except LogUnavailableError as error:
@@ -247,7 +278,7 @@ class SlotKeeper:
             await asyncio.sleep(RENEW_S)
 
     def _lease_sequence(self) -> int:
-        return 0 if self._lease is None else self._lease.sequence
+        return self._written if self._lease is None else max(self._written, self._lease.sequence)
 
     async def _require_no_successor(self) -> None:
         """Wait for the lease that has replaced the known one, and require that it is of this node."""
@@ -255,8 +286,10 @@ class SlotKeeper:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_READ_S):
                 await self._lease_read.wait()
-        lease = None if self._lease is None else self._lease.lease
-        if self._has_begun and lease is not None and lease.node != self._node:
+        found = self._lease
+        if not self._written or found is None or found.lease is None:
+            return
+        if found.lease.node != self._node and found.sequence > self._written:
             raise LogError(
                 f"another node has the address {self._node.address}: give each its own, --advertise"
             )

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from cluster.codec import Assembler, encoded
 from cluster.entries import Entry
-from cluster.log import LogConflictError, Message
+from cluster.log import LogConflictError, LogStream, Message
 
 
 class MemoryLog:
@@ -36,6 +36,9 @@ class MemoryLog:
 
     async def end(self) -> int:
         return len(self._messages)
+
+    async def streams(self) -> list[LogStream]:
+        return []
 
     async def close(self) -> None:
         pass
