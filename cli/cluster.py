@@ -15,9 +15,14 @@ from cli.target_options import AskingCommand, Target, access_options, server_opt
 from cluster.slots import SLOTS
 
 if TYPE_CHECKING:
-    from nearcast import ClusterNode, ServerStatus
+    from nearcast import ClusterNode, LogServer, LogStream, ServerStatus
 
-_COLUMNS = ("node", "state", "owns", "serves", "devices", "subscriptions", "objects", "offset", "lag ms")
+_COLUMNS = (
+    *("node", "state", "owns", "lease ms", "serves"),
+    *("devices", "subscriptions", "objects", "offset", "lag ms"),
+)
+_LOG_COLUMNS = ("stream", "leader", "replicas", "messages", "bytes")
+_TEXTS = {"node", "state", "stream", "leader", "replicas"}
 _DEVICES = ("devices.IN_SYNC", "devices.CATCHING_UP")
 _NO_RESPONSE = "no response"
 
@@ -40,31 +45,43 @@ def status(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Show the nodes that a server knows, and what each of them responds.
 
     Of 1,024 slots of devices, a node owns some, and serves those of which it has read the subscriptions.
-    Lag is the time since the last entry of the log that a node has applied; half a second is normal. The
-    exit status is 0 if every node responds and every slot is served, and 1 otherwise.
+    Lease is the time since the node has renewed its lease, and lag that since the last entry of the log
+    that it has applied; half a second is normal for both. Below are the streams of the log: the server
+    that leads each, and the others that have it, with the number of operations that one of them lacks.
+    The exit status is 0 if every node and the log respond, every replica is current and every slot is
+    served, and 1 otherwise.
     """
     from nearcast import NearcastError  # noqa: PLC0415
 
     target = Target(**options)
     with reported(NearcastError):
-        nodes, found = asyncio.run(_ask(target))
+        first, found = asyncio.run(_ask(target))
+    nodes, streams = first.nodes, first.log_streams
     if as_json:
-        click.echo(json.dumps(_plain(nodes, found), indent=2))
+        shown = {"nodes": _plain(nodes, found), "log_streams": [asdict(one) for one in streams]}
+        click.echo(json.dumps(shown, indent=2))
     elif not nodes:
         click.echo(f"{target.server} is a server by itself, not the node of a cluster")
     else:
         click.echo(_table(nodes, found))
+        click.echo(f"\n{_log_table(streams) if streams else 'the log does not respond'}")
     served = sum(one.gauges.get("cluster_slots", 0) for one in found if one is not None)
-    if nodes and (None in found or served < SLOTS):
+    is_good = None not in found and served >= SLOTS and _is_current(streams)
+    if nodes and not is_good:
         raise SystemExit(1)
 
 
-async def _ask(target: Target) -> tuple[tuple[ClusterNode, ...], list[ServerStatus | None]]:
-    """Return the nodes, and the status of each; None for a node that does not respond."""
+def _is_current(streams: tuple[LogStream, ...]) -> bool:
+    """Return whether the log responds, and all its replicas are current."""
+    return bool(streams) and all(server.is_current for one in streams for server in one.servers)
+
+
+async def _ask(target: Target) -> tuple[ServerStatus, list[ServerStatus | None]]:
+    """Return the status of a server, and that of each of its nodes; None if one does not respond."""
     async with target.connect() as client:
         first = await client.status()
     others = (first if one.is_this else await _ask_node(target, one) for one in first.nodes)
-    return first.nodes, [one async for one in others]
+    return first, [one async for one in others]
 
 
 async def _ask_node(target: Target, node: ClusterNode) -> ServerStatus | None:
@@ -85,25 +102,50 @@ def _plain(nodes: tuple[ClusterNode, ...], found: list[ServerStatus | None]) -> 
 
 
 def _table(nodes: tuple[ClusterNode, ...], found: list[ServerStatus | None]) -> str:
-    rows = [_COLUMNS, *(_row(node, one) for node, one in zip(nodes, found, strict=True))]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
+    lines = _lines(_COLUMNS, [_row(node, one) for node, one in zip(nodes, found, strict=True)])
     owned = sum(node.slot_count for node in nodes)
     served = sum(one.gauges.get("cluster_slots", 0) for one in found if one is not None)
     lines += ["", f"{owned:,} of {SLOTS:,} slots have an owner, {served:,} are served"]
     return "\n".join(lines)
 
 
-def _aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:
-    """Return the cells of a row: the first two columns are text, the others numbers."""
+def _log_table(streams: tuple[LogStream, ...]) -> str:
+    return "\n".join(_lines(_LOG_COLUMNS, [_stream_row(one) for one in streams]))
+
+
+def _stream_row(stream: LogStream) -> tuple[str, ...]:
+    leaders = [server.name for server in stream.servers if server.is_leader]
+    others = [_replica(server) for server in stream.servers if not server.is_leader]
+    leader = leaders[0] if leaders else "none" if others else "-"
+    return (
+        stream.name,
+        leader,
+        ", ".join(others) or "-",
+        f"{stream.message_count:,}",
+        f"{stream.byte_count:,}",
+    )
+
+
+def _replica(server: LogServer) -> str:
+    return server.name if server.is_current else f"{server.name} ({server.lag:,} behind)"
+
+
+def _lines(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table: texts on the left, numbers on the right of their columns."""
+    table = [columns, *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(_aligned(columns, row, widths)).rstrip() for row in table]
+
+
+def _aligned(columns: tuple[str, ...], row: tuple[str, ...], widths: list[int]) -> list[str]:
     return [
-        cell.ljust(width) if i < 2 else cell.rjust(width)  # noqa: PLR2004
-        for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        cell.ljust(width) if name in _TEXTS else cell.rjust(width)
+        for name, cell, width in zip(columns, row, widths, strict=True)
     ]
 
 
 def _row(node: ClusterNode, found: ServerStatus | None) -> tuple[str, ...]:
-    start = (node.address, node.state.name, f"{node.slot_count:,}")
+    start = (node.address, node.state.name, f"{node.slot_count:,}", f"{node.lease_age_ms:,}")
     if found is None:
         return (*start, _NO_RESPONSE, *[""] * (len(_COLUMNS) - len(start) - 1))
     gauges = found.gauges

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.failures import WrongUseError
 from cli.options import ModelCommand, given, server_settings
 from cli.progress import kernel_bar
 from cli.settings_errors import labelled, read_settings
@@ -38,18 +39,28 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
 
     Flags take precedence over environment variables (NEARCAST_PORT and so on), and these over the
     configuration file. The server writes a change to the store before it acknowledges it; after a crash,
-    start it again with the same store. The area may also be the folder of a simulation, which has one.
+    start it again with the same store. With --processes, nodes of a cluster run on this machine, over one
+    log. The area may also be the folder of a simulation, which has one.
     """
     # gRPC's core would log errors that are reported below anyway.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from server.monitoring.logs import begin_logging  # noqa: PLC0415
 
     chosen = given(flags)
+    if "@" in chosen.get("log", ""):
+        raise WrongUseError(
+            "--log must have no password or token: others on this machine can see it; "
+            "put it into a file, --log-password-file or --log-token-file, or set NEARCAST_LOG"
+        )
     if "area" in chosen:
         chosen["area"] = area_text(chosen["area"])
     settings = read_settings(server_settings(), chosen, config)
     begin_logging(settings.log_level, settings.log_format)
     warn_of_unknown_variables()
+    if settings.processes > 1:
+        from cli.processes.supervisor import serve_processes  # noqa: PLC0415
+
+        return serve_processes(settings, chosen, config)
     from cluster.log import LogError  # noqa: PLC0415
     from identity.errors import MetricsPortError  # noqa: PLC0415
     from identity.watched_file import FileError  # noqa: PLC0415

@@ -18,6 +18,7 @@ from cluster.entries import (
     Publish,
     Retract,
     SetIdf,
+    SetRules,
     Tick,
 )
 from cluster.log import LogError
@@ -107,6 +108,8 @@ def _entry_message(entry: Entry) -> pb.Entry:
             message.advance.time_ms = time_ms
         case SetIdf(table):
             message.set_idf.table = zlib.compress(table.as_json().encode())
+        case SetRules(rules):
+            message.set_rules.rules = rules
     return message
 
 
@@ -156,8 +159,16 @@ def _change(message: pb.Entry) -> Change:
             return Tick()
         case "advance":
             return Advance(message.advance.time_ms)
+        case _:
+            return _setting(message)
+
+
+def _setting(message: pb.Entry) -> SetIdf | SetRules:
+    match message.WhichOneof("change"):
         case "set_idf":
             return SetIdf(_table(message.set_idf.table))
+        case "set_rules":
+            return SetRules(message.set_rules.rules)
         case _:
             raise FormatError("the log has an entry that this version does not know: use a newer version")
 

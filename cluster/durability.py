@@ -7,6 +7,7 @@ acknowledged messages.
 from __future__ import annotations
 
 import json
+import ssl
 import urllib.request
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 _WAIT_S = 5.0
 
 
-def require_synced(members: Collection[str], monitors: Iterable[str]) -> list[str]:
+def require_synced(
+    members: Collection[str], monitors: Iterable[str], context: ssl.SSLContext | None = None
+) -> list[str]:
     """Return the reasons why appends may not be on disk, as phrases; empty if all are.
 
     Parameters
@@ -22,12 +25,14 @@ def require_synced(members: Collection[str], monitors: Iterable[str]) -> list[st
     members
         Names of the servers that have replicas; empty for a single server.
     monitors
-        Addresses of monitoring ports, as http://host:port.
+        Addresses of monitoring ports, as http://host:port, or https.
+    context
+        What verifies those with https.
     """
     flaws, synced = [], set()
     for address in monitors:
         try:
-            found = _read(f"{address.rstrip('/')}/varz")
+            found = _read(f"{address.rstrip('/')}/varz", context)
         except (OSError, ValueError) as error:
             flaws.append(f"{address} cannot be read: {error}")
             continue
@@ -44,9 +49,9 @@ def require_synced(members: Collection[str], monitors: Iterable[str]) -> list[st
     return [f"the monitoring port of server {name} is not known: --log-monitor" for name in unknown]
 
 
-def _read(url: str) -> dict[str, Any]:
+def _read(url: str, context: ssl.SSLContext | None) -> dict[str, Any]:
     if not url.startswith(("http://", "https://")):
         raise ValueError("it must start with http:// or https://")
-    with urllib.request.urlopen(url, timeout=_WAIT_S) as response:  # noqa: S310 - checked above
+    with urllib.request.urlopen(url, timeout=_WAIT_S, context=context) as response:  # noqa: S310 - checked
         found: dict[str, Any] = json.load(response)
     return found

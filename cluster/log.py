@@ -30,6 +30,26 @@ class Message(NamedTuple):
     entries: Sequence[Entry]
 
 
+class LogServer(NamedTuple):
+    """A server that has a stream of the log."""
+
+    name: str
+    is_leader: bool
+    is_current: bool
+    lag: int
+    """Operations that it lacks."""
+
+
+class LogStream(NamedTuple):
+    """A stream of the log."""
+
+    name: str
+    message_count: int
+    byte_count: int
+    servers: Sequence[LogServer]
+    """Empty for one server that is in no cluster."""
+
+
 class Log(Protocol):
     """A log of entries."""
 
@@ -91,6 +111,15 @@ class Log(Protocol):
         ------
         LogUnavailableError
             If the log does not respond.
+        """
+
+    async def streams(self) -> list[LogStream]:
+        """Return the streams.
+
+        Raises
+        ------
+        LogError
+            If the log does not respond within a second.
         """
 
     async def close(self) -> None:

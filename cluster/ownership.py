@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from cluster.entries import RULES
 from cluster.slots import SLOTS, preferred
 
 MISSED_MAX = 4
@@ -58,6 +59,8 @@ class Lease:
     state: NodeState
     stored_offset: int = field(default=0, compare=False)
     """The offset up to which the store of the node has the log on its disk."""
+    rules: int = field(default=RULES, kw_only=True)
+    """The latest rules of applying the log that the node knows."""
 
 
 class Owned(NamedTuple):
@@ -243,7 +246,7 @@ class Ownership:
         """Return whether a node has a lease that has not expired, or may have one."""
         lease = self._leases.get(node.address)
         if lease is None:
-            return self._renewals < MISSED_MAX
+            return not self.knows_all
         return lease.node == node and self._missed[node.address] < MISSED_MAX
 
     def ready(self) -> frozenset[str]:
@@ -253,6 +256,11 @@ class Ownership:
             for lease in self._leases.values()
             if lease.state is NodeState.READY and self.is_there(lease.node)
         )
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether this node has read the lease of every node that is there."""
+        return self._renewals >= MISSED_MAX
 
     def leases(self) -> list[Lease]:
         """Return the leases of the nodes that are there, by address."""

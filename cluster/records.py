@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from cluster import codec
 from cluster.codec import Assembler, FormatError
-from cluster.entries import Entry, Founding
+from cluster.entries import FIRST_RULES, Entry, Founding
 from cluster.ownership import Lease, Node, NodeState
 from cluster.registry import SEEN, LastSeen, StoredSubscription
 from cluster.slots import slot_of
@@ -72,7 +72,8 @@ def encoded_lease(lease: Lease) -> bytes:
     """Return the value of a lease."""
     state = pb.NodeState.Name(lease.state.value)
     node = _node_message(lease.node)
-    return pb.Lease(node=node, state=state, stored_offset=lease.stored_offset).SerializeToString()
+    message = pb.Lease(node=node, state=state, stored_offset=lease.stored_offset, rules=lease.rules)
+    return message.SerializeToString()
 
 
 def lease_from(value: bytes) -> Lease:
@@ -85,7 +86,8 @@ def lease_from(value: bytes) -> Lease:
     """
     try:
         message = pb.Lease.FromString(value)
-        return Lease(_node(message.node), NodeState(int(message.state)), message.stored_offset)
+        node, state = _node(message.node), NodeState(int(message.state))
+        return Lease(node, state, message.stored_offset, rules=message.rules or FIRST_RULES)
     except (DecodeError, ValueError) as error:
         raise FormatError(f"the lease of a node cannot be read: {error}") from error
 

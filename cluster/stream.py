@@ -258,9 +258,19 @@ class Stream:
         LogUnavailableError
             If the log does not respond.
         """
-        state = (await self._once("STREAM.INFO", {}))["state"]
+        state = (await self.description())["state"]
         first, last = int(state["first_seq"]), int(state["last_seq"])
         return (first, last) if state["messages"] else (last + 1, last)
+
+    async def description(self) -> dict[str, Any]:
+        """Return what the servers know of the stream: `config`, `state` and `cluster`.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log does not respond.
+        """
+        return await self._once("STREAM.INFO", {})
 
     async def time_s(self, sequence: int) -> float:
         """Return when the stream accepted a message, in seconds since 1970.
@@ -285,13 +295,6 @@ class Stream:
         """
         await self._once("STREAM.PURGE", {"seq": until + 1})
 
-    async def _once(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Call the API of JetStream, and do not repeat it."""
-        try:
-            return await self._api(name, request)
-        except (nats.errors.Error, TimeoutError) as error:
-            raise LogUnavailableError(f"the log does not respond: {error!r}") from error
-
     async def exists(self) -> bool:
         """Return whether there is such a stream.
 
@@ -301,10 +304,17 @@ class Stream:
             If the log does not respond.
         """
         try:
-            await self._once("STREAM.INFO", {})
+            await self.description()
         except _NoStreamError:
             return False
         return True
+
+    async def _once(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Call the API of JetStream, and do not repeat it."""
+        try:
+            return await self._api(name, request)
+        except (nats.errors.Error, TimeoutError) as error:
+            raise LogUnavailableError(f"the log does not respond: {error!r}") from error
 
     async def made(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Make the stream unless it exists; return its description.

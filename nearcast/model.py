@@ -416,12 +416,60 @@ class ClusterNode:
         Number of the slots that it owns, of 1,024: its share of the devices.
     is_this
         Whether it is the server that has responded.
+    lease_age_ms
+        Time since that server has read the node's lease, which a node renews twice a second.
+    rules
+        The latest rules of applying the log that it knows.
     """
 
     address: str
     state: ClusterNodeState
     slot_count: int
     is_this: bool
+    lease_age_ms: int = 0
+    rules: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogServer:
+    """A server that has a stream of the log of a cluster.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    is_leader
+        Whether it leads the stream.
+    is_current
+        Whether it has all messages, and can be reached.
+    lag
+        Operations that it lacks.
+    """
+
+    name: str
+    is_leader: bool
+    is_current: bool
+    lag: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogStream:
+    """A stream of the log of a cluster.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    message_count, byte_count
+        What it has.
+    servers
+        The servers that have it; empty if it is on one server that is in no cluster.
+    """
+
+    name: str
+    message_count: int
+    byte_count: int
+    servers: tuple[LogServer, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +494,9 @@ class ServerStatus:
         The callers that have used most of the server's time in the last seconds, in descending order.
     nodes
         The nodes of the cluster, by address; empty for a server by itself.
+    log_streams
+        The streams of the log of the cluster; empty for a server by itself, and while the log does not
+        respond.
     """
 
     state: ServerState
@@ -456,6 +507,7 @@ class ServerStatus:
     distributions: dict[str, Distribution] = field(default_factory=dict)
     callers: tuple[CallerUsage, ...] = ()
     nodes: tuple[ClusterNode, ...] = ()
+    log_streams: tuple[LogStream, ...] = ()
 
 
 @dataclass(slots=True)

@@ -48,6 +48,7 @@ from server.transport import Listener
 from server.transport.wire_walk import warm_up_walk
 
 if TYPE_CHECKING:
+    from cluster.access import LogAccess
     from cluster.jetstream import JetStreamLog
     from server.bridge.feeds import SinkFeed, SourceFeed
     from server.replication.node import Node
@@ -111,6 +112,8 @@ class Server:
         limits: Limits | None = None,
         on_compiling: Report | None = None,
     ) -> None:
+        if settings.processes > 1:
+            raise ValueError("processes must be 1: only the command line starts several")
         self.settings = settings
         self._frame = Frame.of(settings.area)
         self._limits = limits or limits_of(settings)
@@ -411,7 +414,23 @@ async def _opened_log(settings: ServerSettings) -> JetStreamLog:
             settings.log_stream,
             settings.log_replicas,
             settings.log_unsafe,
+            _log_access(settings),
         )
+    )
+
+
+def _log_access(settings: ServerSettings) -> LogAccess:
+    """Return what the node needs at the servers of the log."""
+    from cluster.access import LogAccess  # noqa: PLC0415
+
+    return LogAccess(
+        settings.log_ca,
+        settings.log_cert,
+        settings.log_key,
+        settings.log_credentials,
+        settings.log_user,
+        settings.log_password_file,
+        settings.log_token_file,
     )
 
 

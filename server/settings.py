@@ -69,6 +69,15 @@ _AREA_M_MIN = 1.0
 _LEASE_MS = 600_000
 """Ten minutes: long for a phone that sleeps between two pings, short for counting devices."""
 
+_PORT_MAX = 65_535
+
+_OF_LOG = {"log", "log_monitor", "log_replicas", "log_unsafe"} | {
+    f"log_{name}" for name in ("ca", "cert", "key", "credentials", "user", "password_file", "token_file")
+}
+"""Settings of a log that is somewhere else."""
+
+_LOG_SCHEMES = ("nats://", "tls://")
+
 _RETENTION_DAYS = 90.0
 """A quarter of a year: a device that reconnects later has most likely reinstalled the app."""
 
@@ -193,12 +202,37 @@ class ServerSettings(BaseSettings):
         description="Sink: a feed that receives every publication, retraction and expiry of an object, "
         "in order, at least once.",
     )
+    processes: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Number of nodes on this machine, each a process with a port of its own from --port "
+        "on, over a log on this machine's disk; the store is then a folder. With 1, a server by itself.",
+    )
     log: Annotated[str, Shown(metavar="nats://...[,nats://...]", is_secret=True)] = Field(
         "",
         description="Servers of a replicated log, NATS with JetStream: this server is a node of a "
-        "cluster, in which all nodes have the same objects. Empty for a server by itself.",
+        "cluster, in which all nodes have the same objects. With tls:// addresses, nothing is sent "
+        "without TLS. Empty for a server by itself.",
     )
-    log_monitor: Annotated[str, Shown(metavar="http://...[,http://...]")] = Field(
+    log_ca: ExistingFile | None = Field(
+        None,
+        description="Root certificates of the servers of the log and of their monitoring ports, PEM; "
+        "without them, those of this machine.",
+    )
+    log_cert: ExistingFile | None = Field(
+        None, description="Certificate of this node for the servers of the log, PEM."
+    )
+    log_key: ExistingFile | None = Field(None, description="Private key of that certificate, PEM.")
+    log_credentials: ExistingFile | None = Field(
+        None, description="Credentials for the servers of the log: a .creds file of NATS."
+    )
+    log_user: str = Field("", description="User at the servers of the log.")
+    log_password_file: ExistingFile | None = Field(None, description="File with the user's password.")
+    log_token_file: ExistingFile | None = Field(
+        None, description="File with a token for the servers of the log."
+    )
+    log_monitor: Annotated[str, Shown(metavar="http(s)://...,...")] = Field(
         "",
         description="Monitoring ports of all servers of the log, where the node reads whether they sync "
         "each append to the disk.",
@@ -370,16 +404,45 @@ class ServerSettings(BaseSettings):
     @field_validator("log")
     @classmethod
     def _know_log(cls, value: str) -> str:
-        if value and not all(one.startswith("nats://") for one in value.split(",")):
-            raise ValueError("must be nats://host:port, or several between commas")
+        found = value.split(",")
+        if value and not any(all(one.startswith(scheme) for one in found) for scheme in _LOG_SCHEMES):
+            raise ValueError("must be nats://host:port or tls://host:port, or several between commas")
         return value
 
     @model_validator(mode="after")
     def _keep_to_the_log(self) -> ServerSettings:
         others = {"source": self.source, "sink": self.sink, "accept_loss": self.accept_loss}
+        cause = "--log" if self.log else "--processes" if self.processes > 1 else ""
         for name, value in {**others, "trace_share": self.trace_share}.items():
-            if self.log and value:
-                raise ValueError(f"{name} must not be set with --log")
+            if cause and value:
+                raise ValueError(f"{name} must not be set with {cause}")
+        return self
+
+    @model_validator(mode="after")
+    def _keep_to_processes(self) -> ServerSettings:
+        if self.processes == 1:
+            return self
+        for name in sorted(self.model_fields_set & _OF_LOG):
+            raise ValueError(f"{name} must not be set with --processes, which has a log of its own")
+        for name, port in (("port", self.port), ("metrics_port", self.metrics_port)):
+            if port and port + self.processes - 1 > _PORT_MAX:
+                limit = f"at most {_PORT_MAX + 1 - self.processes} with {self.processes} processes"
+                raise ValueError(f"{name} is {port}, must be {limit}")
+        return self
+
+    @model_validator(mode="after")
+    def _keep_log_access(self) -> ServerSettings:
+        has_tls = self.log.startswith("tls://") or "https://" in self.log_monitor
+        if self.log_ca is not None and not has_tls:
+            raise ValueError("log_ca needs --log with tls:// addresses, or --log-monitor with https://")
+        if self.log_cert is not None and self.log_key is None:
+            raise ValueError("log_cert needs --log-key: they must be given together")
+        if self.log_key is not None and self.log_cert is None:
+            raise ValueError("log_key needs --log-cert: they must be given together")
+        if bool(self.log_user) != (self.log_password_file is not None):
+            raise ValueError("log_user needs --log-password-file, and the other way round")
+        if sum(map(bool, (self.log_credentials, self.log_user, self.log_token_file))) > 1:
+            raise ValueError("log_credentials must not be set with --log-user or --log-token-file")
         return self
 
     @model_validator(mode="after")

@@ -27,7 +27,7 @@ class Part(_message.Message):
     def __init__(self, number: _Optional[int] = ..., count: _Optional[int] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class Entry(_message.Message):
-    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf")
+    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf", "set_rules")
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     FOUNDING_FIELD_NUMBER: _ClassVar[int]
@@ -36,6 +36,7 @@ class Entry(_message.Message):
     TICK_FIELD_NUMBER: _ClassVar[int]
     ADVANCE_FIELD_NUMBER: _ClassVar[int]
     SET_IDF_FIELD_NUMBER: _ClassVar[int]
+    SET_RULES_FIELD_NUMBER: _ClassVar[int]
     time_ms: int
     request_id: bytes
     founding: Founding
@@ -44,7 +45,8 @@ class Entry(_message.Message):
     tick: Tick
     advance: Advance
     set_idf: SetIdf
-    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ...) -> None: ...
+    set_rules: SetRules
+    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ..., set_rules: _Optional[_Union[SetRules, _Mapping]] = ...) -> None: ...
 
 class Founding(_message.Message):
     __slots__ = ("rules", "area", "projection", "virtual_time", "quotas")
@@ -124,6 +126,12 @@ class Advance(_message.Message):
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     time_ms: int
     def __init__(self, time_ms: _Optional[int] = ...) -> None: ...
+
+class SetRules(_message.Message):
+    __slots__ = ("rules",)
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    rules: int
+    def __init__(self, rules: _Optional[int] = ...) -> None: ...
 
 class SetIdf(_message.Message):
     __slots__ = ("table",)

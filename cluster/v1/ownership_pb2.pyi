@@ -26,14 +26,16 @@ class Node(_message.Message):
     def __init__(self, address: _Optional[str] = ..., incarnation: _Optional[bytes] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("node", "state", "stored_offset")
+    __slots__ = ("node", "state", "stored_offset", "rules")
     NODE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     STORED_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
     node: Node
     state: NodeState
     stored_offset: int
-    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., state: _Optional[_Union[NodeState, str]] = ..., stored_offset: _Optional[int] = ...) -> None: ...
+    rules: int
+    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., state: _Optional[_Union[NodeState, str]] = ..., stored_offset: _Optional[int] = ..., rules: _Optional[int] = ...) -> None: ...
 
 class Owner(_message.Message):
     __slots__ = ("node", "released")

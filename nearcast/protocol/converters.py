@@ -16,6 +16,8 @@ from nearcast.model import (
     ClusterNodeState,
     Distribution,
     GeoObject,
+    LogServer,
+    LogStream,
     ServerState,
     ServerStatus,
 )
@@ -155,13 +157,26 @@ def server_status(response: control_service_pb2.StatusResponse) -> ServerStatus:
         },
         tuple(_caller_usage(one) for one in response.callers),
         tuple(_cluster_node(one) for one in response.nodes),
+        tuple(_log_stream(one) for one in response.log_streams),
     )
 
 
 def _cluster_node(message: control_service_pb2.ClusterNode) -> ClusterNode:
     known = message.state in {state.value for state in ClusterNodeState}
     state = ClusterNodeState(message.state) if known else ClusterNodeState.UNKNOWN
-    return ClusterNode(message.address, state, message.slot_count, message.is_this)
+    return ClusterNode(
+        message.address,
+        state,
+        message.slot_count,
+        message.is_this,
+        message.lease_age_ms,
+        message.rules,
+    )
+
+
+def _log_stream(message: control_service_pb2.LogStream) -> LogStream:
+    servers = (LogServer(one.name, one.is_leader, one.is_current, one.lag) for one in message.servers)
+    return LogStream(message.name, message.message_count, message.byte_count, tuple(servers))
 
 
 def _caller_usage(message: control_service_pb2.CallerUsage) -> CallerUsage:

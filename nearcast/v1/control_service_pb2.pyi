@@ -125,7 +125,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("state", "time_ms", "gauges", "counters", "limits", "distributions", "callers", "nodes")
+    __slots__ = ("state", "time_ms", "gauges", "counters", "limits", "distributions", "callers", "nodes", "log_streams")
     class GaugesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -162,6 +162,7 @@ class StatusResponse(_message.Message):
     DISTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
     CALLERS_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
+    LOG_STREAMS_FIELD_NUMBER: _ClassVar[int]
     state: ServerState
     time_ms: int
     gauges: _containers.ScalarMap[str, int]
@@ -170,19 +171,48 @@ class StatusResponse(_message.Message):
     distributions: _containers.MessageMap[str, Distribution]
     callers: _containers.RepeatedCompositeFieldContainer[CallerUsage]
     nodes: _containers.RepeatedCompositeFieldContainer[ClusterNode]
-    def __init__(self, state: _Optional[_Union[ServerState, str]] = ..., time_ms: _Optional[int] = ..., gauges: _Optional[_Mapping[str, int]] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, float]] = ..., distributions: _Optional[_Mapping[str, Distribution]] = ..., callers: _Optional[_Iterable[_Union[CallerUsage, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[ClusterNode, _Mapping]]] = ...) -> None: ...
+    log_streams: _containers.RepeatedCompositeFieldContainer[LogStream]
+    def __init__(self, state: _Optional[_Union[ServerState, str]] = ..., time_ms: _Optional[int] = ..., gauges: _Optional[_Mapping[str, int]] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, float]] = ..., distributions: _Optional[_Mapping[str, Distribution]] = ..., callers: _Optional[_Iterable[_Union[CallerUsage, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[ClusterNode, _Mapping]]] = ..., log_streams: _Optional[_Iterable[_Union[LogStream, _Mapping]]] = ...) -> None: ...
 
 class ClusterNode(_message.Message):
-    __slots__ = ("address", "state", "slot_count", "is_this")
+    __slots__ = ("address", "state", "slot_count", "is_this", "lease_age_ms", "rules")
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
     IS_THIS_FIELD_NUMBER: _ClassVar[int]
+    LEASE_AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
     address: str
     state: ClusterNodeState
     slot_count: int
     is_this: bool
-    def __init__(self, address: _Optional[str] = ..., state: _Optional[_Union[ClusterNodeState, str]] = ..., slot_count: _Optional[int] = ..., is_this: _Optional[bool] = ...) -> None: ...
+    lease_age_ms: int
+    rules: int
+    def __init__(self, address: _Optional[str] = ..., state: _Optional[_Union[ClusterNodeState, str]] = ..., slot_count: _Optional[int] = ..., is_this: _Optional[bool] = ..., lease_age_ms: _Optional[int] = ..., rules: _Optional[int] = ...) -> None: ...
+
+class LogStream(_message.Message):
+    __slots__ = ("name", "message_count", "byte_count", "servers")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    BYTE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SERVERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    message_count: int
+    byte_count: int
+    servers: _containers.RepeatedCompositeFieldContainer[LogServer]
+    def __init__(self, name: _Optional[str] = ..., message_count: _Optional[int] = ..., byte_count: _Optional[int] = ..., servers: _Optional[_Iterable[_Union[LogServer, _Mapping]]] = ...) -> None: ...
+
+class LogServer(_message.Message):
+    __slots__ = ("name", "is_leader", "is_current", "lag")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    IS_LEADER_FIELD_NUMBER: _ClassVar[int]
+    IS_CURRENT_FIELD_NUMBER: _ClassVar[int]
+    LAG_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    is_leader: bool
+    is_current: bool
+    lag: int
+    def __init__(self, name: _Optional[str] = ..., is_leader: _Optional[bool] = ..., is_current: _Optional[bool] = ..., lag: _Optional[int] = ...) -> None: ...
 
 class CallerUsage(_message.Message):
     __slots__ = ("tenant", "id", "time_share", "time_us", "stream_count", "call_count", "unread_bytes")

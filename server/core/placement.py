@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
+from cluster.log import LogStream
+
 
 class NodeState(IntEnum):
     """What a node of a cluster can do. The numbers equal those on the wire."""
@@ -23,12 +25,17 @@ class ClusterNode(NamedTuple):
     state: NodeState
     slot_count: int
     is_this: bool
+    lease_age_ms: int
+    """The time since this server has read the node's lease."""
+    rules: int
+    """The latest rules of applying that it knows."""
 
 
 GAUGES = (
     "cluster_nodes",
     "cluster_slots",
     "cluster_lease_valid",
+    "cluster_rules",
     "cluster_log_offset",
     "cluster_stored_offset",
     "cluster_log_lag_ms",
@@ -42,6 +49,9 @@ class Placement(Protocol):
 
     def nodes(self) -> list[ClusterNode]:
         """Return the nodes that are there, by address."""
+
+    async def log_streams(self) -> list[LogStream]:
+        """Return the streams of the log; empty if it does not respond within a second."""
 
     def gauges(self) -> dict[str, int]:
         """Return the quantities `GAUGES`."""

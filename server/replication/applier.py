@@ -14,7 +14,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import NamedTuple
 
-from cluster.entries import RULES, Advance, Caller, Entry, Founding, Publish, Retract, SetIdf, Tick
+from cluster.entries import (
+    RULES,
+    Advance,
+    Caller,
+    Entry,
+    Founding,
+    Publish,
+    Retract,
+    SetIdf,
+    SetRules,
+    Tick,
+)
 from cluster.log import LogError
 from identity.principal import Principal, Role
 from nearcast.errors import Reason, RefusedError
@@ -92,8 +103,15 @@ class Applier:
         """The offset of the last message that was applied."""
         self.stored_offset = position.offset
         """The offset up to which the store has the changes of the log."""
+        self.rules = position.rules
+        """The rules in force."""
         self.is_whole = True
         """Whether no message was applied in part."""
+
+    @property
+    def time_ms(self) -> int:
+        """The time of the log."""
+        return self._coordinator.log_ms
 
     def apply(
         self, offset: int, entries: Sequence[Entry], first: int = 0, *, is_last: bool = True
@@ -116,6 +134,7 @@ class Applier:
         LogError
             If this version does not know the rules of the log.
         """
+        self.is_whole = False
         for place, entry in enumerate(entries, first):
             self._pass_time(entry.time_ms)
             self._apply(entry, offset, place)
@@ -130,8 +149,9 @@ class Applier:
             self._coordinator.unwritten.forget_outcomes(forgotten)
 
     def _apply(self, entry: Entry, offset: int, place: int) -> None:
-        if isinstance(entry.change, Founding):
-            require_rules(entry.change)
+        if isinstance(entry.change, Founding | SetRules):
+            require_rules(entry.change.rules)
+            self.rules = max(self.rules, entry.change.rules)
             return
         if isinstance(entry.change, Tick):
             return
@@ -192,7 +212,7 @@ class Applier:
     def _position(self) -> SetLogPosition:
         coordinator = self._coordinator
         next_id = coordinator.latest_object_id + 1
-        return SetLogPosition(self._log_id, self.offset, coordinator.log_ms, next_id)
+        return SetLogPosition(self._log_id, self.offset, coordinator.log_ms, next_id, self.rules)
 
     def written(self) -> None:
         """Record that the changes are in the store."""
@@ -215,7 +235,7 @@ class Applier:
         return found.hexdigest()
 
 
-def require_rules(founding: Founding) -> None:
+def require_rules(rules: int) -> None:
     """Verify that this version knows the rules of a log.
 
     Raises
@@ -223,9 +243,9 @@ def require_rules(founding: Founding) -> None:
     LogError
         If it does not.
     """
-    if founding.rules != RULES:
+    if rules > RULES:
         raise LogError(
-            f"the log has the rules {founding.rules}, this version knows {RULES}: use a newer version"
+            f"the log has the rules {rules}, this version knows those up to {RULES}: use a newer version"
         )
 
 

@@ -134,6 +134,7 @@ class ReplicatedCommandLoop(CommandLoop):
         LogError
             If this version does not know the rules of the log.
         """
+        failures: list[LogError] = []
         for first, entries, is_last in _chunks(message.entries):
 
             def apply(
@@ -141,11 +142,16 @@ class ReplicatedCommandLoop(CommandLoop):
                 entries: Sequence[Entry] = entries,
                 is_last: bool = is_last,  # noqa: FBT001
             ) -> None:
-                self.applier.apply(message.offset, entries, first, is_last=is_last)
+                try:
+                    self.applier.apply(message.offset, entries, first, is_last=is_last)
+                except LogError as error:  # it ends the reader, not the loop
+                    failures.append(error)
                 self.log_clock.follow(self.coordinator.log_ms)
                 self._ahead_ms = self.log_clock.ahead_ms
 
             await self.in_turn(apply, _object_count(entries))
+            if failures:
+                raise failures[0]
 
     async def in_turn(self, apply: Callable[[], object], row_count: int = 1) -> None:
         """Call a function after the commands that wait, before the next ones."""

@@ -51,7 +51,7 @@ async def joined(log: Log, records: SharedRecords, founding: Founding) -> str:
             raise LogError("the first entry of the log is lost: a restore has not ended, or was damaged")
         entry = kept
     assert isinstance(entry.change, Founding)  # noqa: S101 - for the type checker
-    require_rules(entry.change)
+    require_rules(entry.change.rules)
     _require_same(entry.change, founding)
     return entry.request_id.hex()
 

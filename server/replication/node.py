@@ -12,12 +12,13 @@ from cluster.registry import Registry, SharedRecords
 from identity.authenticator import node_token
 from server.errors import StoreError
 from server.replication.appender import Appender
-from server.replication.applier import Applier
+from server.replication.applier import Applier, require_rules
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.follower import Follower
 from server.replication.joining import Fetch, Joiner
 from server.replication.slot_keeper import SlotKeeper
 from server.replication.trimmer import Trimmer
+from server.replication.upgrader import Upgrader
 from server.store import SqliteStore
 from server.store.mutations import LogPosition, Recovered
 
@@ -80,8 +81,11 @@ class Node:
         ------
         StoreError
             If its objects are not from this log.
+        LogError
+            If this version does not know the rules in force.
         """
         position = found.log
+        require_rules(position.rules)
         if position.log_id and position.log_id != self._log_id:
             raise StoreError(f"store {store_path} has the objects of another log: use another store")
         if not position.log_id and found.next_object_id > 1:
@@ -134,8 +138,9 @@ class Node:
         appender = Appender(self._log, int if self._is_virtual else clock.now_ms)
         applier = Applier(coordinator, self._log_id, self._position, appender.reply)
         node = ownership.Node(address, self.incarnation)
-        self.slots = SlotKeeper(self._registry, node, command_loop)
+        self.slots = SlotKeeper(self._log, self._registry, node, command_loop)
         self._trimmer = Trimmer(self._log, self.slots.leases, address, self._keep_s)
+        self._upgrader = Upgrader(self._log, applier, self.slots)
         coordinator.placement = self.slots
         self._appender, self._follower = appender, Follower(self._log, command_loop, on_health)
         command_loop.follow(applier, appender, self.slots.write, self._follower.caught_up)
@@ -157,7 +162,7 @@ class Node:
             raise LogError("the log has ended")
         catching_up.result()
         assert self.slots is not None  # noqa: S101 - for the type checker
-        running = [self._appender.run(), self.slots.run(), self._trimmer.run()]
+        running = [self._appender.run(), self.slots.run(), self._trimmer.run(), self._upgrader.run()]
         if not self._is_virtual:
             running += [self._follower.keep_time(), self._follower.watch()]
         self._tasks = [reading, *map(asyncio.create_task, running)]

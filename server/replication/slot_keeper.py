@@ -18,7 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from cluster.log import LogConflictError, LogError, LogUnavailableError
+from cluster.log import Log, LogConflictError, LogError, LogStream, LogUnavailableError
 from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Owned, Ownership
 from cluster.registry import (
     SEEN,
@@ -66,6 +66,8 @@ class SlotKeeper:
 
     Parameters
     ----------
+    log
+        The log of objects.
     registry
         The records that all nodes share.
     node
@@ -74,7 +76,10 @@ class SlotKeeper:
         It has the sessions.
     """
 
-    def __init__(self, registry: Registry, node: Node, command_loop: ReplicatedCommandLoop) -> None:
+    def __init__(
+        self, log: Log, registry: Registry, node: Node, command_loop: ReplicatedCommandLoop
+    ) -> None:
+        self._log = log
         self._registry = registry
         self._node = node
         self._command_loop = command_loop
@@ -90,11 +95,13 @@ class SlotKeeper:
         """The latest lease that was read at the address of this node."""
         self._lease_read = asyncio.Event()
         self._sent_s = self._renewed_s = 0.0
+        self._read_s: dict[str, float] = {}
+        """By address: when the latest lease of a node was read."""
         self._moved_s = time.monotonic()
         """When the owner of any slot changed last; long after that, no hello waits for another owner."""
-        self._has_failed = False
         self._written = 0
-        """The sequence of the latest lease that this node has written."""
+        """The sequence of the latest lease that this node has written; older ones may be read later."""
+        self._has_failed = False
         self._lag = self._coordinator.lag = LagNotice(
             self.is_current,
             lambda: command_loop.applier.offset,
@@ -137,13 +144,15 @@ class SlotKeeper:
 
     def nodes(self) -> list[ClusterNode]:
         """Return the nodes; see `Placement.nodes`."""
-        counts, own = self._ownership.counts(), self._node.address
+        counts, own, now_s = self._ownership.counts(), self._node.address, time.monotonic()
         return [
             ClusterNode(
                 lease.node.address,
                 placement.NodeState(lease.state),
                 counts[lease.node.address],
                 lease.node.address == own,
+                int(1_000 * (now_s - self._read_s[lease.node.address])),
+                lease.rules,
             )
             for lease in self._ownership.leases()
         ]
@@ -152,12 +161,27 @@ class SlotKeeper:
         """Return the leases of the nodes that are there, by address."""
         return self._ownership.leases()
 
+    async def log_streams(self) -> list[LogStream]:
+        """Return the streams of the log; see `Placement.log_streams`."""
+        try:
+            return await self._log.streams()
+        except LogError:
+            return []
+
+    def known_rules(self) -> int:
+        """Return the latest rules of applying that all nodes know, if this one is the first; else 0."""
+        leases = self._ownership.leases()
+        if not self._ownership.knows_all or not leases or leases[0].node != self._node:
+            return 0
+        return min(lease.rules for lease in leases)
+
     def gauges(self) -> dict[str, int]:
         """Return quantities; see `Placement.gauges`."""
         return {
             "cluster_nodes": len(self._ownership.leases()),
             "cluster_slots": len(self._served),
             "cluster_lease_valid": int(self.is_leased),
+            "cluster_rules": self._command_loop.applier.rules,
             "cluster_log_offset": self._command_loop.applier.offset,
             "cluster_stored_offset": self._command_loop.applier.stored_offset,
             "cluster_log_lag_ms": max(0, self._command_loop.log_clock.lead_ms()),
@@ -234,6 +258,7 @@ class SlotKeeper:
         if record.address == self._node.address:
             self._lease = record
             self._lease_read.set()
+        self._read_s[record.address] = time.monotonic()
         if record.lease is None:
             self._ownership.read_end(record.address)
             return

@@ -101,6 +101,8 @@ class SetLogPosition:
     time_ms: int
     """The time of the log."""
     next_object_id: int
+    rules: int = 1
+    """The rules of applying in force."""
 
 
 class Outcome(NamedTuple):
@@ -143,6 +145,8 @@ class LogPosition(NamedTuple):
     time_ms: int = 0
     outcomes: Sequence[Outcome] = ()
     """Of the latest requests, oldest first."""
+    rules: int = 1
+    """The rules of applying in force."""
 
 
 NO_LOG = LogPosition()

@@ -199,6 +199,7 @@ class SqliteStore:
             opening.number(database, self.path, schema.META_LOG_OFFSET),
             opening.number(database, self.path, schema.META_LOG_TIME),
             reading.outcomes(database),
+            opening.number(database, self.path, schema.META_LOG_RULES) or 1,
         )
 
     def _subscriptions(self) -> Iterator[SubscriptionColumns]:
@@ -341,6 +342,7 @@ class SqliteStore:
             (schema.META_LOG_OFFSET, str(position.offset)),
             (schema.META_LOG_TIME, str(position.time_ms)),
             (schema.META_NEXT_ID, str(position.next_object_id)),
+            (schema.META_LOG_RULES, str(position.rules)),
         ):
             opening.put_meta(self.database, name, value)
 

@@ -85,6 +85,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             distributions={name: _distribution(one) for name, one in reading.measures.items()},
             callers=[_usage(one) for one in self._readings.most(caller.tenant)],
             nodes=self._nodes(caller),
+            log_streams=await self._log_streams(caller),
         )
 
     def _nodes(self, caller: Principal) -> list[control_service_pb2.ClusterNode]:
@@ -98,8 +99,25 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
                 state=control_service_pb2.ClusterNodeState.Name(int(one.state)),
                 slot_count=one.slot_count,
                 is_this=one.is_this,
+                lease_age_ms=one.lease_age_ms,
+                rules=one.rules,
             )
             for one in placement.nodes()
+        ]
+
+    async def _log_streams(self, caller: Principal) -> list[control_service_pb2.LogStream]:
+        """Return the streams of the log of the cluster."""
+        placement = self._command_loop.coordinator.placement
+        if placement is None or caller.tenant != DEFAULT_TENANT:
+            return []
+        return [
+            control_service_pb2.LogStream(
+                name=one.name,
+                message_count=one.message_count,
+                byte_count=one.byte_count,
+                servers=[control_service_pb2.LogServer(**server._asdict()) for server in one.servers],
+            )
+            for one in await placement.log_streams()
         ]
 
     async def Inspect(  # noqa: N802

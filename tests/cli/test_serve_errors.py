@@ -51,6 +51,22 @@ def wrong(*arguments, environment=None) -> str:
         (["--area=[1,2"], "Error: --area is '[1,2', must be lon_min,lat_min,lon_max,lat_max in degrees"),
         (["--area=[1,2,3," + "9" * 400 + "]"], "Error: --area is '[1,2,3,9999"),
         (
+            [AREA, "--log=nats://node:secret@log1:4222"],
+            "Error: --log must have no password or token: others on this machine can see it; put it into",
+        ),
+        (
+            [AREA, "--processes=2", "--log=nats://log1:4222"],
+            "Error: --log must not be set with --processes, which has a log of its own",
+        ),
+        (
+            [AREA, "--processes=2", "--source=feed"],
+            "Error: --source must not be set with --processes",
+        ),
+        (
+            [AREA, "--processes=3", "--port=65534"],
+            "Error: --port is 65534, must be at most 65533 with 3 processes",
+        ),
+        (
             ["--area=1,2,3,95"],
             "Error: --area latitudes are 2.0..95.0, must be increasing within -89.0..89.0",
         ),

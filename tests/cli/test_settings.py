@@ -52,6 +52,13 @@ TEXTS = {
     "metrics_host": "127.0.0.2",
     "trace_endpoint": "http://elsewhere:4318/v1/traces",
     "log": "nats://elsewhere:4222",
+    "log_ca": __file__,
+    "log_cert": __file__,
+    "log_key": __file__,
+    "log_credentials": __file__,
+    "log_user": "node",
+    "log_password_file": __file__,
+    "log_token_file": __file__,
     "log_monitor": "http://elsewhere:8222",
     "log_stream": "others",
     "log_unsafe": "true",
@@ -107,8 +114,13 @@ def needed(name):
         "tls_client_roots": ("tls_certificate", "tls_key"),
         "tls_node_roots": ("tls_certificate", "tls_key"),
         "tenants": ("jwks",),
+        "log_cert": ("log_key",),
+        "log_key": ("log_cert",),
+        "log_user": ("log_password_file",),
+        "log_password_file": ("log_user",),
     }
     others = [one for other in without.get(name, ()) for one in arguments(other)]
+    others += ["--log=tls://elsewhere"] if name == "log_ca" else []
     return [*others, *([] if name == "area" else [f"--area={AREA}"])]
 
 

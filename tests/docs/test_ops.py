@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -17,13 +18,26 @@ import yaml
 from cli.app import app
 from cli.options import given
 from cli.settings_errors import read_settings
+from cluster.local_servers import program
 from gateway.settings import GatewaySettings
 from server.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "ops" / "Dockerfile").read_text()
-COMPOSE = (ROOT / "ops" / "compose.yaml").read_text()
+COMPOSE, CLUSTER = (
+    (ROOT / "ops" / f"{name}.yaml").read_text() for name in ("compose", "compose.cluster")
+)
 SERVICES = yaml.safe_load(COMPOSE)["services"]
+FILES = {name: yaml.safe_load(text) for name, text in (("one", COMPOSE), ("cluster", CLUSTER))}
+LOG_SERVER = ["nats-server", "-c"]
+"""The start of the command of a server of a log."""
+RUNNING = [
+    pytest.param(service, id=f"{file}-{name}")
+    for file, content in FILES.items()
+    for name, service in content["services"].items()
+    if service.get("entrypoint", [])[:2] != LOG_SERVER
+]
+LOGS = {name: one for name, one in FILES["cluster"]["services"].items() if name.startswith("log")}
 UNITS = sorted((ROOT / "ops" / "systemd").glob("*.service"))
 SETTINGS = {"serve": ServerSettings, "gateway": GatewaySettings}
 OF_CLIENTS = {"server", "token", "token_file", "tls", "tls_root", "tls_server_name"}
@@ -54,7 +68,14 @@ def require_options(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [DOCKERFILE, COMPOSE, *(unit.read_text() for unit in UNITS)], ids=range(2 + len(UNITS))
+    "text",
+    [
+        DOCKERFILE,
+        COMPOSE,
+        CLUSTER,
+        *(unit.read_text() for unit in UNITS if unit.stem != "nearcast-log"),
+    ],
+    ids=range(2 + len(UNITS)),
 )
 def test_variables_are_settings(text):
     names = {name.lower() for name in re.findall(r"\bNEARCAST_([A-Z_]+)", text)}
@@ -100,9 +121,8 @@ def test_images_open_the_ports_of_the_settings(stage, settings):
     assert all(f":{port}:{port}" in one for one in SERVICES[stage]["ports"])
 
 
-@pytest.mark.parametrize("name", SERVICES)
-def test_services_are_built_from_stages_and_started_with_settings_that_are_valid(name, monkeypatch):
-    service = SERVICES[name]
+@pytest.mark.parametrize("service", RUNNING)
+def test_services_are_built_from_stages_and_started_with_settings_that_are_valid(service, monkeypatch):
     build = service["build"]
     assert (ROOT / "ops" / build["context"]).resolve() == ROOT
     assert ROOT / build["dockerfile"] == ROOT / "ops" / "Dockerfile"
@@ -117,19 +137,60 @@ def test_services_are_built_from_stages_and_started_with_settings_that_are_valid
     read_settings(SETTINGS[subcommand], given(flags), None)
 
 
-def test_services_use_volumes_and_services_of_the_file():
-    declared = yaml.safe_load(COMPOSE)
-    for service in SERVICES.values():
-        assert {one.partition(":")[0] for one in service.get("volumes", ())} <= set(declared["volumes"])
-        assert set(service.get("depends_on", ())) <= set(SERVICES)
+@pytest.mark.parametrize("name", FILES)
+def test_services_use_volumes_and_services_of_the_file(name):
+    declared = FILES[name]
+    for service in declared["services"].values():
+        sources = [one.partition(":")[0] for one in service.get("volumes", ())]
+        files = {one for one in sources if one.startswith("./")}
+        assert all((ROOT / "ops" / one).is_file() for one in files)
+        assert set(sources) - files <= set(declared["volumes"])
+        assert set(service.get("depends_on", ())) <= set(declared["services"])
         assert service["healthcheck"]["test"][0] == "CMD"
+
+
+def test_the_nodes_of_a_cluster_name_its_servers_and_themselves():
+    services = FILES["cluster"]["services"]
+    nodes = {name: one for name, one in services.items() if name.startswith("node")}
+    for name, node in nodes.items():
+        assert node["command"] == ["--advertise", f"{name}:7433"]
+        environment = node["environment"]
+        assert environment["NEARCAST_LOG"] == ",".join(f"nats://{one}:4222" for one in LOGS)
+        assert environment["NEARCAST_LOG_MONITOR"] == ",".join(f"http://{one}:8222" for one in LOGS)
+    assert services["gateway"]["command"][1] == ",".join(f"{one}:7433" for one in nodes)
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(program() is None, reason="nats-server is not installed")
+@pytest.mark.parametrize("name", LOGS)
+def test_servers_of_a_log_understand_their_configuration(name):
+    environment = LOGS[name]["environment"]
+    assert environment["LOG_NAME"] == name
+    assert environment["LOG_ROUTES"] == json.dumps([f"nats://{one}:6222" for one in LOGS])
+    path = ROOT / "ops" / "log" / "nats.conf"
+    assert "sync_interval: always" in path.read_text()
+    done = subprocess.run(
+        [program(), "-t", "-c", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_status_is_a_command():
     require_options(SERVICES["server"]["healthcheck"]["test"][1:])
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda one: one.stem)
 def test_units_start_existing_commands(unit):
     (line,) = re.findall(r"^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
-    require_options(shlex.split(line))
+    command = shlex.split(line)
+    if Path(command[0]).name == LOG_SERVER[0]:
+        assert command[1:] == ["-c", "/etc/nearcast/nats.conf"]
+    else:
+        require_options(command)
 
 
 @pytest.mark.processes

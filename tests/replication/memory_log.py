@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from cluster.codec import Assembler, encoded
 from cluster.entries import Entry
-from cluster.log import LogConflictError, LogError, Message
+from cluster.log import LogConflictError, LogError, LogStream, Message
 
 
 class MemoryLog:
@@ -49,6 +49,9 @@ class MemoryLog:
 
     async def end(self) -> int:
         return len(self._messages)
+
+    async def streams(self) -> list[LogStream]:
+        return []
 
     async def close(self) -> None:
         pass

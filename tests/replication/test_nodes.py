@@ -214,8 +214,9 @@ async def test_nodes_side_by_side_and_later_are_the_same(tmp_path):
 class NodeProcess:
     """`nearcast serve` with a log, on a fixed port."""
 
-    def __init__(self, logs, store) -> None:
+    def __init__(self, logs, store, program=("cli",)) -> None:
         self.port = free_port()
+        self._program = program
         chosen = settings_of(logs, store)
         self._flags = [
             f"--area={AREA}",
@@ -229,7 +230,8 @@ class NodeProcess:
 
     async def start(self):
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "cli", "serve", *self._flags, stdout=asyncio.subprocess.PIPE
+            *(sys.executable, "-m", *self._program, "serve", *self._flags),
+            stdout=asyncio.subprocess.PIPE,
         )
         line = await self._process.stdout.readline()
         assert line.startswith(b"serving on "), line

@@ -6,10 +6,11 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from cluster.entries import Advance, Caller, Entry, Founding, Publish, Retract, Tick
+from cluster.entries import Advance, Caller, Entry, Founding, Publish, Retract, SetRules, Tick
 from cluster.log import LogError, Message
 from nearcast.canonical import NewObject
 from nearcast.errors import Reason, RefusedError
+from server.replication import applier
 from server.replication.outcomes import KEPT_MS, decoded, encoded
 from tests.replication.local_node import LIMITS, LocalNode
 
@@ -166,9 +167,27 @@ def test_virtual_time_goes_on_by_an_entry(both):
 def test_rules_that_a_node_does_not_know_end_it(tmp_path):
     founding = Founding(2, (14.0, 35.0, 15.0, 36.0), (), virtual_time=False)
     with closing(LocalNode(tmp_path / "node.db")) as node:
-        with pytest.raises(LogError, match="this version knows 1: use a newer version"):
+        with pytest.raises(LogError, match="knows those up to 1: use a newer version"):
             node.applier.apply(1, [Entry(0, founding, b"log")])
         assert node.applier.offset == 0
+
+
+def test_later_rules_are_in_force_from_an_entry_on_also_after_a_restart(tmp_path, monkeypatch):
+    monkeypatch.setattr(applier, "RULES", 2)
+    with closing(LocalNode(tmp_path / "node.db")) as node:
+        node.applier.apply(1, [Entry(T_MS, posted("a"), b"1")])
+        assert node.applier.rules == 1
+        digest = node.applier.digest()
+        node.applier.apply(2, [Entry(T_MS, SetRules(2))])
+        assert node.applier.rules == 2
+        assert node.applier.digest() != digest
+        node.applier.apply(3, [Entry(T_MS, SetRules(1))])
+        assert node.applier.rules == 2, "an entry that comes late"
+        node.write()
+        node.kill()
+        assert (node.applier.offset, node.applier.rules) == (3, 2)
+        with pytest.raises(LogError, match="the log has the rules 3, this version knows those up to 2"):
+            node.applier.apply(4, [Entry(T_MS, SetRules(3))])
 
 
 def test_a_node_that_is_killed_continues_from_its_store(tmp_path):

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file nearcast/v1/control_service.proto.
  */
 export const file_nearcast_v1_control_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFuZWFyY2FzdC92MS9jb250cm9sX3NlcnZpY2UucHJvdG8SC25lYXJjYXN0LnYxIqkBCg1TZXRJZGZSZXF1ZXN0EjgKB3dlaWdodHMYASADKAsyJy5uZWFyY2FzdC52MS5TZXRJZGZSZXF1ZXN0LldlaWdodHNFbnRyeRIbCg51bmtub3duX3dlaWdodBgCIAEoAUgAiAEBGi4KDFdlaWdodHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQhEKD191bmtub3duX3dlaWdodCIkCg5TZXRJZGZSZXNwb25zZRISCgpnZW5lcmF0aW9uGAEgASgDIg0KC1N5bmNSZXF1ZXN0Ih8KDFN5bmNSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIiYKE0FkdmFuY2VDbG9ja1JlcXVlc3QSDwoHdGltZV9tcxgBIAEoAyInChRBZHZhbmNlQ2xvY2tSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIg8KDVN0YXR1c1JlcXVlc3Qi9AQKDlN0YXR1c1Jlc3BvbnNlEicKBXN0YXRlGAEgASgOMhgubmVhcmNhc3QudjEuU2VydmVyU3RhdGUSDwoHdGltZV9tcxgCIAEoAxI3CgZnYXVnZXMYAyADKAsyJy5uZWFyY2FzdC52MS5TdGF0dXNSZXNwb25zZS5HYXVnZXNFbnRyeRI7Cghjb3VudGVycxgEIAMoCzIpLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkNvdW50ZXJzRW50cnkSNwoGbGltaXRzGAUgAygLMicubmVhcmNhc3QudjEuU3RhdHVzUmVzcG9uc2UuTGltaXRzRW50cnkSRQoNZGlzdHJpYnV0aW9ucxgGIAMoCzIuLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkRpc3RyaWJ1dGlvbnNFbnRyeRIpCgdjYWxsZXJzGAcgAygLMhgubmVhcmNhc3QudjEuQ2FsbGVyVXNhZ2USJwoFbm9kZXMYCCADKAsyGC5uZWFyY2FzdC52MS5DbHVzdGVyTm9kZRotCgtHYXVnZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBGi8KDUNvdW50ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBGk8KEkRpc3RyaWJ1dGlvbnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5uZWFyY2FzdC52MS5EaXN0cmlidXRpb246AjgBInEKC0NsdXN0ZXJOb2RlEg8KB2FkZHJlc3MYASABKAkSLAoFc3RhdGUYAiABKA4yHS5uZWFyY2FzdC52MS5DbHVzdGVyTm9kZVN0YXRlEhIKCnNsb3RfY291bnQYAyABKAUSDwoHaXNfdGhpcxgEIAEoCCKOAQoLQ2FsbGVyVXNhZ2USDgoGdGVuYW50GAEgASgJEgoKAmlkGAIgASgJEhIKCnRpbWVfc2hhcmUYAyABKAESDwoHdGltZV91cxgEIAEoAxIUCgxzdHJlYW1fY291bnQYBSABKAUSEgoKY2FsbF9jb3VudBgGIAEoBRIUCgx1bnJlYWRfYnl0ZXMYByABKAMiPQoMRGlzdHJpYnV0aW9uEg4KBmJvdW5kcxgBIAMoARIOCgZjb3VudHMYAiADKAMSDQoFdG90YWwYAyABKAMilQEKDkluc3BlY3RSZXF1ZXN0EhMKCWRldmljZV9pZBgBIAEoCUgAEjgKDHN1YnNjcmlwdGlvbhgCIAEoCzIgLm5lYXJjYXN0LnYxLlN1YnNjcmlwdGlvblN1YmplY3RIABITCglvYmplY3RfaWQYAyABKANIABIUCgpvYmplY3Rfa2V5GAQgASgJSABCCQoHc3ViamVjdCJoChNTdWJzY3JpcHRpb25TdWJqZWN0EhEKCWRldmljZV9pZBgBIAEoCRIXCg9zdWJzY3JpcHRpb25faWQYAiABKAUSEQoJb2JqZWN0X2lkGAMgASgDEhIKCm9iamVjdF9rZXkYBCABKAkixwEKD0luc3BlY3RSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDEi4KBmRldmljZRgCIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZERldmljZUgAEjoKDHN1YnNjcmlwdGlvbhgDIAEoCzIiLm5lYXJjYXN0LnYxLkluc3BlY3RlZFN1YnNjcmlwdGlvbkgAEi4KBm9iamVjdBgEIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZE9iamVjdEgAQgcKBWZvdW5kIoICCg9JbnNwZWN0ZWREZXZpY2USEQoJZGV2aWNlX2lkGAEgASgJEicKBXN0YXRlGAIgASgOMhgubmVhcmNhc3QudjEuRGV2aWNlU3RhdGUSDwoHdmVyc2lvbhgDIAEoAxISCgprZXB0X2NvdW50GAQgASgFEhUKDXdhaXRpbmdfY291bnQYBSABKAUSFwoPcmVwb3J0X3NlcXVlbmNlGAYgASgDEhEKCXNpbGVudF9tcxgHIAEoAxIQCghsZWFzZV9tcxgIIAEoAxI5Cg1zdWJzY3JpcHRpb25zGAkgAygLMiIubmVhcmNhc3QudjEuSW5zcGVjdGVkU3Vic2NyaXB0aW9uIpcDChVJbnNwZWN0ZWRTdWJzY3JpcHRpb24SEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBRIrCgRzcGVjGAMgASgLMh0ubmVhcmNhc3QudjEuU3Vic2NyaXB0aW9uU3BlYxINCgVhd2FrZRgEIAEoCBIPCgdwZW5kaW5nGAUgASgIEiIKBmFuY2hvchgGIAEoCzISLm5lYXJjYXN0LnYxLlBvaW50EiMKBXJlYWNoGAcgASgLMhIubmVhcmNhc3QudjEuUmVhY2hIABIjCgVzbGFjaxgIIAEoCzISLm5lYXJjYXN0LnYxLlNsYWNrSAASJQoEaGVsZBgJIAMoCzIXLm5lYXJjYXN0LnYxLkhlbGRPYmplY3QSKQoJanVkZ2VtZW50GAogASgLMhYubmVhcmNhc3QudjEuSnVkZ2VtZW50EgwKBG5hbWUYCyABKAkSLgoPYW5jaG9yX3Bvc2l0aW9uGAwgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb25CBwoFYm91bmQilAEKCkhlbGRPYmplY3QSEQoJb2JqZWN0X2lkGAEgASgDEgwKBHJhbmsYAiABKAUSEAoIbGVuZ3RoX20YAyABKAESCwoDcl9tGAQgASgBEgsKA2tleRgFIAEoCRIQCghrZXl3b3JkcxgGIAMoCRInCghwb3NpdGlvbhgHIAEoCzIVLm5lYXJjYXN0LnYxLlBvc2l0aW9uInIKCUp1ZGdlbWVudBIRCglvYmplY3RfaWQYASABKAMSJQoHdmVyZGljdBgCIAEoDjIULm5lYXJjYXN0LnYxLlZlcmRpY3QSDAoEcmFuaxgDIAEoBRIQCghsZW5ndGhfbRgEIAEoARILCgNyX20YBSABKAEiiQEKD0luc3BlY3RlZE9iamVjdBIjCgZvYmplY3QYASABKAsyEy5uZWFyY2FzdC52MS5PYmplY3QSFQoNcGF5bG9hZF9ieXRlcxgCIAEoBRIUCgxob2xkZXJfY291bnQYAyABKAUSJAoHaG9sZGVycxgEIAMoCzITLm5lYXJjYXN0LnYxLkhvbGRlciI0CgZIb2xkZXISEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBSLRAQoMV2F0Y2hSZXF1ZXN0EiEKBHZpZXcYASABKAsyEy5uZWFyY2FzdC52MS5Cb3VuZHMSEwoLaW50ZXJ2YWxfbXMYAiABKAUSEwoLZGV2aWNlc19tYXgYAyABKAUSEwoLb2JqZWN0c19tYXgYBCABKAUSFAoMZ3JpZF9jb2x1bW5zGAUgASgFEhEKCWdyaWRfcm93cxgGIAEoBRIPCgdrZXl3b3JkGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRISCgpwb2xsaW5nX21zGAkgASgFIuMCCgpXYXRjaEZyYW1lEg8KB3RpbWVfbXMYASABKAMSEAoIc2VxdWVuY2UYAiABKAMSFgoOcmVxdWVzdF9udW1iZXIYAyABKAMSDQoFcmVzZXQYBCABKAgSLAoHZGV2aWNlcxgFIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZXZpY2VzEiwKB29iamVjdHMYBiABKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkT2JqZWN0cxIoCgVyYXRlcxgHIAEoCzIZLm5lYXJjYXN0LnYxLldhdGNoZWRSYXRlcxIuCglsYXRlbmNpZXMYCCADKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkTGF0ZW5jeRIkCgdnb19hd2F5GAkgASgLMhMubmVhcmNhc3QudjEuR29Bd2F5EiEKBWZyYW1lGAogASgLMhIubmVhcmNhc3QudjEuRnJhbWUSDAoEbW9yZRgLIAEoCCK0AgoOV2F0Y2hlZERldmljZXMSEgoKdmlld19jb3VudBgBIAEoAxIUCgxwbGFjZWRfY291bnQYAiABKAMSFgoOYXR0YWNoZWRfY291bnQYAyABKAMSDwoHdGhpbm5lZBgEIAEoCBIPCgdudW1iZXJzGAUgAygNEgsKA2lkcxgGIAMoCRIOCgZsb25fZTcYByADKA8SDgoGbGF0X2U3GAggAygPEhAKCG1hcmdpbl9tGAkgAygCEg4KBmFnZV9tcxgKIAMoDRIoCgZzdGF0ZXMYCyADKA4yGC5uZWFyY2FzdC52MS5EZXZpY2VTdGF0ZRIXCg9yZW1vdmVkX251bWJlcnMYDCADKA0SLAoHZGVuc2l0eRgNIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5ItUBCg5XYXRjaGVkT2JqZWN0cxISCgp2aWV3X2NvdW50GAEgASgDEg0KBWNvdW50GAIgASgDEg8KB3RoaW5uZWQYAyABKAgSCwoDaWRzGAQgAygDEg4KBmxvbl9lNxgFIAMoDxIOCgZsYXRfZTcYBiADKA8SDgoGYWdlX21zGAcgAygNEg8KB2xlZnRfbXMYCCADKA0SEwoLcmVtb3ZlZF9pZHMYCSADKAMSLAoHZGVuc2l0eRgKIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5Ij8KDldhdGNoZWREZW5zaXR5Eg8KB2NvbHVtbnMYASABKAUSDAoEcm93cxgCIAEoBRIOCgZjb3VudHMYAyADKA0irwEKDFdhdGNoZWRSYXRlcxIPCgdyZXBvcnRzGAEgASgBEhkKEW9iamVjdHNfcHVibGlzaGVkGAIgASgBEhQKDG9iamVjdHNfZ29uZRgDIAEoARIOCgZkZWx0YXMYBCABKAESFwoPcG9sbGluZ19yZXBvcnRzGAUgASgBEhUKDXJlcG9ydHNfdG90YWwYBiABKAMSHQoVcG9sbGluZ19yZXBvcnRzX3RvdGFsGAcgASgBIk0KDldhdGNoZWRMYXRlbmN5EgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAMSDgoGcDUwX21zGAMgASgBEg4KBnA5OV9tcxgEIAEoASp9CgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdTRVJWRVJfU1RBVEVfUkVDT1ZFUklORxABEhgKFFNFUlZFUl9TVEFURV9TRVJWSU5HEAISGQoVU0VSVkVSX1NUQVRFX0RSQUlOSU5HEAMqlQEKEENsdXN0ZXJOb2RlU3RhdGUSIgoeQ0xVU1RFUl9OT0RFX1NUQVRFX1VOU1BFQ0lGSUVEEAASHgoaQ0xVU1RFUl9OT0RFX1NUQVRFX0pPSU5JTkcQARIcChhDTFVTVEVSX05PREVfU1RBVEVfUkVBRFkQAhIfChtDTFVTVEVSX05PREVfU1RBVEVfRFJBSU5JTkcQAyqXAQoLRGV2aWNlU3RhdGUSHAoYREVWSUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUREVWSUNFX1NUQVRFX0lOX1NZTkMQARIcChhERVZJQ0VfU1RBVEVfQ0FUQ0hJTkdfVVAQAhIZChVERVZJQ0VfU1RBVEVfREVUQUNIRUQQAxIXChNERVZJQ0VfU1RBVEVfUEFSS0VEEAQq1gIKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhAKDFZFUkRJQ1RfSEVMRBABEhoKFlZFUkRJQ1RfVU5LTk9XTl9PQkpFQ1QQAhIQCgxWRVJESUNUX0dPTkUQAxISCg5WRVJESUNUX1BBUktFRBAEEh0KGVZFUkRJQ1RfTk9fQ09NTU9OX0tFWVdPUkQQBRIVChFWRVJESUNUX05PX0NMQVVTRRAGEhkKFVZFUkRJQ1RfT1VUX09GX1dJTkRPVxAHEhMKD1ZFUkRJQ1RfUEVORElORxAIEhgKFFZFUkRJQ1RfQkVZT05EX1JFQUNIEAkSFQoRVkVSRElDVF9ET01JTkFURUQQChIXChNWRVJESUNUX05PVF9BTU9OR19LEAsSGAoUVkVSRElDVF9PVVRfT0ZfUkFOR0UQDBIUChBWRVJESUNUX1RPT19NQU5ZEA0ysQMKDkNvbnRyb2xTZXJ2aWNlEjsKBFN5bmMSGC5uZWFyY2FzdC52MS5TeW5jUmVxdWVzdBoZLm5lYXJjYXN0LnYxLlN5bmNSZXNwb25zZRJTCgxBZHZhbmNlQ2xvY2sSIC5uZWFyY2FzdC52MS5BZHZhbmNlQ2xvY2tSZXF1ZXN0GiEubmVhcmNhc3QudjEuQWR2YW5jZUNsb2NrUmVzcG9uc2USQwoGU2V0SWRmEhoubmVhcmNhc3QudjEuU2V0SWRmUmVxdWVzdBobLm5lYXJjYXN0LnYxLlNldElkZlJlc3BvbnNlKAESQQoGU3RhdHVzEhoubmVhcmNhc3QudjEuU3RhdHVzUmVxdWVzdBobLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlEkQKB0luc3BlY3QSGy5uZWFyY2FzdC52MS5JbnNwZWN0UmVxdWVzdBocLm5lYXJjYXN0LnYxLkluc3BlY3RSZXNwb25zZRI/CgVXYXRjaBIZLm5lYXJjYXN0LnYxLldhdGNoUmVxdWVzdBoXLm5lYXJjYXN0LnYxLldhdGNoRnJhbWUoATABYgZwcm90bzM", [file_nearcast_v1_geometry, file_nearcast_v1_objects, file_nearcast_v1_streams, file_nearcast_v1_subscriptions]);
+  fileDesc("CiFuZWFyY2FzdC92MS9jb250cm9sX3NlcnZpY2UucHJvdG8SC25lYXJjYXN0LnYxIqkBCg1TZXRJZGZSZXF1ZXN0EjgKB3dlaWdodHMYASADKAsyJy5uZWFyY2FzdC52MS5TZXRJZGZSZXF1ZXN0LldlaWdodHNFbnRyeRIbCg51bmtub3duX3dlaWdodBgCIAEoAUgAiAEBGi4KDFdlaWdodHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQhEKD191bmtub3duX3dlaWdodCIkCg5TZXRJZGZSZXNwb25zZRISCgpnZW5lcmF0aW9uGAEgASgDIg0KC1N5bmNSZXF1ZXN0Ih8KDFN5bmNSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIiYKE0FkdmFuY2VDbG9ja1JlcXVlc3QSDwoHdGltZV9tcxgBIAEoAyInChRBZHZhbmNlQ2xvY2tSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDIg8KDVN0YXR1c1JlcXVlc3QioQUKDlN0YXR1c1Jlc3BvbnNlEicKBXN0YXRlGAEgASgOMhgubmVhcmNhc3QudjEuU2VydmVyU3RhdGUSDwoHdGltZV9tcxgCIAEoAxI3CgZnYXVnZXMYAyADKAsyJy5uZWFyY2FzdC52MS5TdGF0dXNSZXNwb25zZS5HYXVnZXNFbnRyeRI7Cghjb3VudGVycxgEIAMoCzIpLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkNvdW50ZXJzRW50cnkSNwoGbGltaXRzGAUgAygLMicubmVhcmNhc3QudjEuU3RhdHVzUmVzcG9uc2UuTGltaXRzRW50cnkSRQoNZGlzdHJpYnV0aW9ucxgGIAMoCzIuLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlLkRpc3RyaWJ1dGlvbnNFbnRyeRIpCgdjYWxsZXJzGAcgAygLMhgubmVhcmNhc3QudjEuQ2FsbGVyVXNhZ2USJwoFbm9kZXMYCCADKAsyGC5uZWFyY2FzdC52MS5DbHVzdGVyTm9kZRIrCgtsb2dfc3RyZWFtcxgJIAMoCzIWLm5lYXJjYXN0LnYxLkxvZ1N0cmVhbRotCgtHYXVnZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBGi8KDUNvdW50ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARotCgtMaW1pdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBGk8KEkRpc3RyaWJ1dGlvbnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5uZWFyY2FzdC52MS5EaXN0cmlidXRpb246AjgBIpYBCgtDbHVzdGVyTm9kZRIPCgdhZGRyZXNzGAEgASgJEiwKBXN0YXRlGAIgASgOMh0ubmVhcmNhc3QudjEuQ2x1c3Rlck5vZGVTdGF0ZRISCgpzbG90X2NvdW50GAMgASgFEg8KB2lzX3RoaXMYBCABKAgSFAoMbGVhc2VfYWdlX21zGAUgASgDEg0KBXJ1bGVzGAYgASgFIm0KCUxvZ1N0cmVhbRIMCgRuYW1lGAEgASgJEhUKDW1lc3NhZ2VfY291bnQYAiABKAMSEgoKYnl0ZV9jb3VudBgDIAEoAxInCgdzZXJ2ZXJzGAQgAygLMhYubmVhcmNhc3QudjEuTG9nU2VydmVyIk0KCUxvZ1NlcnZlchIMCgRuYW1lGAEgASgJEhEKCWlzX2xlYWRlchgCIAEoCBISCgppc19jdXJyZW50GAMgASgIEgsKA2xhZxgEIAEoAyKOAQoLQ2FsbGVyVXNhZ2USDgoGdGVuYW50GAEgASgJEgoKAmlkGAIgASgJEhIKCnRpbWVfc2hhcmUYAyABKAESDwoHdGltZV91cxgEIAEoAxIUCgxzdHJlYW1fY291bnQYBSABKAUSEgoKY2FsbF9jb3VudBgGIAEoBRIUCgx1bnJlYWRfYnl0ZXMYByABKAMiPQoMRGlzdHJpYnV0aW9uEg4KBmJvdW5kcxgBIAMoARIOCgZjb3VudHMYAiADKAMSDQoFdG90YWwYAyABKAMilQEKDkluc3BlY3RSZXF1ZXN0EhMKCWRldmljZV9pZBgBIAEoCUgAEjgKDHN1YnNjcmlwdGlvbhgCIAEoCzIgLm5lYXJjYXN0LnYxLlN1YnNjcmlwdGlvblN1YmplY3RIABITCglvYmplY3RfaWQYAyABKANIABIUCgpvYmplY3Rfa2V5GAQgASgJSABCCQoHc3ViamVjdCJoChNTdWJzY3JpcHRpb25TdWJqZWN0EhEKCWRldmljZV9pZBgBIAEoCRIXCg9zdWJzY3JpcHRpb25faWQYAiABKAUSEQoJb2JqZWN0X2lkGAMgASgDEhIKCm9iamVjdF9rZXkYBCABKAkixwEKD0luc3BlY3RSZXNwb25zZRIPCgd0aW1lX21zGAEgASgDEi4KBmRldmljZRgCIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZERldmljZUgAEjoKDHN1YnNjcmlwdGlvbhgDIAEoCzIiLm5lYXJjYXN0LnYxLkluc3BlY3RlZFN1YnNjcmlwdGlvbkgAEi4KBm9iamVjdBgEIAEoCzIcLm5lYXJjYXN0LnYxLkluc3BlY3RlZE9iamVjdEgAQgcKBWZvdW5kIoICCg9JbnNwZWN0ZWREZXZpY2USEQoJZGV2aWNlX2lkGAEgASgJEicKBXN0YXRlGAIgASgOMhgubmVhcmNhc3QudjEuRGV2aWNlU3RhdGUSDwoHdmVyc2lvbhgDIAEoAxISCgprZXB0X2NvdW50GAQgASgFEhUKDXdhaXRpbmdfY291bnQYBSABKAUSFwoPcmVwb3J0X3NlcXVlbmNlGAYgASgDEhEKCXNpbGVudF9tcxgHIAEoAxIQCghsZWFzZV9tcxgIIAEoAxI5Cg1zdWJzY3JpcHRpb25zGAkgAygLMiIubmVhcmNhc3QudjEuSW5zcGVjdGVkU3Vic2NyaXB0aW9uIpcDChVJbnNwZWN0ZWRTdWJzY3JpcHRpb24SEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBRIrCgRzcGVjGAMgASgLMh0ubmVhcmNhc3QudjEuU3Vic2NyaXB0aW9uU3BlYxINCgVhd2FrZRgEIAEoCBIPCgdwZW5kaW5nGAUgASgIEiIKBmFuY2hvchgGIAEoCzISLm5lYXJjYXN0LnYxLlBvaW50EiMKBXJlYWNoGAcgASgLMhIubmVhcmNhc3QudjEuUmVhY2hIABIjCgVzbGFjaxgIIAEoCzISLm5lYXJjYXN0LnYxLlNsYWNrSAASJQoEaGVsZBgJIAMoCzIXLm5lYXJjYXN0LnYxLkhlbGRPYmplY3QSKQoJanVkZ2VtZW50GAogASgLMhYubmVhcmNhc3QudjEuSnVkZ2VtZW50EgwKBG5hbWUYCyABKAkSLgoPYW5jaG9yX3Bvc2l0aW9uGAwgASgLMhUubmVhcmNhc3QudjEuUG9zaXRpb25CBwoFYm91bmQilAEKCkhlbGRPYmplY3QSEQoJb2JqZWN0X2lkGAEgASgDEgwKBHJhbmsYAiABKAUSEAoIbGVuZ3RoX20YAyABKAESCwoDcl9tGAQgASgBEgsKA2tleRgFIAEoCRIQCghrZXl3b3JkcxgGIAMoCRInCghwb3NpdGlvbhgHIAEoCzIVLm5lYXJjYXN0LnYxLlBvc2l0aW9uInIKCUp1ZGdlbWVudBIRCglvYmplY3RfaWQYASABKAMSJQoHdmVyZGljdBgCIAEoDjIULm5lYXJjYXN0LnYxLlZlcmRpY3QSDAoEcmFuaxgDIAEoBRIQCghsZW5ndGhfbRgEIAEoARILCgNyX20YBSABKAEiiQEKD0luc3BlY3RlZE9iamVjdBIjCgZvYmplY3QYASABKAsyEy5uZWFyY2FzdC52MS5PYmplY3QSFQoNcGF5bG9hZF9ieXRlcxgCIAEoBRIUCgxob2xkZXJfY291bnQYAyABKAUSJAoHaG9sZGVycxgEIAMoCzITLm5lYXJjYXN0LnYxLkhvbGRlciI0CgZIb2xkZXISEQoJZGV2aWNlX2lkGAEgASgJEhcKD3N1YnNjcmlwdGlvbl9pZBgCIAEoBSLRAQoMV2F0Y2hSZXF1ZXN0EiEKBHZpZXcYASABKAsyEy5uZWFyY2FzdC52MS5Cb3VuZHMSEwoLaW50ZXJ2YWxfbXMYAiABKAUSEwoLZGV2aWNlc19tYXgYAyABKAUSEwoLb2JqZWN0c19tYXgYBCABKAUSFAoMZ3JpZF9jb2x1bW5zGAUgASgFEhEKCWdyaWRfcm93cxgGIAEoBRIPCgdrZXl3b3JkGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRISCgpwb2xsaW5nX21zGAkgASgFIuMCCgpXYXRjaEZyYW1lEg8KB3RpbWVfbXMYASABKAMSEAoIc2VxdWVuY2UYAiABKAMSFgoOcmVxdWVzdF9udW1iZXIYAyABKAMSDQoFcmVzZXQYBCABKAgSLAoHZGV2aWNlcxgFIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZXZpY2VzEiwKB29iamVjdHMYBiABKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkT2JqZWN0cxIoCgVyYXRlcxgHIAEoCzIZLm5lYXJjYXN0LnYxLldhdGNoZWRSYXRlcxIuCglsYXRlbmNpZXMYCCADKAsyGy5uZWFyY2FzdC52MS5XYXRjaGVkTGF0ZW5jeRIkCgdnb19hd2F5GAkgASgLMhMubmVhcmNhc3QudjEuR29Bd2F5EiEKBWZyYW1lGAogASgLMhIubmVhcmNhc3QudjEuRnJhbWUSDAoEbW9yZRgLIAEoCCK0AgoOV2F0Y2hlZERldmljZXMSEgoKdmlld19jb3VudBgBIAEoAxIUCgxwbGFjZWRfY291bnQYAiABKAMSFgoOYXR0YWNoZWRfY291bnQYAyABKAMSDwoHdGhpbm5lZBgEIAEoCBIPCgdudW1iZXJzGAUgAygNEgsKA2lkcxgGIAMoCRIOCgZsb25fZTcYByADKA8SDgoGbGF0X2U3GAggAygPEhAKCG1hcmdpbl9tGAkgAygCEg4KBmFnZV9tcxgKIAMoDRIoCgZzdGF0ZXMYCyADKA4yGC5uZWFyY2FzdC52MS5EZXZpY2VTdGF0ZRIXCg9yZW1vdmVkX251bWJlcnMYDCADKA0SLAoHZGVuc2l0eRgNIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5ItUBCg5XYXRjaGVkT2JqZWN0cxISCgp2aWV3X2NvdW50GAEgASgDEg0KBWNvdW50GAIgASgDEg8KB3RoaW5uZWQYAyABKAgSCwoDaWRzGAQgAygDEg4KBmxvbl9lNxgFIAMoDxIOCgZsYXRfZTcYBiADKA8SDgoGYWdlX21zGAcgAygNEg8KB2xlZnRfbXMYCCADKA0SEwoLcmVtb3ZlZF9pZHMYCSADKAMSLAoHZGVuc2l0eRgKIAEoCzIbLm5lYXJjYXN0LnYxLldhdGNoZWREZW5zaXR5Ij8KDldhdGNoZWREZW5zaXR5Eg8KB2NvbHVtbnMYASABKAUSDAoEcm93cxgCIAEoBRIOCgZjb3VudHMYAyADKA0irwEKDFdhdGNoZWRSYXRlcxIPCgdyZXBvcnRzGAEgASgBEhkKEW9iamVjdHNfcHVibGlzaGVkGAIgASgBEhQKDG9iamVjdHNfZ29uZRgDIAEoARIOCgZkZWx0YXMYBCABKAESFwoPcG9sbGluZ19yZXBvcnRzGAUgASgBEhUKDXJlcG9ydHNfdG90YWwYBiABKAMSHQoVcG9sbGluZ19yZXBvcnRzX3RvdGFsGAcgASgBIk0KDldhdGNoZWRMYXRlbmN5EgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAMSDgoGcDUwX21zGAMgASgBEg4KBnA5OV9tcxgEIAEoASp9CgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdTRVJWRVJfU1RBVEVfUkVDT1ZFUklORxABEhgKFFNFUlZFUl9TVEFURV9TRVJWSU5HEAISGQoVU0VSVkVSX1NUQVRFX0RSQUlOSU5HEAMqlQEKEENsdXN0ZXJOb2RlU3RhdGUSIgoeQ0xVU1RFUl9OT0RFX1NUQVRFX1VOU1BFQ0lGSUVEEAASHgoaQ0xVU1RFUl9OT0RFX1NUQVRFX0pPSU5JTkcQARIcChhDTFVTVEVSX05PREVfU1RBVEVfUkVBRFkQAhIfChtDTFVTVEVSX05PREVfU1RBVEVfRFJBSU5JTkcQAyqXAQoLRGV2aWNlU3RhdGUSHAoYREVWSUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUREVWSUNFX1NUQVRFX0lOX1NZTkMQARIcChhERVZJQ0VfU1RBVEVfQ0FUQ0hJTkdfVVAQAhIZChVERVZJQ0VfU1RBVEVfREVUQUNIRUQQAxIXChNERVZJQ0VfU1RBVEVfUEFSS0VEEAQq1gIKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhAKDFZFUkRJQ1RfSEVMRBABEhoKFlZFUkRJQ1RfVU5LTk9XTl9PQkpFQ1QQAhIQCgxWRVJESUNUX0dPTkUQAxISCg5WRVJESUNUX1BBUktFRBAEEh0KGVZFUkRJQ1RfTk9fQ09NTU9OX0tFWVdPUkQQBRIVChFWRVJESUNUX05PX0NMQVVTRRAGEhkKFVZFUkRJQ1RfT1VUX09GX1dJTkRPVxAHEhMKD1ZFUkRJQ1RfUEVORElORxAIEhgKFFZFUkRJQ1RfQkVZT05EX1JFQUNIEAkSFQoRVkVSRElDVF9ET01JTkFURUQQChIXChNWRVJESUNUX05PVF9BTU9OR19LEAsSGAoUVkVSRElDVF9PVVRfT0ZfUkFOR0UQDBIUChBWRVJESUNUX1RPT19NQU5ZEA0ysQMKDkNvbnRyb2xTZXJ2aWNlEjsKBFN5bmMSGC5uZWFyY2FzdC52MS5TeW5jUmVxdWVzdBoZLm5lYXJjYXN0LnYxLlN5bmNSZXNwb25zZRJTCgxBZHZhbmNlQ2xvY2sSIC5uZWFyY2FzdC52MS5BZHZhbmNlQ2xvY2tSZXF1ZXN0GiEubmVhcmNhc3QudjEuQWR2YW5jZUNsb2NrUmVzcG9uc2USQwoGU2V0SWRmEhoubmVhcmNhc3QudjEuU2V0SWRmUmVxdWVzdBobLm5lYXJjYXN0LnYxLlNldElkZlJlc3BvbnNlKAESQQoGU3RhdHVzEhoubmVhcmNhc3QudjEuU3RhdHVzUmVxdWVzdBobLm5lYXJjYXN0LnYxLlN0YXR1c1Jlc3BvbnNlEkQKB0luc3BlY3QSGy5uZWFyY2FzdC52MS5JbnNwZWN0UmVxdWVzdBocLm5lYXJjYXN0LnYxLkluc3BlY3RSZXNwb25zZRI/CgVXYXRjaBIZLm5lYXJjYXN0LnYxLldhdGNoUmVxdWVzdBoXLm5lYXJjYXN0LnYxLldhdGNoRnJhbWUoATABYgZwcm90bzM", [file_nearcast_v1_geometry, file_nearcast_v1_objects, file_nearcast_v1_streams, file_nearcast_v1_subscriptions]);
 
 /**
  * A part of a table. All parts of a stream form one table.
@@ -212,6 +212,14 @@ export type StatusResponse = Message<"nearcast.v1.StatusResponse"> & {
    * @generated from field: repeated nearcast.v1.ClusterNode nodes = 8;
    */
   nodes: ClusterNode[];
+
+  /**
+   * The streams of the log of the cluster; empty for a server by itself, and while the log does not respond.
+   * For operators of the default tenant.
+   *
+   * @generated from field: repeated nearcast.v1.LogStream log_streams = 9;
+   */
+  logStreams: LogStream[];
 };
 
 /**
@@ -252,6 +260,20 @@ export type ClusterNode = Message<"nearcast.v1.ClusterNode"> & {
    * @generated from field: bool is_this = 4;
    */
   isThis: boolean;
+
+  /**
+   * Time since this server has read the node's lease, which a node renews twice a second.
+   *
+   * @generated from field: int64 lease_age_ms = 5;
+   */
+  leaseAgeMs: bigint;
+
+  /**
+   * The latest rules of applying the log that it knows.
+   *
+   * @generated from field: int32 rules = 6;
+   */
+  rules: number;
 };
 
 /**
@@ -260,6 +282,80 @@ export type ClusterNode = Message<"nearcast.v1.ClusterNode"> & {
  */
 export const ClusterNodeSchema: GenMessage<ClusterNode> = /*@__PURE__*/
   messageDesc(file_nearcast_v1_control_service, 8);
+
+/**
+ * A stream of the log of a cluster.
+ *
+ * @generated from message nearcast.v1.LogStream
+ */
+export type LogStream = Message<"nearcast.v1.LogStream"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: int64 message_count = 2;
+   */
+  messageCount: bigint;
+
+  /**
+   * @generated from field: int64 byte_count = 3;
+   */
+  byteCount: bigint;
+
+  /**
+   * The servers that have it; empty if it is on one server that is in no cluster.
+   *
+   * @generated from field: repeated nearcast.v1.LogServer servers = 4;
+   */
+  servers: LogServer[];
+};
+
+/**
+ * Describes the message nearcast.v1.LogStream.
+ * Use `create(LogStreamSchema)` to create a new message.
+ */
+export const LogStreamSchema: GenMessage<LogStream> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 9);
+
+/**
+ * A server that has a stream.
+ *
+ * @generated from message nearcast.v1.LogServer
+ */
+export type LogServer = Message<"nearcast.v1.LogServer"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: bool is_leader = 2;
+   */
+  isLeader: boolean;
+
+  /**
+   * Whether it has all messages, and can be reached.
+   *
+   * @generated from field: bool is_current = 3;
+   */
+  isCurrent: boolean;
+
+  /**
+   * Operations that it lacks.
+   *
+   * @generated from field: int64 lag = 4;
+   */
+  lag: bigint;
+};
+
+/**
+ * Describes the message nearcast.v1.LogServer.
+ * Use `create(LogServerSchema)` to create a new message.
+ */
+export const LogServerSchema: GenMessage<LogServer> = /*@__PURE__*/
+  messageDesc(file_nearcast_v1_control_service, 10);
 
 /**
  * Resources that one caller uses.
@@ -323,7 +419,7 @@ export type CallerUsage = Message<"nearcast.v1.CallerUsage"> & {
  * Use `create(CallerUsageSchema)` to create a new message.
  */
 export const CallerUsageSchema: GenMessage<CallerUsage> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 9);
+  messageDesc(file_nearcast_v1_control_service, 11);
 
 /**
  * A histogram of a quantity.
@@ -359,7 +455,7 @@ export type Distribution = Message<"nearcast.v1.Distribution"> & {
  * Use `create(DistributionSchema)` to create a new message.
  */
 export const DistributionSchema: GenMessage<Distribution> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 10);
+  messageDesc(file_nearcast_v1_control_service, 12);
 
 /**
  * @generated from message nearcast.v1.InspectRequest
@@ -404,7 +500,7 @@ export type InspectRequest = Message<"nearcast.v1.InspectRequest"> & {
  * Use `create(InspectRequestSchema)` to create a new message.
  */
 export const InspectRequestSchema: GenMessage<InspectRequest> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 11);
+  messageDesc(file_nearcast_v1_control_service, 13);
 
 /**
  * A subscription, and an object that its device may have.
@@ -442,7 +538,7 @@ export type SubscriptionSubject = Message<"nearcast.v1.SubscriptionSubject"> & {
  * Use `create(SubscriptionSubjectSchema)` to create a new message.
  */
 export const SubscriptionSubjectSchema: GenMessage<SubscriptionSubject> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 12);
+  messageDesc(file_nearcast_v1_control_service, 14);
 
 /**
  * @generated from message nearcast.v1.InspectResponse
@@ -484,7 +580,7 @@ export type InspectResponse = Message<"nearcast.v1.InspectResponse"> & {
  * Use `create(InspectResponseSchema)` to create a new message.
  */
 export const InspectResponseSchema: GenMessage<InspectResponse> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 13);
+  messageDesc(file_nearcast_v1_control_service, 15);
 
 /**
  * @generated from message nearcast.v1.InspectedDevice
@@ -557,7 +653,7 @@ export type InspectedDevice = Message<"nearcast.v1.InspectedDevice"> & {
  * Use `create(InspectedDeviceSchema)` to create a new message.
  */
 export const InspectedDeviceSchema: GenMessage<InspectedDevice> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 14);
+  messageDesc(file_nearcast_v1_control_service, 16);
 
 /**
  * @generated from message nearcast.v1.InspectedSubscription
@@ -650,7 +746,7 @@ export type InspectedSubscription = Message<"nearcast.v1.InspectedSubscription">
  * Use `create(InspectedSubscriptionSchema)` to create a new message.
  */
 export const InspectedSubscriptionSchema: GenMessage<InspectedSubscription> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 15);
+  messageDesc(file_nearcast_v1_control_service, 17);
 
 /**
  * An object as seen from the anchor.
@@ -711,7 +807,7 @@ export type HeldObject = Message<"nearcast.v1.HeldObject"> & {
  * Use `create(HeldObjectSchema)` to create a new message.
  */
 export const HeldObjectSchema: GenMessage<HeldObject> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 16);
+  messageDesc(file_nearcast_v1_control_service, 18);
 
 /**
  * @generated from message nearcast.v1.Judgement
@@ -750,7 +846,7 @@ export type Judgement = Message<"nearcast.v1.Judgement"> & {
  * Use `create(JudgementSchema)` to create a new message.
  */
 export const JudgementSchema: GenMessage<Judgement> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 17);
+  messageDesc(file_nearcast_v1_control_service, 19);
 
 /**
  * @generated from message nearcast.v1.InspectedObject
@@ -788,7 +884,7 @@ export type InspectedObject = Message<"nearcast.v1.InspectedObject"> & {
  * Use `create(InspectedObjectSchema)` to create a new message.
  */
 export const InspectedObjectSchema: GenMessage<InspectedObject> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 18);
+  messageDesc(file_nearcast_v1_control_service, 20);
 
 /**
  * @generated from message nearcast.v1.Holder
@@ -810,7 +906,7 @@ export type Holder = Message<"nearcast.v1.Holder"> & {
  * Use `create(HolderSchema)` to create a new message.
  */
 export const HolderSchema: GenMessage<Holder> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 19);
+  messageDesc(file_nearcast_v1_control_service, 21);
 
 /**
  * A view of the server.
@@ -887,7 +983,7 @@ export type WatchRequest = Message<"nearcast.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 20);
+  messageDesc(file_nearcast_v1_control_service, 22);
 
 /**
  * @generated from message nearcast.v1.WatchFrame
@@ -973,7 +1069,7 @@ export type WatchFrame = Message<"nearcast.v1.WatchFrame"> & {
  * Use `create(WatchFrameSchema)` to create a new message.
  */
 export const WatchFrameSchema: GenMessage<WatchFrame> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 21);
+  messageDesc(file_nearcast_v1_control_service, 23);
 
 /**
  * Devices, a row each. All columns have the same length. A row of a device that has one replaces it.
@@ -1074,7 +1170,7 @@ export type WatchedDevices = Message<"nearcast.v1.WatchedDevices"> & {
  * Use `create(WatchedDevicesSchema)` to create a new message.
  */
 export const WatchedDevicesSchema: GenMessage<WatchedDevices> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 22);
+  messageDesc(file_nearcast_v1_control_service, 24);
 
 /**
  * Objects, a row each. All columns have the same length; an object does not change. An object with an area
@@ -1154,7 +1250,7 @@ export type WatchedObjects = Message<"nearcast.v1.WatchedObjects"> & {
  * Use `create(WatchedObjectsSchema)` to create a new message.
  */
 export const WatchedObjectsSchema: GenMessage<WatchedObjects> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 23);
+  messageDesc(file_nearcast_v1_control_service, 25);
 
 /**
  * A grid over the view.
@@ -1185,7 +1281,7 @@ export type WatchedDensity = Message<"nearcast.v1.WatchedDensity"> & {
  * Use `create(WatchedDensitySchema)` to create a new message.
  */
 export const WatchedDensitySchema: GenMessage<WatchedDensity> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 24);
+  messageDesc(file_nearcast_v1_control_service, 26);
 
 /**
  * Numbers a second since the previous frame, and numbers since the stream started. The first frame of a
@@ -1237,7 +1333,7 @@ export type WatchedRates = Message<"nearcast.v1.WatchedRates"> & {
  * Use `create(WatchedRatesSchema)` to create a new message.
  */
 export const WatchedRatesSchema: GenMessage<WatchedRates> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 25);
+  messageDesc(file_nearcast_v1_control_service, 27);
 
 /**
  * Values since the previous frame. The quantiles are the upper bounds of their classes.
@@ -1273,7 +1369,7 @@ export type WatchedLatency = Message<"nearcast.v1.WatchedLatency"> & {
  * Use `create(WatchedLatencySchema)` to create a new message.
  */
 export const WatchedLatencySchema: GenMessage<WatchedLatency> = /*@__PURE__*/
-  messageDesc(file_nearcast_v1_control_service, 26);
+  messageDesc(file_nearcast_v1_control_service, 28);
 
 /**
  * The state of a server. The health service reports SERVING for SERVER_STATE_SERVING only.

@@ -1,0 +1,7 @@
+"""`nearcast serve --processes N`: nodes of a cluster on one machine, over a log on its disk.
+
+plan         folder, ports and commands
+child        a process that is started again when it ends
+tied         a program that the system ends with the process that has started it
+supervisor   starts all, keeps them running, stops them
+"""

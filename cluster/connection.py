@@ -1,0 +1,106 @@
+"""The connection of a node to the servers of a log.
+
+nats-py 2.16.0 sends credentials without TLS to a server that offers none, waits for ever after a TLS
+handshake that has failed, and never connects again after credentials have expired. Methods of it that are
+extended here prevent this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import ssl
+from collections.abc import Sequence
+from typing import Any
+
+import nats.errors
+from nats.aio.client import Client
+
+from cluster.access import TLS, LogAccess
+from cluster.log import LogError, LogUnavailableError
+
+_log = logging.getLogger(__name__)
+
+_OPTIONS: dict[str, Any] = {
+    "connect_timeout": 2,
+    "reconnect_time_wait": 0.2,
+    "max_reconnect_attempts": 3,
+    "ping_interval": 2,
+    "max_outstanding_pings": 2,
+}
+_NO_RIGHT = "permissions violation"
+
+
+class Connection(Client):
+    """A client that sends nothing to servers of `tls://` addresses without TLS."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latest: Exception | None = None
+        """The latest error."""
+
+    @property
+    def missing_right(self) -> str:
+        """What a server has refused to this account latest; empty for nothing."""
+        return str(self.latest) if self.latest and _NO_RIGHT in str(self.latest).lower() else ""
+
+    async def log_error(self, error: Exception) -> None:
+        """Log an error: a callback of the library."""
+        self.latest = error
+        level = logging.WARNING if self.missing_right else logging.INFO
+        _log.log(level, "connection to the log: %r", error)
+
+    async def _process_connect_init(self) -> None:
+        try:
+            await super()._process_connect_init()
+        except ssl.SSLError:
+            transport: Any = self._transport
+            transport._bare_io_writer.transport.abort()  # noqa: SLF001
+            self._transport = None
+            raise
+
+    async def _process_err(self, err_msg: str) -> None:
+        if self.is_connected and _NO_RIGHT not in err_msg.lower():
+            await self._process_op_err(nats.errors.Error(f"nats: {err_msg}"))  # connects again
+        else:
+            await super()._process_err(err_msg)
+
+    def _connect_command(self) -> bytes:
+        server: Any = self._current_server
+        if server.uri.scheme == TLS[:3] and not self._server_info.get("tls_required"):
+            raise nats.errors.Error(f"{server.uri.hostname} offers no TLS")
+        try:
+            command: bytes = super()._connect_command()
+        except ValueError as error:  # of a file of credentials that has changed
+            raise nats.errors.Error(str(error)) from error
+        return command
+
+
+async def connected(servers: Sequence[str], access: LogAccess) -> Connection:
+    """Connect to one of the servers.
+
+    Raises
+    ------
+    LogError
+        If none can be reached, or the message names the setting that is wrong.
+    """
+    options = {**_OPTIONS, **access.options()}
+    if servers[0].startswith(TLS):
+        options["tls"] = access.context()
+    client = Connection()
+    try:
+        await client.connect(list(servers), error_cb=client.log_error, **options)
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        reason = access.refusal(client.latest)
+        if reason:
+            raise LogError(reason) from error
+        shown = client.latest or error
+        raise LogUnavailableError(f"no server of the log can be reached: {shown}") from error
+    client.options["max_reconnect_attempts"] = -1
+    return client
+
+
+async def closed(client: Client) -> None:
+    """End a connection, which may be lost already."""
+    with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
+        await client.close()
