@@ -15,7 +15,7 @@ from cluster.jetstream import JetStreamOptions, open_log
 from cluster.key_registry import KeyRegistry
 from cluster.local_servers import local_servers, program
 from cluster.ownership import Node
-from cluster.records import subscription_key
+from cluster.records import device_key
 from cluster.registry import StoredSubscription
 from cluster.slots import slot_of
 from cluster.stream import Content
@@ -82,7 +82,7 @@ async def test_a_write_without_the_owners_condition_is_noticed(tmp_path):
         assert fences.stale == []
         assert (fences.owner_count, fences.writes) == (1, 3)
         assert fences.subscriptions == {("d1", 1), ("d1", 3), ("d1", 4)}
-        subject = f"nearcast.devices.{subscription_key('d1', 1)}"
+        subject = f"nearcast.devices.{device_key('d1', 1)}"
         await log._devices.append([Content(subject, b"stale")])
         await fences.caught_up()
         assert len(fences.stale) == 1
