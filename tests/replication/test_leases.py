@@ -14,12 +14,16 @@ from cluster.ownership import Lease, Node, NodeState
 from engine import EngineOptions
 from server.clock import Clock
 from server.replication import slot_keeper
+from server.replication.appender import Appender
+from server.replication.applier import Applier
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.coordinator import ReplicatedCoordinator
 from server.replication.slot_keeper import SlotKeeper
 from server.store import SqliteStore
+from server.store.mutations import NO_LOG
 from tests.replication.local_node import FRAME, LIMITS
 from tests.replication.memory_keys import MemoryKeys
+from tests.replication.memory_log import MemoryLog
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -51,7 +55,15 @@ def keeper(tmp_path, monkeypatch):
     )
     with contextlib.closing(SqliteStore(tmp_path / "store.db", FRAME)) as store:
         loop = ReplicatedCommandLoop(coordinator, store)
-        yield lambda keys: SlotKeeper(KeyRegistry(keys), NOW, loop)
+
+        def made(keys):
+            log = MemoryLog()
+            one = SlotKeeper(log, KeyRegistry(keys), NOW, loop)
+            applier = Applier(coordinator, "0123abcd", NO_LOG, lambda *_: None)
+            loop.follow(applier, Appender(log, int), one.write, log.end)
+            return one
+
+        yield made
 
 
 async def test_a_node_that_reads_its_own_lease_late_continues(keeper):
