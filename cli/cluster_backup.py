@@ -5,94 +5,61 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.failures import reported
+from cli.failures import WrongUseError, reported
+from cli.options import ModelCommand, given, log_settings
+from cli.settings_errors import read_settings, require_no_password
 from cli.target_options import AskingCommand, Target, access_options, server_option
 from safe_region.extras import how_to_install
 
 if TYPE_CHECKING:
     from cluster.jetstream import JetStreamLog
     from server.cluster_backup import BackupFacts
+    from server.log_settings import LogSettings
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
-_Command = TypeVar("_Command", bound=Callable[..., object])
 
-_log = click.option(
-    "--log",
-    metavar="nats://...[,nats://...]",
-    envvar="NEARCAST_LOG",
-    show_envvar=True,
-    required=True,
-    help="Servers of the log.",
-)
-_stream = click.option(
-    "--log-stream",
-    metavar="NAME",
-    envvar="NEARCAST_LOG_STREAM",
-    show_envvar=True,
-    default="nearcast",
-    show_default=True,
-    help="Name of the stream of the log.",
-)
+_PROMISES = ("log_monitor", "log_replicas", "log_unsafe")
+"""Settings of what the log has to promise, which a backup does not need."""
 
 
-def _durability_options(command: _Command) -> _Command:
-    """Add the options of what the log has to promise, which are those of `nearcast serve`."""
-    for option in (
-        click.option("--log-unsafe", is_flag=True, help="Use a log that may lose data, to try it out."),
-        click.option(
-            "--log-replicas",
-            type=click.IntRange(1, 5),
-            envvar="NEARCAST_LOG_REPLICAS",
-            show_envvar=True,
-            default=3,
-            show_default=True,
-            help="Number of servers that have the log on disk.",
-        ),
-        click.option(
-            "--log-monitor",
-            metavar="http://...[,http://...]",
-            envvar="NEARCAST_LOG_MONITOR",
-            show_envvar=True,
-            default="",
-            help="Monitoring ports of all servers of the log.",
-        ),
-    ):
-        command = option(command)
-    return command
+class _BackupCommand(AskingCommand, ModelCommand):
+    """A command that calls a server and the servers of the log."""
 
 
 @click.command(
-    cls=AskingCommand,
+    cls=_BackupCommand,
+    model=log_settings,
+    without=_PROMISES,
     epilog="Example: nearcast cluster backup monday.db --server h1:7433 --log nats://log1,nats://log2",
 )
 @click.argument("target", metavar="FILE", type=_PATH)
 @server_option
-@_log
-@_stream
 @access_options
-def backup(target: Path, log: str, log_stream: str, **options: Any) -> None:  # noqa: ANN401
+def backup(target: Path, **options: Any) -> None:  # noqa: ANN401
     """Write a backup of a cluster to FILE, while it runs.
 
     The objects come from the server, which needs the token of an operator; the subscriptions of devices
     come from the servers of the log. FILE has everything that was acknowledged before the backup started.
     It is checked before it gets its name; `nearcast store check` checks it again.
     """
-    facts = _run(lambda: _back_up(Target(**options), target, log, log_stream))
+    of_log = {name: value for name, value in options.items() if name.startswith("log")}
+    settings = _settings(of_log)
+    server = Target(**{name: value for name, value in options.items() if name not in of_log})
+    facts = _run(lambda: _back_up(server, target, settings))
     click.echo(_described(target, facts))
 
 
 @click.command(
-    epilog="Example: nearcast cluster restore monday.db node1.db --log nats://log1,nats://log2,nats://log3"
+    cls=ModelCommand,
+    model=log_settings,
+    epilog="Example: nearcast cluster restore monday.db node1.db --log nats://log1,nats://log2,nats://log3",
 )
 @click.argument("source", metavar="FILE", type=_PATH)
 @click.argument("target", metavar="STORE", type=_PATH)
-@_log
-@_stream
-@_durability_options
 def restore(source: Path, target: Path, **options: Any) -> None:  # noqa: ANN401
     """Restore a cluster from FILE: the log on its servers, and STORE for the first node.
 
@@ -100,8 +67,19 @@ def restore(source: Path, target: Path, **options: Any) -> None:  # noqa: ANN401
     Then start a node with STORE, and the other ones with new stores: they copy it. Stores of the cluster
     from which FILE is are refused from then on.
     """
-    facts = _run(lambda: _restore(source, target, **options))
+    settings = _settings(options)
+    facts = _run(lambda: _restore(source, target, settings))
     click.echo(_described(target, facts))
+
+
+def _settings(flags: dict[str, Any]) -> LogSettings:
+    """Return the settings of the log, from flags and the environment."""
+    chosen = given(flags)
+    require_no_password(chosen)
+    settings: LogSettings = read_settings(log_settings(), chosen, None)
+    if not settings.log:
+        raise WrongUseError("--log is missing: give the servers of the log, or set NEARCAST_LOG")
+    return settings
 
 
 def _described(path: Path, facts: BackupFacts) -> str:
@@ -124,11 +102,11 @@ def _run(work: Callable[[], Any]) -> Any:  # noqa: ANN401
         return asyncio.run(work())
 
 
-async def _back_up(target: Target, path: Path, log: str, log_stream: str) -> BackupFacts:
+async def _back_up(target: Target, path: Path, settings: LogSettings) -> BackupFacts:
     from cli.progress import bars  # noqa: PLC0415
     from server.cluster_backup import backup as write  # noqa: PLC0415
 
-    opened = await _connected(log, log_stream)
+    opened = await _connected(settings)
     try:
         with bars() as progress:
             return await write(opened, lambda part: _fetch(target, part, progress), path, progress)
@@ -136,11 +114,11 @@ async def _back_up(target: Target, path: Path, log: str, log_stream: str) -> Bac
         await opened.close()
 
 
-async def _restore(source: Path, target: Path, log: str, log_stream: str, **promises: Any) -> BackupFacts:  # noqa: ANN401
+async def _restore(source: Path, target: Path, settings: LogSettings) -> BackupFacts:
     from cli.progress import bars  # noqa: PLC0415
     from server.cluster_backup import restore as read  # noqa: PLC0415
 
-    opened = await _connected(log, log_stream, **promises)
+    opened = await _connected(settings)
     try:
         with bars() as progress:
             return await read(opened, source, target, progress)
@@ -148,19 +126,10 @@ async def _restore(source: Path, target: Path, log: str, log_stream: str, **prom
         await opened.close()
 
 
-async def _connected(
-    log: str,
-    log_stream: str,
-    *,
-    log_monitor: str = "",
-    log_replicas: int = 3,
-    log_unsafe: bool = False,
-) -> JetStreamLog:
-    from cluster.jetstream import JetStreamOptions, connected_log  # noqa: PLC0415
+async def _connected(settings: LogSettings) -> JetStreamLog:
+    from cluster.jetstream import connected_log  # noqa: PLC0415
 
-    monitors = [one for one in log_monitor.split(",") if one]
-    options = JetStreamOptions(log.split(","), monitors, log_stream, log_replicas, log_unsafe)
-    return await connected_log(options)
+    return await connected_log(settings.log_options())
 
 
 async def _fetch(target: Target, part: Path, progress: Callable[[str, int, int], None]) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from feeds.parameters import Parameters, Shown
     from gateway.settings import GatewaySettings
+    from server.log_settings import LogSettings
     from server.settings import ServerSettings
     from streaming.parameters import StreamParameters
 
@@ -43,6 +44,13 @@ def server_settings() -> type[ServerSettings]:
     from server.settings import ServerSettings  # noqa: PLC0415
 
     return ServerSettings
+
+
+def log_settings() -> type[LogSettings]:
+    """Return the model of the settings of the log of a cluster."""
+    from server.log_settings import LogSettings  # noqa: PLC0415
+
+    return LogSettings
 
 
 def gateway_settings() -> type[GatewaySettings]:
@@ -143,9 +151,10 @@ class Facts(NamedTuple):
 
 
 def facts_of(model: type[BaseModel]) -> dict[str, Facts]:
-    """Return the facts about the fields of a model by name, in the order of declaration."""
+    """Return the facts about the fields of a model by name: its own, then those that it inherits."""
     prefix: Any = model.model_config.get("env_prefix")  # of settings only
-    return {name: _facts(name, field, prefix) for name, field in model.model_fields.items()}
+    names = sorted(model.model_fields, key=lambda name: name not in model.__annotations__)
+    return {name: _facts(name, model.model_fields[name], prefix) for name in names}
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.failures import WrongUseError
 from cli.options import ModelCommand, given, server_settings
 from cli.progress import kernel_bar
-from cli.settings_errors import labelled, read_settings
+from cli.settings_errors import labelled, read_settings, require_no_password
 from cli.simulated_area import area_text
 from cli.unknown_variables import warn_of_unknown_variables
 
@@ -47,11 +46,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     from server.monitoring.logs import begin_logging  # noqa: PLC0415
 
     chosen = given(flags)
-    if "@" in chosen.get("log", ""):
-        raise WrongUseError(
-            "--log must have no password or token: others on this machine can see it; "
-            "put it into a file, --log-password-file or --log-token-file, or set NEARCAST_LOG"
-        )
+    require_no_password(chosen)
     if "area" in chosen:
         chosen["area"] = area_text(chosen["area"])
     settings = read_settings(server_settings(), chosen, config)

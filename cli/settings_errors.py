@@ -65,6 +65,15 @@ class _Given(NamedTuple):
         return f"{self.label(name)}{blank}{rest}" if name in self.facts else message
 
 
+def require_no_password(flags: dict[str, Any]) -> None:
+    """Refuse a password or token on the command line, in the address of the log."""
+    if "@" in flags.get("log", ""):
+        raise WrongUseError(
+            "--log must have no password or token: others on this machine can see it; "
+            "put it into a file, --log-password-file or --log-token-file, or set NEARCAST_LOG"
+        )
+
+
 def read_settings(model: type[BaseSettings], flags: dict[str, Any], config: Path | None) -> Any:  # noqa: ANN401
     """Combine flags, environment variables and the configuration file into settings.
 

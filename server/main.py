@@ -48,7 +48,6 @@ from server.transport import Listener
 from server.transport.wire_walk import warm_up_walk
 
 if TYPE_CHECKING:
-    from cluster.access import LogAccess
     from cluster.jetstream import JetStreamLog
     from server.bridge.feeds import SinkFeed, SourceFeed
     from server.replication.node import Node
@@ -403,35 +402,10 @@ async def _opened_log(settings: ServerSettings) -> JetStreamLog:
     from cluster.log import LogError  # noqa: PLC0415
 
     try:
-        from cluster.jetstream import JetStreamOptions, open_log  # noqa: PLC0415
+        from cluster.jetstream import open_log  # noqa: PLC0415
     except ImportError as error:
         raise LogError(f"a log needs {error.name}: {how_to_install('cluster')}") from error
-    monitors = [one for one in settings.log_monitor.split(",") if one]
-    return await open_log(
-        JetStreamOptions(
-            settings.log.split(","),
-            monitors,
-            settings.log_stream,
-            settings.log_replicas,
-            settings.log_unsafe,
-            _log_access(settings),
-        )
-    )
-
-
-def _log_access(settings: ServerSettings) -> LogAccess:
-    """Return what the node needs at the servers of the log."""
-    from cluster.access import LogAccess  # noqa: PLC0415
-
-    return LogAccess(
-        settings.log_ca,
-        settings.log_cert,
-        settings.log_key,
-        settings.log_credentials,
-        settings.log_user,
-        settings.log_password_file,
-        settings.log_token_file,
-    )
+    return await open_log(settings.log_options())
 
 
 def _types(node: Node | None) -> tuple[type[Coordinator], type[CommandLoop]]:

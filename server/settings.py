@@ -11,11 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    NoDecode,
-    SettingsConfigDict,
-)
+from pydantic_settings import NoDecode
 
 from feeds.parameters import ExistingFile, Shown
 from feeds.redis.address import RedisAddress, is_redis
@@ -56,6 +52,7 @@ from index.entry import NO_INDEX
 from nearcast.limits import DEFAULT_LIMITS, SPEED_MAX_MPS
 from safe_region.earth.frame import Area, Frame
 from server.limits import KEEPALIVE_MS
+from server.log_settings import LogSettings
 
 BUFFER_EXTRA_MAX = 1000
 """Beyond this number, a buffer costs more than the reports it saves."""
@@ -71,12 +68,8 @@ _LEASE_MS = 600_000
 
 _PORT_MAX = 65_535
 
-_OF_LOG = {"log", "log_monitor", "log_replicas", "log_unsafe"} | {
-    f"log_{name}" for name in ("ca", "cert", "key", "credentials", "user", "password_file", "token_file")
-}
+_OF_LOG = set(LogSettings.model_fields) - {"log_stream"}
 """Settings of a log that is somewhere else."""
-
-_LOG_SCHEMES = ("nats://", "tls://")
 
 _RETENTION_DAYS = 90.0
 """A quarter of a year: a device that reconnects later has most likely reinstalled the app."""
@@ -88,20 +81,12 @@ def _index_description(setting: str) -> str:
     return f"Index of {kind.name}: {kind.what}{without}; others: `nearcast indexes`."
 
 
-class ServerSettings(BaseSettings):
+class ServerSettings(LogSettings):
     """The settings of `nearcast serve`.
 
     Every field can be set by a flag, by an environment variable `NEARCAST_<FIELD>`, or in a TOML file.
     Its description has neither default nor bounds nor unit: the help adds them.
     """
-
-    model_config = SettingsConfigDict(
-        env_prefix="NEARCAST_",
-        extra="forbid",
-        frozen=True,
-        # A rule across settings would show all of them, secrets included.
-        hide_input_in_errors=True,
-    )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(7433, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
@@ -208,50 +193,6 @@ class ServerSettings(BaseSettings):
         le=64,
         description="Number of nodes on this machine, each a process with a port of its own from --port "
         "on, over a log on this machine's disk; the store is then a folder. With 1, a server by itself.",
-    )
-    log: Annotated[str, Shown(metavar="nats://...[,nats://...]", is_secret=True)] = Field(
-        "",
-        description="Servers of a replicated log, NATS with JetStream: this server is a node of a "
-        "cluster, in which all nodes have the same objects. With tls:// addresses, nothing is sent "
-        "without TLS. Empty for a server by itself.",
-    )
-    log_ca: ExistingFile | None = Field(
-        None,
-        description="Root certificates of the servers of the log and of their monitoring ports, PEM; "
-        "without them, those of this machine.",
-    )
-    log_cert: ExistingFile | None = Field(
-        None, description="Certificate of this node for the servers of the log, PEM."
-    )
-    log_key: ExistingFile | None = Field(None, description="Private key of that certificate, PEM.")
-    log_credentials: ExistingFile | None = Field(
-        None, description="Credentials for the servers of the log: a .creds file of NATS."
-    )
-    log_user: str = Field("", description="User at the servers of the log.")
-    log_password_file: ExistingFile | None = Field(None, description="File with the user's password.")
-    log_token_file: ExistingFile | None = Field(
-        None, description="File with a token for the servers of the log."
-    )
-    log_monitor: Annotated[str, Shown(metavar="http(s)://...,...")] = Field(
-        "",
-        description="Monitoring ports of all servers of the log, where the node reads whether they sync "
-        "each append to the disk.",
-    )
-    log_stream: str = Field(
-        "nearcast",
-        pattern=r"^[A-Za-z0-9_-]{1,32}$",
-        description="Name of the stream of the log, which the first node makes.",
-    )
-    log_replicas: int = Field(
-        3,
-        ge=1,
-        le=5,
-        description="Number of servers that have the log on disk before a publication is acknowledged; "
-        "with 1 it is durable on one disk only.",
-    )
-    log_unsafe: bool = Field(
-        False,
-        description="Use the log even if it may lose acknowledged objects in a power cut, to try it out.",
     )
     log_keep_hours: Hours = Field(
         24.0,
@@ -401,14 +342,6 @@ class ServerSettings(BaseSettings):
             raise ValueError("sink is the source, must be another feed")
         return self
 
-    @field_validator("log")
-    @classmethod
-    def _know_log(cls, value: str) -> str:
-        found = value.split(",")
-        if value and not any(all(one.startswith(scheme) for one in found) for scheme in _LOG_SCHEMES):
-            raise ValueError("must be nats://host:port or tls://host:port, or several between commas")
-        return value
-
     @model_validator(mode="after")
     def _keep_to_the_log(self) -> ServerSettings:
         others = {"source": self.source, "sink": self.sink, "accept_loss": self.accept_loss}
@@ -428,21 +361,6 @@ class ServerSettings(BaseSettings):
             if port and port + self.processes - 1 > _PORT_MAX:
                 limit = f"at most {_PORT_MAX + 1 - self.processes} with {self.processes} processes"
                 raise ValueError(f"{name} is {port}, must be {limit}")
-        return self
-
-    @model_validator(mode="after")
-    def _keep_log_access(self) -> ServerSettings:
-        has_tls = self.log.startswith("tls://") or "https://" in self.log_monitor
-        if self.log_ca is not None and not has_tls:
-            raise ValueError("log_ca needs --log with tls:// addresses, or --log-monitor with https://")
-        if self.log_cert is not None and self.log_key is None:
-            raise ValueError("log_cert needs --log-key: they must be given together")
-        if self.log_key is not None and self.log_cert is None:
-            raise ValueError("log_key needs --log-cert: they must be given together")
-        if bool(self.log_user) != (self.log_password_file is not None):
-            raise ValueError("log_user needs --log-password-file, and the other way round")
-        if sum(map(bool, (self.log_credentials, self.log_user, self.log_token_file))) > 1:
-            raise ValueError("log_credentials must not be set with --log-user or --log-token-file")
         return self
 
     @model_validator(mode="after")

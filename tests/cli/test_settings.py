@@ -208,7 +208,7 @@ def test_the_help_has_every_setting():
     done = CliRunner().invoke(serve, ["--help"])
     assert done.exit_code == 0
     flags = re.findall(r"^  (?:-h, )?(--[a-z-]+)", done.output, re.MULTILINE)
-    assert flags == ["--config", *(flag(name) for name in FIELDS), "--help"]
+    assert flags == ["--config", *(flag(name) for name in facts_of(ServerSettings)), "--help"]
 
 
 def test_the_documentation_is_generated_from_the_declaration():
