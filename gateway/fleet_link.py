@@ -129,6 +129,8 @@ class FleetLink:
     async def _run(self) -> None:
         call = None
         try:
+            if self._waits and not await self._await_server():
+                raise TimeoutError
             metadata = await self.channel.metadata()
             open_stream = self.channel.stream(_METHOD, FleetRequest, FleetResponse)
             call = open_stream(metadata=metadata, wait_for_ready=self._waits)
@@ -202,15 +204,18 @@ class FleetLink:
         return message
 
     async def _end(self) -> None:
-        """Let the devices of this stream say hello on another one, or send them away."""
+        """Let the devices of this stream say hello on another one, or send them away.
+
+        The other one waits for the server if there is no other. So devices know at once that their
+        results may be outdated, and their connections stay open while a server restarts.
+        """
         self.is_open = False
         self._on_end(self)
         self._queue.clear()
         self._room.set()
         routes, self.routes = list(self.routes.values()), {}
-        can_return = bool(routes) and self._has_served and await self._await_server()
         for route in routes:
-            await (route.leave() if can_return else route.send_away())
+            await (route.leave() if self._has_served else route.send_away())
 
     async def _await_server(self) -> bool:
         """Wait until the server serves; return whether it does. One that has just drained is not back."""

@@ -54,9 +54,10 @@ async def test_devices_of_a_server_that_restarts_stay_connected(tmp_path, monkey
             epoch = (await client.attach()).epoch
             version = (await client.subscribe()).version
             await place.stop()
-            await place.start()
             assert reason_of((await client.receive()).detached.error) == "SILENT"
-            welcome = await client.attach(version=version, epoch=epoch)
+            attaching = asyncio.create_task(client.attach(version=version, epoch=epoch))
+            await place.start()
+            welcome = await attaching
             assert [one.subscription_id for one in welcome.subscriptions] == [1]
             assert (await client.receive()).delta.snapshot
     await place.stop()
