@@ -51,7 +51,7 @@ def status(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     The exit status is 0 if every node and the log respond, every replica is current and every slot is
     served, and 1 otherwise.
     """
-    from nearcast import NearcastError  # noqa: PLC0415
+    from nearcast import NearcastError, ServerState  # noqa: PLC0415
 
     target = Target(**options)
     with reported(NearcastError):
@@ -61,7 +61,9 @@ def status(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401
         shown = {"nodes": _plain(nodes, found), "log_streams": [asdict(one) for one in streams]}
         click.echo(json.dumps(shown, indent=2))
     elif not nodes:
-        click.echo(f"{target.server} is a server by itself, not the node of a cluster")
+        is_starting = first.state is ServerState.RECOVERING
+        found_it = "is starting" if is_starting else "is a server by itself, not the node of a cluster"
+        click.echo(f"{target.server} {found_it}")
     else:
         click.echo(_table(nodes, found))
         click.echo(f"\n{_log_table(streams) if streams else 'the log does not respond'}")

@@ -94,5 +94,7 @@ def token(  # noqa: PLR0913 - an option each
         return
     try:
         write_private(out, f"{found}\n".encode())
+    except FileExistsError:
+        raise click.ClickException(f"--out {out} exists, must be absent: remove it first") from None
     except OSError as error:
         raise click.ClickException(f"--out {out} cannot be written: {error.strerror}") from None

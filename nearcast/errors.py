@@ -24,7 +24,7 @@ _HINTS = {
     Reason.RECOVERING: "the server is starting: try again in some seconds",
     Reason.INTERNAL: "this is a fault of the server: its log has the details",
     Reason.PERMISSION_DENIED: "use a token with the role, tenant, device or publisher of the message",
-    Reason.TOKEN_EXPIRED: "give connect a function that returns a valid token, in place of a text",
+    Reason.TOKEN_EXPIRED: "give connect a function that returns a token that is valid now",
     Reason.RATE_LIMITED: "try again after retry_after_ms milliseconds",
     Reason.FORGOTTEN: "attach again: the server then has a new device",
     Reason.ANOTHER_SERVER: "the SDK follows by itself; a program of yours sends its hello to `server`",

@@ -246,7 +246,7 @@ export class Points {
         context.beginPath();
         for (let row = 0; row < devices.count; row++) {
             const [px, py] = [this.#px(devices.trueX[row], view), this.#py(devices.trueY[row], view)];
-            if (!this.#isShown(px, py)) continue;
+            if (!this.#isShown(px, py) || Number.isNaN(devices.x[row])) continue; // without a log it has no report
             context.moveTo(this.#px(devices.x[row], view), this.#py(devices.y[row], view));
             context.lineTo(px, py);
         }

@@ -18,7 +18,7 @@ class ServerState(IntEnum):
 
 
 _REFUSALS = {
-    ServerState.RECOVERING: (Reason.RECOVERING, "reading its store"),
+    ServerState.RECOVERING: (Reason.RECOVERING, "starting"),
     ServerState.DRAINING: (Reason.DRAINING, "stopping"),
 }
 

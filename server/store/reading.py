@@ -73,7 +73,7 @@ _KEYS = {"subscriptions": itemgetter(1, 2)}
 Rows = list[tuple[Any, ...]]
 
 
-ADVICE = "restore a backup, or continue with what is intact: --accept-loss"
+ADVICE = "restore a backup, or continue with what is intact: nearcast serve --accept-loss"
 """The end of every refusal of a damaged store."""
 
 

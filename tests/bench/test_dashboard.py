@@ -19,7 +19,7 @@ NOT_SHOWN = {"idf_generation", "idf_coming_into_force", "first_hello_ms", "last_
 NOT_SHOWN |= {"subscriptions", "kernels_compiled", "source_refused"}
 NOT_SHOWN |= {"devices_forgotten", "devices_deleted", "source_unreadable"}
 NOT_SHOWN |= {"bridge_failures", "bridge_failing"}
-NOT_SHOWN |= {"requests_unparsable", "deltas_queued"}
+NOT_SHOWN |= {"requests_unparsable", "deltas_queued", "cluster_rules"}
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def test_a_token_in_a_file_is_for_its_owner_alone_and_replaces_nothing(tmp_path)
     assert out.read_text().count(".") == 2
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 1
-    assert f"--out {out} cannot be written: File exists" in done.output
+    assert f"--out {out} exists, must be absent: remove it first" in done.output
 
 
 def test_a_role_that_is_none(tmp_path):
