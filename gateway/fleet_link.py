@@ -129,8 +129,8 @@ class FleetLink:
     async def _run(self) -> None:
         call = None
         try:
-            if self._waits and not await self._await_server():
-                raise TimeoutError
+            if self._waits:
+                await self._await_server()
             metadata = await self.channel.metadata()
             open_stream = self.channel.stream(_METHOD, FleetRequest, FleetResponse)
             call = open_stream(metadata=metadata, wait_for_ready=self._waits)
@@ -217,11 +217,8 @@ class FleetLink:
         for route in routes:
             await (route.leave() if self._has_served else route.send_away())
 
-    async def _await_server(self) -> bool:
-        """Wait until the server serves; return whether it does. One that has just drained is not back."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE_S):
-                while not await self._is_serving():  # noqa: ASYNC110 - the server sends no event
-                    await asyncio.sleep(_LOOK_S)
-                return True
-        return False
+    async def _await_server(self) -> None:
+        """Wait until the server serves, or raise TimeoutError. One that has just drained is not back."""
+        async with asyncio.timeout(_PATIENCE_S):
+            while not await self._is_serving():  # noqa: ASYNC110 - the server sends no event
+                await asyncio.sleep(_LOOK_S)
