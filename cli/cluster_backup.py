@@ -128,8 +128,9 @@ async def _restore(source: Path, target: Path, settings: LogSettings) -> BackupF
 
 async def _connected(settings: LogSettings) -> JetStreamLog:
     from cluster.jetstream import connected_log  # noqa: PLC0415
+    from server.main import log_options  # noqa: PLC0415
 
-    return await connected_log(settings.log_options())
+    return await connected_log(log_options(settings))
 
 
 async def _fetch(target: Target, part: Path, progress: Callable[[str, int, int], None]) -> None:

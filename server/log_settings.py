@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from feeds.parameters import ExistingFile, Shown
-
-if TYPE_CHECKING:
-    from cluster.jetstream import JetStreamOptions
 
 _SCHEMES = ("nats://", "tls://")
 
@@ -97,23 +94,3 @@ class LogSettings(BaseSettings):
         if sum(map(bool, (self.log_credentials, self.log_user, self.log_token_file))) > 1:
             raise ValueError("log_credentials must not be set with --log-user or --log-token-file")
         return self
-
-    def log_options(self) -> JetStreamOptions:
-        """Return the settings for `cluster.jetstream`, whose library must be there."""
-        from cluster.access import LogAccess  # noqa: PLC0415
-        from cluster.jetstream import JetStreamOptions  # noqa: PLC0415
-
-        access = LogAccess(
-            self.log_ca,
-            self.log_cert,
-            self.log_key,
-            self.log_credentials,
-            self.log_user,
-            self.log_password_file,
-            self.log_token_file,
-        )
-        monitors = [one for one in self.log_monitor.split(",") if one]
-        servers = self.log.split(",")
-        return JetStreamOptions(
-            servers, monitors, self.log_stream, self.log_replicas, self.log_unsafe, access
-        )

@@ -37,6 +37,7 @@ from server.clock import Clock
 from server.core.coordinator import Coordinator
 from server.errors import BridgeError, StoreError
 from server.limits import Limits, dead_connection_ms
+from server.log_settings import LogSettings
 from server.monitoring.monitoring import Monitoring
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
@@ -48,7 +49,7 @@ from server.transport import Listener
 from server.transport.wire_walk import warm_up_walk
 
 if TYPE_CHECKING:
-    from cluster.jetstream import JetStreamLog
+    from cluster.jetstream import JetStreamLog, JetStreamOptions
     from server.bridge.feeds import SinkFeed, SourceFeed
     from server.replication.node import Node
 
@@ -405,7 +406,32 @@ async def _opened_log(settings: ServerSettings) -> JetStreamLog:
         from cluster.jetstream import open_log  # noqa: PLC0415
     except ImportError as error:
         raise LogError(f"a log needs {error.name}: {how_to_install('cluster')}") from error
-    return await open_log(settings.log_options())
+    return await open_log(log_options(settings))
+
+
+def log_options(settings: LogSettings) -> JetStreamOptions:
+    """Return the settings of the log for `cluster.jetstream`, whose library must be there."""
+    from cluster.access import LogAccess  # noqa: PLC0415
+    from cluster.jetstream import JetStreamOptions  # noqa: PLC0415
+
+    access = LogAccess(
+        settings.log_ca,
+        settings.log_cert,
+        settings.log_key,
+        settings.log_credentials,
+        settings.log_user,
+        settings.log_password_file,
+        settings.log_token_file,
+    )
+    monitors = [one for one in settings.log_monitor.split(",") if one]
+    return JetStreamOptions(
+        settings.log.split(","),
+        monitors,
+        settings.log_stream,
+        settings.log_replicas,
+        settings.log_unsafe,
+        access,
+    )
 
 
 def _types(node: Node | None) -> tuple[type[Coordinator], type[CommandLoop]]:
