@@ -60,13 +60,7 @@ class KeyRegistry:
     async def read(self, slots: Sequence[int], until: int) -> SlotRecords:
         """Return records; see `Registry.read`."""
         found = await self._keys.read([records.pattern_of(slot) for slot in slots], until)
-        live = [one for one in found if one.value and records.slot_of_owner(one.key) is None]
-        subscriptions = [
-            records.subscription_from(one.value) for one in live if not records.is_seen_key(one.key)
-        ]
-        subscriptions.sort(key=lambda one: (one.device_id, one.subscription_id))
-        seen = [records.seen_from(one.value) for one in live if records.is_seen_key(one.key)]
-        return SlotRecords(subscriptions, seen)
+        return records.of_devices(one for one in found if records.slot_of_owner(one.key) is None)
 
     async def watch(self) -> AsyncIterator[LeaseRead | OwnerRead]:
         """Yield records; see `Registry.watch`."""

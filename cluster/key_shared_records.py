@@ -70,13 +70,7 @@ class KeySharedRecords:
 
     async def subscriptions(self) -> list[StoredSubscription]:
         """Return all subscriptions, by device and number. O(subscriptions)."""
-        found = await self._read([records.SUBSCRIPTIONS])
-        subscriptions = [
-            records.subscription_from(one.value)
-            for one in found
-            if one.value and not records.is_seen_key(one.key)
-        ]
-        return sorted(subscriptions, key=lambda one: (one.device_id, one.subscription_id))
+        return records.of_devices(await self._read([records.SUBSCRIPTIONS])).subscriptions
 
     async def add_subscription(self, one: StoredSubscription) -> None:
         """Add a subscription to a cluster of which no node runs, unless it is there."""

@@ -11,14 +11,16 @@ Addresses and ids are written in the alphabet of base64 for URLs, as keys are wo
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
 
 from google.protobuf.message import DecodeError
 
 from cluster import codec
 from cluster.codec import Assembler, FormatError
 from cluster.entries import FIRST_RULES, Entry, Founding
+from cluster.keys import Record
 from cluster.ownership import Lease, Node, NodeState
-from cluster.registry import SEEN, LastSeen, StoredSubscription
+from cluster.registry import SEEN, LastSeen, SlotRecords, StoredSubscription
 from cluster.slots import slot_of
 from cluster.v1 import ownership_pb2 as pb
 
@@ -163,3 +165,11 @@ def _node_message(node: Node) -> pb.Node:
 
 def _node(message: pb.Node) -> Node:
     return Node(message.address, message.incarnation)
+
+
+def of_devices(found: Iterable[Record]) -> SlotRecords:
+    """Return the records of devices that are not deleted, subscriptions by device and number."""
+    live = [one for one in found if one.value]
+    subscriptions = [subscription_from(one.value) for one in live if not is_seen_key(one.key)]
+    subscriptions.sort(key=lambda one: (one.device_id, one.subscription_id))
+    return SlotRecords(subscriptions, [seen_from(one.value) for one in live if is_seen_key(one.key)])
