@@ -15,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.amounts import SEED, TIMES
 from tests.support.redis_server import RedisServer, redis_server
+from tests.support.stuck import reported
 from tests.support.tiers import Guard, left_out, markers, rank
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    with _GUARD.watching(item):
+    with _GUARD.watching(item), reported(item.nodeid):
         return (yield)
 
 

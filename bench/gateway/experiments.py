@@ -18,7 +18,9 @@ GATEWAY = e.Suite(
     "bench.gateway.run:GatewayBenchmark",
     GatewayParameters,
     metrics={"objects": "objects", "devices": "devices"},
-    plots=(e.Lines("devices", ("reports_cpu_us", "server_reports_cpu_us"), log="x"),),
+    plots=(
+        e.Lines("devices", ("reports_cpu_us", "server_reports_cpu_us", "fleet_reports_cpu_us"), log="x"),
+    ),
     reduced={"devices": 500, "objects": 20_000, "seconds": 1.0, "rounds": 1},
     about="Each device has a WebSocket. CPU is that of the process, all threads together, divided by the "
     "number of messages; a report counts with its delta. Latencies need an idle machine.",
@@ -34,6 +36,7 @@ GATEWAY = e.Suite(
                 "reports_per_s": "reports/s",
                 "reports_cpu_us": "us of the gateway's CPU a report with its delta",
                 "server_reports_cpu_us": "us of the server's CPU a report",
+                "fleet_reports_cpu_us": "us of the server's CPU a report on its fleet streams",
                 "pushed_cpu_us": "us of the gateway's CPU a pushed delta",
                 "publish_ms_p50": "ms to a device",
                 "publish_ms_p99": "ms to a device",

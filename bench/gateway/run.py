@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from bench.gateway.lines import sockets
 from bench.server import lines as ways
 from bench.server import loop
 from bench.server.connections import attach
+from bench.server.fleets import Fleets
 from bench.server.lines import opened
 from bench.server.listeners import Listeners, expired
 from bench.server.measures import Rate, closed_loop, pushes
@@ -106,6 +107,17 @@ class GatewayBenchmark(Benchmark[GatewayParameters]):
         self, workload: Workload, parameters: GatewayParameters, server: Process, front: Process
     ) -> Row:
         await published(workload, server, self.progress)
+        row = await self._sockets(workload, parameters, server, front)
+        fleets = Fleets(workload, server, parameters.seconds, 1)
+        rates = []
+        for number in range(parameters.rounds):
+            rates.append(await fleets.reanchors())
+            self.progress(f"{workload.devices} devices on fleet streams", number + 1, parameters.rounds)
+        return {**row, "fleet_reports_cpu_us": _cpu_us(rates)}
+
+    async def _sockets(
+        self, workload: Workload, parameters: GatewayParameters, server: Process, front: Process
+    ) -> Row:
         devices, seconds = workload.devices, parameters.seconds
         before = front.rss_bytes()
         async with (
@@ -136,8 +148,12 @@ class GatewayBenchmark(Benchmark[GatewayParameters]):
             return {
                 **row,
                 "reports_per_s": round(statistics.median(one.per_s for one in rates)),
-                "reports_cpu_us": round(statistics.median(one.cpu_us for one in rates), 1),
-                "server_reports_cpu_us": round(statistics.median(one.cpu_us for one in server_rates), 1),
+                "reports_cpu_us": _cpu_us(rates),
+                "server_reports_cpu_us": _cpu_us(server_rates),
                 "report_answer_bytes": round(rates[0].bytes_mean),
                 **await listeners.audit(),
             }
+
+
+def _cpu_us(rates: Sequence[Rate]) -> float:
+    return round(statistics.median(one.cpu_us for one in rates), 1)

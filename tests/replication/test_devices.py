@@ -22,7 +22,15 @@ from nearcast import (
 )
 from server.replication import slot_keeper
 from tests.replication.conftest import log_servers
-from tests.replication.test_nodes import NodeProcess, best, client, digest_of, ids_of, node, until
+from tests.replication.test_nodes import (
+    NodeProcess,
+    best,
+    client,
+    digest_of,
+    ids_of,
+    node,
+    until,
+)
 from tests.support.amounts import SEED
 
 pytestmark = pytest.mark.processes
@@ -157,15 +165,22 @@ async def walkers(nodes, count):
 
 async def all_exact(offers, judge):
     """Wait until devices say EXACT, with the results by the definition at a node."""
+    wrong: list[object] = []  # the report of a stuck test shows it
 
     def is_so():
-        return all(
-            one.state is SubscriptionState.EXACT
-            and ids_of(one.results()) == best(judge, 14.5, 35.5, spec_of(number))
-            for number, one in offers.items()
-        )
+        wrong[:] = first_wrong(offers, judge)
+        return not wrong
 
     await until(is_so)
+
+
+def first_wrong(offers, judge):
+    """Return the first subscription that is not exact, if any: number, state, results, expected ones."""
+    for number, one in offers.items():
+        found, expected = ids_of(one.results()), best(judge, 14.5, 35.5, spec_of(number))
+        if one.state is not SubscriptionState.EXACT or found != expected:
+            return number, one.state, found, expected
+    return ()
 
 
 async def test_devices_of_a_node_that_is_killed_are_served_by_another(tmp_path):

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 import sys
+import time
 from contextlib import asynccontextmanager
 
 import grpc
@@ -23,6 +24,7 @@ from server.settings import ServerSettings
 from tests.replication.conftest import log_servers
 from tests.support.amounts import SEED
 from tests.support.ports import free_port
+from tests.support.stuck import STUCK_S
 
 pytestmark = pytest.mark.processes
 
@@ -54,10 +56,35 @@ async def node(logs, store, **more):
     server = Server(settings_of(logs, store, **more))
     await server.start()
     try:
-        yield server
+        async with failing_with(server):
+            yield server
     finally:
         if server.is_running:
             await server.stop()
+
+
+@asynccontextmanager
+async def failing_with(server):
+    """Raise what ends a task of a node: a test would wait for ever for what the node does no more."""
+    test, ended = asyncio.current_task(), []
+
+    def note(task):
+        if server.is_running and not task.cancelled():
+            ended.append(task)
+            test.cancel()
+
+    tasks = server.node.tasks
+    for task in tasks:
+        task.add_done_callback(note)
+    try:
+        yield
+    except asyncio.CancelledError:
+        for task in ended:
+            task.result()
+        raise
+    finally:
+        for task in tasks:
+            task.remove_done_callback(note)
 
 
 @asynccontextmanager
@@ -68,7 +95,9 @@ async def client(server):
 
 async def until(is_so):
     """Wait for something that must happen."""
-    while not is_so():  # noqa: ASYNC110 - what is waited for has no event to offer
+    end_s = time.monotonic() + STUCK_S
+    while not is_so():  # what is waited for has no event to offer
+        assert time.monotonic() < end_s, "never so"
         await asyncio.sleep(POLL_S)
 
 
