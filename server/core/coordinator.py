@@ -200,8 +200,8 @@ class Coordinator:
 
     # -- objects ---------------------------------------------------------------------------------
 
-    def publish(self, created: Sequence[LiveObject], replaced: Sequence[int]) -> None:
-        """Add objects and remove the replaced ones."""
+    def publish(self, created: Sequence[LiveObject], replaced: Sequence[int], next_id: int = 0) -> None:
+        """Add objects and remove the replaced ones; see `MatchingService.publish`."""
         for old_id in replaced:
             self._forget_key(self.matching.objects[old_id])
         self.counters.objects_published += len(created)
@@ -209,13 +209,9 @@ class Coordinator:
         for item in created:
             if item.key:
                 self.keys.put(item.owner, item.key, item.object_id)
-        self._route(self.matching.publish(created, replaced))
+        self._route(self.matching.publish(created, replaced, next_id))
         if self.matching.located:
             self._ask_for_locations()
-
-    def pass_ids(self, next_id: int) -> None:
-        """Let ids pass whose objects have expired before they were matched."""
-        self._route(self.matching.pass_ids(next_id))
 
     def retract(self, ids: list[int]) -> None:
         """Remove live objects."""

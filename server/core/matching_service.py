@@ -148,11 +148,27 @@ class MatchingService:
             times.append(self.engine.objects.next_due_ms())
         return min((one for one in times if one is not None), default=None)
 
-    def publish(self, objects: Sequence[LiveObject], replaced: Sequence[int] = ()) -> list[Delta]:
-        """Add objects and remove the replaced ones; `located` gets subscriptions that need a position."""
+    def publish(
+        self, objects: Sequence[LiveObject], replaced: Sequence[int] = (), next_id: int = 0
+    ) -> list[Delta]:
+        """Add objects and remove the replaced ones; `located` gets subscriptions that need a position.
+
+        Parameters
+        ----------
+        objects
+            In the order of their ids.
+        replaced
+            Ids.
+        next_id
+            Above every id that was given to an object, if the latest ones are of objects that are not
+            matched: windows of the last n objects count these, too.
+        """
         deltas: dict[int, Delta] = {}
         if replaced:
             self._remove(replaced, Cause.REPLACED, DropReason.REPLACED, deltas)
+        if next_id:
+            left = self.engine.pass_ids(next_id)
+            self.note(left, Cause.PUBLISHED, DropReason.OUT_OF_WINDOW, deltas)
         if objects:
             batch = ObjectBatch(
                 np.array([item.object_id for item in objects], dtype=np.int64),
@@ -192,12 +208,6 @@ class MatchingService:
     def begin_ids(self, next_id: int) -> None:
         """Set the next object id: windows of the last n objects count removed objects, too."""
         self.engine.objects.windows.next_id = next_id
-
-    def pass_ids(self, next_id: int) -> list[Delta]:
-        """Let ids pass whose objects are not matched; windows of the last n objects count them."""
-        deltas: dict[int, Delta] = {}
-        self.note(self.engine.pass_ids(next_id), Cause.PUBLISHED, DropReason.OUT_OF_WINDOW, deltas)
-        return self._complete(deltas)
 
     def retract(self, ids: Sequence[int]) -> list[Delta]:
         """Remove live objects."""

@@ -77,10 +77,8 @@ class ReplicatedCoordinator(Coordinator):
         for item in created:
             if item.expiry_ms <= now_ms:
                 self.log_objects.keep(item)
-        if alive or matched:
-            self.publish(alive, matched)
-        if created and created[-1].expiry_ms <= now_ms:
-            self.pass_ids(created[-1].object_id + 1)
+        if created or matched:
+            self.publish(alive, matched, self.latest_object_id + 1)
 
     def retract_logged(self, ids: list[int]) -> None:
         """Remove objects that are alive by the time of the log."""

@@ -11,11 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cluster.codec import Assembler, encoded
+from cluster.entries import Caller, Entry, Publish
 from cluster.log import Message
-from nearcast.canonical import Boolean, Clause, TopK, Window
+from nearcast.canonical import Boolean, Clause, NewObject, TopK, Window
 from nearcast.errors import RefusedError
 from safe_region import oracle
 from safe_region.earth.shapes import Circle
+from server.core.evaluation_batch import EvaluationBatch, Place
 from server.store import check
 from server.store.mutations import SetLogPosition
 from tests.replication.draws import START_MS, logs
@@ -149,3 +151,26 @@ def test_a_message_may_be_applied_in_parts(messages, data):
             assert isinstance(position, SetLogPosition)
             assert position.offset == message.offset
         assert whole.applier.digest() == parts.applier.digest()
+
+
+def test_an_entry_is_one_change_of_a_window_also_if_its_last_object_has_expired(tmp_path):
+    """Else a device would for a moment have results that are exact at no entry."""
+    items = [NewObject(14.5, 35.5, ("ice",), 1_000 + 60_000 * (i < 4), b"", "", None) for i in range(5)]
+    first, *others = [
+        Message(offset, (Entry(START_MS, Publish(Caller("", "", ("publisher",)), tuple(some)), id_),))
+        for offset, some, id_ in ((1, items[:3], b"1"), (2, items[3:], b"2"))
+    ]
+    with closing(LocalNode(tmp_path / "node.db")) as node:
+        matching, routed = node.coordinator.matching, []
+        handle = matching.subscribe(TopK(("ice",), 3, 0.5, window=Window(count=3)))
+        node.applier.apply(*first)
+        batch = EvaluationBatch()
+        batch.place(handle, Place(14.5, 35.5))
+        matching.evaluate(batch)
+        node.pass_time(START_MS + 2_000)  # by its clock, the last object comes too late
+        node.coordinator._route = routed.append  # noqa: SLF001
+        for message in others:
+            node.applier.apply(*message)
+        [[delta]] = [deltas for deltas in routed if deltas]
+        assert [item.object_id for item, _ in delta.add] == [4]
+        assert set(delta.drop) == {1, 2}, "of the last three ids, one is of the object that has expired"
