@@ -174,9 +174,9 @@ class Ledger:
         first = max([first, *(one.born for one in items)])
         last = min([one.ended - 1 for one in items] + [self.entry_count])
         alive = [one for one in self.objects if one.expiry_ms > now_ms]
-        numbers = {first, last} | {
-            number for one in alive for number in (one.born, one.ended) if first <= number <= last
-        }
+        changes = {number for one in alive for number in (one.born, one.ended)}
+        changes |= {one.born for one in self.objects}  # the latest id: that of an object that has expired
+        numbers = {first, last} | {number for number in changes if first <= number <= last}
         for number in sorted(numbers, key=lambda number: abs(number - near)):
             latest_id = bisect(self.objects, number, key=lambda one: one.born)
             yield [one for one in alive if one.born <= number < one.ended], latest_id

@@ -100,8 +100,6 @@ class Recovery:
             spec = member.specs.get(one.id)
             if spec is None or member.is_deleted or one.state is not SubscriptionState.EXACT:
                 continue
-            if spec.window is not None and spec.window.count is not None:
-                continue  # it changes with every object, also between those of an entry
             shown = [match.object.id for match in one.results()]
             if group.client.clock.now_ms() == now_ms:
                 name = f"{member.device.id}/{one.id}"
