@@ -25,7 +25,8 @@ CLUSTER = e.Suite(
     about="takeover kills one node after the other. Its devices, which use the SDK on connections of "
     "their own or on four fleet streams, continue at others by themselves. The node starts again, and "
     "the next kill waits until every slot is back. load compares nodes and log with a single server in "
-    "alternating windows. CPU is that of all processes of a side, all threads together.",
+    "alternating windows. plan has 0.2 reports a second of each device, and 500 objects a second. CPU "
+    "is that of all processes of a side, all threads together.",
     experiments=(
         e.Experiment(
             "takeover",
@@ -60,6 +61,26 @@ CLUSTER = e.Suite(
                 "cluster_publish_ms_p99": "ms to a device, cluster",
             },
             plots=(e.Bars(("reports_cpu_us", "cluster_reports_cpu_us"), ("devices",)),),
+        ),
+        e.Experiment(
+            "plan",
+            "",
+            "CPU and memory of a node under a steady load, beside what nearcast plan computes for it",
+            ("plan",),
+            sweep=e.Over("devices", (500, 2_000)),
+            changes={"seconds": 20.0},
+            metrics={
+                "reports_per_s": "reports/s",
+                "deltas_per_s": "pushed deltas/s",
+                "published_per_s": "objects/s",
+                "node_cores": "cores, a node",
+                "planned_node_cores": "cores, a node, computed",
+                "node_cores_ratio": "measured, of the computed",
+                "node_mb": "MB, a node",
+                "planned_node_mb": "MB, a node, computed",
+                "node_mb_ratio": "measured, of the computed",
+            },
+            plots=(e.Lines("devices", ("node_cores", "planned_node_cores")),),
         ),
     ),
 )

@@ -46,13 +46,12 @@ async def load(
     await published(workload, single, progress)
     await published(workload, nodes.nodes[0], progress)
     await nodes.settled()
-    of_node = [nodes.addresses[nodes.of(number)] for number in range(workload.devices)]
     spread = [nodes.addresses[i % len(nodes.addresses)] for i in range(_PUBLISHERS)]
     async with (
-        _opened([single.address] * workload.devices, ways.ATTACH) as of_single,
-        _opened(of_node, ways.ATTACH) as of_cluster,
-        _opened([single.address] * _PUBLISHERS, ways.PUBLISH) as to_single,
-        _opened(spread, ways.PUBLISH) as to_cluster,
+        channels([single.address] * workload.devices, ways.ATTACH) as of_single,
+        channels(node_of(workload, nodes), ways.ATTACH) as of_cluster,
+        channels([single.address] * _PUBLISHERS, ways.PUBLISH) as to_single,
+        channels(spread, ways.PUBLISH) as to_cluster,
     ):
         sides = {
             "": Side(of_single, to_single, single, single),
@@ -77,7 +76,7 @@ async def _measured(
     nodes: Nodes,
     progress: Progress,
 ) -> Row:
-    reports, requests = workload.rounds(), _requests(workload)
+    reports, requests = workload.rounds(), small_requests(workload)
     pushed: dict[str, Latencies] = {}
     for name, side in sides.items():
         pushed[name] = await _pushed(workload, side, seconds)
@@ -143,8 +142,8 @@ async def _pushed(workload: Workload, side: Side, seconds: float) -> Latencies:
     return await pushes(side.devices, publish, per_s, seconds)
 
 
-def _requests(workload: Workload) -> list[list[bytes]]:
-    """Return requests of objects that live for seconds, for each publisher."""
+def small_requests(workload: Workload) -> list[list[bytes]]:
+    """Return requests of `OBJECTS` objects that live for seconds, for each publisher."""
     found = list(_small(workload))
     return [
         [found[(i * _REQUESTS + j) % len(found)] for j in range(_REQUESTS)] for i in range(_PUBLISHERS)
@@ -160,8 +159,13 @@ def _small(workload: Workload) -> Iterator[bytes]:
             yield PublishRequest(objects=objects).SerializeToString()
 
 
+def node_of(workload: Workload, nodes: Nodes) -> list[str]:
+    """Return the address of the node that serves each device."""
+    return [nodes.addresses[nodes.of(number)] for number in range(workload.devices)]
+
+
 @asynccontextmanager
-async def _opened(addresses: Sequence[str], method: str) -> AsyncIterator[list[Channel]]:
+async def channels(addresses: Sequence[str], method: str) -> AsyncIterator[list[Channel]]:
     """Open a stream to each address, on a connection of its own; close them when the block ends."""
     lines = [Channel(number, connection(one), method) for number, one in enumerate(addresses)]
     try:

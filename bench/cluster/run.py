@@ -10,6 +10,7 @@ from bench.benchmark import Benchmark, Row
 from bench.cluster.experiments import ClusterParameters
 from bench.cluster.load import load
 from bench.cluster.nodes import cluster
+from bench.cluster.planned import planned
 from bench.cluster.takeover import takeover
 from bench.server import loop
 from bench.server.processes import require_files
@@ -17,12 +18,13 @@ from bench.server.setup import compile_kernels, drawn, serving
 from cluster.local_servers import program
 
 _LOAD = "load"
+_PLAN = "plan"
 
 
 class ClusterBenchmark(Benchmark[ClusterParameters]):
-    """Measure take-overs, and the load beside a single server."""
+    """Measure take-overs, the load beside a single server, and what `nearcast plan` computes."""
 
-    VARIANTS = ("connections", "fleet", _LOAD)
+    VARIANTS = ("connections", "fleet", _LOAD, _PLAN)
 
     @classmethod
     def check(cls, variant: str, parameters: ClusterParameters) -> None:  # noqa: ARG003
@@ -41,10 +43,12 @@ class ClusterBenchmark(Benchmark[ClusterParameters]):
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             nodes = stack.enter_context(cluster(workload, folder, parameters.nodes))
+            seconds, rounds = parameters.seconds, parameters.rounds
+            if variant == _PLAN:
+                return [row | loop.run(planned(workload, seconds, rounds, nodes, self.progress))]
             if variant == _LOAD:
                 (folder / "single").mkdir()
                 single = stack.enter_context(serving(workload, folder / "single"))
-                seconds, rounds = parameters.seconds, parameters.rounds
                 return [row | loop.run(load(workload, seconds, rounds, single, nodes, self.progress))]
             kills, k = parameters.kills, parameters.k_max
             is_fleet = variant == "fleet"

@@ -27,7 +27,8 @@ def _option(one: Field[Any]) -> Callable[[Callable[..., None]], Callable[..., No
     least, most = one.metadata["least"], one.metadata["most"]
     text = f"{one.metadata['meaning']} From {least:,.12g} to {most:,.12g}."
     name = f"--{one.name.replace('_', '-')}"
-    return click.option(name, type=float, default=one.default, show_default=True, help=text)
+    has_default = one.default is not None
+    return click.option(name, type=float, default=one.default, show_default=has_default, help=text)
 
 
 @click.command(epilog="Example: nearcast plan --devices 200000 --objects 500000 --publishes-per-s 100")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from cli.plan.constants import CONSTANTS
 
@@ -34,10 +35,9 @@ def _of(name: str) -> float:
     return CONSTANTS[name].value
 
 
-def limited(default: float, least: float, most: float, meaning: str) -> float:
+def limited(default: float | None, least: float, most: float, meaning: str) -> Any:  # noqa: ANN401
     """Return a field with its limits, for the check and for the help."""
-    found: float = field(default=default, metadata={"least": least, "most": most, "meaning": meaning})
-    return found
+    return field(default=default, metadata={"least": least, "most": most, "meaning": meaning})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,15 @@ class Demand:
         "Share of one core that a node, or a gateway, may use when all are there but the spare.",
     )
     spare: float = limited(1, 0, 100, "Nodes, and gateways, that may fail at a time.")
+    nodes: float | None = limited(
+        None, 1, NODES_MAX, "Nodes without the spare ones. By default as few as suffice."
+    )
+    reports_per_s: float | None = limited(
+        None, 0, 1e9, "Reports of all devices per second. By default computed from their speed."
+    )
+    deltas_per_s: float | None = limited(
+        None, 0, 1e9, "Deltas of published objects per second. By default computed."
+    )
     has_gateways: bool = True
 
     def __post_init__(self) -> None:
@@ -76,7 +85,7 @@ class Demand:
             if "least" not in one.metadata:
                 continue
             value, least, most = getattr(self, one.name), one.metadata["least"], one.metadata["most"]
-            if not least <= value <= most:
+            if value is not None and not least <= value <= most:
                 raise PlanError(
                     f"{one.name} is {value:,.12g}, must be from {least:,.12g} to {most:,.12g}"
                 )
@@ -139,6 +148,8 @@ def plan_of(demand: Demand) -> Plan:
 
 def reports_per_s(demand: Demand) -> float:
     """Return the reports of all devices: in proportion to the way that they go."""
+    if demand.reports_per_s is not None:
+        return demand.reports_per_s
     top_k = demand.top_k_share * _of("top_k_reports_per_hour") / _of("top_k_speed_kmh")
     ranges = (1.0 - demand.top_k_share) * _of("range_reports_per_hour") / _of("range_speed_kmh")
     per_hour = (top_k + ranges) * demand.speed_kmh
@@ -147,6 +158,8 @@ def reports_per_s(demand: Demand) -> float:
 
 def deltas_per_s(demand: Demand) -> float:
     """Return the pushed deltas: a new object is as likely to be among those of a device as any other."""
+    if demand.deltas_per_s is not None:
+        return demand.deltas_per_s
     arrivals = demand.publishes_per_s / _of("traffic_arrivals_per_s")
     density = _of("traffic_objects") / demand.objects
     share = demand.top_k_share
@@ -197,6 +210,10 @@ def _serving(demand: Demand, shared: float, applying: float) -> tuple[int, str]:
     by_cpu = max(1, math.ceil(shared / left))
     by_streams = 1 if demand.has_gateways else math.ceil(demand.devices / CONNECTIONS_MAX)
     found = max(by_cpu, by_streams)
+    if demand.nodes is not None:
+        if demand.nodes < found:
+            raise PlanError(f"nodes is {demand.nodes:g}, must be at least {found:,} for this demand")
+        return round(demand.nodes), "the number given"
     if found + demand.spare > NODES_MAX:
         raise PlanError(
             f"devices is {demand.devices:,.12g}, which needs {found:,} nodes, must need at most "

@@ -31,3 +31,14 @@ def test_the_load_beside_a_single_server(run_experiments):
     assert row["publish_count"] > 0
     assert row["cluster_publish_count"] > 0
     assert row["lists_audited"] == 2 * 12
+
+
+def test_a_load_beside_what_is_planned_for_it(run_experiments):
+    settings = ["devices=12", "objects=1000", "seconds=1", "rounds=1"]
+    (row,) = run_experiments("cluster/plan", settings=settings)["cluster/plan"]
+    assert row["reports_per_s"] > 0
+    assert row["deltas_per_s"] > 0
+    assert row["published_per_s"] > 0
+    assert row["node_cores_ratio"] > 0
+    assert row["node_mb_ratio"] > 0
+    assert row["lists_audited"] == 12

@@ -86,12 +86,22 @@ def test_more_nodes_do_not_help_against_too_many_publications():
     plan_of(Demand(publishes_per_s=12_000, devices=1, spare=0))
 
 
+def test_rates_and_nodes_may_be_given():
+    demand = Demand(reports_per_s=100, deltas_per_s=50, lease_s=1e6, has_gateways=False, nodes=4, spare=0)
+    found = plan_of(demand)
+    assert (found.reports_per_s, found.deltas_per_s, found.nodes) == (100, 50, 4)
+    shared_us = 100 * of("report_us") + (50 + found.pings_per_s) * of("message_us")
+    applying_us = demand.publishes_per_s * sizes.object_us(demand)
+    assert found.node_cpu_cores == pytest.approx((shared_us / 4 + applying_us) / 1e6)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
         (["--devices=0"], "devices is 0, must be from 1 to 1,000,000,000"),
         (["--top-k-share=1.5"], "top_k_share is 1.5, must be from 0 to 1"),
         (["--devices=1e9", "--speed-kmh=900"], "nodes, must need at most 1,024"),
+        (["--nodes=2", "--reports-per-s=100000"], "nodes is 2, must be at least 11 for this demand"),
         (["--devices=many"], "'many' is not a valid float"),
     ],
 )

@@ -1,0 +1,164 @@
+"""Compare what `nearcast plan` computes for a load with what the nodes of a cluster use under it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from bench.benchmark import Progress, Row
+from bench.cluster.load import OBJECTS, channels, node_of, small_requests
+from bench.cluster.nodes import Nodes
+from bench.errors import BenchError
+from bench.server import lines as ways
+from bench.server.connections import attach
+from bench.server.lines import Channel, silent
+from bench.server.listeners import Listeners, expired
+from bench.server.measures import at_pace
+from bench.server.setup import published
+from bench.server.workload import Workload, sent_ns
+
+REPORTS_PER_DEVICE_S = 0.2
+OBJECTS_PER_S = 500.0
+_PUSHED_PER_S = 50.0
+"""Objects that change the result of a device each."""
+_LEASE_S = 1e6
+"""No pings are sent meanwhile."""
+
+
+class Load:
+    """A steady load of reports and publications, which counts what it causes.
+
+    Parameters
+    ----------
+    workload
+        The messages.
+    devices, publisher
+        The streams.
+    """
+
+    def __init__(self, workload: Workload, devices: Sequence[Channel], publisher: Channel) -> None:
+        self._workload = workload
+        self._devices = devices
+        self._publisher = publisher
+        self._reports = workload.rounds()
+        self._requests = small_requests(workload)[0]
+        self._turns = [0] * len(devices)
+        self._is_open = [False] * len(devices)
+        self._chance = random.Random(7)
+        self.reports = self.pushed = self.objects = 0
+
+    async def run(self, seconds: float) -> None:
+        """Send, for a time."""
+        for line in self._devices:
+            line.on_message = self._on_message
+        per_s = REPORTS_PER_DEVICE_S * self._workload.reporting
+        await asyncio.gather(
+            at_pace(self._report, per_s, seconds),
+            at_pace(self._publish, OBJECTS_PER_S / OBJECTS, seconds),
+            at_pace(self._push, _PUSHED_PER_S, seconds),
+        )
+        for line in self._devices:
+            line.on_message = silent
+
+    def _on_message(self, number: int, message: bytes) -> Sequence[bytes]:
+        if sent_ns(message) or not self._is_open[number]:
+            self.pushed += 1
+        else:
+            self._is_open[number] = False
+        return ()
+
+    async def _report(self, count: int) -> None:
+        for number in self._chance.sample(range(self._workload.reporting), count):
+            if not self._is_open[number]:
+                self._turns[number] += 1
+                self._is_open[number] = True
+                mine = self._reports[number]
+                await self._devices[number].send(mine[self._turns[number] % len(mine)])
+                self.reports += 1
+
+    async def _publish(self, count: int) -> None:
+        for _ in range(count):
+            await self._publisher.send(self._requests[self.objects // OBJECTS % len(self._requests)])
+            self.objects += OBJECTS
+
+    async def _push(self, count: int) -> None:
+        await self._publisher.send(self._workload.pushed(count).SerializeToString())
+
+
+async def planned(
+    workload: Workload, seconds: float, rounds: int, nodes: Nodes, progress: Progress
+) -> Row:
+    """Measure nodes under a load, and compute the plan for it; return the row."""
+    await published(workload, nodes.nodes[0], progress)
+    await nodes.settled()
+    async with (
+        channels(node_of(workload, nodes), ways.ATTACH) as devices,
+        channels([nodes.addresses[0]], ways.PUBLISH) as (publisher,),
+    ):
+        listeners = Listeners(workload, devices)
+        await attach(devices, workload)
+        await publisher.start()
+        cores, found = [], []
+        for number in range(rounds):
+            load = Load(workload, devices, publisher)
+            before = [one.cpu_s() for one in nodes.nodes]
+            await load.run(seconds)
+            spent = [one.cpu_s() - first for one, first in zip(nodes.nodes, before, strict=True)]
+            cores.append(statistics.mean(spent) / seconds)
+            found.append(load)
+            progress("rounds", number + 1, rounds)
+        memory_mb = statistics.mean(one.rss_bytes() for one in nodes.nodes) / 1e6
+        await expired()
+        audit = await listeners.audit()
+    reports, pushed, objects = (
+        sum(getattr(one, name) for one in found) / rounds / seconds
+        for name in ("reports", "pushed", "objects")
+    )
+    plan = await asyncio.to_thread(_plan, workload, len(nodes.nodes), reports, pushed, objects)
+    return {
+        "reports_per_s": round(reports),
+        "deltas_per_s": round(pushed),
+        "published_per_s": round(objects),
+        **_compared("node_cores", statistics.median(cores), plan["node_cpu_cores"], 3),
+        **_compared("node_mb", memory_mb, plan["node_memory_mb"], 0),
+        **audit,
+    }
+
+
+def _compared(name: str, measured: float, computed: float, digits: int) -> Row:
+    return {
+        name: round(measured, digits),
+        f"planned_{name}": round(computed, digits),
+        f"{name}_ratio": round(measured / computed, 2),
+    }
+
+
+def _plan(
+    workload: Workload, nodes: int, reports_per_s: float, deltas_per_s: float, objects_per_s: float
+) -> dict[str, Any]:
+    """Return what the command prints, as a user calls it."""
+    flags = {
+        "devices": workload.devices,
+        "objects": len(workload.objects),
+        "publishes-per-s": objects_per_s,
+        "per-request": OBJECTS,
+        "payload-bytes": 0,
+        "reports-per-s": reports_per_s,
+        "deltas-per-s": deltas_per_s,
+        "lease-s": _LEASE_S,
+        "nodes": nodes,
+        "spare": 0,
+    }
+    command = [sys.executable, "-m", "cli", "plan", "--json", "--no-gateways"]
+    command += [f"--{name}={value}" for name, value in flags.items()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise BenchError(done.stderr.strip())
+    found: dict[str, Any] = json.loads(done.stdout)["plan"]
+    return found
