@@ -1,8 +1,9 @@
 """The connection of a node to the servers of a log.
 
 nats-py 2.16.0 sends credentials without TLS to a server that offers none, waits for ever after a TLS
-handshake that has failed, and never connects again after credentials have expired. Methods of it that are
-extended here prevent this.
+handshake that has failed, never connects again after credentials have expired, and writes to lost
+connections in a way that fails with Python 3.12 and later. Methods of it that are extended here prevent
+this.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _OPTIONS: dict[str, Any] = {
     "max_outstanding_pings": 2,
 }
 _NO_RIGHT = "permissions violation"
+_ATTEMPTS = 5
+"""A server that refuses credentials may reset the connection before its reason is read: once more."""
 
 
 class Connection(Client):
@@ -51,10 +54,11 @@ class Connection(Client):
         _log.log(level, "connection to the log: %r", error)
 
     async def _process_connect_init(self) -> None:
+        transport: Any = self._transport
+        transport.writelines = lambda parts: transport.write(b"".join(parts))
         try:
             await super()._process_connect_init()
         except ssl.SSLError:
-            transport: Any = self._transport
             transport._bare_io_writer.transport.abort()  # noqa: SLF001
             self._transport = None
             raise
@@ -87,16 +91,25 @@ async def connected(servers: Sequence[str], access: LogAccess) -> Connection:
     options = {**_OPTIONS, **access.options()}
     if servers[0].startswith(TLS):
         options["tls"] = access.context()
+    client = await _connected(servers, access, options)
+    client.options["max_reconnect_attempts"] = -1
+    return client
+
+
+async def _connected(
+    servers: Sequence[str], access: LogAccess, options: dict[str, Any], attempts: int = _ATTEMPTS
+) -> Connection:
     client = Connection()
     try:
         await client.connect(list(servers), error_cb=client.log_error, **options)
     except (nats.errors.Error, OSError, TimeoutError) as error:
+        latest = client.latest or error
+        if isinstance(latest, ConnectionResetError) and attempts > 1:
+            return await _connected(servers, access, options, attempts - 1)
         reason = access.refusal(client.latest)
         if reason:
             raise LogError(reason) from error
-        shown = client.latest or error
-        raise LogUnavailableError(f"no server of the log can be reached: {shown}") from error
-    client.options["max_reconnect_attempts"] = -1
+        raise LogUnavailableError(f"no server of the log can be reached: {latest}") from error
     return client
 
 

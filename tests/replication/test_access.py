@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cluster.access import LogAccess
+from cluster.connection import closed, connected
 from cluster.entries import Entry, Tick
 from cluster.jetstream import JetStreamOptions, open_log
 from cluster.local_servers import program
@@ -176,6 +178,18 @@ def documented_rights():
     """Return the permissions of an account, as the documentation of clusters has them."""
     (found,) = re.findall(r"^authorization \{\n.*?^\}\n", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     return found
+
+
+async def test_a_connection_that_is_lost_ends_without_an_error(tmp_path):
+    """Also with what was about to be sent: from Python 3.12 on, asyncio then fails with a TypeError."""
+    with secured(tmp_path, "") as server:
+        connection = await connected([server.url], LogAccess())
+        connection._transport._io_writer.transport.abort()  # noqa: SLF001
+        await asyncio.sleep(0)
+        assert connection.is_connected, "as far as it knows"
+        connection._pending.append(b"PING\r\n")  # noqa: SLF001
+        connection._pending_data_size += 6  # noqa: SLF001
+        await closed(connection)
 
 
 async def test_the_documented_rights_are_enough_and_a_missing_one_is_reported(tmp_path, files, caplog):

@@ -16,6 +16,18 @@ from cryptography.x509.oid import NameOID
 from identity.issuer import Issuer
 from identity.principal import Role
 
+_USAGES = (
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)
+
 KEY = Ed25519PrivateKey.generate()
 ISSUER = Issuer(KEY)
 
@@ -40,14 +52,18 @@ def keys_in(folder, *issuers):
 
 
 class Authority:
-    """Signs certificates."""
+    """Signs certificates, with what Python 3.13 and later require of them."""
 
     def __init__(self, name="tests"):
         self.key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = self._builder(self._name, self.key.public_key(), -1, 1)
-        ca = x509.BasicConstraints(ca=True, path_length=None)
-        self.certificate = builder.add_extension(ca, critical=True).sign(self.key, hashes.SHA256())
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        identifier = x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
+        builder = builder.add_extension(identifier, critical=False)
+        usage = dict.fromkeys(_USAGES, False) | {"key_cert_sign": True, "crl_sign": True}
+        builder = builder.add_extension(x509.KeyUsage(**usage), critical=True)
+        self.certificate = builder.sign(self.key, hashes.SHA256())
 
     @property
     def pem(self):
@@ -60,6 +76,8 @@ class Authority:
         names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
         builder = self._builder(subject, key.public_key(), begin_days, end_days)
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        builder = builder.add_extension(issuer, critical=False)
         certificate = builder.sign(self.key, hashes.SHA256())
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         return certificate.public_bytes(Encoding.PEM), pem
