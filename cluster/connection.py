@@ -31,7 +31,7 @@ _OPTIONS: dict[str, Any] = {
 }
 _NO_RIGHT = "permissions violation"
 _ATTEMPTS = 5
-"""A server that refuses credentials may reset the connection before its reason is read: once more."""
+"""A server that refuses credentials may end the connection before its reason is read: once more."""
 
 
 class Connection(Client):
@@ -104,7 +104,7 @@ async def _connected(
         await client.connect(list(servers), error_cb=client.log_error, **options)
     except (nats.errors.Error, OSError, TimeoutError) as error:
         latest = client.latest or error
-        if isinstance(latest, ConnectionResetError) and attempts > 1:
+        if isinstance(latest, ConnectionResetError | BrokenPipeError) and attempts > 1:
             return await _connected(servers, access, options, attempts - 1)
         reason = access.refusal(client.latest)
         if reason:
