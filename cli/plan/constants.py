@@ -43,9 +43,9 @@ CONSTANTS: dict[str, Constant] = {
     "request_us": Constant(4_146.0, "us of CPU per request of 100 objects", _AUTHENTICATION),
     "one_us": Constant(1_261.0, "us of CPU per request of one object", _AUTHENTICATION),
     # CPU and memory of a gateway
-    "gateway_report_us": Constant(48.0, "us of CPU per report", _GATEWAY),
-    "gateway_push_us": Constant(68.0, "us of CPU per pushed delta", _GATEWAY),
-    "gateway_socket_kb": Constant(20.2, "kB per WebSocket", _GATEWAY),
+    "gateway_report_us": Constant(38.0, "us of CPU per report", _GATEWAY),
+    "gateway_push_us": Constant(50.0, "us of CPU per pushed delta", _GATEWAY),
+    "gateway_socket_kb": Constant(20.5, "kB per WebSocket", _GATEWAY),
     # Memory of a node
     "server_mb": Constant(200.0, "MB", _SIZES),
     "libraries_mb": Constant(110.0, "MB", _SIZES),
