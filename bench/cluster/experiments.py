@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bench import experiment as e
 from bench.server.experiments import LoadParameters
 
@@ -12,6 +14,22 @@ class ClusterParameters(LoadParameters):
     devices: int = e.count(2_000, "Number of devices attached to each side.", least=4, most=1_000_000)
     nodes: int = e.count(2, "Number of nodes.", least=2, most=16)
     kills: int = e.count(30, "Number of times that takeover kills a node.", most=1_000)
+    device_reports_per_s: float = Field(
+        0.2, ge=0.0, le=10.0, description="Reports a second of each device, for the variant plan."
+    )
+    objects_per_s: float = Field(
+        500.0,
+        ge=0.0,
+        le=10_000.0,
+        description="Objects a second in requests of 100, for the variant plan.",
+    )
+    pushes_per_s: float = Field(
+        50.0,
+        ge=0.0,
+        le=1_000.0,
+        description="Objects a second that change the result of a device, in requests of 10, for the "
+        "variant plan.",
+    )
 
 
 CLUSTER = e.Suite(
@@ -25,7 +43,7 @@ CLUSTER = e.Suite(
     about="takeover kills one node after the other. Its devices, which use the SDK on connections of "
     "their own or on four fleet streams, continue at others by themselves. The node starts again, and "
     "the next kill waits until every slot is back. load compares nodes and log with a single server in "
-    "alternating windows. plan has 0.2 reports a second of each device, and 500 objects a second. CPU "
+    "alternating windows. plan has a steady load of reports and publications. CPU "
     "is that of all processes of a side, all threads together.",
     experiments=(
         e.Experiment(
@@ -70,6 +88,7 @@ CLUSTER = e.Suite(
             sweep=e.Over("devices", (500, 2_000)),
             changes={"seconds": 20.0},
             metrics={
+                "idle_cores": "cores, a node, without load",
                 "reports_per_s": "reports/s",
                 "deltas_per_s": "pushed deltas/s",
                 "published_per_s": "objects/s",

@@ -8,10 +8,11 @@ import random
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from bench.benchmark import Progress, Row
+from bench.cluster.experiments import ClusterParameters
 from bench.cluster.load import OBJECTS, channels, node_of, small_requests
 from bench.cluster.nodes import Nodes
 from bench.errors import BenchError
@@ -23,10 +24,8 @@ from bench.server.measures import at_pace
 from bench.server.setup import published
 from bench.server.workload import Workload, sent_ns
 
-REPORTS_PER_DEVICE_S = 0.2
-OBJECTS_PER_S = 500.0
-_PUSHED_PER_S = 50.0
-"""Objects that change the result of a device each."""
+_PUSHES = 10
+"""Objects of a request of those that change the result of a device."""
 _LEASE_S = 1e6
 """No pings are sent meanwhile."""
 
@@ -38,12 +37,21 @@ class Load:
     ----------
     workload
         The messages.
+    parameters
+        The rates.
     devices, publisher
         The streams.
     """
 
-    def __init__(self, workload: Workload, devices: Sequence[Channel], publisher: Channel) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        parameters: ClusterParameters,
+        devices: Sequence[Channel],
+        publisher: Channel,
+    ) -> None:
         self._workload = workload
+        self._rates = parameters
         self._devices = devices
         self._publisher = publisher
         self._reports = workload.rounds()
@@ -51,17 +59,17 @@ class Load:
         self._turns = [0] * len(devices)
         self._is_open = [False] * len(devices)
         self._chance = random.Random(7)
-        self.reports = self.pushed = self.objects = 0
+        self.reports = self.pushed = self.objects = self.requests = 0
 
     async def run(self, seconds: float) -> None:
         """Send, for a time."""
         for line in self._devices:
             line.on_message = self._on_message
-        per_s = REPORTS_PER_DEVICE_S * self._workload.reporting
+        rates = self._rates
         await asyncio.gather(
-            at_pace(self._report, per_s, seconds),
-            at_pace(self._publish, OBJECTS_PER_S / OBJECTS, seconds),
-            at_pace(self._push, _PUSHED_PER_S, seconds),
+            at_pace(self._report, rates.device_reports_per_s * self._workload.reporting, seconds),
+            at_pace(self._publish, rates.objects_per_s / OBJECTS, seconds),
+            at_pace(self._push, rates.pushes_per_s / _PUSHES, seconds),
         )
         for line in self._devices:
             line.on_message = silent
@@ -84,19 +92,24 @@ class Load:
 
     async def _publish(self, count: int) -> None:
         for _ in range(count):
-            await self._publisher.send(self._requests[self.objects // OBJECTS % len(self._requests)])
+            await self._publisher.send(self._requests[self.requests % len(self._requests)])
+            self.requests += 1
             self.objects += OBJECTS
 
     async def _push(self, count: int) -> None:
-        await self._publisher.send(self._workload.pushed(count).SerializeToString())
+        for _ in range(count):
+            await self._publisher.send(self._workload.pushed(_PUSHES).SerializeToString())
+            self.requests += 1
+            self.objects += _PUSHES
 
 
 async def planned(
-    workload: Workload, seconds: float, rounds: int, nodes: Nodes, progress: Progress
+    workload: Workload, parameters: ClusterParameters, nodes: Nodes, progress: Progress
 ) -> Row:
     """Measure nodes under a load, and compute the plan for it; return the row."""
     await published(workload, nodes.nodes[0], progress)
     await nodes.settled()
+    seconds, rounds = parameters.seconds, parameters.rounds
     async with (
         channels(node_of(workload, nodes), ways.ATTACH) as devices,
         channels([nodes.addresses[0]], ways.PUBLISH) as (publisher,),
@@ -104,31 +117,32 @@ async def planned(
         listeners = Listeners(workload, devices)
         await attach(devices, workload)
         await publisher.start()
-        cores, found = [], []
+        idle_cores = await _cores(nodes, asyncio.sleep(seconds), seconds)
+        cores, load = [], Load(workload, parameters, devices, publisher)
         for number in range(rounds):
-            load = Load(workload, devices, publisher)
-            before = [one.cpu_s() for one in nodes.nodes]
-            await load.run(seconds)
-            spent = [one.cpu_s() - first for one, first in zip(nodes.nodes, before, strict=True)]
-            cores.append(statistics.mean(spent) / seconds)
-            found.append(load)
+            cores.append(await _cores(nodes, load.run(seconds), seconds))
             progress("rounds", number + 1, rounds)
         memory_mb = statistics.mean(one.rss_bytes() for one in nodes.nodes) / 1e6
         await expired()
         audit = await listeners.audit()
-    reports, pushed, objects = (
-        sum(getattr(one, name) for one in found) / rounds / seconds
-        for name in ("reports", "pushed", "objects")
-    )
-    plan = await asyncio.to_thread(_plan, workload, len(nodes.nodes), reports, pushed, objects)
+    plan = await asyncio.to_thread(_plan, workload, len(nodes.nodes), load, rounds * seconds)
     return {
-        "reports_per_s": round(reports),
-        "deltas_per_s": round(pushed),
-        "published_per_s": round(objects),
+        "idle_cores": round(idle_cores, 3),
+        "reports_per_s": round(load.reports / rounds / seconds),
+        "deltas_per_s": round(load.pushed / rounds / seconds),
+        "published_per_s": round(load.objects / rounds / seconds),
         **_compared("node_cores", statistics.median(cores), plan["node_cpu_cores"], 3),
         **_compared("node_mb", memory_mb, plan["node_memory_mb"], 0),
         **audit,
     }
+
+
+async def _cores(nodes: Nodes, during: Awaitable[None], seconds: float) -> float:
+    """Return the mean CPU time of a node per second."""
+    before = [one.cpu_s() for one in nodes.nodes]
+    await during
+    spent = [one.cpu_s() - first for one, first in zip(nodes.nodes, before, strict=True)]
+    return statistics.mean(spent) / seconds
 
 
 def _compared(name: str, measured: float, computed: float, digits: int) -> Row:
@@ -139,18 +153,16 @@ def _compared(name: str, measured: float, computed: float, digits: int) -> Row:
     }
 
 
-def _plan(
-    workload: Workload, nodes: int, reports_per_s: float, deltas_per_s: float, objects_per_s: float
-) -> dict[str, Any]:
+def _plan(workload: Workload, nodes: int, load: Load, seconds: float) -> dict[str, Any]:
     """Return what the command prints, as a user calls it."""
     flags = {
         "devices": workload.devices,
         "objects": len(workload.objects),
-        "publishes-per-s": objects_per_s,
-        "per-request": OBJECTS,
+        "publishes-per-s": load.objects / seconds,
+        "per-request": max(1.0, load.objects / max(1, load.requests)),
         "payload-bytes": 0,
-        "reports-per-s": reports_per_s,
-        "deltas-per-s": deltas_per_s,
+        "reports-per-s": load.reports / seconds,
+        "deltas-per-s": load.pushed / seconds,
         "lease-s": _LEASE_S,
         "nodes": nodes,
         "spare": 0,

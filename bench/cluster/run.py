@@ -45,7 +45,7 @@ class ClusterBenchmark(Benchmark[ClusterParameters]):
             nodes = stack.enter_context(cluster(workload, folder, parameters.nodes))
             seconds, rounds = parameters.seconds, parameters.rounds
             if variant == _PLAN:
-                return [row | loop.run(planned(workload, seconds, rounds, nodes, self.progress))]
+                return [row | loop.run(planned(workload, parameters, nodes, self.progress))]
             if variant == _LOAD:
                 (folder / "single").mkdir()
                 single = stack.enter_context(serving(workload, folder / "single"))
