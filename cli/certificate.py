@@ -28,7 +28,7 @@ _NAME_LENGTH_MAX = 64
     type=_PATH,
     default=Path("chain.pem"),
     show_default=True,
-    help="Certificate to write, for --tls-certificate of the server and --tls-root of clients.",
+    help="Certificate to write, for --tls-certificate of the server and --tls-roots of clients.",
 )
 @click.option(
     "--key",
@@ -59,4 +59,4 @@ def certificate(hosts: tuple[str, ...], days: int, certificate_file: Path, key_f
         write_self_signed(certificate_file, key_file, hosts, days=days)
     click.echo(f"{certificate_file} and {key_file}, valid for {days} days, for {', '.join(hosts)}")
     click.echo(f"server:  nearcast serve --tls-certificate {certificate_file} --tls-key {key_file} ...")
-    click.echo(f"clients: --tls-root {certificate_file}, or Tls(root_certificates=...) in the SDK")
+    click.echo(f"clients: --tls-roots {certificate_file}, or Tls(root_certificates=...) in the SDK")

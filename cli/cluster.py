@@ -44,6 +44,8 @@ cluster.add_command(restore)
 def status(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Show the nodes that a server knows, and what each of them responds.
 
+    Of several servers in --server, the first one that responds is used, in this order.
+
     Of 1,024 slots of devices, a node owns some, and serves those of which it has read the subscriptions.
     Lease is the time since the node has renewed its lease, and lag that since the last entry of the log
     that it has applied; half a second is normal for both. Below are the streams of the log: the server
@@ -53,9 +55,8 @@ def status(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """
     from nearcast import NearcastError, ServerState  # noqa: PLC0415
 
-    target = Target(**options)
     with reported(NearcastError):
-        first, found = asyncio.run(_ask(target))
+        target, first, found = asyncio.run(_ask(Target(**options)))
     nodes, streams = first.nodes, first.log_streams
     if as_json:
         shown = {"nodes": _plain(nodes, found), "log_streams": [asdict(one) for one in streams]}
@@ -78,20 +79,42 @@ def _is_current(streams: tuple[LogStream, ...]) -> bool:
     return bool(streams) and all(server.is_current for one in streams for server in one.servers)
 
 
-async def _ask(target: Target) -> tuple[ServerStatus, list[ServerStatus | None]]:
-    """Return the status of a server, and that of each of its nodes; None if one does not respond."""
-    async with target.connect() as client:
-        first = await client.status()
+async def _ask(target: Target) -> tuple[Target, ServerStatus, list[ServerStatus | None]]:
+    """Return a server that responds, its status, and that of each of its nodes; None for no response."""
+    target, first = await _ask_first(target)
     others = (first if one.is_this else await _ask_node(target, one) for one in first.nodes)
-    return first, [one async for one in others]
+    return target, first, [one async for one in others]
+
+
+async def _ask_first(target: Target) -> tuple[Target, ServerStatus]:
+    """Return the first server that responds, in the order of the option, with its status.
+
+    Raises
+    ------
+    UnavailableError
+        If the last one does not respond either. Those before it are named on standard error.
+    """
+    from nearcast import UnavailableError  # noqa: PLC0415
+
+    *earlier, last = (target._replace(server=address) for address in target.server.split(","))
+    for one in earlier:
+        try:
+            return one, await _status_of(one)
+        except UnavailableError as error:
+            click.echo(f"{one.server} does not respond: {error}", err=True)
+    return last, await _status_of(last)
+
+
+async def _status_of(target: Target) -> ServerStatus:
+    async with target.connect() as client:
+        return await client.status()
 
 
 async def _ask_node(target: Target, node: ClusterNode) -> ServerStatus | None:
     from nearcast import NearcastError  # noqa: PLC0415
 
     try:
-        async with target._replace(server=node.address).connect() as client:
-            return await client.status()
+        return await _status_of(target._replace(server=node.address))
     except NearcastError:
         return None
 

@@ -106,7 +106,7 @@ def _settings(target: Target, port: int, map_file: Path | None) -> Any:  # noqa:
         server=target.server,
         server_token_file=() if target.token_file is None else (target.token_file,),
         server_tls=target.tls,
-        server_tls_roots=target.tls_root,
+        server_tls_roots=target.tls_roots,
         server_tls_name=target.tls_server_name or "",
         insecure=target.insecure,
         map_file=map_file,

@@ -27,16 +27,16 @@ RESPONSE_S = 5.0
 """Time limit for a response that needs no work; gRPC itself would wait 20 s."""
 
 _HINTS_WITH_TLS = {
-    "WRONG_VERSION_NUMBER": "does the server use TLS? If not, leave out --tls and --tls-root",
+    "WRONG_VERSION_NUMBER": "does the server use TLS? If not, leave out --tls and --tls-roots",
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of these roots; set others with "
-    "--tls-root",
+    "--tls-roots",
     "Hostname Verification": "its certificate has another name: set it with --tls-server-name",
     "Connection refused": "is a server running at this address?",
 }
 """Hints about likely mistakes, by parts of gRPC's report."""
 _HINTS_WITHOUT_TLS = {
-    "Socket closed": "does the server require TLS? Give --tls, or --tls-root FILE",
-    "Connection reset": "does the server require TLS? Give --tls, or --tls-root FILE",
+    "Socket closed": "does the server require TLS? Give --tls, or --tls-roots FILE",
+    "Connection reset": "does the server require TLS? Give --tls, or --tls-roots FILE",
     "Connection refused": "is a server running at this address?",
 }
 
@@ -53,8 +53,8 @@ class Target(NamedTuple):
     token_file
         File with the token, in place of `token`.
     tls
-        Whether the connection is encrypted; `tls_root` or `tls_server_name` imply it.
-    tls_root
+        Whether the connection is encrypted; `tls_roots` or `tls_server_name` imply it.
+    tls_roots
         File of the certificates that verify the server; None for the system's certificates.
     tls_server_name
         Name in the server's certificate, if it is not the host.
@@ -66,7 +66,7 @@ class Target(NamedTuple):
     token: str | None = None
     token_file: Path | None = None
     tls: bool = False
-    tls_root: Path | None = None
+    tls_roots: Path | None = None
     tls_server_name: str | None = None
     insecure: bool = False
 
@@ -115,12 +115,12 @@ class Target(NamedTuple):
                 if token and not self.insecure and not is_local:
                     raise WrongUseError(
                         f"--server is {self.server}, must be of this machine without TLS: the token "
-                        "would be sent unencrypted; give --tls, --tls-root or --insecure"
+                        "would be sent unencrypted; give --tls, --tls-roots or --insecure"
                     )
                 return token, None
-            roots = system_roots() if self.tls_root is None else roots_of(self.tls_root)
+            roots = system_roots() if self.tls_roots is None else roots_of(self.tls_roots)
         except RootsError as error:
-            raise click.ClickException(f"--tls-root: {error}") from None
+            raise click.ClickException(f"--tls-roots: {error}") from None
         except (OSError, UnicodeError) as error:
             reason = f"--token-file {self.token_file} cannot be read: {error}"
             raise click.ClickException(reason) from None
@@ -138,7 +138,7 @@ class Target(NamedTuple):
         return f"{self.server} accepts connections, but gave no response within {limit_s:g} s"
 
     def _is_encrypted(self) -> bool:
-        return self.tls or self.tls_root is not None or self.tls_server_name is not None
+        return self.tls or self.tls_roots is not None or self.tls_server_name is not None
 
 
 def access_options(command: _Command) -> _Command:
@@ -157,9 +157,10 @@ def access_options(command: _Command) -> _Command:
             help="Send the token to another machine without TLS; anyone on the network path can read it.",
         ),
         click.option(
-            "--tls-root",
+            "--tls-roots",
+            "--tls-root",  # its former name
             metavar="FILE",
-            envvar="NEARCAST_TLS_ROOT",
+            envvar=["NEARCAST_TLS_ROOTS", "NEARCAST_TLS_ROOT"],
             show_envvar=True,
             type=_FILE,
             help="With TLS, verify the server with the root certificates of this PEM file.",

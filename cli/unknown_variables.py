@@ -19,6 +19,7 @@ _OTHERS = frozenset(
         "NEARCAST_TOKEN_FILE",
         "NEARCAST_TLS",
         "NEARCAST_TLS_ROOT",
+        "NEARCAST_TLS_ROOTS",
         "NEARCAST_TLS_SERVER_NAME",
         "NEARCAST_REDIS_USER",
         "NEARCAST_REDIS_PASSWORD",

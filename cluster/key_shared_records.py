@@ -19,7 +19,7 @@ from cluster.entries import Entry
 from cluster.keys import Keys, Record
 from cluster.log import LogConflictError, LogError
 from cluster.ownership import Lease
-from cluster.registry import StoredSubscription
+from cluster.registry import SEEN, LastSeen, SlotRecords, StoredSubscription
 
 _FOUNDING, _KEY, _MARKER = "founding", "key", "marker."
 _KEY_BYTES = 32
@@ -68,13 +68,14 @@ class KeySharedRecords:
         found = await self._read([records.NODES])
         return [records.lease_from(one.value) for one in found if one.value]
 
-    async def subscriptions(self) -> list[StoredSubscription]:
-        """Return all subscriptions, by device and number. O(subscriptions)."""
-        return records.of_devices(await self._read([records.SUBSCRIPTIONS])).subscriptions
+    async def devices(self) -> SlotRecords:
+        """Return the records of all devices. O(subscriptions)."""
+        return records.of_devices(await self._read([records.SUBSCRIPTIONS]))
 
-    async def add_subscription(self, one: StoredSubscription) -> None:
-        """Add a subscription to a cluster of which no node runs, unless it is there."""
-        key = records.device_key(one.device_id, one.subscription_id)
+    async def add(self, one: StoredSubscription | LastSeen) -> None:
+        """Add a record of a device to a cluster of which no node runs, unless it is there."""
+        number = SEEN if isinstance(one, LastSeen) else one.subscription_id
+        key = records.device_key(one.device_id, number)
         with contextlib.suppress(LogConflictError):  # a request that was repeated
             await self._keys.put(key, records.encoded(one), 0)
 

@@ -64,14 +64,14 @@ async def first(frame: Awaitable[_Frame]) -> _Frame:
     Raises
     ------
     RefusedError
-        If it does not come in time.
+        If it is not read in time. The frame may have arrived while this process was stopped: RECOVERING.
     """
     try:
         async with asyncio.timeout(_FIRST_FRAME_S):
             return await frame
     except TimeoutError:
-        limit = f"there within {_FIRST_FRAME_S:g} s"
-        raise RefusedError(Reason.INVALID_FIELD, "frame", "absent", limit) from None
+        limit = f"read within {_FIRST_FRAME_S:g} s; try again"
+        raise RefusedError(Reason.RECOVERING, "frame", "unread", limit) from None
 
 
 async def respond_to_ping(

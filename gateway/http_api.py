@@ -221,8 +221,8 @@ async def _body(request: web.Request, call: Call) -> bytes:
     except web.HTTPRequestEntityTooLarge:
         raise too_long from None
     except TimeoutError:
-        limit = f"there within {_BODY_S:g} s"
-        raise RefusedError(Reason.INVALID_FIELD, "body", "not whole", limit) from None
+        limit = f"read within {_BODY_S:g} s; try again"
+        raise RefusedError(Reason.RECOVERING, "body", "not whole", limit) from None
     if len(body) > call.bytes_max:
         raise too_long
     return body

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from nearcast.errors import RefusedError, invalid
+from nearcast.errors import NearcastError, RefusedError, invalid
 from nearcast.geofence import Geofence
 from nearcast.model import Boolean, Counters, Match, Spec, SubscriptionState
 from nearcast.protocol.clock import LEAP_MS
@@ -61,6 +61,24 @@ class Device:
     def is_online(self) -> bool:
         """Whether the device has a stream to the server. Without one it shows what it holds."""
         return self._session.is_online
+
+    @property
+    def offline_error(self) -> NearcastError | None:
+        """Latest reason for which the device is offline; None while it is online, or if none is known.
+
+        It is the error with which the stream broke, or the last attempt to open another one failed. If
+        the device has ended, it is the error that ended it.
+
+        Examples
+        --------
+        ::
+
+            async for state in subscription.states():
+                error = device.offline_error
+                if isinstance(error, RefusedError) and error.reason is Reason.TOKEN_EXPIRED:
+                    print("the token function returns a token that has expired")
+        """
+        return self._session.offline_error
 
     @property
     def lag_offset(self) -> int:

@@ -21,7 +21,7 @@ _HINTS = {
     Reason.UNAUTHENTICATED: "give connect a token that this server accepts: connect(..., token=...)",
     Reason.NOT_VIRTUAL: "start the server with --virtual-time",
     Reason.DRAINING: "the server is stopping: try again when it is back",
-    Reason.RECOVERING: "the server is starting: try again in some seconds",
+    Reason.RECOVERING: "the server is not ready yet: try again in some seconds",
     Reason.INTERNAL: "this is a fault of the server: its log has the details",
     Reason.PERMISSION_DENIED: "use a token with the role, tenant, device or publisher of the message",
     Reason.TOKEN_EXPIRED: "give connect a function that returns a token that is valid now",

@@ -14,28 +14,30 @@ import secrets
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, starmap
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cluster.jetstream import JetStreamLog
 from cluster.key_shared_records import KeySharedRecords
 from cluster.log import LogError
 from cluster.records import encoded_founding, founding_from
-from cluster.registry import StoredSubscription
+from cluster.registry import LastSeen, StoredSubscription
 from safe_region.earth.frame import Frame
 from server.errors import StoreError
 from server.store import SqliteStore, files
 from server.store.adopting import require_intact, snapshot_facts
 from server.store.checking import Progress
-from server.store.device_rows import devices_in, founding_in, put_devices
+from server.store.device_rows import devices_in, founding_in, last_seen_in, put_devices
 from server.store.facts import stored_area
 from server.store.mutations import PutSubscription
 from server.store.scratch import scratch_file
 
 _ID_BYTES = 16
 _WRITES_MAX = 200
-"""Subscriptions that are written to the log at a time."""
+"""Records of devices that are written to the log at a time."""
+
+_Record = TypeVar("_Record")
 
 
 class BackupFacts(NamedTuple):
@@ -82,13 +84,15 @@ async def backup(
 
 
 async def _with_devices(part: Path, records: KeySharedRecords, progress: Progress) -> BackupFacts:
-    """Add the subscriptions of the cluster to the store of a node."""
+    """Add the subscriptions of the cluster, and when their devices were last seen, to a node's store."""
     founding, facts = await records.founding(), snapshot_facts(part)
     if founding is None or founding.request_id.hex() != facts.log_id:
         raise LogError("the log is not that of the node: --log and --server must be of one cluster")
     progress("subscriptions", 0, 0)
-    found = [_put(one) for one in await records.subscriptions()]
-    await asyncio.to_thread(put_devices, part, found, encoded_founding(founding))
+    devices = await records.devices()
+    found = [_put(one) for one in devices.subscriptions]
+    seen_ms = {one.device_id: one.time_ms for one in devices.seen}
+    await asyncio.to_thread(put_devices, part, found, seen_ms, encoded_founding(founding))
     progress("subscriptions", len(found), len(found))
     return BackupFacts(facts.offset, len(found))
 
@@ -165,17 +169,19 @@ def _new_store(source: Path, target: Path, log_id: str) -> None:
 
 
 async def _restored_devices(records: KeySharedRecords, source: Path, progress: Progress) -> int:
-    """Write the subscriptions of a backup to the log; return their number."""
+    """Write the records of devices in a backup to the log; return the number of subscriptions."""
     count = 0
     progress("subscriptions", 0, 0)
-    for some in _slices(devices_in(source)):
-        await asyncio.gather(*(records.add_subscription(_stored(one)) for one in some))
+    for some in _slices(map(_stored, devices_in(source))):
+        await asyncio.gather(*map(records.add, some))
         count += len(some)
         progress("subscriptions", count, 0)
+    for seen in _slices(starmap(LastSeen, last_seen_in(source))):
+        await asyncio.gather(*map(records.add, seen))
     return count
 
 
-def _slices(found: Iterator[PutSubscription]) -> Iterator[Sequence[PutSubscription]]:
+def _slices(found: Iterator[_Record]) -> Iterator[Sequence[_Record]]:
     while some := list(islice(found, _WRITES_MAX)):
         yield some
 

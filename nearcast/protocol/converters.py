@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 
 from nearcast.canonical import NewObject
@@ -33,6 +33,7 @@ from safe_region.scoring.keywords import normalised_keyword
 _WORDS_PER_PART = 50_000
 """Words in one part of a table of weights: a megabyte or two."""
 _TTL = f"{DURATION_S_MIN} to {TTL_S_MAX} seconds"
+_OBJECT = "a GeoObject(keywords, lon=..., lat=..., ttl_s=...)"
 
 
 def keyword_list(keywords: Collection[str], field: str) -> tuple[str, ...]:
@@ -54,7 +55,10 @@ def objects_listed(objects: GeoObject | Iterable[GeoObject]) -> list[GeoObject]:
     """Return a list of the objects to publish; a single object becomes a list of one."""
     if isinstance(objects, GeoObject):
         return [objects]
-    return listed(objects, "objects", "a GeoObject, or an iterable of them")
+    limit = f"{_OBJECT}, or an iterable of them"
+    if isinstance(objects, str | bytes | Mapping):  # iterables of something else
+        raise invalid("objects", objects, limit)
+    return listed(objects, "objects", limit)
 
 
 def whole_number(value: int, field: str, least: int, limit: str, most: int = OBJECT_ID_MAX) -> int:
@@ -74,7 +78,7 @@ def distance_setting(value: float, field: str) -> float:
 def new_object(new: GeoObject, field: str) -> NewObject:
     """Validate an object to publish, and return its canonical form."""
     if not isinstance(new, GeoObject):
-        raise invalid(field, new, "a GeoObject")
+        raise invalid(field, new, _OBJECT)
     if new.ttl_s is None:
         raise invalid(f"{field}.ttl_s", None, _TTL)
     ttl_s = number(new.ttl_s, f"{field}.ttl_s", _TTL)

@@ -14,7 +14,14 @@ import logging
 import math
 from collections.abc import Callable, Collection, Iterable
 
-from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, invalid
+from nearcast.errors import (
+    ClosedError,
+    NearcastError,
+    Reason,
+    RefusedError,
+    UnavailableError,
+    invalid,
+)
 from nearcast.geofence import Geofence, ground_radius_m
 from nearcast.limits import SPEED_MAX_MPS
 from nearcast.model import ChangeReason, Counters, Spec
@@ -101,6 +108,8 @@ class DeviceSession:
         self.retry_deadline_s = 0.0
         """Event loop time until which a device that was never online keeps trying to connect."""
         self.error: NearcastError | None = None
+        self.offline_error: NearcastError | None = None
+        """The latest reason for which there is no stream, or no response; None while there is one."""
         self.on_event: Callable[[], None] = lambda: None
         self.on_welcome: Callable[[DeviceSession], None] = lambda _: None
         self.on_moved: Callable[[RefusedError], None] = self.fail
@@ -155,6 +164,7 @@ class DeviceSession:
     def set_responsive(self, *, is_responsive: bool) -> None:
         """Record that the server has stopped responding, or responds again."""
         self.is_responsive = is_responsive
+        self.offline_error = None if is_responsive else UnavailableError("the server does not respond")
         self._wake_state_watchers()
 
     def _wake_state_watchers(self) -> None:
@@ -180,7 +190,7 @@ class DeviceSession:
 
     def fail(self, error: NearcastError) -> None:
         """End the session with an error; it cannot be resumed."""
-        self.error = error
+        self.error = self.offline_error = error
         self.disconnect()
         for subscription in list(self.subscriptions.values()):
             subscription.end(error)
@@ -219,6 +229,7 @@ class DeviceSession:
         self.matches_max = welcome.limits.matches_max
         self.name_length_max = welcome.limits.name_length_max
         self.is_online = self.was_online = True
+        self.offline_error = None
         self.lag_offset = welcome.lag_offset
         is_empty = not welcome.subscriptions
         self._sequence.welcome(welcome.version, welcome.epoch, resumed=welcome.resumed, is_empty=is_empty)
@@ -293,6 +304,7 @@ class DeviceSession:
 
     def _receive_detached(self, error: RefusedError) -> None:
         if error.reason in (Reason.SILENT, Reason.LEASE_EXPIRED):
+            self.offline_error = error
             self.disconnect()
             self.connect()
         elif error.reason in _ELSEWHERE:
@@ -302,6 +314,7 @@ class DeviceSession:
 
     def relocate(self, error: RefusedError) -> None:
         """Leave the stream: another server serves the device, or this one is starting or stopping."""
+        self.offline_error = error
         self.disconnect()
         self.on_moved(error)
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Protocol
 
-from nearcast.errors import NearcastError, UnavailableError
+from nearcast.errors import NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.geofence import Geofence, OsRegions
 from nearcast.model import Change, ChangeKind, LiveObject, Match, Spec, SubscriptionState, TopK
 from nearcast.protocol.location import Location
@@ -36,6 +36,9 @@ class View(Protocol):
     location: Location
     state_watchers: set[asyncio.Event]
     """Events that are set whenever the state of any subscription may have changed."""
+
+    offline_error: NearcastError | None
+    """The latest reason for which there is no stream, or no response."""
 
     @property
     def frame(self) -> Frame:
@@ -233,6 +236,11 @@ class Subscription(ABC):
                 print(place.object.key, place.lon, place.lat, place.radius_m)
         """
 
+    @property
+    def offline_error(self) -> NearcastError | None:
+        """Latest reason for which the device is offline: that of `Device.offline_error`."""
+        return self._host.offline_error
+
     @abstractmethod
     async def unsubscribe(self) -> None:
         """End the subscription; return when the server has confirmed it, or if there is no stream.
@@ -266,12 +274,16 @@ async def decided(subscription: Subscription) -> SubscriptionState:
                 elif limit.when() is None:
                     limit.reschedule(loop.time() + _PATIENCE_S)
     except TimeoutError:
-        raise _unavailable(subscription.state) from None
+        raise _unavailable(subscription) from subscription.offline_error
     raise AssertionError("unreachable")  # states end with ENDED, which is decided
 
 
-def _unavailable(state: SubscriptionState) -> UnavailableError:
-    if state is SubscriptionState.LAGGING:
+def _unavailable(subscription: Subscription) -> UnavailableError:
+    reason = subscription.offline_error
+    if isinstance(reason, RefusedError) and reason.reason is not Reason.DRAINING:  # it has stopped since
+        waited = f"the server has not served the device for {_PATIENCE_S:.0f} s"
+        return UnavailableError(f"{waited}, and last reported: {reason}", reason.hint)
+    if subscription.state is SubscriptionState.LAGGING:
         return UnavailableError(
             f"the server has lagged behind the log of its cluster for {_PATIENCE_S:.0f} s"
         )

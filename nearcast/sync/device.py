@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 import nearcast.device
+from nearcast.errors import NearcastError
 from nearcast.geofence import Geofence
 from nearcast.model import Counters, Match, Spec
 from nearcast.sync.loop_thread import LoopThread
@@ -52,6 +53,11 @@ class Device:
     def is_online(self) -> bool:
         """Whether the device has a stream to the server. Without one it shows what it holds."""
         return self._loop.call(lambda: self._device.is_online)
+
+    @property
+    def offline_error(self) -> NearcastError | None:
+        """Latest reason for which the device is offline; None while it is online, or if none is known."""
+        return self._loop.call(lambda: self._device.offline_error)
 
     @property
     def lag_offset(self) -> int:

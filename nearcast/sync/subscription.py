@@ -52,6 +52,11 @@ class Subscription:
         return self._loop.call(lambda: self._subscription.error)
 
     @property
+    def offline_error(self) -> NearcastError | None:
+        """Latest reason for which the device is offline: that of `Device.offline_error`."""
+        return self._loop.call(lambda: self._subscription.offline_error)
+
+    @property
     def idf_generation(self) -> int:
         """Generation of the table of weights that the result uses, for Similarity.TFIDF; 0 for none."""
         return self._loop.call(lambda: self._subscription.idf_generation)

@@ -130,14 +130,13 @@ async def patiently(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + PATIENCE_S
     jitter = random.Random()
+    failure: NearcastError | None = None
     for attempt in itertools.count(1):
         try:
             async with asyncio.timeout_at(deadline if is_returning else None):
                 return await await_response(call(is_returning), is_encrypted=is_encrypted)
         except TimeoutError:
-            raise UnavailableError(
-                f"the server could not be reached again within {PATIENCE_S:.0f} s"
-            ) from None
+            raise _not_back(failure) from failure
         except NearcastError as error:
             failure = error
         wait_s = wait_before_retry_s(failure, can_renew_token=can_renew_token)
@@ -155,3 +154,11 @@ async def patiently(
             raise as_apps_see_it(failure) from None
         await asyncio.sleep(backoff_s(attempt, jitter))
     raise AssertionError("unreachable")
+
+
+def _not_back(failure: NearcastError | None) -> UnavailableError:
+    """Return the error of a request that was repeated until the time was over, after the last failure."""
+    if failure is not None and is_coming_back(failure):
+        reported = f"the server has not processed the request within {PATIENCE_S:g} s"
+        return UnavailableError(f"{reported}; it last reported: {failure}", failure.hint)
+    return UnavailableError(f"the server could not be reached again within {PATIENCE_S:g} s")

@@ -33,6 +33,7 @@ from nearcast.transport.channel import Channel, TokenError
 from nearcast.transport.codec import FLEET, Codec, Waiting
 from nearcast.transport.server_watch import ServerWatch
 from nearcast.transport.servers import Servers
+from nearcast.wire.errors import refusal_from
 
 _log = logging.getLogger(__name__)
 
@@ -193,12 +194,12 @@ class DeviceStream:
                 self._handle_failure(refusal(error, is_encrypted=self.channel.is_encrypted))
             except asyncio.InvalidStateError as error:
                 _log.info("stream broken: %s", error)
-                self._fail_newcomers(UnavailableError(f"the server cannot be reached: {error}"))
+                self._record_failure(UnavailableError(f"the server cannot be reached: {error}"))
             except TokenError as error:
                 _log.warning("%s", error)
-                self._fail_newcomers(error)
+                self._record_failure(error)
             except TimeoutError:
-                self._fail_newcomers(
+                self._record_failure(
                     UnavailableError(
                         f"the server cannot be reached: no connection within {PATIENCE_S:.0f} s"
                     )
@@ -234,12 +235,14 @@ class DeviceStream:
         if wait_s is None and _is_unwelcome(failure):
             self._fail_all(failure)
             return
+        if _is_unwelcome(failure) and not self._has_served:
+            _log.warning("the token function has returned a token that is refused: %s", failure)
         if wait_s is not None:
             self._retry_after_s = wait_s
         self.is_sent_away = is_coming_back(failure)
         if wait_s is not None or self.is_sent_away:
             self._extend_retries()
-        self._fail_newcomers(failure)
+        self._record_failure(failure)
 
     async def _stream(self) -> None:
         """Run one stream until either side breaks or ends it, or `rebuild` drops it.
@@ -307,7 +310,7 @@ class DeviceStream:
             if had_sessions and not self.sessions:
                 return
             if message.HasField("go_away"):
-                self._go_away()
+                self._go_away(refusal_from(message.go_away.error))
 
     async def _write(self, call: Any) -> None:  # noqa: ANN401
         """Write what is queued until the server sends `GoAway`, then half-close."""
@@ -337,8 +340,10 @@ class DeviceStream:
         for session in self.sessions.values():
             session.set_responsive(is_responsive=not is_silent)
 
-    def _go_away(self) -> None:
+    def _go_away(self, error: RefusedError) -> None:
         """Send nothing more on this stream; its devices reconnect on the next."""
+        for session in self.sessions.values():
+            session.offline_error = error
         self._is_going_away = self.is_sent_away = True
         self._extend_retries()
         self._interrupt()
@@ -355,9 +360,11 @@ class DeviceStream:
         """Return the devices that were never online."""
         return [session for session in self.sessions.values() if not session.was_online]
 
-    def _fail_newcomers(self, error: NearcastError) -> None:
-        """Fail newcomers that may not retry; other devices keep their objects and resume."""
+    def _record_failure(self, error: NearcastError) -> None:
+        """Let apps read the error. Newcomers that may not retry fail; other devices resume later."""
         unavailable = as_apps_see_it(error)
+        for session in self.sessions.values():
+            session.offline_error = unavailable
         for session in self._newcomers():
             if not _may_retry(session):
                 session.fail(unavailable)

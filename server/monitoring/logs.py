@@ -18,7 +18,10 @@ from typing import Literal
 from identity.errors import MetricsPortError
 from server.errors import BridgeError, StoreError
 
-_OURS = ("server", "gateway", "identity", "nearcast", "safe_region", "engine", "index", "feeds", "cli")
+_OURS = (
+    *("server", "cluster", "gateway", "identity", "nearcast"),
+    *("safe_region", "engine", "index", "feeds", "cli"),
+)
 _HARMLESS = (StoreError, BridgeError, MetricsPortError, OSError)
 """Errors whose messages are about files, addresses and the system."""
 _FRAMES_MAX = 20

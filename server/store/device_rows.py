@@ -1,9 +1,13 @@
-"""Subscriptions in the backup of a cluster: a store of objects, to which they are added."""
+"""Subscriptions in the backup of a cluster: a store of objects, to which they are added.
+
+The rows of a device also have the time when it was last seen, if the cluster knows it. Other rows have
+the time of the store: such a device counts as seen when the cluster starts.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from server.store import opening, rows, schema
@@ -14,15 +18,34 @@ _ALL = (
     "SELECT device_id, subscription_id, kind, spec, name FROM subscriptions "
     "ORDER BY device_id, subscription_id"
 )
+_SEEN = "SELECT device_id, min(last_seen_ms) FROM subscriptions WHERE last_seen_ms < ? GROUP BY device_id"
 
 
-def put_devices(path: Path, subscriptions: Iterable[PutSubscription], founding: bytes) -> None:
-    """Add subscriptions and the first entry of the log to a snapshot, which no server has open."""
+def put_devices(
+    path: Path, subscriptions: Iterable[PutSubscription], seen_ms: Mapping[str, int], founding: bytes
+) -> None:
+    """Add subscriptions and the first entry of the log to a snapshot, which no server has open.
+
+    Parameters
+    ----------
+    path
+        The snapshot.
+    subscriptions
+        All subscriptions.
+    seen_ms
+        When devices were last seen, as far as it is known.
+    founding
+        The first entry of the log.
+    """
     name = str(path)
     with contextlib.closing(opening.connected(name)) as database:
         time_ms = opening.number(database, name, schema.META_TIME)
         database.execute("BEGIN")
-        database.executemany(_PUT, (rows.subscription_values(one, time_ms) for one in subscriptions))
+        times_ms = {device_id: min(one_ms, time_ms) for device_id, one_ms in seen_ms.items()}
+        values = (
+            rows.subscription_values(one, times_ms.get(one.device_id, time_ms)) for one in subscriptions
+        )
+        database.executemany(_PUT, values)
         opening.put_meta(database, schema.META_FOUNDING, founding.hex())
         database.execute("COMMIT")
 
@@ -42,3 +65,11 @@ def devices_in(path: Path) -> Iterator[PutSubscription]:
     with contextlib.closing(opening.connected(str(path), read_only=True)) as database:
         for row in database.execute(_ALL):
             yield PutSubscription(*row)
+
+
+def last_seen_in(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the devices in the backup of a cluster of which it is known when they were last seen."""
+    name = str(path)
+    with contextlib.closing(opening.connected(name, read_only=True)) as database:
+        time_ms = opening.number(database, name, schema.META_TIME)
+        yield from database.execute(_SEEN, (time_ms,))

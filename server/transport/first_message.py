@@ -2,6 +2,9 @@
 
 gRPC's own handlers of single requests wait for the request as long as the connection lasts, and never end
 a call without one. So every method reads its first message here.
+
+The time also passes while the process is stopped, or does not get the CPU. The request may have arrived
+meanwhile, so the refusal is RECOVERING: nothing was processed, and the client may send the request again.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ class FirstMessages:
                     self._make_room(limit)
                 return await context.read()
         except TimeoutError:
-            raise absent(f"received within {WAIT_S:g} s") from None
+            raise unread() from None
         finally:
             self._open.pop(limit, None)
 
@@ -57,7 +60,7 @@ class FirstMessages:
         """Return the message of a call that requires one. Raises RefusedError also if it has none."""
         request = await self.read(context, is_open=is_open)
         if request is grpc.aio.EOF:
-            raise absent("there")
+            raise absent()
         return request
 
     def _make_room(self, limit: asyncio.Timeout) -> None:
@@ -68,6 +71,13 @@ class FirstMessages:
         self._open[limit] = None
 
 
-def absent(limit: str) -> RefusedError:
-    """Return the refusal of a call without a message."""
-    return RefusedError(Reason.INVALID_FIELD, "request", "absent", limit)
+def absent() -> RefusedError:
+    """Return the refusal of a call whose client has ended its side without a message."""
+    return RefusedError(Reason.INVALID_FIELD, "request", "absent", "there")
+
+
+def unread() -> RefusedError:
+    """Return the refusal of a call whose message was not read in time."""
+    return RefusedError(
+        Reason.RECOVERING, "request", "unread", f"read within {WAIT_S:g} s; send it again"
+    )

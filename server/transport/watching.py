@@ -22,7 +22,7 @@ from server.core.watching.watcher import WatchedFrame, Watcher
 from server.measures import cpu_us
 from server.runtime.command_loop import CommandLoop
 from server.transport.admission import Admission
-from server.transport.first_message import WAIT_S, absent
+from server.transport.first_message import WAIT_S, absent, unread
 from server.transport.watch_messages import Events, Rates, view_from, watch_message
 
 _LEAST_S = 0.1
@@ -142,7 +142,7 @@ class Watching:
         except RefusedError as error:
             requests.end(error)
         if not number:
-            requests.end(absent("there"))
+            requests.end(absent())
 
     async def _selected(self, requests: _Requests, caller: Principal) -> AsyncIterator[pb.WatchFrame]:
         watcher = Watcher(self._coordinator, self._devices, caller.tenant)
@@ -164,7 +164,7 @@ class Watching:
             interval_s = 0.0 if frame.has_more else view.interval_ms / 1_000.0
             rest_s = max(interval_s, _PART * len(self._streams) * spent_us / 1e6)
             await requests.changed(began_s + rest_s - time.monotonic())
-        raise requests.reason or absent(f"received within {WAIT_S:g} s")
+        raise requests.reason or unread()
 
     async def _frame(self, watcher: Watcher, view: View, caller: Principal) -> tuple[WatchedFrame, float]:
         """Return the next frame, and the CPU time of its selection; others run between its slices."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 
@@ -136,8 +137,8 @@ def test_all_commands_name_it_in_the_same_way(path):
     options = {one.name: one for one in command.params if isinstance(one, click.Option)}
     assert (options["server"].default, options["server"].opts) == ("localhost:7433", ["--server"])
     done = CliRunner().invoke(app, [*path, "--help"], terminal_width=200)
-    for name in ("server", "token", "token-file", "tls", "tls-root", "tls-server-name"):
-        assert f"--{name} " in done.output
+    for name in ("server", "token", "token-file", "tls", "tls-roots", "tls-server-name"):
+        assert re.search(rf"--{name}[ ,]", done.output)
         assert f"env var: NEARCAST_{name.replace('-', '_').upper()}" in done.output
 
 
@@ -172,8 +173,17 @@ def test_no_command_sends_a_token_in_the_clear_to_another_machine(path, tmp_path
 
 
 @pytest.mark.processes
+def test_the_roots_may_have_their_former_name(files, secured):
+    server, file = f"--server=localhost:{secured}", f"--token-file={files / 'token'}"
+    roots = str(files / "roots.pem")
+    assert run("status", server, file, f"--tls-root={roots}")[0] == 0
+    assert run("status", server, file, NEARCAST_TLS_ROOT=roots)[0] == 0
+    assert run("status", server, file, NEARCAST_TLS_ROOTS=roots)[0] == 0
+
+
+@pytest.mark.processes
 def test_a_token_may_be_read_from_standard_input(files, secured):
-    server, root = f"--server=localhost:{secured}", f"--tls-root={files / 'roots.pem'}"
+    server, root = f"--server=localhost:{secured}", f"--tls-roots={files / 'roots.pem'}"
     command = [*COMMAND, "status", server, root, "--token", "-"]
     text = (files / "token").read_text()
     for given, status in ((text, 0), ("wrong\n", 1)):
@@ -200,7 +210,7 @@ def test_a_variable_names_it(plain):
 @pytest.mark.processes
 def test_tls_and_tokens(files, secured):
     server = f"--server=localhost:{secured}"
-    root, file = f"--tls-root={files / 'roots.pem'}", f"--token-file={files / 'token'}"
+    root, file = f"--tls-roots={files / 'roots.pem'}", f"--token-file={files / 'token'}"
     assert run("status", server, root, file)[0] == 0
     assert run("status", server, "--tls", file, SSL_CERT_FILE=str(files / "roots.pem"))[0] == 0
     by_variables = {
@@ -215,7 +225,7 @@ def test_tls_and_tokens(files, secured):
 
 @pytest.mark.processes
 def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, secured):
-    server, root = f"--server=localhost:{secured}", f"--tls-root={files / 'roots.pem'}"
+    server, root = f"--server=localhost:{secured}", f"--tls-roots={files / 'roots.pem'}"
     text = (files / "token").read_text().strip()
     other = "wrong"
     (files / "wrong").write_text(other)
@@ -230,12 +240,12 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ((), "Socket closed; does the server require TLS? Give --tls, or --tls-root FILE"),
+        ((), "Socket closed; does the server require TLS? Give --tls, or --tls-roots FILE"),
         (
-            ("--tls-root={files}/others.pem",),
+            ("--tls-roots={files}/others.pem",),
             "its certificate is not from one of these roots; set others",
         ),
-        (("--tls",), "its certificate is not from one of these roots; set others with --tls-root"),
+        (("--tls",), "its certificate is not from one of these roots; set others with --tls-roots"),
     ],
 )
 @pytest.mark.parametrize(
@@ -254,7 +264,7 @@ def test_tls_errors_have_a_hint(files, secured, command, flags, message):
 
 @pytest.mark.processes
 def test_a_name_that_is_not_in_the_certificate(files, secured):
-    root = f"--tls-root={files / 'roots.pem'}"
+    root = f"--tls-roots={files / 'roots.pem'}"
     flags = (f"--server=localhost:{secured}", root, "--tls-server-name=example.org")
     (line,) = run("status", *flags)[2].splitlines()
     assert line.endswith("its certificate has another name: set it with --tls-server-name")
@@ -263,7 +273,7 @@ def test_a_name_that_is_not_in_the_certificate(files, secured):
 @pytest.mark.processes
 def test_grpc_prints_nothing_itself(files, secured):
     """A process writes the line and no more: what gRPC's core logs is seen in none of the tests above."""
-    flags = (f"--server=localhost:{secured}", f"--tls-root={files / 'others.pem'}")
+    flags = (f"--server=localhost:{secured}", f"--tls-roots={files / 'others.pem'}")
     (line,) = run("status", *flags)[2].splitlines()
     assert "its certificate is not from one of these roots; set others" in line
 
@@ -271,7 +281,7 @@ def test_grpc_prints_nothing_itself(files, secured):
 @pytest.mark.processes
 def test_a_server_that_speaks_no_tls(plain):
     (line,) = run("status", f"--server={plain.target}", "--tls")[2].splitlines()
-    assert line.endswith("does the server use TLS? If not, leave out --tls and --tls-root")
+    assert line.endswith("does the server use TLS? If not, leave out --tls and --tls-roots")
 
 
 @pytest.mark.parametrize(
@@ -286,10 +296,10 @@ def test_a_server_that_speaks_no_tls(plain):
 def test_a_file_that_has_no_certificates_is_named_in_a_line(tmp_path, content, message):
     path = tmp_path / "roots.pem"
     path.write_bytes(content)
-    status, _, error = invoke("status", f"--tls-root={path}")
+    status, _, error = invoke("status", f"--tls-roots={path}")
     assert status == 1
     (line,) = error.splitlines()
-    assert line.startswith(f"Error: --tls-root: {path} has ")
+    assert line.startswith(f"Error: --tls-roots: {path} has ")
     assert line.endswith(message)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -16,9 +17,15 @@ pytestmark = pytest.mark.processes
 
 
 def status(*arguments):
-    return subprocess.run(
-        [*COMMAND, "status", *arguments], capture_output=True, text=True, check=False, cwd=ROOT
-    )
+    return run("status", *arguments)
+
+
+def cluster_status(*arguments):
+    return run("cluster", "status", *arguments)
+
+
+def run(*arguments):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, cwd=ROOT)
 
 
 async def test_counters_of_a_server(tmp_path):
@@ -52,3 +59,26 @@ def test_no_server():
     assert done.returncode == 1
     assert done.stderr.startswith("Error: the server cannot be reached: UNAVAILABLE")
     assert done.stdout == ""
+
+
+def test_the_next_server_of_a_cluster_is_requested_if_one_does_not_respond():
+    process = Process(AREA, "--port=0", "--store=:memory:")
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts connections only
+            address = f"127.0.0.1:{silent.getsockname()[1]}"
+            done = cluster_status(f"--server=localhost:1,{address},{process.target}")
+    finally:
+        assert process.signal(signal.SIGTERM) == 0
+    assert done.returncode == 0
+    assert done.stdout == f"{process.target} is a server by itself, not the node of a cluster\n"
+    first, second = done.stderr.splitlines()
+    assert first.startswith("localhost:1 does not respond: the server cannot be reached")
+    assert second.startswith(f"{address} does not respond: ")
+
+
+def test_no_server_of_a_cluster():
+    done = cluster_status("--server=localhost:1,localhost:2")
+    assert (done.returncode, done.stdout) == (1, "")
+    first, second = done.stderr.splitlines()
+    assert first.startswith("localhost:1 does not respond: the server cannot be reached")
+    assert second.startswith("Error: the server cannot be reached: UNAVAILABLE")

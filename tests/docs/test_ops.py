@@ -40,7 +40,7 @@ RUNNING = [
 LOGS = {name: one for name, one in FILES["cluster"]["services"].items() if name.startswith("log")}
 UNITS = sorted((ROOT / "ops" / "systemd").glob("*.service"))
 SETTINGS = {"serve": ServerSettings, "gateway": GatewaySettings}
-OF_CLIENTS = {"server", "token", "token_file", "tls", "tls_root", "tls_server_name"}
+OF_CLIENTS = {"server", "token", "token_file", "tls", "tls_roots", "tls_server_name"}
 """Variables of `nearcast status` and the like."""
 
 

@@ -6,8 +6,11 @@ Inputs that are a finding are written to `runs/fuzz/TARGET`. `python -m tests.fu
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -22,7 +25,7 @@ from tests.fuzz.feeds import FILES, HEADS, NAMES, REDIS, SCRAPES
 from tests.fuzz.gateways import FRAMES, HTTP
 from tests.fuzz.queues import QUEUE, TURNS
 from tests.fuzz.rows import ENTRIES, STORED
-from tests.fuzz.target import Target
+from tests.fuzz.target import PREFIX, Target
 from tests.fuzz.texts import ADDRESSES, EXPRESSIONS, IDF, KEYS, RELOADS, SETTINGS, TOKENS
 from tests.fuzz.walks import WALKS
 
@@ -79,6 +82,7 @@ def main(
     if again is not None:
         chosen[0].make()(again.read_bytes())
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which deletes temporary files
     total = sum(one.inputs for one in TARGETS.values())
     failed = []
     for target in chosen:
@@ -86,7 +90,7 @@ def main(
         begin_s = time.monotonic()
         arguments = ["--within", "--target", target.name, "--inputs", str(count), "--seed", str(seed)]
         command = [sys.executable, "-m", "tests.fuzz", *arguments, "--folder", str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = _run(command)
         seconds = time.monotonic() - begin_s
         is_fine = done.returncode == 0 and f"Done {count} runs" in done.stderr
         click.echo(f"{target.name:12} {count:9,} inputs {seconds:7.1f} s  {'' if is_fine else 'FINDING'}")
@@ -95,6 +99,13 @@ def main(
             click.echo(done.stdout[-3000:] + done.stderr[-3000:], err=True)
     click.echo(f"{len(failed)} findings of {inputs:,} inputs" if not names else "")
     sys.exit(bool(failed))
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a target. Its temporary files are deleted here: the fuzzer exits without the exit handlers."""
+    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as scratch:
+        variables = {**os.environ, "TMPDIR": scratch}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
 
 
 def _fuzz(target: Target, inputs: int, seed: int, folder: Path) -> None:

@@ -23,7 +23,7 @@ from server.bridge.rows import RowValidator
 from server.limits import Limits
 from streaming.tasks.plain import PlainError, decoded
 from streaming.tasks.shared_arrays import LostError, Note, SharedArrays
-from tests.fuzz.target import Target
+from tests.fuzz.target import Target, scratch_folder
 
 _FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 
@@ -38,7 +38,7 @@ def _rows(count: int) -> pa.Table:
 
 def _files():
     """A folder with a file, beside one that is fine: whatever the first has, the second is taken."""
-    where = Path(tempfile.mkdtemp(prefix="nearcast-fuzz-"))
+    where = scratch_folder()
     validator = RowValidator(Limits(), _FRAME)
     pq.write_table(_rows(1), where / "z.parquet")
     fine = (where / "z.parquet").read_bytes()
@@ -81,7 +81,7 @@ def _file_seeds() -> list[bytes]:
 
 def _names():
     """A file of whatever name a file may have."""
-    where = Path(tempfile.mkdtemp(prefix="nearcast-fuzz-"))
+    where = scratch_folder()
     source = FolderSourceFeed(where)
 
     def run(data: bytes) -> None:
@@ -140,7 +140,7 @@ def _scrapes():
 
 def _heads():
     """What another program has put in place of a head, and forms of values."""
-    where = Path(tempfile.mkdtemp(prefix="nearcast-fuzz-"))
+    where = scratch_folder()
     shared = SharedArrays(where / "one")
 
     def run(data: bytes) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
+
+PREFIX = "nearcast-fuzz-"
 
 
 class Target(NamedTuple):
@@ -18,3 +24,10 @@ class Target(NamedTuple):
     """Modules of which it is followed what an input reaches."""
     inputs: int
     """How many, in proportion to those of the other targets."""
+
+
+def scratch_folder() -> Path:
+    """Return a new folder, which is deleted when the process exits."""
+    folder = tempfile.mkdtemp(prefix=PREFIX)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 import tomllib
 from pathlib import Path
@@ -23,7 +22,7 @@ from nearcast.expressions import clauses_of, text_of
 from nearcast.limits import EXPRESSION_LENGTH_MAX
 from safe_region.scoring.idf import IdfError, IdfTable
 from server.settings import ServerSettings
-from tests.fuzz.target import Target
+from tests.fuzz.target import Target, scratch_folder
 
 _PATH = Path("file")
 _ISSUER = Issuer()
@@ -84,7 +83,7 @@ def _keys():
 
 def _reloads():
     """A key set that changes beneath a server: what is good comes into force, else the old stays."""
-    path = Path(tempfile.mkdtemp(prefix="nearcast-fuzz-")) / "keys.json"
+    path = scratch_folder() / "keys.json"
     good = _ISSUER.key_set().encode()
     token = _ISSUER.token("d", [Role.DEVICE])
     path.write_bytes(good)

@@ -128,7 +128,7 @@ async def test_who_sends_no_hello_is_closed(tmp_path, monkeypatch):
     async with a_town(tmp_path) as town:
         for connect in (town.client(), town.connect()):
             async with connect as client:
-                assert reason_of((await client.receive()).go_away.error) == "INVALID_FIELD"
+                assert reason_of((await client.receive()).go_away.error) == "RECOVERING"
                 assert await client.closed() == 1008
 
 

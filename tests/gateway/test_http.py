@@ -12,6 +12,7 @@ from gateway.calls import CALLS
 from gateway.openapi import document, page
 from nearcast.errors import Reason
 from nearcast.wire.errors import CODES
+from tests.gateway.intruder import raw
 from tests.gateway.town import a_town
 from tests.support.identity import token
 
@@ -170,6 +171,16 @@ def references(schema):
     elif isinstance(schema, list):
         for value in schema:
             yield from references(value)
+
+
+async def test_a_body_that_was_not_read_in_time_may_be_sent_again(town, monkeypatch):
+    monkeypatch.setattr(http_api, "_BODY_S", 0.1)
+    lines = ("POST /v1/search HTTP/1.1", "Host: g", f"Authorization: Bearer {token('one', 'publisher')}")
+    lines += ("Content-Type: application/json", "Content-Length: 9", "Connection: close", "", "")
+    async with raw(town, "\r\n".join(lines).encode(), b"{") as client:
+        status, _ = await client.head()
+        assert status == 503
+        assert b'"RECOVERING"' in await client.rest()
 
 
 async def test_the_description(town):

@@ -11,12 +11,16 @@ from contextlib import closing
 import pytest
 
 from cluster.jetstream import JetStreamOptions, connected_log
+from cluster.key_shared_records import KeySharedRecords
 from cluster.log import LogError
 from nearcast import GeoObject, TopK
+from safe_region.earth.frame import Area, Frame
 from server.errors import StoreError
 from server.main import Server
 from server.settings import ServerSettings
-from server.store import check
+from server.store import SqliteStore, check
+from server.store.device_rows import devices_in, last_seen_in, put_devices
+from server.store.mutations import PutSubscription
 from tests.replication.conftest import log_servers
 from tests.replication.test_devices import (
     COUNT,
@@ -117,6 +121,50 @@ async def test_a_restored_cluster_has_all_that_was_acknowledged_before_the_backu
         error = await run("restore", file, tmp_path / "again.db", *flags(logs), status=1)
         assert "stream nearcast exists, must be absent" in error
         assert not (tmp_path / "again.db").exists()
+
+
+async def records_of(logs):
+    """Return the records of devices in a log."""
+    options = JetStreamOptions([one.url for one in logs], [one.monitor_url for one in logs], replicas=1)
+    log = await connected_log(options)
+    try:
+        return await KeySharedRecords(log.keys).devices()
+    finally:
+        await log.close()
+
+
+async def test_a_restored_cluster_continues_to_count_when_devices_were_last_seen(tmp_path):
+    """One device has no record, as in a cluster that had no retention when it subscribed."""
+    numbers, file = range(3), tmp_path / "cluster.db"
+    with log_servers(tmp_path / "log", 1) as logs:
+        async with node(logs, tmp_path / "a.db") as a:
+            await settled(a)
+            await subscribed([a], [3])
+        async with node(logs, tmp_path / "b.db", subscription_retention_days=30.0) as b:
+            await settled(b)
+            await subscribed([b], numbers)
+            before = await records_of(logs)
+            await run("backup", file, f"--server=127.0.0.1:{b.port}", *flags(logs)[:1])
+    assert {f"d{number}" for number in numbers} <= {one.device_id for one in before.seen}
+    assert check(file, lambda *_: None) == []
+    with log_servers(tmp_path / "others", 1) as logs:
+        await run("restore", file, tmp_path / "first.db", *flags(logs))
+        after = await records_of(logs)
+        assert after.subscriptions == before.subscriptions
+        assert sorted(after.seen, key=str) == sorted(before.seen, key=str)
+
+
+def test_times_in_a_backup(tmp_path):
+    """A device that was seen during the backup, or is without a record, counts as seen at a start."""
+    file = tmp_path / "cluster.db"
+    store = SqliteStore(file, Frame.of(Area(14.0, 35.0, 15.0, 36.0)))
+    store.commit([], 5_000, 5_000)
+    store.close()
+    put = [PutSubscription(name, number, 1, "{}", "") for name in "abc" for number in (1, 2)]
+    put_devices(file, put, {"a": 4_000, "b": 6_000, "other": 1_000}, b"first entry")
+    assert list(devices_in(file)) == put
+    assert list(last_seen_in(file)) == [("a", 4_000)]
+    assert check(file, lambda *_: None) == []
 
 
 async def test_a_restore_that_has_not_ended_is_not_taken_for_a_log(tmp_path):

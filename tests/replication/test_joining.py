@@ -320,8 +320,8 @@ async def test_requests_that_are_repeated_change_no_result():
     assert await records.key() == key
     one = StoredSubscription("d", 1, 0, "{}")
     keys.losses = 1
-    await records.add_subscription(one)
-    assert await records.subscriptions() == [one]
+    await records.add(one)
+    assert (await records.devices()).subscriptions == [one]
 
 
 # -- trimming ------------------------------------------------------------------------------------

@@ -81,6 +81,24 @@ async def test_a_newcomer_does_not_wait_for_ever_for_a_server_that_will_be_back(
     assert known.is_online
 
 
+@pytest.mark.parametrize(
+    ("state", "reported"),
+    [(ServerState.DRAINING, "server is stopping"), (ServerState.RECOVERING, "server is starting")],
+)
+async def test_a_publisher_that_gives_up_reports_the_state_of_the_server(
+    place, client, monkeypatch, state, reported
+):
+    monkeypatch.setattr("nearcast.transport.calls.PATIENCE_S", 0.5)
+    place.server.command_loop.state = state
+    with pytest.raises(UnavailableError) as failed:
+        await client.publisher().publish([numbered(0)])
+    place.server.command_loop.state = ServerState.SERVING
+    shown = str(failed.value)
+    assert "not processed the request within 0.5 s; it last reported: " + reported in shown
+    assert "reached" not in shown
+    assert failed.value.__cause__.reason.name == state.name
+
+
 async def test_requests_that_were_not_admitted_are_known_even_without_responses(
     place, client, monkeypatch
 ):

@@ -63,6 +63,7 @@ def test_a_subscription_shows_apps_its_public_half():
         "changes",
         "exact_results",
         "geofence",
+        "offline_error",
         "os_regions",
         "results",
         "state",

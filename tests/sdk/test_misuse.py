@@ -210,10 +210,19 @@ async def test_whatever_is_given_nothing_of_the_inside_is_raised(client, device)
     assert [one.object.id for one in kept.results()] == [one.object.id for one in found]
 
 
+FIELDS = {"keywords": ["tea"], "lon": 14.5, "lat": 35.5, "ttl_s": 60.0}
+"""The fields of an object, which is none."""
+
 WRONG_CALLS = [
-    (lambda c, _: c.publisher().publish(None), "objects", "a GeoObject, or an iterable"),
-    (lambda c, _: c.publisher().publish([OBJECT, None]), "objects[1]", "a GeoObject"),
-    (lambda c, _: c.publisher().publish("ab"), "objects[0]", "a GeoObject"),
+    (lambda c, _: c.publisher().publish(None), "objects", ", or an iterable of them"),
+    (lambda c, _: c.publisher().publish([OBJECT, None]), "objects[1]", "a GeoObject(keywords, "),
+    (lambda c, _: c.publisher().publish("ab"), "objects", "a GeoObject(keywords, "),
+    (lambda c, _: c.publisher().publish(b"ab"), "objects", "a GeoObject(keywords, "),
+    (lambda c, _: c.publisher().publish(FIELDS), "objects", "a GeoObject(keywords, "),
+    (lambda c, _: c.publisher().publish([FIELDS]), "objects[0]", "a GeoObject(keywords, "),
+    (lambda c, _: c.publisher().publish(["ab"]), "objects[0]", "a GeoObject(keywords, "),
+    (lambda _, d: d.subscribe({"tea"}), "spec", "one of TopK, Boolean"),
+    (lambda _, d: d.subscribe(FIELDS), "spec", "one of TopK, Boolean"),
     (lambda c, _: c.publisher().publish(replace(OBJECT, ttl_s=None)), "objects[0].ttl_s",
      "0.001 to 31622400 seconds"),
     (lambda c, _: c.publisher().publish(replace(OBJECT, ttl_s=2 * 366 * 86_400)), "objects[0].ttl_s",
@@ -253,6 +262,14 @@ async def test_field_and_limit_are_those_of_the_app(client, device):
         assert refused.value.field == field
         assert limit in refused.value.limit
         assert str(refused.value).startswith(f"{field} is ")
+
+
+async def test_a_dict_in_place_of_an_object_is_shown(client):
+    with pytest.raises(RefusedError) as refused:
+        await client.publisher().publish(FIELDS)
+    shown = str(refused.value)
+    assert shown.startswith("objects is {'keywords': ['tea'], 'lon': 14.5")
+    assert "must be a GeoObject(keywords, lon=..., lat=..., ttl_s=...)" in shown
 
 
 async def test_an_object_alone_is_a_list_of_one(client):

@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 import nearcast
-from nearcast import GeoObject, Reason, RefusedError, TopK, UnavailableError
+from nearcast import GeoObject, Reason, RefusedError, SubscriptionState, TopK, UnavailableError
 from tests.sdk.conftest import Place, refusal_of, until
 from tests.support.identity import keys_in, token
 
@@ -79,13 +79,51 @@ async def test_publishing_without_keys_loses_and_doubles_nothing_when_tokens_end
 
 
 async def test_a_token_that_ends_and_is_no_callable_ends_its_devices(tmp_path):
-    who = token("device", "device", ttl_s=1)
-    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=who) as client:
-        device = await client.attach("device", lon=14.5, lat=35.5)
-        await device.subscribe(SUSHI)
-        assert (await refusal_of(device)).reason is Reason.TOKEN_EXPIRED
-        with pytest.raises(RefusedError, match="token"):
+    async with a_place(tmp_path) as place:
+        who = token("device", "device", ttl_s=4)  # more than it takes to attach on a busy machine
+        async with nearcast.connect(place.target, token=who) as client:
+            device = await client.attach("device", lon=14.5, lat=35.5)
             await device.subscribe(SUSHI)
+            assert (await refusal_of(device)).reason is Reason.TOKEN_EXPIRED
+            with pytest.raises(RefusedError, match="token"):
+                await device.subscribe(SUSHI)
+
+
+async def test_a_device_has_the_reason_while_its_token_function_returns_expired_tokens(
+    tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr("nearcast.protocol.subscription._PATIENCE_S", 0.2)
+    provider = Provider("device", name="device")
+    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=provider) as client:
+        device = await client.attach("device", lon=14.5, lat=35.5)
+        subscription = await device.subscribe(SUSHI)
+        provider.ttl_s = -1.0  # the next token has expired already
+        async for state in subscription.states():
+            if state is SubscriptionState.OFFLINE:
+                break
+        assert device.offline_error.reason is Reason.TOKEN_EXPIRED
+        await until(lambda: provider.count >= 4)  # attempts with expired tokens
+        assert not device.is_online
+        assert device.offline_error.reason is subscription.offline_error.reason is Reason.TOKEN_EXPIRED
+        warnings = [one.message for one in caplog.records if one.levelname == "WARNING"]
+        assert any("token function" in message for message in warnings)
+        with pytest.raises(UnavailableError, match="token") as failed:
+            await subscription.exact_results()
+        assert failed.value.__cause__.reason is Reason.TOKEN_EXPIRED
+        provider.ttl_s = 60.0
+        await until(lambda: device.is_online)
+        assert device.offline_error is None
+
+
+async def test_a_device_has_the_reason_while_its_token_function_fails(tmp_path):
+    provider = Provider("device", name="device")
+    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=provider) as client:
+        device = await client.attach("device", lon=14.5, lat=35.5)
+        provider.roles = None  # it raises from now on
+        await until(lambda: isinstance(device.offline_error, UnavailableError))
+        assert type(device.offline_error) is UnavailableError
+        assert "no token is available" in str(device.offline_error)
+        assert not device.is_online
 
 
 async def test_a_failing_provider_raises_and_its_text_is_not_repeated(tmp_path):

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from urllib.request import urlopen
 
 import grpc
@@ -22,7 +23,7 @@ import nearcast
 from feeds.schemas import MESSAGES
 from nearcast import Boolean, Circle, GeoObject, NearcastError, TopK
 from server.errors import StoreError
-from server.monitoring.logs import JsonFormatter, TextFormatter
+from server.monitoring.logs import JsonFormatter, TextFormatter, record_text
 from tests.cli.test_serve import AREA, COMMAND, ROOT
 
 TOKEN = "a-token-that-nobody-may-read"  # noqa: S105
@@ -34,6 +35,13 @@ SOURCE_LON = 88.1234567
 
 SECRETS = ("14.5234", "35.4876", "77.7654", "12.3456", "88.1234", "that-nobody-may", "that nobody may")
 """Beginnings of what was sent: a number may be rounded."""
+
+
+def logging_modules():
+    """Return the modules of the product that write to the log, relative to the project's folder."""
+    paths = (path.relative_to(ROOT) for path in Path(ROOT).glob("[a-z]*/**/*.py"))
+    own = (path for path in paths if path.parts[0] not in ("tests", "build", "examples", "clients"))
+    return [path for path in own if "getLogger(" in (ROOT / path).read_text()]
 
 
 @contextlib.asynccontextmanager
@@ -142,6 +150,15 @@ def entry(error, name="asyncio", message="Task exception was never retrieved\nfu
     except Exception:  # noqa: BLE001 - whatever it is
         text = message.format(error=error)
         return logging.LogRecord(name, logging.ERROR, "here", 1, text, (), sys.exc_info())
+
+
+@pytest.mark.parametrize("package", sorted({path.parts[0] for path in logging_modules()}))
+def test_messages_of_all_packages_are_whole(package):
+    """Other libraries may log data of a caller from the second line of a message on."""
+    record = logging.makeLogRecord({"name": f"{package}.module", "msg": "first\nsecond"})
+    assert record_text(record) == "first\nsecond"
+    record.name = f"{package}_of_others"
+    assert record_text(record) == "first"
 
 
 @pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])

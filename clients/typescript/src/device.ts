@@ -52,6 +52,16 @@ export class Device {
         return this.#session.error;
     }
 
+    /**
+     * Latest reason for which the device is offline; undefined while it is online, or if none is known.
+     *
+     * It is the error with which the stream broke, or the last attempt to open another one failed. If the
+     * device has ended, it is the error that has ended it.
+     */
+    get offlineError(): Error | undefined {
+        return this.#session.offlineError;
+    }
+
     /** Subscriptions of the device, including those that an earlier instance of the app started. */
     get subscriptions(): Subscription[] {
         return [...this.#session.subscriptions.values()];

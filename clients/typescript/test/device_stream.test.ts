@@ -1,4 +1,4 @@
-/** What arrives on an earlier stream of a device, after another one has opened. */
+/** The stream of a device: what arrives on an earlier one, and the reason for which there is none. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,6 +6,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Clock } from "../src/core/clock.js";
 import { DeviceSession } from "../src/core/device_session.js";
+import { RefusedError } from "../src/core/errors.js";
 import { Location } from "../src/core/location.js";
 import {
     AttachRequestSchema,
@@ -24,10 +25,13 @@ const FRAME = { ...AREA, xMPerDeg: 90_525.6, yMPerDeg: 111_195, maxdistM: 143_38
 class Network implements Transport {
     readonly isConfidential = true;
     readonly streams: StreamEvents[] = [];
+    /** With which further streams are refused. */
+    refusal: RefusedError | undefined;
 
     open(_token: string, events: StreamEvents): Stream {
         this.streams.push(events);
-        queueMicrotask(() => events.onOpen());
+        const { refusal } = this;
+        queueMicrotask(() => (refusal === undefined ? events.onOpen() : events.onClose(refusal)));
         return {
             send: (message) => {
                 const isHello = fromBinary(AttachRequestSchema, message).command.case === "hello";
@@ -77,4 +81,31 @@ test("what the former server still sends does not reach the device", async () =>
     assert.equal(session.lagOffset, 9n);
     network.deliver(current, { case: "detached", value: { error } });
     assert.match(String(session.error), /forgotten/u);
+});
+
+test("a device without a stream has the reason", async () => {
+    const network = new Network();
+    const stream = new DeviceStream(network, () => "expired");
+    const session = new DeviceSession({
+        deviceId: "phone",
+        nonce: new Uint8Array(8),
+        clock: new Clock(),
+        send: stream.send,
+        location: new Location({ lon: 14.5, lat: 35.5 }),
+    });
+    await stream.start(session);
+    assert.equal(session.offlineError, undefined);
+    const refusal = { field: "token", value: "expired", limit: "valid" };
+    network.refusal = new RefusedError({ reason: "TOKEN_EXPIRED", ...refusal });
+    stream.rebuild();
+    while (session.offlineError !== network.refusal) {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    assert.equal(session.isOnline, false);
+    assert.equal(session.error, undefined);
+    network.refusal = undefined;
+    while (!session.isOnline) await new Promise((resolve) => setTimeout(resolve, 1));
+    assert.equal(session.offlineError, undefined);
+    await stream.close();
+    assert.equal(session.offlineError, session.error);
 });

@@ -17,7 +17,7 @@ import type {
 import type { Delta } from "../generated/nearcast/v1/subscriptions_pb.js";
 import type { Clock } from "./clock.js";
 import { DeltaSequence } from "./delta_sequence.js";
-import { ClosedError, RefusedError, invalid } from "./errors.js";
+import { ClosedError, RefusedError, UnavailableError, invalid } from "./errors.js";
 import type { Reason } from "./errors.js";
 import { frameFrom } from "./frame.js";
 import type { Frame, Point } from "./frame.js";
@@ -84,6 +84,8 @@ export class DeviceSession implements Host {
     readonly #postponed = new Set<number>();
     /** The error that has ended this session. */
     error: Error | undefined;
+    /** The latest reason for which there is no stream, or no response; undefined while it is online. */
+    offlineError: Error | undefined;
     /** Time that the device may send nothing, in milliseconds; 0 for no limit. */
     leaseMs = 0;
     /** Called after every event. */
@@ -154,6 +156,9 @@ export class DeviceSession implements Host {
     /** Record that the server has stopped responding, or responds again. */
     setResponsive(isResponsive: boolean): void {
         this.isResponsive = isResponsive;
+        this.offlineError = isResponsive
+            ? undefined
+            : new UnavailableError("the server does not respond");
         this.#wakeStateWatchers();
     }
 
@@ -178,6 +183,7 @@ export class DeviceSession implements Host {
     /** End the session with an error; it cannot be resumed. */
     fail(error: Error): void {
         this.error = error;
+        this.offlineError = error;
         this.disconnect();
         for (const subscription of this.#all()) subscription.end(error);
         this.onEnd();
@@ -226,6 +232,7 @@ export class DeviceSession implements Host {
         this.matchesMax = welcome.limits?.matchesMax ?? 0;
         this.#nameLengthMax = welcome.limits?.nameLengthMax ?? 0;
         this.isOnline = this.wasOnline = true;
+        this.offlineError = undefined;
         this.lagOffset = welcome.lagOffset;
         const { version, epoch, resumed } = welcome;
         this.#sequence.welcome(version, epoch, !resumed && welcome.subscriptions.length === 0);
@@ -309,6 +316,7 @@ export class DeviceSession implements Host {
     #receiveDetached(detached: Detached): void {
         const error = RefusedError.fromWire(detached.error);
         if (error.reason === "SILENT" || error.reason === "LEASE_EXPIRED") {
+            this.offlineError = error;
             this.disconnect();
             this.connect();
         } else {
@@ -322,6 +330,7 @@ export class DeviceSession implements Host {
             this.fail(error);
             return;
         }
+        this.offlineError = error;
         this.disconnect();
         this.onMoved(error);
     }

@@ -5,7 +5,7 @@ import type { Delta, Entry } from "../generated/nearcast/v1/subscriptions_pb.js"
 import { planeArea } from "./areas.js";
 import { ChangingSpec } from "./changing_spec.js";
 import type { Clock } from "./clock.js";
-import { ClosedError, UnavailableError } from "./errors.js";
+import { ClosedError, RefusedError, UnavailableError } from "./errors.js";
 import type { Frame, Point } from "./frame.js";
 import { groundDistanceM } from "./ground.js";
 import { regionOf } from "./kinds.js";
@@ -67,6 +67,8 @@ export interface Host {
     readonly isResponsive: boolean;
     /** How far the server has applied the log of its cluster while it lags behind; else 0. */
     readonly lagOffset: bigint;
+    /** The latest reason for which there is no stream, or no response. */
+    readonly offlineError: Error | undefined;
     /** Set whenever the state of any subscription may have changed. */
     readonly stateWatchers: Set<Notice>;
     readonly frame: Frame;
@@ -121,6 +123,11 @@ export class Subscription extends ChangingSpec {
     }
 
     // -- for apps --------------------------------------------------------------------------------------
+
+    /** Latest reason for which the device is offline: that of `Device.offlineError`. */
+    get offlineError(): Error | undefined {
+        return this.#host.offlineError;
+    }
 
     /** Generation of the table of weights that the result uses, for tfidf; 0 for none. */
     get idfGeneration(): bigint {
@@ -474,15 +481,20 @@ export async function decided(
         return "ended";
     } catch (error) {
         throwIfAborted(signal);
-        throw limit.signal.aborted ? unavailable(subscription.state) : error;
+        throw limit.signal.aborted ? unavailable(subscription) : error;
     } finally {
         clearTimeout(timer);
         signal?.removeEventListener("abort", abort);
     }
 }
 
-function unavailable(state: SubscriptionState): UnavailableError {
+function unavailable({ state, offlineError }: Subscription): UnavailableError {
     const waitedS = PATIENCE_MS / 1000;
+    if (offlineError instanceof RefusedError && offlineError.reason !== "DRAINING") {
+        const { message } = offlineError;
+        const waited = `the server has not served the device for ${waitedS} s`;
+        return new UnavailableError(`${waited}, and last reported: ${message}`);
+    }
     if (state === "lagging") {
         return new UnavailableError(`the server has lagged behind the log of its cluster for ${waitedS} s`);
     }

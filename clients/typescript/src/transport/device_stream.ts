@@ -120,6 +120,7 @@ export class DeviceStream {
             this.#retryAfterMs = 0;
             this.#hasServed = false;
             const failure = await this.#streamed();
+            if (this.#isAlive) this.session.offlineError = failure;
             this.#interrupt();
             const isLast = attempt >= (this.transport.gatewayCount ?? 1);
             if (this.session.error === undefined && !this.#isClosed) this.#handleFailure(failure, isLast);
@@ -190,6 +191,7 @@ export class DeviceStream {
     #goAwayWith(error: RefusedError): void {
         this.#hasServed ||= this.session.isOnline;
         this.#goAway = error;
+        if (this.#isAlive) this.session.offlineError = error;
         this.#disconnect();
         this.#endStream();
     }

@@ -210,7 +210,8 @@ export enum ErrorReason {
   LEASE_EXPIRED = 16,
 
   /**
-   * The server has started and still reads its store. It has not processed the request: retry.
+   * The server has started and still reads its store, or did not read the request in time. It has not
+   * processed the request: retry.
    *
    * @generated from enum value: ERROR_REASON_RECOVERING = 17;
    */
