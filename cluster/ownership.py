@@ -27,6 +27,9 @@ from cluster.slots import SLOTS, preferred
 MISSED_MAX = 4
 """Renewals of a node after which another one, that has sent none meanwhile, is gone."""
 
+DOUBTED_MISSED = 2
+"""Renewals of a node after which another one, that has sent none meanwhile, may be gone."""
+
 PORTION = 64
 """Slots that are under way from a node to others at a time: their devices are not served meanwhile."""
 
@@ -248,6 +251,10 @@ class Ownership:
         if lease is None:
             return not self.knows_all
         return lease.node == node and self._missed[node.address] < MISSED_MAX
+
+    def is_doubtful(self, node: Node) -> bool:
+        """Return whether a node that is there may be gone."""
+        return self._missed.get(node.address, 0) >= DOUBTED_MISSED
 
     def ready(self) -> frozenset[str]:
         """Return the addresses of the nodes that can take slots."""

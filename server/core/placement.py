@@ -56,8 +56,11 @@ class Placement(Protocol):
     def gauges(self) -> dict[str, int]:
         """Return the quantities `GAUGES`."""
 
+    def is_settled(self, device_id: str) -> bool:
+        """Return whether a server serves a device, as far as this one knows without doubt."""
+
     async def settled(self, device_id: str) -> None:
-        """Wait until a server serves a device, for some seconds at most."""
+        """Wait until `is_settled`, for some seconds at most."""
 
     def require(self, device_id: str) -> None:
         """Require that this server serves a device now.

@@ -114,15 +114,27 @@ class SlotKeeper:
 
     async def settled(self, device_id: str) -> None:
         """Wait until a node serves a device; see `Placement.settled`."""
-        slot = slot_of(device_id)
-        end_s = time.monotonic() + SETTLE_S
-        while slot not in self._served and self._other(slot) is None:
-            rest_s = min(end_s, self._moved_s + SETTLE_S) - time.monotonic()
+        slot, began_s = slot_of(device_id), time.monotonic()
+        end_s = min(began_s, self._moved_s) + SETTLE_S
+        while not self._is_settled(slot):
+            if self._other(slot) is not None:  # that is doubtful: its slots may be taken soon
+                end_s = began_s + SETTLE_S
+            rest_s = min(end_s - time.monotonic(), RENEW_S)
             if rest_s <= 0.0:
                 return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(rest_s):
                     await self._waiting.setdefault(slot, asyncio.Event()).wait()
+
+    def is_settled(self, device_id: str) -> bool:
+        """Return whether a node serves a device; see `Placement.is_settled`."""
+        return self._is_settled(slot_of(device_id))
+
+    def _is_settled(self, slot: int) -> bool:
+        if slot in self._served:
+            return True
+        other = self._other(slot)
+        return other is not None and not self._ownership.is_doubtful(other)
 
     def require(self, device_id: str) -> None:
         """Require that this node serves a device; see `Placement.require`."""
@@ -306,6 +318,8 @@ class SlotKeeper:
                 self._spawn(self._drop(steps.lost))
             if steps.release:
                 self._spawn(self._release(steps.release))
+            if steps.take:
+                self._moved_s = time.monotonic()
             for some in _portions(steps.take):
                 self._spawn(self._take(some))
 

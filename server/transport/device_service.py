@@ -28,6 +28,7 @@ from server.transport.framing import Events, FleetFraming, Framing, SingleFramin
 from server.transport.report_timer import follow
 from server.transport.specs import spec_from
 from server.transport.stream_sender import StreamSender
+from server.transport.waiting_hellos import WaitingHellos
 from server.transport.wire_walk import UnreadableError, address_of
 
 _RECOVERY_S = 5.0
@@ -200,9 +201,18 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
     async def _read(self, sender: StreamSender, context: Context, framing: Framing) -> None:
         """Read until the client half-closes. Requests are discarded once the stream is finishing."""
+        hellos = self._waiting_hellos(sender)
+        try:
+            await self._read_on(sender, context, framing, hellos)
+        finally:
+            if hellos is not None:
+                hellos.close()
+
+    async def _read_on(
+        self, sender: StreamSender, context: Context, framing: Framing, hellos: WaitingHellos | None
+    ) -> None:
         outbox, account = sender.outbox, sender.outbox.principal.account
         is_admitted = False
-        is_placed = self._coordinator.placement is not None
         request = await self._first_messages.read(context)
         while request is not grpc.aio.EOF:
             if sender.is_finishing:
@@ -221,8 +231,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 if not is_admitted:
                     await self._admit(sender, context, device_id, own_request)
                     is_admitted = True
-                if is_placed and own_request is not None:
-                    await self._settle(device_id, own_request)
+                if hellos is not None and await hellos.keep(device_id, own_request):
+                    continue
                 command = self._command(outbox, device_id, own_request)
                 if command is not None and not self._command_loop.try_enqueue(command):
                     await self._command_loop.enqueue(command)
@@ -272,11 +282,17 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             limit = "a hello, the first message of a stream"
             raise RefusedError(Reason.OUT_OF_ORDER, "command", shown, limit)
 
-    async def _settle(self, device_id: str, request: device_service_pb2.AttachRequest) -> None:
-        """Before a hello in a cluster, wait until a server has the device."""
-        placement = self._coordinator.placement
-        if placement is not None and request.HasField("hello"):
-            await placement.settled(device_id)
+    def _waiting_hellos(self, sender: StreamSender) -> WaitingHellos | None:
+        """Return what waits on a stream until a server has its device; None without a cluster."""
+        placement, outbox = self._coordinator.placement, sender.outbox
+
+        async def submit(device_id: str, request: device_service_pb2.AttachRequest | None) -> None:
+            self._coordinator.clock.read()
+            command = None if sender.is_finishing else self._command(outbox, device_id, request)
+            if command is not None:
+                await self._command_loop.enqueue(command)
+
+        return None if placement is None else WaitingHellos(placement, submit)
 
     def _command(
         self, outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest | None

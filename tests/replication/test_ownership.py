@@ -288,13 +288,17 @@ def test_a_node_is_gone_by_the_renewals_of_this_one_only():
     ownership = Ownership(Node("a:1", b"1"), COUNT)
     own, other = (Lease(Node(name, b"1"), NodeState.READY) for name in ("a:1", "b:1"))
     ownership.read_lease(other)
+    doubts = []
     for _ in range(MISSED_MAX - 1):
         ownership.read_lease(own)
+        doubts.append(ownership.is_doubtful(other.node))
+    assert doubts == [False, True, True]
     assert ownership.ready() == {"a:1", "b:1"}
     ownership.read_lease(own)
     assert ownership.ready() == {"a:1"}
     ownership.read_lease(other)
     assert ownership.ready() == {"a:1", "b:1"}
+    assert not ownership.is_doubtful(other.node)
     ownership.read_lease(Lease(Node("b:1", b"2"), NodeState.JOINING))
     assert ownership.ready() == {"a:1"}
     assert [lease.state for lease in ownership.leases()] == [NodeState.READY, NodeState.JOINING]
