@@ -82,7 +82,8 @@ class Load:
         return ()
 
     async def _report(self, count: int) -> None:
-        for number in self._chance.sample(range(self._workload.reporting), count):
+        reporting = self._workload.reporting
+        for number in self._chance.sample(range(reporting), min(count, reporting)):
             if not self._is_open[number]:
                 self._turns[number] += 1
                 self._is_open[number] = True
