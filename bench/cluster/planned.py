@@ -166,6 +166,7 @@ def _plan(workload: Workload, nodes: int, load: Load, seconds: float) -> dict[st
         "deltas-per-s": load.pushed / seconds,
         "lease-s": _LEASE_S,
         "nodes": nodes,
+        "load": 1,
         "spare": 0,
     }
     command = [sys.executable, "-m", "cli", "plan", "--json", "--no-gateways"]

@@ -23,6 +23,7 @@ _AUTHENTICATION = "docs/performance.md, The cost of authentication: without toke
 _SIZES = "docs/operations.md, Size a machine"
 _FORMAT = "proto/cluster/v1/entries.proto, encoded"
 _GATEWAY = "docs/gateway.md, What it costs"
+_CHECK = "docs/plan.md, Compared with nodes under load"
 
 CONSTANTS: dict[str, Constant] = {
     # Traffic of devices
@@ -37,6 +38,9 @@ CONSTANTS: dict[str, Constant] = {
     "traffic_arrivals_per_s": Constant(10.0, "objects/s", f"{_TRAFFIC}; --set arrivals_per_s=10"),
     "traffic_objects": Constant(100_000.0, "objects", f"{_TRAFFIC}; the default of objects"),
     # CPU of a node
+    "idle_cores": Constant(0.007, "cores", _CHECK),
+    "alone_us": Constant(1_600.0, "us of CPU more per message that wakes a node by itself", _CHECK),
+    "awake_cores": Constant(0.2, "cores at most for being woken", _CHECK),
     "report_us": Constant(272.0, "us of CPU per report", f"{_LOAD}, one connection per device"),
     "fleet_report_us": Constant(50.5, "us of CPU per report", f"{_AUTHENTICATION}, fleet stream"),
     "message_us": Constant(140.0, "us of CPU per ping or pushed delta", _SIZES),

@@ -64,7 +64,7 @@ class Demand:
     lease_s: float = limited(600, 1, 1e6, "Lease of a device, --lease-ms of the nodes.")
     load: float = limited(
         0.5,
-        0.01,
+        0.25,
         1,
         "Share of one core that a node, or a gateway, may use when all are there but the spare.",
     )
@@ -121,9 +121,7 @@ def plan_of(demand: Demand) -> Plan:
         If no number of nodes is enough.
     """
     reports, pushes, pings = reports_per_s(demand), deltas_per_s(demand), pings_per_s(demand)
-    applying = demand.publishes_per_s * object_us(demand) / 1e6
-    shared = (reports * _report_us(demand) + (pushes + pings) * _of("message_us")) / 1e6
-    serving, limited_by = _serving(demand, shared, applying)
+    serving, limited_by = _serving(demand)
     gateway_s = (reports * _of("gateway_report_us") + (pushes + pings) * _of("gateway_push_us")) / 1e6
     gateways = _gateways(demand, gateway_s)
     entry_bytes = object_bytes(demand) * demand.publishes_per_s
@@ -135,7 +133,7 @@ def plan_of(demand: Demand) -> Plan:
         nodes=serving + round(demand.spare),
         log_servers=3,
         gateways=gateways + round(demand.spare) if gateways else 0,
-        node_cpu_cores=applying + shared / serving,
+        node_cpu_cores=node_cores(demand, serving),
         node_memory_mb=memory_mb(demand, serving),
         node_in_mbit_per_s=(reports * _up_bytes() / serving + entry_bytes) * 8e-6,
         node_out_mbit_per_s=(reports + pushes) * _down_bytes() / serving * 8e-6,
@@ -172,6 +170,20 @@ def pings_per_s(demand: Demand) -> float:
     return demand.devices * _PINGS_PER_LEASE / demand.lease_s
 
 
+def node_cores(demand: Demand, nodes: int) -> float:
+    """Return the CPU time per second of each of some nodes.
+
+    A message that arrives by itself costs more than one of many, since it wakes the node. The more
+    messages there are, the more arrive while the node is awake.
+    """
+    reports, pushes, pings = (rate(demand) / nodes for rate in (reports_per_s, deltas_per_s, pings_per_s))
+    requests = demand.publishes_per_s / demand.per_request
+    awake = min(_of("awake_cores"), (reports + pings + requests) * _of("alone_us") / 1e6)
+    applying_us = demand.publishes_per_s * object_us(demand)
+    serving_us = reports * _report_us(demand) + (pushes + pings) * _of("message_us")
+    return _of("idle_cores") + awake + (applying_us + serving_us) / 1e6
+
+
 def object_us(demand: Demand) -> float:
     """Return the CPU time of a published object, between those of requests of one and of a hundred."""
     fixed_us = (_of("one_us") - _of("request_us") / _REQUEST) / (1.0 - 1.0 / _REQUEST)
@@ -198,28 +210,34 @@ def equivalent_devices(updates_per_s: float, period_s: float) -> float:
     return updates_per_s * period_s
 
 
-def _serving(demand: Demand, shared: float, applying: float) -> tuple[int, str]:
+def _serving(demand: Demand) -> tuple[int, str]:
     """Return the number of nodes without the spare ones, and what limits it."""
-    left = demand.load - applying
-    if left <= 0.0:
-        most = demand.load * 1e6 / object_us(demand)
-        raise PlanError(
-            f"publishes_per_s is {demand.publishes_per_s:,.12g}, must be below {most:,.0f}: every node "
-            f"applies every object, and may use {demand.load:g} of a core"
-        )
-    by_cpu = max(1, math.ceil(shared / left))
+    nodes_max = NODES_MAX - round(demand.spare)
+    enough = (number for number in range(1, nodes_max + 1) if node_cores(demand, number) <= demand.load)
+    by_cpu = next(enough, None)
     by_streams = 1 if demand.has_gateways else math.ceil(demand.devices / CONNECTIONS_MAX)
+    if by_cpu is None or by_streams > nodes_max:
+        raise _too_much(demand)
     found = max(by_cpu, by_streams)
     if demand.nodes is not None:
         if demand.nodes < found:
             raise PlanError(f"nodes is {demand.nodes:g}, must be at least {found:,} for this demand")
         return round(demand.nodes), "the number given"
-    if found + demand.spare > NODES_MAX:
-        raise PlanError(
-            f"devices is {demand.devices:,.12g}, which needs {found:,} nodes, must need at most "
-            f"{NODES_MAX:,}"
-        )
     return found, "connections" if by_streams > by_cpu else "CPU"
+
+
+def _too_much(demand: Demand) -> PlanError:
+    """Return why no number of nodes is enough."""
+    left = demand.load - _of("idle_cores") - _of("awake_cores")
+    most = left * 1e6 / object_us(demand)
+    if demand.publishes_per_s >= most:
+        return PlanError(
+            f"publishes_per_s is {demand.publishes_per_s:,.12g}, must be below {most:,.0f}: every node "
+            f"applies every object, and may use {demand.load:g} of a core"
+        )
+    return PlanError(
+        f"devices is {demand.devices:,.12g}, which needs more than {NODES_MAX:,} nodes, must need fewer"
+    )
 
 
 def _gateways(demand: Demand, gateway_s: float) -> int:

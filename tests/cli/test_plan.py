@@ -66,9 +66,7 @@ def test_nodes_share_reports_and_connections_but_not_objects():
     serving = found.nodes - 1
     assert found.limited_by == "CPU"
     assert found.node_cpu_cores <= demand.load
-    applying = demand.publishes_per_s * sizes.object_us(demand) / 1e6
-    shared = (found.node_cpu_cores - applying) * serving
-    assert shared / (serving - 1) + applying > demand.load, "one node less would not be enough"
+    assert sizes.node_cores(demand, serving - 1) > demand.load, "one node less would not be enough"
     assert sizes.memory_mb(demand, 2 * serving) < found.node_memory_mb
     objects_mb = of("objects_mb") * demand.objects / 1e5
     assert found.node_memory_mb > of("server_mb") + of("libraries_mb") + objects_mb
@@ -81,9 +79,9 @@ def test_devices_without_gateways_need_connections():
 
 def test_more_nodes_do_not_help_against_too_many_publications():
     demand = Demand(publishes_per_s=100_000)
-    with pytest.raises(PlanError, match=r"publishes_per_s is 100,000, must be below 12,060"):
+    with pytest.raises(PlanError, match=r"publishes_per_s is 100,000, must be below 7,067"):
         plan_of(demand)
-    plan_of(Demand(publishes_per_s=12_000, devices=1, spare=0))
+    plan_of(Demand(publishes_per_s=7_000, devices=1, spare=0))
 
 
 def test_rates_and_nodes_may_be_given():
@@ -92,7 +90,20 @@ def test_rates_and_nodes_may_be_given():
     assert (found.reports_per_s, found.deltas_per_s, found.nodes) == (100, 50, 4)
     shared_us = 100 * of("report_us") + (50 + found.pings_per_s) * of("message_us")
     applying_us = demand.publishes_per_s * sizes.object_us(demand)
-    assert found.node_cpu_cores == pytest.approx((shared_us / 4 + applying_us) / 1e6)
+    requests = demand.publishes_per_s / demand.per_request
+    awake_us = ((100 + found.pings_per_s) / 4 + requests) * of("alone_us")
+    assert found.node_cpu_cores == pytest.approx(
+        of("idle_cores") + (awake_us + shared_us / 4 + applying_us) / 1e6
+    )
+
+
+def test_what_it_costs_to_be_woken_has_a_limit():
+    few, many, more = (
+        plan_of(Demand(reports_per_s=rate, has_gateways=False, nodes=1, spare=0, load=1)).node_cpu_cores
+        for rate in (20, 1_000, 1_100)
+    )
+    assert few > 20 * of("report_us") / 1e6 + of("idle_cores")
+    assert more - many == pytest.approx(100 * of("report_us") / 1e6)
 
 
 @pytest.mark.parametrize(
@@ -100,8 +111,8 @@ def test_rates_and_nodes_may_be_given():
     [
         (["--devices=0"], "devices is 0, must be from 1 to 1,000,000,000"),
         (["--top-k-share=1.5"], "top_k_share is 1.5, must be from 0 to 1"),
-        (["--devices=1e9", "--speed-kmh=900"], "nodes, must need at most 1,024"),
-        (["--nodes=2", "--reports-per-s=100000"], "nodes is 2, must be at least 11 for this demand"),
+        (["--devices=1e9", "--speed-kmh=900"], "which needs more than 1,024 nodes, must need fewer"),
+        (["--nodes=2", "--reports-per-s=100000"], "nodes is 2, must be at least 18 for this demand"),
         (["--devices=many"], "'many' is not a valid float"),
     ],
 )
@@ -128,7 +139,7 @@ def test_locations_a_second_are_devices_that_send_one_every_five_seconds():
 
 def test_every_constant_is_in_the_page_that_it_names():
     pages = {path: (ROOT / "docs" / path).read_text() for path in ("performance.md", "operations.md")}
-    pages["gateway.md"] = (ROOT / "docs/gateway.md").read_text()
+    pages |= {path: (ROOT / "docs" / path).read_text() for path in ("gateway.md", "plan.md")}
     checked = 0
     for name, one in CONSTANTS.items():
         page, _, _ = one.source.removeprefix("docs/").partition(",")
