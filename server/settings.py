@@ -344,7 +344,7 @@ class ServerSettings(LogSettings):
 
     @model_validator(mode="after")
     def _keep_to_the_log(self) -> ServerSettings:
-        others = {"source": self.source, "sink": self.sink, "accept_loss": self.accept_loss}
+        others = {"sink": self.sink, "accept_loss": self.accept_loss}
         cause = "--log" if self.log else "--processes" if self.processes > 1 else ""
         for name, value in {**others, "trace_share": self.trace_share}.items():
             if cause and value:
