@@ -238,8 +238,8 @@ class Applier:
     def digest(self) -> str:
         """Return a digest of the state that all nodes share, hexadecimal. O(objects log objects).
 
-        It covers every live object, the outcomes, the cursors of the source, the generation of the weights,
-        the next id, the time and the offset.
+        It covers every live object, the outcomes, the cursors of the source, the generation of the
+        weights, the next id, the time and the offset.
         """
         found = hashlib.sha256()
         for item in self._coordinator.log_objects.all():

@@ -6,7 +6,20 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from cluster.entries import Advance, Caller, Entry, Founding, Publish, Retract, SetRules, Tick
+from cluster.entries import (
+    NO_CURSOR,
+    RULES,
+    Advance,
+    Caller,
+    Cursor,
+    Entry,
+    Founding,
+    Publish,
+    Retract,
+    SetRules,
+    TakeIn,
+    Tick,
+)
 from cluster.log import LogError, Message
 from nearcast.canonical import NewObject
 from nearcast.errors import Reason, RefusedError
@@ -165,9 +178,9 @@ def test_virtual_time_goes_on_by_an_entry(both):
 
 
 def test_rules_that_a_node_does_not_know_end_it(tmp_path):
-    founding = Founding(2, (14.0, 35.0, 15.0, 36.0), (), virtual_time=False)
+    founding = Founding(RULES + 1, (14.0, 35.0, 15.0, 36.0), (), virtual_time=False)
     with closing(LocalNode(tmp_path / "node.db")) as node:
-        with pytest.raises(LogError, match="knows those up to 1: use a newer version"):
+        with pytest.raises(LogError, match=f"knows those up to {RULES}: use a newer version"):
             node.applier.apply(1, [Entry(0, founding, b"log")])
         assert node.applier.offset == 0
 
