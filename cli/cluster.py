@@ -46,8 +46,9 @@ def status(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401
 
     Of 1,024 slots of devices, a node owns some, and serves those of which it has read the subscriptions.
     Lease is the time since the node has renewed its lease, and lag that since the last entry of the log
-    that it has applied; half a second is normal for both. One node reads the source. Below are the streams of the log: the server
-    that leads each, and the others that have it, with the number of operations that one of them lacks.
+    that it has applied; half a second is normal for both. One node reads the source, if there is one.
+    Below are the streams of the log: the server that leads each, and the others that have it, with the
+    number of operations that one of them lacks.
     The exit status is 0 if every node and the log respond, every replica is current and every slot is
     served, and 1 otherwise.
     """
