@@ -54,17 +54,17 @@ def retraction(number):
 
 
 class MemoryFeed:
-    """A feed of files in memory, with the offsets of a folder: those of a file come with its last rows."""
+    """Files in memory, with the offsets of a folder: that of a file comes with its last rows."""
 
     streams = (STREAM,)
 
     def __init__(self, files, rows_max=3):
         self._files, self._rows_max = files, rows_max
 
-    def begin(self, stream):
+    def begin(self, stream):  # noqa: ARG002 - there is one
         return ""
 
-    def next(self, stream, after, wait_s):
+    def next(self, stream, after, wait_s):  # noqa: ARG002 - the caller waits
         name = min((one for one in self._files if one > after), default=None)
         if name is None:
             return
