@@ -82,9 +82,16 @@ class Source:
             self._source.close()
 
     async def _take(self, stream: str) -> None:
+        """Take objects from a stream, until cancelled."""
+        attempts = Attempts(f"source, stream {stream}", Feed.SOURCE, self._coordinator.counters)
+        try:
+            await self._keep_taking(stream, attempts)
+        finally:
+            attempts.ended()
+
+    async def _keep_taking(self, stream: str, attempts: Attempts) -> None:
         """Take objects from a stream, and retry after errors."""
         cursor = self._cursors.get(stream, NO_CURSOR)
-        attempts = Attempts(f"source, stream {stream}", Feed.SOURCE, self._coordinator.counters)
         while True:
             try:
                 after = cursor.offset or self._source.begin(stream)
