@@ -17,6 +17,7 @@ from server.bridge.chunk import Chunk
 from server.bridge.feeds import FolderSinkFeed
 from server.bridge.rows import KEY
 from server.bridge.source import Source
+from server.counters import Feed
 from server.store import SqliteStore, check
 from tests.replication.conftest import log_servers
 from tests.replication.local_node import FRAME
@@ -191,6 +192,25 @@ async def test_a_node_that_was_paused_cannot_take_in_what_it_had_read(tmp_path, 
         assert one.applier.digest() == other.applier.digest() != digest
         assert payloads(other) == {2: 2, 3: 3, 4: 4}
         assert one.coordinator.source_cursors == {STREAM: Cursor("4", 4)}
+
+
+class BrokenFeed(MemoryFeed):
+    """A feed that cannot be read."""
+
+    def next(self, stream, after, wait_s):
+        raise OSError(f"{stream} cannot be read after {after!r}, in {wait_s} s")
+
+
+@pytest.mark.usefixtures("without_fsync")
+async def test_a_source_that_fails_and_moves_to_another_node_fails_here_no_more(tmp_path):
+    async with two_nodes(tmp_path, MemoryLog()) as (loop, _):
+        failing = loop.coordinator.counters.bridge_failing
+        source = Source(BrokenFeed({}), {}, loop.coordinator, loop.execute)
+        task = asyncio.create_task(source.run())
+        await until(lambda: failing[Feed.SOURCE] == 1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert failing[Feed.SOURCE] == 0
 
 
 # -- whole nodes ---------------------------------------------------------------------------------
