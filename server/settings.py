@@ -180,8 +180,8 @@ class ServerSettings(LogSettings):
     source: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
         description="Source of objects: a folder of Parquet files, which are read in the order of their "
-        "names, or redis://host:port/database/feed?streams=1. In a cluster, all nodes have the same one, and "
-        "one of them reads it at a time.",
+        "names, or redis://host:port/database/feed?streams=1. In a cluster, all nodes have the same one, "
+        "and one of them reads it at a time.",
     )
     sink: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
