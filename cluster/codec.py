@@ -120,7 +120,7 @@ def _entry_message(entry: Entry) -> pb.Entry:
 def _take_in_message(taken: TakeIn) -> pb.TakeIn:
     return pb.TakeIn(
         stream=taken.stream,
-        before=pb.Cursor(offset=taken.before.offset, count=taken.before.count),
+        before=pb.Cursor(offset=taken.before.offset, entry_count=taken.before.entry_count),
         offset=taken.offset,
         objects=map(_object_message, taken.objects),
         gone=taken.gone,
@@ -178,7 +178,7 @@ def _change(message: pb.Entry) -> Change:
 
 
 def _take_in(message: pb.TakeIn) -> TakeIn:
-    before = Cursor(message.before.offset, message.before.count)
+    before = Cursor(message.before.offset, message.before.entry_count)
     objects = tuple(map(_object, message.objects))
     return TakeIn(message.stream, before, message.offset, objects, tuple(message.gone))
 

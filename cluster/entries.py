@@ -77,7 +77,7 @@ class Cursor(NamedTuple):
 
     offset: str
     """The offset in the stream, as its feed counts; empty before the first entry."""
-    count: int
+    entry_count: int
     """The number of entries that were read into the log up to there. No two cursors have the same one."""
 
 

@@ -134,12 +134,12 @@ class TakeIn(_message.Message):
     def __init__(self, stream: _Optional[str] = ..., before: _Optional[_Union[Cursor, _Mapping]] = ..., offset: _Optional[str] = ..., objects: _Optional[_Iterable[_Union[Object, _Mapping]]] = ..., gone: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Cursor(_message.Message):
-    __slots__ = ("offset", "count")
+    __slots__ = ("offset", "entry_count")
     OFFSET_FIELD_NUMBER: _ClassVar[int]
-    COUNT_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_COUNT_FIELD_NUMBER: _ClassVar[int]
     offset: str
-    count: int
-    def __init__(self, offset: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+    entry_count: int
+    def __init__(self, offset: _Optional[str] = ..., entry_count: _Optional[int] = ...) -> None: ...
 
 class Tick(_message.Message):
     __slots__ = ()

@@ -145,7 +145,7 @@ class Source:
                 await attempts.failed(error)
             else:
                 attempts.succeeded()
-                return Cursor(chunk.offset, before.count + 1) if has_effect else None
+                return Cursor(chunk.offset, before.entry_count + 1) if has_effect else None
 
     def _count(self, validated: ValidatedRows) -> None:
         """Count refused rows, and log them."""

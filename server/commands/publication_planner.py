@@ -163,10 +163,12 @@ class PublicationRules:
 
         Objects with a known key, and those that the same rows retract, are ignored. No quota counts.
         """
-        retracted = frozenset(gone)
-        new = {one.key: one for one in reversed(objects) if one.key not in retracted}
-        known = self._state.keys.of(NOBODY)
-        created = [self.accepted(one, now_ms) for one in reversed(new.values()) if one.key not in known]
+        retracted, known = frozenset(gone), self._state.keys.of(NOBODY)
+        new: dict[str, NewObject] = {}
+        for one in objects:
+            if one.key not in retracted and one.key not in known:
+                new.setdefault(one.key, one)
+        created = [self.accepted(one, now_ms) for one in new.values()]
         return created, [known[key] for key in sorted(retracted & known.keys())]
 
     def _require_room(self, principal: Principal, more: int) -> None:

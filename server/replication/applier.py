@@ -206,7 +206,7 @@ class Applier:
         created, gone = self._rules.taken_in(change.objects, change.gone, coordinator.log_ms)
         coordinator.retract_logged(gone)
         coordinator.publish_logged(created, [])
-        coordinator.move_source(change.stream, Cursor(change.offset, before.count + 1))
+        coordinator.move_source(change.stream, Cursor(change.offset, before.entry_count + 1))
         return True
 
     def _advance(self, time_ms: int) -> int:

@@ -25,7 +25,7 @@ def happened(number: int, one: PutObject | DeleteObject, time_ms: int) -> Happen
 
 def cursor_text(cursor: Cursor) -> str:
     """Return a cursor of the source as it is stored."""
-    return f"{cursor.count} {cursor.offset}"
+    return f"{cursor.entry_count} {cursor.offset}"
 
 
 def cursor_from(text: str) -> Cursor:

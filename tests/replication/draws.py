@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
 
 from cluster.entries import NO_CURSOR, Caller, Cursor, Entry, Publish, Retract, TakeIn, Tick
@@ -67,7 +65,7 @@ retractions = st.builds(
 ).filter(lambda one: one.ids or one.keys)
 _NUMBERS = st.lists(st.integers(1, 6), max_size=3)
 source_objects = st.builds(
-    lambda item, number: replace(item, key=f"source/{number}"), objects(), st.integers(1, 6)
+    lambda item, number: item._replace(key=f"source/{number}"), objects(), st.integers(1, 6)
 )
 cursors = st.just(NO_CURSOR) | st.builds(Cursor, st.sampled_from(("a", "b")), st.integers(1, 3))
 intakes = st.builds(
