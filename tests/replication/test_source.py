@@ -355,7 +355,7 @@ async def test_a_node_that_joins_by_a_copy_and_a_restored_cluster_have_the_curso
             writer.write()
             await until_all(a, writer)
             async with client(a) as caller, caller.publisher() as publisher:
-                await publisher.retract(1)
+                await publisher.retract(2)  # number 1
                 await publish(caller, 50)
             await trimmed(a)
             async with node(logs, tmp_path / "b.db", **more) as b:
