@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     *("node", "state", "owns", "lease ms", "serves"),
-    *("devices", "subscriptions", "objects", "offset", "lag ms"),
+    *("devices", "subscriptions", "objects", "offset", "lag ms", "source"),
 )
 _LOG_COLUMNS = ("stream", "leader", "replicas", "messages", "bytes")
-_TEXTS = {"node", "state", "stream", "leader", "replicas"}
+_TEXTS = {"node", "state", "source", "stream", "leader", "replicas"}
 _DEVICES = ("devices.IN_SYNC", "devices.CATCHING_UP")
 _NO_RESPONSE = "no response"
 
@@ -48,8 +48,9 @@ def status(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401
 
     Of 1,024 slots of devices, a node owns some, and serves those of which it has read the subscriptions.
     Lease is the time since the node has renewed its lease, and lag that since the last entry of the log
-    that it has applied; half a second is normal for both. Below are the streams of the log: the server
-    that leads each, and the others that have it, with the number of operations that one of them lacks.
+    that it has applied; half a second is normal for both. One node reads the source, if there is one.
+    Below are the streams of the log: the server that leads each, and the others that have it, with the
+    number of operations that one of them lacks.
     The exit status is 0 if every node and the log respond, every replica is current and every slot is
     served, and 1 otherwise.
     """
@@ -177,4 +178,5 @@ def _row(node: ClusterNode, found: ServerStatus | None) -> tuple[str, ...]:
     devices = sum(gauges.get(name, 0) for name in _DEVICES)
     names = ("subscriptions", "objects", "cluster_log_offset", "cluster_log_lag_ms")
     numbers = (gauges.get("cluster_slots", 0), devices, *(gauges.get(name, 0) for name in names))
-    return (*start, *(f"{one:,}" for one in numbers))
+    source = "reads" if gauges.get("cluster_source") else ""
+    return (*start, *(f"{one:,}" for one in numbers), source)

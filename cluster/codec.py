@@ -13,12 +13,14 @@ from cluster.entries import (
     Advance,
     Caller,
     Change,
+    Cursor,
     Entry,
     Founding,
     Publish,
     Retract,
     SetIdf,
     SetRules,
+    TakeIn,
     Tick,
 )
 from cluster.log import LogError
@@ -102,6 +104,8 @@ def _entry_message(entry: Entry) -> pb.Entry:
             message.retract.caller.CopyFrom(_caller_message(caller))
             message.retract.ids.extend(ids)
             message.retract.keys.extend(keys)
+        case TakeIn() as taken:
+            message.take_in.CopyFrom(_take_in_message(taken))
         case Tick():
             message.tick.SetInParent()
         case Advance(time_ms):
@@ -111,6 +115,16 @@ def _entry_message(entry: Entry) -> pb.Entry:
         case SetRules(rules):
             message.set_rules.rules = rules
     return message
+
+
+def _take_in_message(taken: TakeIn) -> pb.TakeIn:
+    return pb.TakeIn(
+        stream=taken.stream,
+        before=pb.Cursor(offset=taken.before.offset, entry_count=taken.before.entry_count),
+        offset=taken.offset,
+        objects=map(_object_message, taken.objects),
+        gone=taken.gone,
+    )
 
 
 def _caller_message(caller: Caller) -> pb.Caller:
@@ -155,16 +169,24 @@ def _change(message: pb.Entry) -> Change:
         case "retract":
             retract = message.retract
             return Retract(_caller(retract.caller), tuple(retract.ids), tuple(retract.keys))
+        case "take_in":
+            return _take_in(message.take_in)
         case "tick":
             return Tick()
-        case "advance":
-            return Advance(message.advance.time_ms)
         case _:
             return _setting(message)
 
 
-def _setting(message: pb.Entry) -> SetIdf | SetRules:
+def _take_in(message: pb.TakeIn) -> TakeIn:
+    before = Cursor(message.before.offset, message.before.entry_count)
+    objects = tuple(map(_object, message.objects))
+    return TakeIn(message.stream, before, message.offset, objects, tuple(message.gone))
+
+
+def _setting(message: pb.Entry) -> Advance | SetIdf | SetRules:
     match message.WhichOneof("change"):
+        case "advance":
+            return Advance(message.advance.time_ms)
         case "set_idf":
             return SetIdf(_table(message.set_idf.table))
         case "set_rules":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from nearcast.canonical import NewObject
 from safe_region.scoring.idf import IdfTable
@@ -16,14 +17,19 @@ from safe_region.scoring.idf import IdfTable
 FORMAT = 1
 """The format of messages that this version writes, and the latest that it reads."""
 
-RULES = 1
+RULES = 2
 """The latest rules of applying that this version knows. It knows all earlier ones, too.
+
+2 adds `TakeIn`.
 
 A change of what entries mean, or of their format, has a number. Nodes go by the rules in force, which
 those of the founding are until a `SetRules` (`server/replication/upgrader.py`).
 """
 
 FIRST_RULES = 1
+
+SOURCE_RULES = 2
+"""The first rules with which a node may append `TakeIn`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,37 @@ class Retract:
     keys: tuple[str, ...]
 
 
+class Cursor(NamedTuple):
+    """How far a stream of the source was read."""
+
+    offset: str
+    """The offset in the stream, as its feed counts; empty before the first entry."""
+    entry_count: int
+    """The number of entries that were read into the log up to there. No two cursors have the same one."""
+
+
+NO_CURSOR = Cursor("", 0)
+"""The cursor of a stream that was never read."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeIn:
+    """Take in the next rows of a stream of the source, all or none.
+
+    It has an effect only if the cursor of the stream is `before` when it is applied. So rows count once,
+    whatever nodes append them.
+    """
+
+    stream: str
+    before: Cursor
+    offset: str
+    """The offset in the stream after these rows."""
+    objects: tuple[NewObject, ...]
+    """Objects with keys. Those with a known key are ignored."""
+    gone: tuple[str, ...]
+    """Keys of retracted objects, known or not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tick:
     """Nothing but the time of the entry."""
@@ -92,7 +129,7 @@ class SetRules:
     rules: int
 
 
-Change = Founding | Publish | Retract | Tick | Advance | SetIdf | SetRules
+Change = Founding | Publish | Retract | TakeIn | Tick | Advance | SetIdf | SetRules
 
 
 @dataclass(frozen=True, slots=True)

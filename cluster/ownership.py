@@ -64,6 +64,8 @@ class Lease:
     """The offset up to which the store of the node has the log on its disk."""
     rules: int = field(default=RULES, kw_only=True)
     """The latest rules of applying the log that the node knows."""
+    has_source: bool = field(default=False, kw_only=True)
+    """Whether the node can read the source."""
 
 
 class Owned(NamedTuple):
@@ -273,6 +275,16 @@ class Ownership:
         """Return the leases of the nodes that are there, by address."""
         there = (lease for lease in self._leases.values() if self.is_there(lease.node))
         return sorted(there, key=lambda lease: lease.node.address)
+
+    def source_node(self) -> Node | None:
+        """Return the node that is to read the source; None for none, or before all leases are read.
+
+        That is the first one by address of those that can read it and take slots.
+        """
+        if not self.knows_all:
+            return None
+        able = (one.node for one in self.leases() if one.has_source and one.state is NodeState.READY)
+        return next(able, None)
 
     def owner(self, slot: int) -> Node | None:
         """Return the node that serves a slot, as far as this node knows; None for none."""

@@ -74,7 +74,13 @@ def encoded_lease(lease: Lease) -> bytes:
     """Return the value of a lease."""
     state = pb.NodeState.Name(lease.state.value)
     node = _node_message(lease.node)
-    message = pb.Lease(node=node, state=state, stored_offset=lease.stored_offset, rules=lease.rules)
+    message = pb.Lease(
+        node=node,
+        state=state,
+        stored_offset=lease.stored_offset,
+        rules=lease.rules,
+        has_source=lease.has_source,
+    )
     return message.SerializeToString()
 
 
@@ -89,7 +95,13 @@ def lease_from(value: bytes) -> Lease:
     try:
         message = pb.Lease.FromString(value)
         node, state = _node(message.node), NodeState(int(message.state))
-        return Lease(node, state, message.stored_offset, rules=message.rules or FIRST_RULES)
+        return Lease(
+            node,
+            state,
+            message.stored_offset,
+            rules=message.rules or FIRST_RULES,
+            has_source=message.has_source,
+        )
     except (DecodeError, ValueError) as error:
         raise FormatError(f"the lease of a node cannot be read: {error}") from error
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cluster.entries import Cursor
 from identity.principal import ANYBODY, Principal
 from safe_region.scoring.idf import IdfTable
 from server.model import NewObject, Place, Spec
@@ -39,12 +40,17 @@ class Retract:
 
 @dataclass(frozen=True, slots=True)
 class TakeIn:
-    """Take validated objects from the source: objects with a known key are ignored."""
+    """Take validated objects from the source: objects with a known key are ignored.
+
+    The reply is whether the stream was read up to `before`: if not, nothing was taken.
+    """
 
     objects: tuple[NewObject, ...]
     gone: tuple[str, ...]
     """Keys of retracted objects, known or not."""
     stream: str
+    before: Cursor
+    """The cursor before these objects."""
     offset: str
     """The offset in the stream after these objects."""
 

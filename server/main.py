@@ -201,8 +201,8 @@ class Server:
                 await asyncio.to_thread(self._warm_up)
                 await self._copy_store()
                 source_offsets = await asyncio.to_thread(self._recover)
-                bridge = self._bridged(feeds, source_offsets)
                 self._follow()
+                bridge = self._bridged(feeds, source_offsets)
                 self._loop_task = asyncio.create_task(self.command_loop.run())
                 if self.node is not None:
                     await self._catch_up(self.node)
@@ -304,14 +304,36 @@ class Server:
         execute = self.command_loop.execute
         found: list[_Bridge] = []
         if feeds.source is not None:
-            from server.bridge.source import Source  # noqa: PLC0415
-
-            found.append(Source(feeds.source, source_offsets, self.coordinator, execute))
+            found.append(self._sourced(feeds.source, source_offsets))
         if feeds.sink is not None:
             from server.bridge.sink import Sink  # noqa: PLC0415
 
             found.append(Sink(feeds.sink, self.store, execute, self.coordinator.counters))
         return found
+
+    def _sourced(self, feed: SourceFeed, offsets: Mapping[str, str]) -> _Bridge:
+        """Return the source; in a cluster, what runs it while this node is to."""
+        from cluster.entries import Cursor  # noqa: PLC0415
+        from server.bridge.source import Source  # noqa: PLC0415
+
+        coordinator, execute = self.coordinator, self.command_loop.execute
+        if self.node is None:
+            cursors = {stream: Cursor(offset, 0) for stream, offset in offsets.items()}
+            return Source(feed, cursors, coordinator, execute)
+        from server.bridge.feeds import open_source  # noqa: PLC0415
+        from server.replication.coordinator import ReplicatedCoordinator  # noqa: PLC0415
+        from server.replication.source_keeper import SourceKeeper  # noqa: PLC0415
+
+        assert isinstance(coordinator, ReplicatedCoordinator)  # noqa: S101 - for the type checker
+        assert self.node.slots is not None  # noqa: S101 - for the type checker
+        feed.close()  # it can be opened, which is all that is needed now
+
+        def make() -> Source:
+            return Source(
+                open_source(self.settings.source), coordinator.source_cursors, coordinator, execute
+            )
+
+        return SourceKeeper(self.node.slots, make, coordinator.counters)
 
     @property
     def is_running(self) -> bool:
@@ -386,7 +408,8 @@ async def _joined(settings: ServerSettings, frame: Frame, limits: Limits) -> Nod
         records = KeySharedRecords(log.keys)
         log_id = await joined(log, records, founding)
         keep_s = 3_600.0 * settings.log_keep_hours
-        return Node(log, log_id, KeyRegistry(log.keys), records, keep_s)
+        has_source = bool(settings.source)
+        return Node(log, log_id, KeyRegistry(log.keys), records, keep_s, can_read_source=has_source)
     except BaseException:
         await log.close()
         raise

@@ -180,7 +180,8 @@ class ServerSettings(LogSettings):
     source: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
         description="Source of objects: a folder of Parquet files, which are read in the order of their "
-        "names, or redis://host:port/database/feed?streams=1.",
+        "names, or redis://host:port/database/feed?streams=1. In a cluster, all nodes have the same one, "
+        "and one of them reads it at a time.",
     )
     sink: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
@@ -344,7 +345,7 @@ class ServerSettings(LogSettings):
 
     @model_validator(mode="after")
     def _keep_to_the_log(self) -> ServerSettings:
-        others = {"source": self.source, "sink": self.sink, "accept_loss": self.accept_loss}
+        others = {"sink": self.sink, "accept_loss": self.accept_loss}
         cause = "--log" if self.log else "--processes" if self.processes > 1 else ""
         for name, value in {**others, "trace_share": self.trace_share}.items():
             if cause and value:

@@ -27,7 +27,7 @@ class Part(_message.Message):
     def __init__(self, number: _Optional[int] = ..., count: _Optional[int] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class Entry(_message.Message):
-    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf", "set_rules")
+    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf", "set_rules", "take_in")
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     FOUNDING_FIELD_NUMBER: _ClassVar[int]
@@ -37,6 +37,7 @@ class Entry(_message.Message):
     ADVANCE_FIELD_NUMBER: _ClassVar[int]
     SET_IDF_FIELD_NUMBER: _ClassVar[int]
     SET_RULES_FIELD_NUMBER: _ClassVar[int]
+    TAKE_IN_FIELD_NUMBER: _ClassVar[int]
     time_ms: int
     request_id: bytes
     founding: Founding
@@ -46,7 +47,8 @@ class Entry(_message.Message):
     advance: Advance
     set_idf: SetIdf
     set_rules: SetRules
-    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ..., set_rules: _Optional[_Union[SetRules, _Mapping]] = ...) -> None: ...
+    take_in: TakeIn
+    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ..., set_rules: _Optional[_Union[SetRules, _Mapping]] = ..., take_in: _Optional[_Union[TakeIn, _Mapping]] = ...) -> None: ...
 
 class Founding(_message.Message):
     __slots__ = ("rules", "area", "projection", "virtual_time", "quotas")
@@ -116,6 +118,28 @@ class Retract(_message.Message):
     ids: _containers.RepeatedScalarFieldContainer[int]
     keys: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, caller: _Optional[_Union[Caller, _Mapping]] = ..., ids: _Optional[_Iterable[int]] = ..., keys: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class TakeIn(_message.Message):
+    __slots__ = ("stream", "before", "offset", "objects", "gone")
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    GONE_FIELD_NUMBER: _ClassVar[int]
+    stream: str
+    before: Cursor
+    offset: str
+    objects: _containers.RepeatedCompositeFieldContainer[Object]
+    gone: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, stream: _Optional[str] = ..., before: _Optional[_Union[Cursor, _Mapping]] = ..., offset: _Optional[str] = ..., objects: _Optional[_Iterable[_Union[Object, _Mapping]]] = ..., gone: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Cursor(_message.Message):
+    __slots__ = ("offset", "entry_count")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_COUNT_FIELD_NUMBER: _ClassVar[int]
+    offset: str
+    entry_count: int
+    def __init__(self, offset: _Optional[str] = ..., entry_count: _Optional[int] = ...) -> None: ...
 
 class Tick(_message.Message):
     __slots__ = ()

@@ -26,16 +26,18 @@ class Node(_message.Message):
     def __init__(self, address: _Optional[str] = ..., incarnation: _Optional[bytes] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("node", "state", "stored_offset", "rules")
+    __slots__ = ("node", "state", "stored_offset", "rules", "has_source")
     NODE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     STORED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
+    HAS_SOURCE_FIELD_NUMBER: _ClassVar[int]
     node: Node
     state: NodeState
     stored_offset: int
     rules: int
-    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., state: _Optional[_Union[NodeState, str]] = ..., stored_offset: _Optional[int] = ..., rules: _Optional[int] = ...) -> None: ...
+    has_source: bool
+    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., state: _Optional[_Union[NodeState, str]] = ..., stored_offset: _Optional[int] = ..., rules: _Optional[int] = ..., has_source: _Optional[bool] = ...) -> None: ...
 
 class Owner(_message.Message):
     __slots__ = ("node", "released")

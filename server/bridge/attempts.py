@@ -55,6 +55,12 @@ class Attempts:
         self._pause_s = _PAUSE_S
         _log.info("%s succeeded again", self._name)
 
+    def ended(self) -> None:
+        """Record that nothing is attempted any more."""
+        if self._is_failing:
+            self._is_failing = False
+            self._counters.bridge_failing[self._feed] -= 1
+
 
 def _reason_of(error: BaseException) -> str:
     """Return the text for the log about an error."""

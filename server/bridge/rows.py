@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from cluster.entries import Cursor
 from feeds.schemas import EXPIRE, PUBLISH, RETRACT
 from nearcast.checks import require
 from nearcast.errors import RefusedError
@@ -54,9 +55,9 @@ class RowValidator:
         self._limits, self._frame = limits, frame
 
     def validated(
-        self, rows: Sequence[Mapping[str, Any]], stream: str, offset: str, now_ms: int
+        self, rows: Sequence[Mapping[str, Any]], stream: str, before: Cursor, offset: str, now_ms: int
     ) -> ValidatedRows:
-        """Return the command of rows at a time. O(rows)."""
+        """Return the command of rows between a cursor and an offset, at a time. O(rows)."""
         objects: list[NewObject] = []
         gone: list[str] = []
         refused, first = 0, ""
@@ -66,7 +67,8 @@ class RowValidator:
             except RefusedError as error:
                 first = first or f"{error.field} must be {error.limit}"
                 refused += 1
-        return ValidatedRows(c.TakeIn(tuple(objects), tuple(gone), stream, offset), refused, first)
+        command = c.TakeIn(tuple(objects), tuple(gone), stream, before, offset)
+        return ValidatedRows(command, refused, first)
 
     def _add(
         self, row: Mapping[str, Any], objects: list[NewObject], gone: list[str], now_ms: int

@@ -4,6 +4,9 @@ Rows are taken in chunks, in order. The offset goes to disk with the objects of 
 was killed continues where it was. Keys identify known objects: `source/` and the object's number in the
 feed.
 
+In a cluster, the chunks go through the log, each with the cursor before it, and have no effect if the
+stream has another cursor by then: another node has read it. The source then goes on from that cursor.
+
 Reading, decoding and validating rows run in threads of the source: a feed that is slow, or large, delays
 no other work.
 """
@@ -17,6 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from cluster.entries import NO_CURSOR, Cursor
 from nearcast.errors import RefusedError
 from server import command as c
 from server.bridge.attempts import Attempts
@@ -44,8 +48,8 @@ class Source:
     ----------
     source
         The feed.
-    offsets
-        The offsets up to which its streams were read.
+    cursors
+        How far its streams were read; read at the start, and after a chunk that had no effect.
     coordinator
         Has the limits, and the time.
     execute
@@ -53,9 +57,13 @@ class Source:
     """
 
     def __init__(
-        self, source: SourceFeed, offsets: Mapping[str, str], coordinator: Coordinator, execute: Execute
+        self,
+        source: SourceFeed,
+        cursors: Mapping[str, Cursor],
+        coordinator: Coordinator,
+        execute: Execute,
     ) -> None:
-        self._source, self._offsets = source, offsets
+        self._source, self._cursors = source, cursors
         self._coordinator, self._execute = coordinator, execute
         self._validator = RowValidator(coordinator.limits, coordinator.frame)
         self._refusals = _Refusals()
@@ -74,16 +82,28 @@ class Source:
             self._source.close()
 
     async def _take(self, stream: str) -> None:
-        """Take objects from a stream, and retry after errors."""
-        after = self._offsets.get(stream, self._source.begin(stream))
+        """Take objects from a stream, until cancelled."""
         attempts = Attempts(f"source, stream {stream}", Feed.SOURCE, self._coordinator.counters)
+        try:
+            await self._keep_taking(stream, attempts)
+        finally:
+            attempts.ended()
+
+    async def _keep_taking(self, stream: str, attempts: Attempts) -> None:
+        """Take objects from a stream, and retry after errors."""
+        cursor = self._cursors.get(stream, NO_CURSOR)
         while True:
             try:
+                after = cursor.offset or self._source.begin(stream)
                 found = self._source.next(stream, after, _WAIT_S)
                 count = 0
                 while (chunk := await self._in_thread(next, found, None)) is not None:
-                    await self._take_in(chunk, stream, after, attempts)
-                    after, count = chunk.offset, count + 1
+                    count += 1
+                    taken = await self._take_in(chunk, stream, cursor, attempts)
+                    if taken is None:
+                        cursor = self._moved(stream)
+                        break
+                    cursor = taken
             except Exception as error:  # noqa: BLE001 - no error of a feed ends the server
                 await attempts.failed(error)
                 continue
@@ -92,29 +112,40 @@ class Source:
                 self._refusals.flush()
                 await asyncio.sleep(_WAIT_S)
 
-    async def _take_in(self, chunk: Chunk, stream: str, after: str, attempts: Attempts) -> None:
-        """Execute the command of a chunk, and retry until it is accepted."""
+    def _moved(self, stream: str) -> Cursor:
+        """Return the cursor of a stream that another node has read."""
+        cursor = self._cursors.get(stream, NO_CURSOR)
+        _log.info("source, stream %s: another node has read it; it is continued from there", stream)
+        return cursor
+
+    async def _take_in(
+        self, chunk: Chunk, stream: str, before: Cursor, attempts: Attempts
+    ) -> Cursor | None:
+        """Execute the command of a chunk, and retry until there is a reply; return the cursor after it.
+
+        None if the stream has another cursor.
+        """
         if chunk.passed_over:
             self._coordinator.counters.source_unreadable += 1
             _log.warning("source: %s", chunk.passed_over)
-            if chunk.offset == after:
-                return
+            if chunk.offset == before.offset:
+                return before
         is_counted = False
         while True:
             now_ms = self._coordinator.matching.now_ms
             validated = await self._in_thread(
-                self._validator.validated, chunk.rows, stream, chunk.offset, now_ms
+                self._validator.validated, chunk.rows, stream, before, chunk.offset, now_ms
             )
             if not is_counted:
                 self._count(validated)
                 is_counted = True
             try:
-                await self._execute(validated.command)
+                has_effect = await self._execute(validated.command)
             except RefusedError as error:
                 await attempts.failed(error)
             else:
                 attempts.succeeded()
-                return
+                return Cursor(chunk.offset, before.entry_count + 1) if has_effect else None
 
     def _count(self, validated: ValidatedRows) -> None:
         """Count refused rows, and log them."""

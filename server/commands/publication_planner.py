@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from identity.principal import NOBODY, Principal
@@ -14,6 +14,7 @@ from server import command as c
 from server.commands.plan import Plan, Publication, Touches
 from server.commands.validation import checked_objects
 from server.core.coordinator import Coordinator
+from server.core.evaluation_batch import EvaluationBatch
 from server.limits import Limits
 from server.model import LiveObject, NewObject
 from server.store.mutations import DeleteObject, Mutation, PutObject, SetSourceOffset
@@ -155,6 +156,21 @@ class PublicationRules:
             Publication(created, replaced, ids),
         )
 
+    def taken_in(
+        self, objects: Sequence[NewObject], gone: Collection[str], now_ms: int
+    ) -> tuple[list[LiveObject], list[int]]:
+        """Return the new objects of rows of the source, and the ids of those that they retract.
+
+        Objects with a known key, and those that the same rows retract, are ignored. No quota counts.
+        """
+        retracted, known = frozenset(gone), self._state.keys.of(NOBODY)
+        new: dict[str, NewObject] = {}
+        for one in objects:
+            if one.key not in retracted and one.key not in known:
+                new.setdefault(one.key, one)
+        created = [self.accepted(one, now_ms) for one in new.values()]
+        return created, [known[key] for key in sorted(retracted & known.keys())]
+
     def _require_room(self, principal: Principal, more: int) -> None:
         """Refuse objects beyond the quotas of their publisher or its tenant."""
         limits, objects = self._state.limits, self._state.objects
@@ -235,22 +251,21 @@ class PublicationPlanner:
         """Plan the intake of objects from the source."""
         coordinator = self._coordinator
         self._require_sink()
-        now_ms = coordinator.matching.now_ms
-        gone = frozenset(command.gone)
-        new = {one.key: one for one in reversed(command.objects) if one.key not in gone}
-        known = coordinator.keys.of(NOBODY)
-        created = [
-            self.rules.accepted(one, now_ms) for one in reversed(new.values()) if one.key not in known
-        ]
-        ids = [known[key] for key in sorted(gone & known.keys())]
+        created, ids = self.rules.taken_in(command.objects, command.gone, coordinator.matching.now_ms)
         mutations: list[Mutation] = [DeleteObject(one) for one in ids]
         mutations += [PutObject(item) for item in created]
         mutations.append(SetSourceOffset(command.stream, command.offset))
-        touches = Touches(gone | new.keys(), frozenset(ids))
+        keys = frozenset((*command.gone, *(one.key for one in command.objects)))
+
+        def retract(_: EvaluationBatch) -> bool:
+            if ids:
+                coordinator.retract(ids)
+            return True
+
         return Plan(
-            lambda _: coordinator.retract(ids) if ids else None,
+            retract,
             tuple(mutations),
-            touches,
+            Touches(keys, frozenset(ids)),
             Publication(created, [0] * len(created), []),
         )
 

@@ -36,6 +36,7 @@ GAUGES = (
     "cluster_slots",
     "cluster_lease_valid",
     "cluster_rules",
+    "cluster_source",
     "cluster_log_offset",
     "cluster_stored_offset",
     "cluster_log_lag_ms",

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from cluster.entries import Change, Entry, Publish
+from cluster.entries import Change, Entry, Publish, TakeIn
 from cluster.log import Log, LogError
 from nearcast.errors import Reason, RefusedError
 from server.replication.outcomes import Reply
@@ -115,5 +115,5 @@ def _unknown() -> RefusedError:
 
 def _size(change: Change) -> int:
     """Return about how many bytes an entry has."""
-    objects = change.objects if isinstance(change, Publish) else ()
+    objects = change.objects if isinstance(change, Publish | TakeIn) else ()
     return _OBJECT_BYTES * max(1, len(objects)) + sum(len(one.payload) for one in objects)

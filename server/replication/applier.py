@@ -15,15 +15,18 @@ from dataclasses import astuple
 from typing import NamedTuple
 
 from cluster.entries import (
+    NO_CURSOR,
     RULES,
     Advance,
     Caller,
+    Cursor,
     Entry,
     Founding,
     Publish,
     Retract,
     SetIdf,
     SetRules,
+    TakeIn,
     Tick,
 )
 from cluster.log import LogError
@@ -173,6 +176,8 @@ class Applier:
                     return self._publish(publish)
                 case Retract() as retract:
                     self._retract(retract)
+                case TakeIn() as taken:
+                    return self._take_in(taken)
                 case Advance(time_ms):
                     return self._advance(time_ms)
                 case SetIdf(table):
@@ -192,6 +197,17 @@ class Applier:
     def _retract(self, change: Retract) -> None:
         command = c.Retract(change.ids, _principal(change.caller), change.keys)
         self._coordinator.retract_logged(retracted_ids(self._state, command))
+
+    def _take_in(self, change: TakeIn) -> bool:
+        """Take in rows of the source; return whether they have an effect."""
+        coordinator, before = self._coordinator, change.before
+        if coordinator.source_cursors.get(change.stream, NO_CURSOR) != before:
+            return False
+        created, gone = self._rules.taken_in(change.objects, change.gone, coordinator.log_ms)
+        coordinator.retract_logged(gone)
+        coordinator.publish_logged(created, [])
+        coordinator.move_source(change.stream, Cursor(change.offset, before.entry_count + 1))
+        return True
 
     def _advance(self, time_ms: int) -> int:
         now_ms = self._coordinator.log_ms
@@ -222,8 +238,8 @@ class Applier:
     def digest(self) -> str:
         """Return a digest of the state that all nodes share, hexadecimal. O(objects log objects).
 
-        It covers every live object, the outcomes, the generation of the weights, the next id, the time
-        and the offset.
+        It covers every live object, the outcomes, the cursors of the source, the generation of the
+        weights, the next id, the time and the offset.
         """
         found = hashlib.sha256()
         for item in self._coordinator.log_objects.all():
@@ -231,6 +247,7 @@ class Applier:
             found.update(repr((object_values(item), point)).encode())
         for outcome in self._outcomes.all():
             found.update(repr(tuple(outcome)).encode())
+        found.update(repr(sorted(self._coordinator.source_cursors.items())).encode())
         found.update(repr((self._coordinator.matching.generation, astuple(self._position()))).encode())
         return found.hexdigest()
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cluster.entries import Entry, Publish
+from cluster.entries import Entry, Publish, TakeIn
 from cluster.log import LogError, Message
 from cluster.registry import Changes
 from cluster.slots import slot_of
@@ -105,9 +105,6 @@ class ReplicatedCommandLoop(CommandLoop):
             found = self._appender.submit(change_of(command, self.coordinator))
             self.charges.carried(principal_of(command).account, self._costs.of(command))
             return found
-        if isinstance(command, c.TakeIn):
-            limit = "without --log: what it brings would be on this node only"
-            raise RefusedError(Reason.UNIMPLEMENTED, "source", "in a cluster", limit)
         if isinstance(command, c.Sync):
             await self._catch_up()
         return await super().submit(command)
@@ -244,4 +241,4 @@ def _chunks(entries: Sequence[Entry]) -> Iterator[tuple[int, Sequence[Entry], bo
 
 
 def _object_count(entries: Sequence[Entry]) -> int:
-    return sum(len(one.change.objects) for one in entries if isinstance(one.change, Publish))
+    return sum(len(one.change.objects) for one in entries if isinstance(one.change, Publish | TakeIn))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from cluster.entries import Cursor
 from engine.engine import Part
 from nearcast.errors import Reason, RefusedError
 from safe_region.scoring.idf import IdfTable
@@ -42,6 +43,8 @@ class ReplicatedCoordinator(Coordinator):
         """The time of the log: the greatest of all entries so far."""
         self.log_objects = LogObjects(self.matching.objects)
         self.log_keys = LogKeys(self.keys, self.log_objects.kept_keys)
+        self.source_cursors: dict[str, Cursor] = {}
+        """How far streams of the source were read."""
         self.unwritten = WriteBehind()
         self.matching.on_expiry = self._expiring
         self.matching.publishes_late = True
@@ -53,6 +56,7 @@ class ReplicatedCoordinator(Coordinator):
     def recover(self, found: Recovered) -> None:
         """Restore the objects of a store, first at the time of its log. Subscriptions come with slots."""
         self.log_ms = found.log.time_ms
+        self.source_cursors = dict(found.log.source_cursors)
         super().recover(replace(found, time_ms=self.log_ms, subscriptions=iter(())))
         self.advance(max(self.log_ms, found.time_ms))
 
@@ -87,6 +91,11 @@ class ReplicatedCoordinator(Coordinator):
         matched = self._matched(ids)
         if matched:
             self.retract(matched)
+
+    def move_source(self, stream: str, cursor: Cursor) -> None:
+        """Set how far a stream of the source was read."""
+        self.source_cursors[stream] = cursor
+        self.unwritten.put_cursor(stream, cursor)
 
     def set_idf_logged(self, table: IdfTable) -> int:
         """Begin to bring a table of weights into force; return its generation.

@@ -44,6 +44,8 @@ class Node:
         The other records that nodes share.
     keep_s
         For how long messages of the log are kept in any case.
+    can_read_source
+        Whether this node has the source of the cluster.
     """
 
     def __init__(
@@ -53,12 +55,15 @@ class Node:
         registry: Registry,
         records: SharedRecords,
         keep_s: float = KEEP_S,
+        *,
+        can_read_source: bool = False,
     ) -> None:
         self._log = log
         self._registry = registry
         self._records = records
         self._log_id = log_id
         self._keep_s = keep_s
+        self._can_read_source = can_read_source
         self.incarnation = secrets.token_bytes(_ID_BYTES)
         """Random, new at every start."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -138,7 +143,9 @@ class Node:
         appender = Appender(self._log, int if self._is_virtual else clock.now_ms)
         applier = Applier(coordinator, self._log_id, self._position, appender.reply)
         node = ownership.Node(address, self.incarnation)
-        self.slots = SlotKeeper(self._log, self._registry, node, command_loop)
+        self.slots = SlotKeeper(
+            self._log, self._registry, node, command_loop, can_read_source=self._can_read_source
+        )
         self._trimmer = Trimmer(self._log, self.slots.leases, address, self._keep_s)
         self._upgrader = Upgrader(self._log, applier, self.slots)
         coordinator.placement = self.slots

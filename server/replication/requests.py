@@ -6,7 +6,7 @@ entry is appended. What remains is the same on every node.
 
 from __future__ import annotations
 
-from cluster.entries import Advance, Caller, Change, Publish, Retract, SetIdf
+from cluster.entries import Advance, Caller, Change, Publish, Retract, SetIdf, TakeIn
 from identity.principal import Principal
 from nearcast.checks import checked_name
 from nearcast.errors import Reason, RefusedError
@@ -14,7 +14,7 @@ from server import command as c
 from server.commands.validation import check_named_count, checked_objects
 from server.core.coordinator import Coordinator
 
-LoggedCommand = c.Publish | c.Retract | c.AdvanceClock | c.SetIdf
+LoggedCommand = c.Publish | c.Retract | c.TakeIn | c.AdvanceClock | c.SetIdf
 """Commands that go through the log."""
 
 
@@ -35,6 +35,8 @@ def change_of(command: LoggedCommand, coordinator: Coordinator) -> Change:
             for i, key in enumerate(keys):
                 checked_name(principal.local(key), f"keys[{i}]", coordinator.limits.name_length_max)
             return Retract(_caller(principal), ids, keys)
+        case c.TakeIn(objects, gone, stream, before, offset):
+            return TakeIn(stream, before, offset, objects, gone)
         case c.AdvanceClock(time_ms):
             if not coordinator.clock.is_virtual:
                 limit = "virtual (serve with --virtual-time)"

@@ -18,6 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from cluster.entries import SOURCE_RULES
 from cluster.log import Log, LogConflictError, LogError, LogStream, LogUnavailableError
 from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Owned, Ownership
 from cluster.registry import (
@@ -74,14 +75,23 @@ class SlotKeeper:
         This node.
     command_loop
         It has the sessions.
+    can_read_source
+        Whether this node has the source of the cluster.
     """
 
     def __init__(
-        self, log: Log, registry: Registry, node: Node, command_loop: ReplicatedCommandLoop
+        self,
+        log: Log,
+        registry: Registry,
+        node: Node,
+        command_loop: ReplicatedCommandLoop,
+        *,
+        can_read_source: bool = False,
     ) -> None:
         self._log = log
         self._registry = registry
         self._node = node
+        self._can_read_source = can_read_source
         self._command_loop = command_loop
         self._coordinator = command_loop.coordinator
         self._ownership = Ownership(node)
@@ -187,6 +197,12 @@ class SlotKeeper:
             return 0
         return min(lease.rules for lease in leases)
 
+    @property
+    def reads_source(self) -> bool:
+        """Whether this node is to run the source now."""
+        is_known = self._command_loop.applier.rules >= SOURCE_RULES
+        return is_known and self.is_leased and self._ownership.source_node() == self._node
+
     def gauges(self) -> dict[str, int]:
         """Return quantities; see `Placement.gauges`."""
         return {
@@ -194,6 +210,7 @@ class SlotKeeper:
             "cluster_slots": len(self._served),
             "cluster_lease_valid": int(self.is_leased),
             "cluster_rules": self._command_loop.applier.rules,
+            "cluster_source": int(self.reads_source),
             "cluster_log_offset": self._command_loop.applier.offset,
             "cluster_stored_offset": self._command_loop.applier.stored_offset,
             "cluster_log_lag_ms": max(0, self._command_loop.log_clock.lead_ms()),
@@ -283,7 +300,7 @@ class SlotKeeper:
             self._sent_s = time.monotonic()
             try:
                 stored = self._command_loop.applier.stored_offset
-                lease = Lease(self._node, self._state, stored)
+                lease = Lease(self._node, self._state, stored, has_source=self._can_read_source)
                 self._written = await self._registry.renew(lease, self._lease_sequence())
             except LogConflictError:
                 await self._require_no_successor()

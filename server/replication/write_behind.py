@@ -6,6 +6,9 @@ So changes are written together, and an object that has come and gone meanwhile 
 
 from __future__ import annotations
 
+from itertools import starmap
+
+from cluster.entries import Cursor
 from server.model import LiveObject
 from server.store.mutations import (
     DeleteObject,
@@ -16,6 +19,7 @@ from server.store.mutations import (
     PutObject,
     PutOutcome,
     SetLogPosition,
+    SetSourceCursor,
 )
 
 
@@ -28,6 +32,7 @@ class WriteBehind:
         self._outcomes: list[Outcome] = []
         self._forgotten: list[DeleteOutcomes] = []
         self._idf: list[PutIdf] = []
+        self._cursors: dict[str, Cursor] = {}
 
     def __len__(self) -> int:
         return len(self._puts) + len(self._deletes) + len(self._outcomes)
@@ -45,6 +50,10 @@ class WriteBehind:
         """Set the table of weights."""
         self._idf = [table]
 
+    def put_cursor(self, stream: str, cursor: Cursor) -> None:
+        """Set how far a stream of the source was read."""
+        self._cursors[stream] = cursor
+
     def put_outcome(self, outcome: Outcome) -> None:
         """Add the outcome of a request."""
         self._outcomes.append(outcome)
@@ -59,6 +68,7 @@ class WriteBehind:
             *map(DeleteObject, self._deletes),
             *map(PutObject, self._puts.values()),
             *self._idf,
+            *starmap(SetSourceCursor, self._cursors.items()),
             *map(PutOutcome, self._outcomes),
             *self._forgotten,
             position,
@@ -70,4 +80,5 @@ class WriteBehind:
         self._deletes.clear()
         self._outcomes.clear()
         self._idf.clear()
+        self._cursors.clear()
         self._forgotten.clear()

@@ -23,6 +23,8 @@ _SETTINGS = (
     schema.META_NEXT_ID,
     schema.META_TIME,
 )
+_SETTINGS_OF_LOG = f"name = '{schema.META_LOG_RULES}' OR name GLOB '{schema.META_LOG_SOURCE}*'"
+"""Further ones, which may be absent: the rules in force, and the cursors of the source."""
 
 
 class SnapshotFacts(NamedTuple):
@@ -90,6 +92,10 @@ def copy_rows(database: sqlite3.Connection, store: str, path: Path) -> None:
     database.execute(
         f"INSERT OR REPLACE INTO main.meta SELECT * FROM snapshot.meta WHERE name IN ({marks})",  # noqa: S608
         _SETTINGS,
+    )
+    database.execute(f"DELETE FROM main.meta WHERE {_SETTINGS_OF_LOG}")  # noqa: S608
+    database.execute(
+        f"INSERT INTO main.meta SELECT * FROM snapshot.meta WHERE {_SETTINGS_OF_LOG}"  # noqa: S608
     )
     if opening.number(database, store, schema.META_TIME) < time_ms:  # time never goes back
         opening.put_meta(database, schema.META_TIME, str(time_ms))

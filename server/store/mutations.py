@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from cluster.entries import Cursor
 from index.batches import Floats, Ints
 from safe_region.earth.shapes import ObjectArea
 from safe_region.scoring.idf import IdfTable
@@ -86,6 +87,14 @@ class SetSourceOffset:
 
 
 @dataclass(frozen=True, slots=True)
+class SetSourceCursor:
+    """A stream of the source was read into the log up to a cursor."""
+
+    stream: str
+    cursor: Cursor
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteSent:
     """The changes up to a number were written to the sink."""
 
@@ -147,6 +156,8 @@ class LogPosition(NamedTuple):
     """Of the latest requests, oldest first."""
     rules: int = 1
     """The rules of applying in force."""
+    source_cursors: Mapping[str, Cursor] = {}
+    """How far streams of the source were read into the log."""
 
 
 NO_LOG = LogPosition()
@@ -163,6 +174,7 @@ Mutation = (
     | SetTime
     | PutIdf
     | SetSourceOffset
+    | SetSourceCursor
     | DeleteSent
     | SetLogPosition
     | PutOutcome
@@ -229,7 +241,7 @@ class Recovered:
     next_object_id: int
     idf: PutIdf | None
     source_offsets: Mapping[str, str]
-    """The offsets up to which streams of the source were read."""
+    """The offsets up to which streams of the source were read, without a log."""
     objects: Iterator[ObjectColumns]
     subscriptions: Iterator[SubscriptionColumns]
     log: LogPosition = NO_LOG

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from cluster.entries import Cursor
 from index.batches import Floats, Ints
 from safe_region.earth.shapes import ObjectArea
 from safe_region.scoring.idf import IdfError, IdfTable
@@ -30,6 +31,7 @@ from server.store.checksums import (
     subscription_checksum,
 )
 from server.store.mutations import Happened, ObjectColumns, Outcome, PutIdf, SubscriptionColumns
+from server.store.rows import cursor_from
 
 _SLICE = 20_000
 """Rows to read at a time, which bounds the memory in addition to the result."""
@@ -148,11 +150,28 @@ def source_offsets(database: sqlite3.Connection) -> dict[str, str]:
     Damage
         If a setting is not as it was written.
     """
+    return _settings_of(database, schema.META_SOURCE)
+
+
+def source_cursors(database: sqlite3.Connection) -> dict[str, Cursor]:
+    """Return how far streams of the source were read into the log.
+
+    Raises
+    ------
+    Damage
+        If a setting is not as it was written.
+    """
+    found = _settings_of(database, schema.META_LOG_SOURCE)
+    return {stream: cursor_from(text) for stream, text in found.items()}
+
+
+def _settings_of(database: sqlite3.Connection, prefix: str) -> dict[str, str]:
+    """Return the settings whose names have a prefix, by the rest of their names."""
     require_settings(database)  # the query below would not find a damaged name
     return {
-        name.removeprefix(schema.META_SOURCE): value
+        name.removeprefix(prefix): value
         for name, value, _ in database.execute(_SETTINGS)
-        if name.startswith(schema.META_SOURCE)
+        if name.startswith(prefix)
     }
 
 

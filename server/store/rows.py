@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from cluster.entries import Cursor
 from server.model import LiveObject
 from server.store.areas import encoded_area
 from server.store.checksums import last_seen_checksum, object_checksum, subscription_checksum
@@ -20,6 +21,17 @@ def happened(number: int, one: PutObject | DeleteObject, time_ms: int) -> Happen
     item = one.item
     about = _encoded([item.lon, item.lat, item.keywords, item.expiry_ms - item.created_ms])
     return Happened(number, "publish", item.object_id, item.created_ms, about, item.payload)
+
+
+def cursor_text(cursor: Cursor) -> str:
+    """Return a cursor of the source as it is stored."""
+    return f"{cursor.entry_count} {cursor.offset}"
+
+
+def cursor_from(text: str) -> Cursor:
+    """Return the cursor in a text of `cursor_text`."""
+    count, _, offset = text.partition(" ")
+    return Cursor(offset, int(count))
 
 
 def object_values(item: LiveObject) -> tuple[object, ...]:

@@ -45,6 +45,7 @@ from server.store.mutations import (
     Recovered,
     SetLastSeen,
     SetLogPosition,
+    SetSourceCursor,
     SetSourceOffset,
     SetTime,
     SubscriptionColumns,
@@ -200,6 +201,7 @@ class SqliteStore:
             opening.number(database, self.path, schema.META_LOG_TIME),
             reading.outcomes(database),
             opening.number(database, self.path, schema.META_LOG_RULES) or 1,
+            reading.source_cursors(database),
         )
 
     def _subscriptions(self) -> Iterator[SubscriptionColumns]:
@@ -326,15 +328,18 @@ class SqliteStore:
         opening.put_meta(self.database, schema.META_COMMITS, str(self._commit_count))
 
     def _write_log(self, of: defaultdict[type[Mutation], list[Any]]) -> None:
-        """Write the position in the log, and the outcomes of its requests."""
+        """Write the position in the log, the outcomes of its requests, and the cursors of the source."""
         write = self.database.executemany
         numbered = [
             (one.offset * schema.PLACES + one.place, one.request_id, one.time_ms, one.reply)
             for one in (put.outcome for put in of[PutOutcome])
         ]
-        rows = [(row[0], outcome_checksum(*row), *row[1:]) for row in numbered]
-        write(_PUT_OUTCOME, rows)
+        write(_PUT_OUTCOME, [(row[0], outcome_checksum(*row), *row[1:]) for row in numbered])
         write(_DELETE_OUTCOMES, [(one.offset * schema.PLACES + one.place,) for one in of[DeleteOutcomes]])
+        for one in of[SetSourceCursor]:
+            opening.put_meta(
+                self.database, f"{schema.META_LOG_SOURCE}{one.stream}", rows.cursor_text(one.cursor)
+            )
         position = of[SetLogPosition][-1]
         self._next_object_id = position.next_object_id
         for name, value in (

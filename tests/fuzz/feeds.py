@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cluster.entries import NO_CURSOR
 from feeds.bounds import UnreadableError
 from feeds.redis.entries import ARROW, JSON, packed, read_rows
 from feeds.schemas import MESSAGES
@@ -54,7 +55,7 @@ def _files():
                 taken.append(chunk)
                 assert len(chunk.rows) <= ROWS_MAX
                 assert "\n" not in chunk.passed_over
-                validator.validated(chunk.rows, "files", chunk.offset, 0)
+                validator.validated(chunk.rows, "files", NO_CURSOR, chunk.offset, 0)
         assert after == "z.parquet"
         assert sum(bool(one.passed_over) for one in taken) <= 1
         for one in where.iterdir():

@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 import pyarrow as pa
 
+from cluster.entries import NO_CURSOR
 from feeds.redis.entries import ARROW, JSON, packed, rows_of
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from safe_region.earth.frame import Area, Frame
@@ -36,7 +37,7 @@ def _entries():
         rows = rows_of(entry, MESSAGES)
         assert rows.schema == MESSAGES
         assert rows_of(entry, SUBSCRIPTIONS).schema == SUBSCRIPTIONS
-        command = validator.validated(rows.to_pylist()[:50], "s", "0-1", 0).command
+        command = validator.validated(rows.to_pylist()[:50], "s", NO_CURSOR, "0-1", 0).command
         assert all(one.key.startswith("source/") for one in command.objects)
         assert not coordinator.matching.objects, "nothing is carried out by reading"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from cluster.entries import Caller, Entry, Publish, Retract, Tick
+from cluster.entries import NO_CURSOR, Caller, Cursor, Entry, Publish, Retract, TakeIn, Tick
 from cluster.log import Message
 from nearcast.canonical import NewObject
 from safe_region.earth.shapes import Bounds, Polygon
@@ -63,7 +63,21 @@ retractions = st.builds(
     st.lists(st.integers(1, 20), max_size=2).map(tuple),
     st.lists(st.sampled_from(_KEYS[2:]), max_size=2, unique=True).map(tuple),
 ).filter(lambda one: one.ids or one.keys)
-changes = st.one_of(publications, publications, publications, retractions, st.just(Tick()))
+_NUMBERS = st.lists(st.integers(1, 6), max_size=3)
+source_objects = st.builds(
+    lambda item, number: item._replace(key=f"source/{number}"), objects(), st.integers(1, 6)
+)
+cursors = st.just(NO_CURSOR) | st.builds(Cursor, st.sampled_from(("a", "b")), st.integers(1, 3))
+intakes = st.builds(
+    TakeIn,
+    st.sampled_from(("files", "in:0")),
+    cursors,
+    st.sampled_from(("a", "b")),
+    st.lists(source_objects, max_size=4).map(tuple),
+    _NUMBERS.map(lambda numbers: tuple(f"source/{number}" for number in numbers)),
+)
+"""Rows of the source, as nodes append them that know the cursor, or do not."""
+changes = st.one_of(publications, publications, publications, retractions, intakes, st.just(Tick()))
 
 
 @st.composite

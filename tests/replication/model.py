@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.entries import Publish, Retract
+from cluster.entries import Publish, Retract, TakeIn
 from nearcast.canonical import NewObject
 from nearcast.errors import Reason
 from safe_region import oracle
@@ -35,6 +35,8 @@ class Model:
         self.outcomes: dict[bytes, tuple[int, Any]] = {}
         self.seen: list[tuple[bytes, Any]] = []
         """All replies, in order."""
+        self.source: dict[str, list[str]] = {}
+        """By stream: the offsets of the entries that had an effect."""
 
     def apply(self, message) -> None:
         for entry in message.entries:
@@ -55,7 +57,24 @@ class Model:
         ]
 
     def _decide(self, change):
+        if isinstance(change, TakeIn):
+            return self._take_in(change)
         return self._publish(change) if isinstance(change, Publish) else self._retract(change)
+
+    def _take_in(self, change):
+        offsets = self.source.setdefault(change.stream, [])
+        if tuple(change.before) != (offsets[-1] if offsets else "", len(offsets)):
+            return False
+        offsets.append(change.offset)
+        known = {one.new.key: one for one in self.alive() if not one.owner and one.new.key}
+        for key in change.gone:
+            if key in known:
+                known[key].has_ended = True
+        for new in change.objects:
+            if new.key not in known and new.key not in change.gone:
+                known[new.key] = Accepted(len(self.objects) + 1, new, "", self.log_ms)
+                self.objects.append(known[new.key])
+        return True
 
     def _publish(self, change):
         owner = change.caller.id

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from cluster.codec import Assembler, FormatError, encoded, encoded_parts
-from cluster.entries import Advance, Entry, Founding, SetIdf, SetRules
+from cluster.entries import NO_CURSOR, Advance, Entry, Founding, SetIdf, SetRules, TakeIn
 from cluster.v1 import entries_pb2 as pb
 from safe_region.scoring.idf import IdfTable
 from tests.replication.draws import logs
@@ -23,7 +23,9 @@ def test_entries_are_read_as_they_were_appended(messages):
         assert Assembler().decoded(encoded(message.entries)) == message.entries
 
 
-@pytest.mark.parametrize("change", [FOUNDING, Advance(5), SetIdf(TABLE), SetRules(2)])
+@pytest.mark.parametrize(
+    "change", [FOUNDING, Advance(5), SetIdf(TABLE), SetRules(2), TakeIn("s", NO_CURSOR, "1", (), ("k",))]
+)
 def test_entries_of_other_kinds(change):
     entry = Entry(3, change, b"id")
     assert Assembler().decoded(encoded([entry])) == [entry]

@@ -243,7 +243,7 @@ async def test_nodes_side_by_side_and_later_are_the_same(tmp_path):
 class NodeProcess:
     """`nearcast serve` with a log, on a fixed port."""
 
-    def __init__(self, logs, store, program=("cli",)) -> None:
+    def __init__(self, logs, store, program=("cli",), flags=()) -> None:
         self.port = free_port()
         self._program = program
         chosen = settings_of(logs, store)
@@ -255,6 +255,7 @@ class NodeProcess:
             f"--log={chosen.log}",
             f"--log-monitor={chosen.log_monitor}",
             f"--log-replicas={chosen.log_replicas}",
+            *flags,
         ]
 
     async def start(self):

@@ -317,3 +317,37 @@ def test_a_node_that_has_just_started_takes_no_slot_of_one_whose_lease_it_has_no
         assert not ownership.steps().take
     ownership.read_lease(own)
     assert len(ownership.steps().take) == COUNT
+
+
+def test_the_first_node_by_address_that_has_the_source_reads_it():
+    ownership = Ownership(Node("b:1", b"1"), COUNT)
+
+    def read(name, state=NodeState.READY, *, has_source=True):
+        lease = Lease(Node(name, b"1"), state, has_source=has_source)
+        ownership.read_lease(lease_from(encoded_lease(lease)))
+
+    def reader():
+        node = ownership.source_node()
+        return None if node is None else node.address
+
+    for _ in range(MISSED_MAX - 1):
+        read("b:1")
+        assert reader() is None, "another one may be there"
+    read("b:1")
+    assert reader() == "b:1"
+    read("a:1", has_source=False)
+    assert reader() == "b:1"
+    read("a:1", NodeState.JOINING)
+    assert reader() == "b:1"
+    read("a:1")
+    read("c:1")
+    assert reader() == "a:1"
+    read("a:1", NodeState.DRAINING)
+    assert reader() == "b:1"
+    read("a:1")
+    for _ in range(MISSED_MAX):
+        read("b:1")
+    assert reader() == "b:1", "the other one is gone"
+    read("b:1", NodeState.DRAINING)
+    read("c:1", has_source=False)
+    assert reader() is None

@@ -18,6 +18,7 @@ from nearcast import GeoObject, SubscriptionState, TopK
 from tests.cli.test_serve import refused
 from tests.cli.test_serve_errors import NO_CREATE
 from tests.replication.test_nodes import AREA, ids_of, until
+from tests.replication.test_source import Writer
 
 pytestmark = [
     pytest.mark.processes,
@@ -133,6 +134,40 @@ async def test_nothing_is_lost_when_a_node_or_everything_is_killed(tmp_path):
         assert machine.lines[0].startswith("the log is on one disk, in ")
     finally:
         await machine.signal(signal.SIGKILL)
+
+
+async def test_one_of_the_processes_reads_the_source_and_another_one_when_it_is_killed(tmp_path):
+    writer = Writer(tmp_path / "in")
+    machine = Machine(tmp_path / "city")
+    await machine.start("--create", f"--source={writer.folder}")
+    try:
+        async with nearcast.connect(machine.targets) as caller:
+            writer.write()
+            await until_taken_in(caller, writer)
+            reader = await reading_node(machine)
+            os.kill(machine.child(f"node{reader}.db"), signal.SIGKILL)
+            writer.write()
+            await until_taken_in(caller, writer)
+        assert await machine.signal(signal.SIGTERM) == 0
+    finally:
+        await machine.signal(signal.SIGKILL)
+
+
+async def until_taken_in(caller, writer):
+    """Wait until all rows are objects; require that each is one."""
+    ids = []
+    while len(ids) < writer.count:
+        ids = ids_of(await caller.search(ALL, **PLACE))
+    assert sorted(ids) == list(range(1, writer.count + 1))
+
+
+async def reading_node(machine):
+    """Return the number of the node that reads the source."""
+    while True:
+        for number, address in machine.addresses.items():
+            async with nearcast.connect(address) as caller:
+                if (await caller.status()).gauges["cluster_source"]:
+                    return number
 
 
 def test_two_of_them_do_not_share_a_folder_and_a_folder_is_not_made_by_mistake(tmp_path):

@@ -6,7 +6,21 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from cluster.entries import Advance, Caller, Entry, Founding, Publish, Retract, SetRules, Tick
+from cluster.entries import (
+    FIRST_RULES,
+    NO_CURSOR,
+    RULES,
+    Advance,
+    Caller,
+    Cursor,
+    Entry,
+    Founding,
+    Publish,
+    Retract,
+    SetRules,
+    TakeIn,
+    Tick,
+)
 from cluster.log import LogError, Message
 from nearcast.canonical import NewObject
 from nearcast.errors import Reason, RefusedError
@@ -120,6 +134,78 @@ def test_a_quota_counts_what_is_alive_by_the_log(both):
     assert "payload bytes" in refused
 
 
+def taken(before, offset, *numbers, gone=(), **more):
+    """Return rows of the source."""
+    objects = tuple(
+        NewObject(
+            **{"lon": 14.5, "lat": 35.5, "keywords": ("tea",), "ttl_ms": HOUR_MS, **more},
+            key=f"source/{number}",
+        )
+        for number in numbers
+    )
+    return TakeIn("files", before, offset, objects, tuple(f"source/{number}" for number in gone))
+
+
+def test_rows_of_the_source_count_once_whoever_appends_them(both):
+    first, second = taken(NO_CURSOR, "a", 1, 2), taken(Cursor("a", 1), "b", 3)
+    assert both.reads(first, second, first, second) == [True, True, False, False]
+    assert both.reads(taken(Cursor("b", 2), "c", 4), taken(Cursor("b", 2), "c", 4)) == [True, False]
+    assert both.ids() == [1, 2, 3, 4]
+    for node in both.nodes:
+        assert node.coordinator.source_cursors == {"files": Cursor("c", 3)}
+
+
+def test_a_cursor_that_comes_back_to_an_offset_is_another_one(both):
+    """Within a file, the offset stays. A node that was paused there has nothing to add any more."""
+    assert both.reads(taken(NO_CURSOR, "", 1), taken(Cursor("", 1), "", 2)) == [True, True]
+    assert both.reads(taken(NO_CURSOR, "", 1), taken(Cursor("", 1), "", 2)) == [False, False]
+    assert both.reads(taken(Cursor("", 2), "a", 1, 2, 3)) == [True], "read from the start again"
+    assert both.ids() == [1, 2, 3]
+
+
+def test_rows_of_the_source_are_refused_as_a_whole(both):
+    both.reads(taken(NO_CURSOR, "a", 1))
+    assert both.reads(taken(NO_CURSOR, "b", 2, gone=(1,))) == [False]
+    assert both.ids() == [1]
+    assert both.reads(taken(Cursor("a", 1), "b", 2, gone=(1, 77))) == [True]
+    assert both.ids() == [2], "a refusal has taken no id"
+    assert both.reads(taken(Cursor("b", 2), "c", 3, gone=(3,))) == [True]
+    assert both.ids() == [2], "what comes and goes at once was never there"
+
+
+def test_the_cursor_of_the_source_is_in_the_store_with_its_objects(both, tmp_path):
+    assert both.reads(taken(NO_CURSOR, "a file", 1)) == [True]
+    along, late = both.nodes
+    along.write()
+    assert both.reads(taken(Cursor("a file", 1), "b file", 2)) == [True]
+    digest = along.applier.digest()
+    along.kill()
+    assert along.coordinator.source_cursors == {"files": Cursor("a file", 1)}
+    assert [one.object_id for one in along.coordinator.log_objects.all()] == [1]
+    assert along.applier.digest() != digest
+    along.adopt(late.snapshot(tmp_path / "snapshot.db"))
+    assert along.coordinator.source_cursors == {"files": Cursor("b file", 2)}
+    assert along.applier.digest() == digest
+
+
+def test_a_store_that_takes_a_snapshot_has_its_cursors_and_rules_and_no_others(tmp_path):
+    with ExitStack() as opened:
+        one, other = (
+            opened.enter_context(closing(LocalNode(tmp_path / f"{name}.db"))) for name in ("one", "other")
+        )
+        founding = Founding(RULES, (14.0, 35.0, 15.0, 36.0), (), virtual_time=False)
+        one.applier.apply(1, [Entry(T_MS, founding, b"log"), Entry(T_MS, taken(NO_CURSOR, "a", 1), b"1")])
+        other.adopt(one.snapshot(tmp_path / "first.db"))
+        assert other.applier.digest() == one.applier.digest()
+        assert other.applier.rules == RULES
+        with closing(LocalNode(tmp_path / "third.db")) as third:
+            third.applier.apply(2, [Entry(T_MS, posted("a"), b"2")])
+            other.adopt(third.snapshot(tmp_path / "second.db"))
+            assert other.coordinator.source_cursors == {}
+            assert other.applier.rules == third.applier.rules == FIRST_RULES
+            assert other.applier.digest() == third.applier.digest()
+
+
 def test_the_time_of_the_log_never_goes_back(both):
     both.reads(posted("", ttl_ms=100))
     both.reads(Tick(), time_ms=T_MS + 50)
@@ -165,9 +251,9 @@ def test_virtual_time_goes_on_by_an_entry(both):
 
 
 def test_rules_that_a_node_does_not_know_end_it(tmp_path):
-    founding = Founding(2, (14.0, 35.0, 15.0, 36.0), (), virtual_time=False)
+    founding = Founding(RULES + 1, (14.0, 35.0, 15.0, 36.0), (), virtual_time=False)
     with closing(LocalNode(tmp_path / "node.db")) as node:
-        with pytest.raises(LogError, match="knows those up to 1: use a newer version"):
+        with pytest.raises(LogError, match=f"knows those up to {RULES}: use a newer version"):
             node.applier.apply(1, [Entry(0, founding, b"log")])
         assert node.applier.offset == 0
 
@@ -204,7 +290,15 @@ def test_a_node_that_is_killed_continues_from_its_store(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "reply", [[1, 2], 7, None, RefusedError(Reason.TOO_MANY, "objects", "9", "at most 8", "no more", 0)]
+    "reply",
+    [
+        [1, 2],
+        7,
+        None,
+        True,
+        False,
+        RefusedError(Reason.TOO_MANY, "objects", "9", "at most 8", "no more", 0),
+    ],
 )
 def test_replies_are_stored_as_they_were(reply):
     found = decoded(encoded(reply))

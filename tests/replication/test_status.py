@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
+from cluster.entries import RULES
 from cluster.slots import SLOTS
 from tests.replication.conftest import log_servers
 from tests.replication.test_devices import settled
@@ -52,7 +53,7 @@ async def test_status_shows_nodes_leases_and_the_servers_of_the_log(tmp_path):
             found = json.loads(text)
             assert [server["is_leader"] for server in found["log_streams"][0]["servers"]].count(True) == 1
             [shown] = found["nodes"]
-            assert (shown["rules"], shown["gauges"]["cluster_rules"]) == (1, 1)
+            assert (shown["rules"], shown["gauges"]["cluster_rules"]) == (RULES, RULES)
             assert 0 <= shown["lease_age_ms"] < 60_000
             follower = next(log for log in logs if not log.leads("nearcast"))
             follower.kill()

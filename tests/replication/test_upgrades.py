@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nearcast
+from cluster.entries import RULES
 from cluster.log import LogError
 from cluster.slots import SLOTS
 from nearcast import GeoObject
@@ -15,7 +16,7 @@ from tests.replication.test_nodes import TEA, NodeProcess, client, ids_of, node,
 
 pytestmark = pytest.mark.processes
 
-LATER = ("tests.replication.later_version", "2")
+LATER = ("tests.replication.later_version", str(RULES + 1))
 
 
 async def publish(caller):
@@ -43,7 +44,7 @@ async def test_later_rules_wait_for_the_last_node_of_the_older_version(tmp_path)
                 await later.start()
                 await until(lambda: older.node.slots.served_count < 2 * SLOTS / 3)
                 keeper = older.node.slots
-                await until(lambda: {one.rules for one in keeper.leases()} == {1, 2})
+                await until(lambda: {one.rules for one in keeper.leases()} == {RULES, RULES + 1})
                 async with nearcast.connect(f"127.0.0.1:{later.port}") as to_later:
                     published += await publish(to_later)
                     published += await publish(to_older)
@@ -52,18 +53,19 @@ async def test_later_rules_wait_for_the_last_node_of_the_older_version(tmp_path)
                         assert sorted(ids_of(await caller.search(TEA, lon=14.5, lat=35.5))) == published
                 offset = older.command_loop.applier.offset
                 await until(lambda: older.command_loop.applier.offset > offset + 10)
-                assert older.command_loop.applier.rules == await rules_of(later) == 1
-            await until_rules(later, 2)
+                assert older.command_loop.applier.rules == await rules_of(later) == RULES
+            await until_rules(later, RULES + 1)
             async with nearcast.connect(f"127.0.0.1:{later.port}") as to_later:
                 published += await publish(to_later)
                 assert sorted(ids_of(await to_later.search(TEA, lon=14.5, lat=35.5))) == published
             again = Server(settings_of(logs, tmp_path / "older.db"))
             with pytest.raises(
-                LogError, match="the log has the rules 2, this version knows those up to 1"
+                LogError,
+                match=f"the log has the rules {RULES + 1}, this version knows those up to {RULES}",
             ):
                 await again.start()
             await later.kill()
             await later.start()
-            assert await rules_of(later) == 2
+            assert await rules_of(later) == RULES + 1
         finally:
             await later.kill()
