@@ -23,6 +23,7 @@ _AUTHENTICATION = "docs/performance.md, The cost of authentication: without toke
 _SIZES = "docs/operations.md, Size a machine"
 _FORMAT = "proto/cluster/v1/entries.proto, encoded"
 _GATEWAY = "docs/gateway.md, What it costs"
+_CLUSTER = "docs/cluster.md, Sizes and measurements: a single server"
 _CHECK = "docs/plan.md, Compared with nodes under load"
 
 CONSTANTS: dict[str, Constant] = {
@@ -44,7 +45,7 @@ CONSTANTS: dict[str, Constant] = {
     "report_us": Constant(272.0, "us of CPU per report", f"{_LOAD}, one connection per device"),
     "fleet_report_us": Constant(50.5, "us of CPU per report", f"{_AUTHENTICATION}, fleet stream"),
     "message_us": Constant(140.0, "us of CPU per ping or pushed delta", _SIZES),
-    "request_us": Constant(4_146.0, "us of CPU per request of 100 objects", _AUTHENTICATION),
+    "request_us": Constant(7_568.0, "us of CPU per request of 100 objects", _CLUSTER),
     "one_us": Constant(1_261.0, "us of CPU per request of one object", _AUTHENTICATION),
     # CPU and memory of a gateway
     "gateway_report_us": Constant(38.0, "us of CPU per report", _GATEWAY),

@@ -200,16 +200,22 @@ class Coordinator:
 
     # -- objects ---------------------------------------------------------------------------------
 
-    def publish(self, created: Sequence[LiveObject], replaced: Sequence[int], next_id: int = 0) -> None:
-        """Add objects and remove the replaced ones; see `MatchingService.publish`."""
-        for old_id in replaced:
+    def publish(
+        self,
+        created: Sequence[LiveObject],
+        replaced: Sequence[int],
+        next_id: int = 0,
+        retracted: Sequence[int] = (),
+    ) -> None:
+        """Add objects and remove others; see `MatchingService.publish`."""
+        for old_id in (*replaced, *retracted):
             self._forget_key(self.matching.objects[old_id])
         self.counters.objects_published += len(created)
-        self.counters.objects_gone += len(replaced)
+        self.counters.objects_gone += len(replaced) + len(retracted)
         for item in created:
             if item.key:
                 self.keys.put(item.owner, item.key, item.object_id)
-        self._route(self.matching.publish(created, replaced, next_id))
+        self._route(self.matching.publish(created, replaced, next_id, retracted))
         if self.matching.located:
             self._ask_for_locations()
 

@@ -149,7 +149,11 @@ class MatchingService:
         return min((one for one in times if one is not None), default=None)
 
     def publish(
-        self, objects: Sequence[LiveObject], replaced: Sequence[int] = (), next_id: int = 0
+        self,
+        objects: Sequence[LiveObject],
+        replaced: Sequence[int] = (),
+        next_id: int = 0,
+        retracted: Sequence[int] = (),
     ) -> list[Delta]:
         """Add objects and remove the replaced ones; `located` gets subscriptions that need a position.
 
@@ -162,8 +166,12 @@ class MatchingService:
         next_id
             Above every id that was given to an object, if the latest ones are of objects that are not
             matched: windows of the last n objects count these, too.
+        retracted
+            Ids of live objects to remove.
         """
         deltas: dict[int, Delta] = {}
+        if retracted:
+            self._remove(retracted, Cause.RETRACTED, DropReason.RETRACTED, deltas)
         if replaced:
             self._remove(replaced, Cause.REPLACED, DropReason.REPLACED, deltas)
         if next_id:

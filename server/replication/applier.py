@@ -204,8 +204,7 @@ class Applier:
         if coordinator.source_cursors.get(change.stream, NO_CURSOR) != before:
             return False
         created, gone = self._rules.taken_in(change.objects, change.gone, coordinator.log_ms)
-        coordinator.retract_logged(gone)
-        coordinator.publish_logged(created, [])
+        coordinator.publish_logged(created, [], gone)
         coordinator.move_source(change.stream, Cursor(change.offset, before.entry_count + 1))
         return True
 

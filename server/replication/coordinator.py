@@ -69,20 +69,25 @@ class ReplicatedCoordinator(Coordinator):
             self.unwritten.delete(object_id)
         self.advance(max(self.matching.now_ms, log_ms))
 
-    def publish_logged(self, created: list[LiveObject], replaced: list[int]) -> None:
-        """Add accepted objects and remove the replaced ones. Those that have expired are not matched."""
+    def publish_logged(
+        self, created: list[LiveObject], replaced: list[int], retracted: Sequence[int] = ()
+    ) -> None:
+        """Add accepted objects and remove others, in one change of each result.
+
+        Objects that have expired are not matched.
+        """
         now_ms, unwritten = self.matching.now_ms, self.unwritten
-        for object_id in replaced:
+        for object_id in (*replaced, *retracted):
             unwritten.delete(object_id)
         for item in created:
             unwritten.put(item)
-        matched = self._matched(replaced)
+        matched, gone = self._matched(replaced), self._matched(retracted)
         alive = [item for item in created if item.expiry_ms > now_ms]
         for item in created:
             if item.expiry_ms <= now_ms:
                 self.log_objects.keep(item)
-        if created or matched:
-            self.publish(alive, matched, self.latest_object_id + 1)
+        if created or matched or gone:
+            self.publish(alive, matched, self.latest_object_id + 1, gone)
 
     def retract_logged(self, ids: list[int]) -> None:
         """Remove objects that are alive by the time of the log."""
@@ -168,7 +173,7 @@ class ReplicatedCoordinator(Coordinator):
             session.detach()
             self._forget(session)
 
-    def _matched(self, ids: list[int]) -> list[int]:
+    def _matched(self, ids: Sequence[int]) -> list[int]:
         """Remove kept objects; return the other ids."""
         matched = []
         for object_id in ids:

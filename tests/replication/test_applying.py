@@ -11,13 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cluster.codec import Assembler, encoded
-from cluster.entries import Caller, Entry, Publish
+from cluster.entries import NO_CURSOR, Caller, Cursor, Entry, Publish, TakeIn
 from cluster.log import Message
 from nearcast.canonical import Boolean, Clause, NewObject, TopK, Window
 from nearcast.errors import RefusedError
 from safe_region import oracle
 from safe_region.earth.shapes import Circle
 from server.core.evaluation_batch import EvaluationBatch, Place
+from server.model import DropReason
 from server.store import check
 from server.store.mutations import SetLogPosition
 from tests.replication.draws import START_MS, logs
@@ -174,3 +175,25 @@ def test_an_entry_is_one_change_of_a_window_also_if_its_last_object_has_expired(
         [[delta]] = [deltas for deltas in routed if deltas]
         assert [item.object_id for item, _ in delta.add] == [4]
         assert set(delta.drop) == {1, 2}, "of the last three ids, one is of the object that has expired"
+
+
+def test_rows_of_the_source_are_one_change_of_a_result(tmp_path):
+    first, second = ("a", "b"), ("c", "d")
+
+    def taken(offset, before, keys, gone):
+        new = tuple(NewObject(14.5, 35.5, ("ice",), MINUTE_MS, b"", key, None) for key in keys)
+        change = TakeIn("feed", before, str(offset), new, gone)
+        return Message(offset, (Entry(START_MS, change, b"%d" % offset),))
+
+    with closing(LocalNode(tmp_path / "node.db")) as node:
+        matching, routed = node.coordinator.matching, []
+        handle = matching.subscribe(TopK(("ice",), 3, 0.5))
+        node.applier.apply(*taken(1, NO_CURSOR, first, ()))
+        batch = EvaluationBatch()
+        batch.place(handle, Place(14.5, 35.5))
+        matching.evaluate(batch)
+        node.coordinator._route = routed.append  # noqa: SLF001
+        node.applier.apply(*taken(2, Cursor("1", 1), second, ("a",)))
+        [[delta]] = [deltas for deltas in routed if deltas]
+        assert [item.object_id for item, _ in delta.add] == [3, 4]
+        assert delta.drop == {1: DropReason.RETRACTED}
