@@ -60,13 +60,15 @@ class WaitingHellos:
         return False
 
     async def _settle(self, device_id: str) -> None:
-        await self._placement.settled(device_id)
         waiting = self._waiting[device_id]
-        while waiting:
-            await self._submit(device_id, waiting.popleft())
-        del self._waiting[device_id], self._tasks[device_id]
+        try:
+            await self._placement.settled(device_id)
+            while waiting:
+                await self._submit(device_id, waiting.popleft())
+        finally:
+            del self._waiting[device_id], self._tasks[device_id]
 
     def close(self) -> None:
         """Discard what waits: the stream has ended."""
-        for task in self._tasks.values():
+        for task in list(self._tasks.values()):
             task.cancel()
