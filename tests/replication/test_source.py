@@ -399,7 +399,7 @@ async def test_no_row_is_read_while_a_node_does_not_know_such_entries(tmp_path):
                 assert (applier.rules, reads(a)) == (1, 0)
                 await older.kill()
                 await until(lambda: len(numbers_of(a)) == writer.count)
-                assert (applier.rules, reads(a)) == (RULES, 1)
+                await until(lambda: (applier.rules, reads(a)) == (RULES, 1))
                 assert a.coordinator.latest_object_id == writer.count + 1
         finally:
             await older.kill()

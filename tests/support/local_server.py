@@ -329,11 +329,11 @@ class LocalServer:
             self.retrieval_hold.pass_by()
             return retrieve(batch)
 
-        def watched_publish(objects, replaced=()):
+        def watched_publish(objects, *more):
             self._seen["batches of objects"] += 1
             number = self._seen["batches of objects"]
             self._matching_of.update({item.object_id: number for item in objects})
-            return publish(objects, replaced)
+            return publish(objects, *more)
 
         def watched_evaluate(batch, retrieved=None):
             self._seen["reports answered during a commit"] += len(batch) * self.store.is_committing
