@@ -291,7 +291,7 @@ async def test_one_node_reads_and_another_one_goes_on_when_it_stops(tmp_path):
             await a.stop()
             writer.write()
             await until_all(without, writer)
-            assert reads(b)
+            await until(lambda: reads(b))
             await digest_of(b, without)
             async with node(logs, tmp_path / "a.db", port=first, **more) as again:
                 await until(lambda: reads(again) and not reads(b))
@@ -311,11 +311,11 @@ async def test_the_node_that_reads_is_killed_while_rows_arrive(tmp_path):
             async with node(logs, tmp_path / "b.db", port=port, source=str(writer.folder)) as other:
                 going_on = asyncio.create_task(writer.go_on(other))
                 await until(lambda: other.coordinator.latest_object_id > 100)
-                assert not reads(other)
+                await until(lambda: not reads(other))
                 await victim.kill()
                 before = other.coordinator.latest_object_id
                 await until(lambda: other.coordinator.latest_object_id > before + 100)
-                assert reads(other)
+                await until(lambda: reads(other))
                 writer.is_stopped = True
                 await going_on
                 await until_all(other, writer)
