@@ -31,7 +31,7 @@ _OPTIONS: dict[str, Any] = {
 }
 _NO_RIGHT = "permissions violation"
 _ATTEMPTS = 5
-"""A server that refuses credentials may end the connection before its reason is read: once more."""
+"""How often to connect: a server that refuses credentials may end it before its reason is read."""
 
 
 class Connection(Client):

@@ -196,7 +196,7 @@ class Applier:
 
     def _retract(self, change: Retract) -> None:
         command = c.Retract(change.ids, _principal(change.caller), change.keys)
-        self._coordinator.retract_logged(retracted_ids(self._state, command))
+        self._coordinator.publish_logged([], [], retracted_ids(self._state, command))
 
     def _take_in(self, change: TakeIn) -> bool:
         """Take in rows of the source; return whether they have an effect."""

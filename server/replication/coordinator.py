@@ -89,14 +89,6 @@ class ReplicatedCoordinator(Coordinator):
         if created or matched or gone:
             self.publish(alive, matched, self.latest_object_id + 1, gone)
 
-    def retract_logged(self, ids: list[int]) -> None:
-        """Remove objects that are alive by the time of the log."""
-        for object_id in ids:
-            self.unwritten.delete(object_id)
-        matched = self._matched(ids)
-        if matched:
-            self.retract(matched)
-
     def move_source(self, stream: str, cursor: Cursor) -> None:
         """Set how far a stream of the source was read."""
         self.source_cursors[stream] = cursor
