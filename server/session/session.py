@@ -268,7 +268,6 @@ class Session:
                 found.append(self._versioned(subscription_id, snapshot(handle, Cause.RESUMED)))
                 size_bytes += found[-1].size_bytes
             if coalescer.may_pause and size_bytes >= self._limits.slice_bytes_max:
-                self.version += 1  # no device has this version: without the rest, no resume
                 return found
         self.move(Command.CATCH_UP)
         coalescer.caught_up()
@@ -316,6 +315,8 @@ class Session:
         outbox = self.outbox
         if outbox is None:
             return
+        if self.state is State.CATCHING_UP:
+            self.version += 1  # no device has this version: without the other snapshots, no resume
         outbox.devices.pop(self.device_id, None)
         if self._coalescer is not None and not outbox.closed:  # closing counts the dropped deltas
             self._counters.deltas_dropped += self._coalescer.drop()

@@ -589,3 +589,20 @@ TestDeliveryRule.settings = settings(
     report_multiple_bugs=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+
+
+def test_a_subscription_that_ends_before_its_snapshot_leaves_no_gap() -> None:
+    life = DeliveryRule()
+    life.begin()
+    life.miss(count=1, name="d1", place=(0, 0))
+    life.change_its_mind(name="d1", number=1, place=(0, 0), word="a")
+    life.read(count=1, name="d1")
+    assert life.coordinator.sessions["d1"].state is State.CATCHING_UP
+
+    life.unsubscribe(name="d1", number=1)
+    life.read(count=2, name="d1")
+    life.publish([(0, 0)], "a", 30)
+    life.read(count=9, name="d1")
+
+    life.who_has_read_everything_holds_what_the_server_says()
+    life.the_server_agrees_with_itself()
