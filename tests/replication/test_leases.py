@@ -13,7 +13,7 @@ from cluster.log import LogError
 from cluster.ownership import Lease, Node, NodeState
 from engine import EngineOptions
 from server.clock import Clock
-from server.replication import slot_keeper
+from server.replication import own_lease
 from server.replication.appender import Appender
 from server.replication.applier import Applier
 from server.replication.command_loop import ReplicatedCommandLoop
@@ -49,7 +49,7 @@ class LateKeys(MemoryKeys):
 def keeper(tmp_path, monkeypatch):
     """A keeper whose node has ended without a word before, and starts again."""
     for name in ("RENEW_S", "_READ_S"):
-        monkeypatch.setattr(slot_keeper, name, 0.01)
+        monkeypatch.setattr(own_lease, name, 0.01)
     coordinator = ReplicatedCoordinator(
         FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m), clock=Clock(is_virtual=True)
     )
