@@ -4,7 +4,7 @@
 taken, and detaches the devices of slots that it has lost. The command loop changes the sessions, in turn
 with commands of devices.
 
-Cost: two renewals of the lease per second; to take a slot, one append and one read for up to 128 slots.
+Cost: to take a slot, one append and one read for up to 128 slots.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from cluster.entries import SOURCE_RULES
 from cluster.log import Log, LogConflictError, LogError, LogStream, LogUnavailableError
-from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Owned, Ownership
+from cluster.ownership import Lease, Node, NodeState, Owned, Ownership
 from cluster.registry import (
     SEEN,
     SLOTS_MAX,
@@ -41,13 +41,11 @@ from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.device_changes import columns_of
 from server.replication.lag import LagNotice
 from server.replication.log_clock import LEAD_MS_MAX
+from server.replication.own_lease import LEASE_S, RENEW_S, OwnLease
 from server.session import State
 
 _log = logging.getLogger(__name__)
 
-RENEW_S = 0.5
-LEASE_S = MISSED_MAX * RENEW_S
-"""After this time without a renewal, other nodes may have taken the slots of a node."""
 GIVE_UP_S = 30.0
 """A node that reaches a server of the log keeps its devices for this time without a lease: an election of
 the log's leader is shorter."""
@@ -58,8 +56,6 @@ _ROWS_MAX = 2_000
 _RETRY_MS = 500
 _LOOK_S = 0.1
 """How soon devices that have sent nothing are notified of a lag."""
-_READ_S = 1.0
-"""How long to wait for a lease that another record has replaced."""
 
 
 class SlotKeeper:
@@ -101,16 +97,11 @@ class SlotKeeper:
         self._waiting: dict[int, asyncio.Event] = {}
         """By slot: set when its owner may have changed."""
         self._changed = asyncio.Event()
-        self._lease: LeaseRead | None = None
-        """The latest lease that was read at the address of this node."""
-        self._lease_read = asyncio.Event()
-        self._sent_s = self._renewed_s = 0.0
+        self._lease = OwnLease(registry, node, self._content)
         self._read_s: dict[str, float] = {}
         """By address: when the latest lease of a node was read."""
         self._moved_s = time.monotonic()
         """When the owner of any slot changed last; long after that, no hello waits for another owner."""
-        self._written = 0
-        """The sequence of the latest lease that this node has written; older ones may be read later."""
         self._has_failed = False
         self._lag = self._coordinator.lag = LagNotice(
             self.is_current,
@@ -201,14 +192,14 @@ class SlotKeeper:
     def reads_source(self) -> bool:
         """Whether this node is to run the source now."""
         is_known = self._command_loop.applier.rules >= SOURCE_RULES
-        return is_known and self.is_leased and self._ownership.source_node() == self._node
+        return is_known and self._lease.is_valid and self._ownership.source_node() == self._node
 
     def gauges(self) -> dict[str, int]:
         """Return quantities; see `Placement.gauges`."""
         return {
             "cluster_nodes": len(self._ownership.leases()),
             "cluster_slots": len(self._served),
-            "cluster_lease_valid": int(self.is_leased),
+            "cluster_lease_valid": int(self._lease.is_valid),
             "cluster_rules": self._command_loop.applier.rules,
             "cluster_source": int(self.reads_source),
             "cluster_log_offset": self._command_loop.applier.offset,
@@ -227,14 +218,9 @@ class SlotKeeper:
         """The number of slots that this node serves."""
         return len(self._served)
 
-    @property
-    def is_leased(self) -> bool:
-        """Whether no other node may have taken a slot of this one, as far as it knows."""
-        return time.monotonic() < self._renewed_s + LEASE_S
-
     def is_current(self) -> bool:
         """Return whether the results of this node are exact, as far as it knows."""
-        if not self.is_leased:
+        if not self._lease.is_valid:
             return False
         return self._coordinator.clock.is_virtual or self._command_loop.log_clock.lead_ms() <= LEAD_MS_MAX
 
@@ -255,7 +241,7 @@ class SlotKeeper:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
                 tasks.create_task(self._watch())
-                tasks.create_task(self._renew())
+                tasks.create_task(self._lease.renew())
                 tasks.create_task(self._step())
                 tasks.create_task(self._guard())
                 tasks.create_task(self._notify())
@@ -285,46 +271,16 @@ class SlotKeeper:
 
     def _read_lease(self, record: LeaseRead) -> None:
         if record.address == self._node.address:
-            self._lease = record
-            self._lease_read.set()
+            self._lease.read(record)
         self._read_s[record.address] = time.monotonic()
         if record.lease is None:
             self._ownership.read_end(record.address)
-            return
-        if record.lease.node == self._node:
-            self._renewed_s = self._sent_s
-        self._ownership.read_lease(record.lease)
+        else:
+            self._ownership.read_lease(record.lease)
 
-    async def _renew(self) -> None:
-        while True:
-            self._sent_s = time.monotonic()
-            try:
-                stored = self._command_loop.applier.stored_offset
-                lease = Lease(self._node, self._state, stored, has_source=self._can_read_source)
-                self._written = await self._registry.renew(lease, self._lease_sequence())
-            except LogConflictError:
-                await self._require_no_successor()
-            except LogUnavailableError as error:
-                _log.warning("the lease of this node is not renewed: %s", error)
-            await asyncio.sleep(RENEW_S)
-
-    def _lease_sequence(self) -> int:
-        """Return the latest sequence that is known: what this node has written may be read later."""
-        return max(self._written, 0 if self._lease is None else self._lease.sequence)
-
-    async def _require_no_successor(self) -> None:
-        """Wait for the lease that has replaced the known one, and require that it is of this node."""
-        self._lease_read.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_READ_S):
-                await self._lease_read.wait()
-        found = self._lease
-        if found is None or found.lease is None or not 0 < self._written < found.sequence:
-            return
-        if found.lease.node != self._node:
-            raise LogError(
-                f"another node has the address {self._node.address}: give each its own, --advertise"
-            )
+    def _content(self) -> Lease:
+        stored = self._command_loop.applier.stored_offset
+        return Lease(self._node, self._state, stored, has_source=self._can_read_source)
 
     async def _step(self) -> None:
         while True:
@@ -354,7 +310,7 @@ class SlotKeeper:
                 connected_s = now_s
             is_reached = now_s < connected_s + LEASE_S
             limit_s = GIVE_UP_S if is_reached else LEASE_S
-            if self._served and now_s - self._renewed_s > limit_s:
+            if self._served and now_s - self._lease.renewed_s > limit_s:
                 _log.warning("the devices of %d slots are detached: no lease", len(self._served))
                 await self._give_up(list(self._served))
 
@@ -492,9 +448,7 @@ class SlotKeeper:
 
     async def end(self) -> None:
         """Delete the lease, after the tasks have ended."""
-        with contextlib.suppress(LogError, TimeoutError):
-            async with asyncio.timeout(_READ_S):
-                await self._registry.end(self._node.address, self._lease_sequence())
+        await self._lease.end()
 
 
 def another_server(address: str) -> RefusedError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 
 import pytest
 
@@ -11,13 +12,15 @@ from cluster import records
 from cluster.key_registry import KeyRegistry
 from cluster.log import LogError
 from cluster.ownership import Lease, Node, NodeState
+from cluster.registry import LeaseRead
 from engine import EngineOptions
 from server.clock import Clock
-from server.replication import slot_keeper
+from server.replication import own_lease
 from server.replication.appender import Appender
 from server.replication.applier import Applier
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.coordinator import ReplicatedCoordinator
+from server.replication.own_lease import OwnLease
 from server.replication.slot_keeper import SlotKeeper
 from server.store import SqliteStore
 from server.store.mutations import NO_LOG
@@ -49,7 +52,7 @@ class LateKeys(MemoryKeys):
 def keeper(tmp_path, monkeypatch):
     """A keeper whose node has ended without a word before, and starts again."""
     for name in ("RENEW_S", "_READ_S"):
-        monkeypatch.setattr(slot_keeper, name, 0.01)
+        monkeypatch.setattr(own_lease, name, 0.01)
     coordinator = ReplicatedCoordinator(
         FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m), clock=Clock(is_virtual=True)
     )
@@ -64,6 +67,35 @@ def keeper(tmp_path, monkeypatch):
             return one
 
         yield made
+
+
+class StuckKeys(MemoryKeys):
+    """Keys that accept one record, and never answer about the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_stuck = asyncio.Event()
+
+    async def put(self, key, value, expected, ttl_s=0):
+        if self.history:
+            self.is_stuck.set()
+            await asyncio.Event().wait()
+        return await super().put(key, value, expected, ttl_s)
+
+
+async def test_a_lease_that_is_read_late_counts_from_when_it_was_sent(monkeypatch):
+    monkeypatch.setattr(own_lease, "RENEW_S", 0.01)
+    keys, content = StuckKeys(), Lease(NOW, NodeState.READY)
+    lease = OwnLease(KeyRegistry(keys), NOW, lambda: content)
+    renewing = asyncio.create_task(lease.renew())
+    while not keys.history:  # noqa: ASYNC110
+        await asyncio.sleep(0.0)
+    first_s = time.monotonic()
+    await keys.is_stuck.wait()
+    assert not lease.renewed_s
+    lease.read(LeaseRead(NOW.address, content, keys.history[0].sequence))
+    assert 0.0 < lease.renewed_s <= first_s
+    renewing.cancel()
 
 
 async def test_a_node_that_reads_its_own_lease_late_continues(keeper):

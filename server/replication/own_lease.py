@@ -1,0 +1,111 @@
+"""The lease of this node: renewed twice a second, valid until other nodes may have counted it out.
+
+Cost: two appends per second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import time
+from collections.abc import Callable
+
+from cluster.log import LogConflictError, LogError, LogUnavailableError
+from cluster.ownership import MISSED_MAX, Lease, Node
+from cluster.registry import LeaseRead, Registry
+
+_log = logging.getLogger(__name__)
+
+RENEW_S = 0.5
+LEASE_S = MISSED_MAX * RENEW_S
+"""After this time without a renewal, other nodes may have taken the slots of a node."""
+_READ_S = 1.0
+"""How long to wait for a lease that another record has replaced."""
+
+
+class OwnLease:
+    """The lease of a node.
+
+    Parameters
+    ----------
+    registry
+        The records that all nodes share.
+    node
+        This node.
+    content
+        Returns the lease as it is to be now.
+    """
+
+    def __init__(self, registry: Registry, node: Node, content: Callable[[], Lease]) -> None:
+        self._registry = registry
+        self._node = node
+        self._content = content
+        self._latest: LeaseRead | None = None
+        """The latest lease that was read at the address of this node."""
+        self._arrived = asyncio.Event()
+        self.renewed_s = 0.0
+        """When the latest lease was sent that was read, by the monotonic clock; not later than that."""
+        self._written = 0
+        """The sequence of the latest lease that this node has written; older ones may be read later."""
+        self._written_s = 0.0
+        """When it was sent."""
+        self._pending_s = math.inf
+        """When the first lease was sent that may have been written since."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether no other node may have taken a slot of this one, as far as it knows."""
+        return time.monotonic() < self.renewed_s + LEASE_S
+
+    def read(self, record: LeaseRead) -> None:
+        """Read a lease at the address of this node."""
+        self._latest = record
+        self._arrived.set()
+        if record.lease is not None and record.lease.node == self._node:
+            self.renewed_s = self._written_s if record.sequence <= self._written else self._pending_s
+
+    async def renew(self) -> None:
+        """Renew the lease, until cancelled.
+
+        Raises
+        ------
+        LogError
+            If another node has the address of this one.
+        """
+        while True:
+            sent_s = time.monotonic()
+            self._pending_s = min(self._pending_s, sent_s)
+            try:
+                self._written = await self._registry.renew(self._content(), self._sequence())
+                self._written_s, self._pending_s = sent_s, math.inf
+            except LogConflictError:
+                await self._require_no_successor()
+            except LogUnavailableError as error:
+                _log.warning("the lease of this node is not renewed: %s", error)
+            await asyncio.sleep(RENEW_S)
+
+    async def end(self) -> None:
+        """Delete the lease, after `renew` has ended."""
+        with contextlib.suppress(LogError, TimeoutError):
+            async with asyncio.timeout(_READ_S):
+                await self._registry.end(self._node.address, self._sequence())
+
+    def _sequence(self) -> int:
+        """Return the latest sequence that is known: what this node has written may be read later."""
+        return max(self._written, 0 if self._latest is None else self._latest.sequence)
+
+    async def _require_no_successor(self) -> None:
+        """Wait for the lease that has replaced the known one, and require that it is of this node."""
+        self._arrived.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_READ_S):
+                await self._arrived.wait()
+        found = self._latest
+        if found is None or found.lease is None or not 0 < self._written < found.sequence:
+            return
+        if found.lease.node != self._node:
+            raise LogError(
+                f"another node has the address {self._node.address}: give each its own, --advertise"
+            )
