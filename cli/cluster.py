@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.cluster_backup import backup, restore
+from cli.cluster_sink import end_sink
 from cli.failures import reported
 from cli.target_options import AskingCommand, Target, access_options, server_option
 from cluster.slots import SLOTS
@@ -19,22 +20,23 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     *("node", "state", "owns", "lease ms", "serves"),
-    *("devices", "subscriptions", "objects", "offset", "lag ms", "source"),
+    *("devices", "subscriptions", "objects", "offset", "lag ms", "source", "sink"),
 )
 _LOG_COLUMNS = ("stream", "leader", "replicas", "messages", "bytes")
-_TEXTS = {"node", "state", "source", "stream", "leader", "replicas"}
+_TEXTS = {"node", "state", "source", "sink", "stream", "leader", "replicas"}
 _DEVICES = ("devices.IN_SYNC", "devices.CATCHING_UP")
 _NO_RESPONSE = "no response"
 
 
 @click.group()
 def cluster() -> None:
-    """Show the nodes of a cluster; back it up, and restore it."""
+    """Show the nodes of a cluster; back it up, restore it, end its sink."""
 
 
 cluster.command_class = AskingCommand
 cluster.add_command(backup)
 cluster.add_command(restore)
+cluster.add_command(end_sink)
 
 
 @cluster.command(epilog="Example: nearcast cluster status --server h1:7433")
@@ -48,7 +50,8 @@ def status(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401
 
     Of 1,024 slots of devices, a node owns some, and serves those of which it has read the subscriptions.
     Lease is the time since the node has renewed its lease, and lag that since the last entry of the log
-    that it has applied; half a second is normal for both. One node reads the source, if there is one.
+    that it has applied; half a second is normal for both. One node reads the source, and
+    one writes to the sink, if there are any.
     Below are the streams of the log: the server that leads each, and the others that have it, with the
     number of operations that one of them lacks.
     The exit status is 0 if every node and the log respond, every replica is current and every slot is
@@ -179,4 +182,5 @@ def _row(node: ClusterNode, found: ServerStatus | None) -> tuple[str, ...]:
     names = ("subscriptions", "objects", "cluster_log_offset", "cluster_log_lag_ms")
     numbers = (gauges.get("cluster_slots", 0), devices, *(gauges.get(name, 0) for name in names))
     source = "reads" if gauges.get("cluster_source") else ""
-    return (*start, *(f"{one:,}" for one in numbers), source)
+    sink = "writes" if gauges.get("cluster_sink") else ""
+    return (*start, *(f"{one:,}" for one in numbers), source, sink)

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.failures import WrongUseError, reported
-from cli.options import ModelCommand, given, log_settings
-from cli.settings_errors import read_settings, require_no_password
+from cli.cluster_log import PROMISES, connected, run, settings_of
+from cli.options import ModelCommand, log_settings
 from cli.target_options import AskingCommand, Target, access_options, server_option
-from safe_region.extras import how_to_install
 
 if TYPE_CHECKING:
-    from cluster.jetstream import JetStreamLog
     from server.cluster_backup import BackupFacts
     from server.log_settings import LogSettings
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
-
-_PROMISES = ("log_monitor", "log_replicas", "log_unsafe")
-"""Settings of what the log has to promise, which a backup does not need."""
 
 
 class _BackupCommand(AskingCommand, ModelCommand):
@@ -33,7 +26,7 @@ class _BackupCommand(AskingCommand, ModelCommand):
 @click.command(
     cls=_BackupCommand,
     model=log_settings,
-    without=_PROMISES,
+    without=PROMISES,
     epilog="Example: nearcast cluster backup monday.db --server h1:7433 --log nats://log1,nats://log2",
 )
 @click.argument("target", metavar="FILE", type=_PATH)
@@ -47,9 +40,9 @@ def backup(target: Path, **options: Any) -> None:  # noqa: ANN401
     It is checked before it gets its name; `nearcast store check` checks it again.
     """
     of_log = {name: value for name, value in options.items() if name.startswith("log")}
-    settings = _settings(of_log)
+    settings = settings_of(of_log)
     server = Target(**{name: value for name, value in options.items() if name not in of_log})
-    facts = _run(lambda: _back_up(server, target, settings))
+    facts = run(lambda: _back_up(server, target, settings))
     click.echo(_described(target, facts))
 
 
@@ -67,19 +60,9 @@ def restore(source: Path, target: Path, **options: Any) -> None:  # noqa: ANN401
     Then start a node with STORE, and the other ones with new stores: they copy it. Stores of the cluster
     from which FILE is are refused from then on.
     """
-    settings = _settings(options)
-    facts = _run(lambda: _restore(source, target, settings))
+    settings = settings_of(options)
+    facts = run(lambda: _restore(source, target, settings))
     click.echo(_described(target, facts))
-
-
-def _settings(flags: dict[str, Any]) -> LogSettings:
-    """Return the settings of the log, from flags and the environment."""
-    chosen = given(flags)
-    require_no_password(chosen)
-    settings: LogSettings = read_settings(log_settings(), chosen, None)
-    if not settings.log:
-        raise WrongUseError("--log is missing: give the servers of the log, or set NEARCAST_LOG")
-    return settings
 
 
 def _described(path: Path, facts: BackupFacts) -> str:
@@ -89,24 +72,11 @@ def _described(path: Path, facts: BackupFacts) -> str:
     )
 
 
-def _run(work: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Run a coroutine, and report errors in a line."""
-    try:
-        from cluster.jetstream import JetStreamLog  # noqa: F401, PLC0415
-        from cluster.log import LogError  # noqa: PLC0415
-        from server.errors import StoreError  # noqa: PLC0415
-        from server.replication.joining import CopyError  # noqa: PLC0415
-    except ImportError as error:
-        raise click.ClickException(f"this needs {error.name}: {how_to_install('cluster')}") from None
-    with reported(LogError, StoreError, CopyError, OSError):
-        return asyncio.run(work())
-
-
 async def _back_up(target: Target, path: Path, settings: LogSettings) -> BackupFacts:
     from cli.progress import bars  # noqa: PLC0415
     from server.cluster_backup import backup as write  # noqa: PLC0415
 
-    opened = await _connected(settings)
+    opened = await connected(settings)
     try:
         with bars() as progress:
             return await write(opened, lambda part: _fetch(target, part, progress), path, progress)
@@ -118,19 +88,12 @@ async def _restore(source: Path, target: Path, settings: LogSettings) -> BackupF
     from cli.progress import bars  # noqa: PLC0415
     from server.cluster_backup import restore as read  # noqa: PLC0415
 
-    opened = await _connected(settings)
+    opened = await connected(settings)
     try:
         with bars() as progress:
             return await read(opened, source, target, progress)
     finally:
         await opened.close()
-
-
-async def _connected(settings: LogSettings) -> JetStreamLog:
-    from cluster.jetstream import connected_log  # noqa: PLC0415
-    from server.main import log_options  # noqa: PLC0415
-
-    return await connected_log(log_options(settings))
 
 
 async def _fetch(target: Target, part: Path, progress: Callable[[str, int, int], None]) -> None:

@@ -20,6 +20,8 @@ from cluster.entries import (
     Retract,
     SetIdf,
     SetRules,
+    SetSink,
+    SinkSent,
     TakeIn,
     Tick,
 )
@@ -28,6 +30,8 @@ from cluster.v1 import entries_pb2 as pb
 from nearcast.canonical import NewObject
 from safe_region.earth.shapes import Bounds, ObjectArea, Polygon
 from safe_region.scoring.idf import IdfError, IdfTable
+
+Setting = Advance | SetIdf | SetRules | SetSink | SinkSent
 
 
 class FormatError(LogError):
@@ -108,13 +112,23 @@ def _entry_message(entry: Entry) -> pb.Entry:
             message.take_in.CopyFrom(_take_in_message(taken))
         case Tick():
             message.tick.SetInParent()
+        case _:
+            _put_setting(message, entry.change)
+    return message
+
+
+def _put_setting(message: pb.Entry, change: Setting) -> None:
+    match change:
         case Advance(time_ms):
             message.advance.time_ms = time_ms
         case SetIdf(table):
             message.set_idf.table = zlib.compress(table.as_json().encode())
         case SetRules(rules):
             message.set_rules.rules = rules
-    return message
+        case SetSink(is_on):
+            message.set_sink.is_on = is_on
+        case SinkSent(number):
+            message.sink_sent.number = number
 
 
 def _take_in_message(taken: TakeIn) -> pb.TakeIn:
@@ -183,7 +197,7 @@ def _take_in(message: pb.TakeIn) -> TakeIn:
     return TakeIn(message.stream, before, message.offset, objects, tuple(message.gone))
 
 
-def _setting(message: pb.Entry) -> Advance | SetIdf | SetRules:
+def _setting(message: pb.Entry) -> Setting:
     match message.WhichOneof("change"):
         case "advance":
             return Advance(message.advance.time_ms)
@@ -191,6 +205,10 @@ def _setting(message: pb.Entry) -> Advance | SetIdf | SetRules:
             return SetIdf(_table(message.set_idf.table))
         case "set_rules":
             return SetRules(message.set_rules.rules)
+        case "set_sink":
+            return SetSink(message.set_sink.is_on)
+        case "sink_sent":
+            return SinkSent(message.sink_sent.number)
         case _:
             raise FormatError("the log has an entry that this version does not know: use a newer version")
 

@@ -17,10 +17,10 @@ from safe_region.scoring.idf import IdfTable
 FORMAT = 1
 """The format of messages that this version writes, and the latest that it reads."""
 
-RULES = 2
+RULES = 3
 """The latest rules of applying that this version knows. It knows all earlier ones, too.
 
-2 adds `TakeIn`.
+2 adds `TakeIn`; 3 adds `SetSink` and `SinkSent`.
 
 A change of what entries mean, or of their format, has a number. Nodes go by the rules in force, which
 those of the founding are until a `SetRules` (`server/replication/upgrader.py`).
@@ -28,8 +28,11 @@ those of the founding are until a `SetRules` (`server/replication/upgrader.py`).
 
 FIRST_RULES = 1
 
-SOURCE_RULES = 2
+SOURCE_RULES = 3
 """The first rules with which a node may append `TakeIn`."""
+
+SINK_RULES = 3
+"""The first rules with which a node may append `SetSink` and `SinkSent`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,20 @@ class TakeIn:
 
 
 @dataclass(frozen=True, slots=True)
+class SetSink:
+    """Begin or end to keep changes of objects for the sink. The end deletes those that are kept."""
+
+    is_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSent:
+    """The changes up to a number were written to the sink, and are no longer kept."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Nothing but the time of the entry."""
 
@@ -129,7 +146,7 @@ class SetRules:
     rules: int
 
 
-Change = Founding | Publish | Retract | TakeIn | Tick | Advance | SetIdf | SetRules
+Change = Founding | Publish | Retract | TakeIn | SetSink | SinkSent | Tick | Advance | SetIdf | SetRules
 
 
 @dataclass(frozen=True, slots=True)

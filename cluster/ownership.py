@@ -16,7 +16,7 @@ Cost: O(slots) per step after a change of nodes or owners, else O(1).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -66,6 +66,8 @@ class Lease:
     """The latest rules of applying the log that the node knows."""
     has_source: bool = field(default=False, kw_only=True)
     """Whether the node can read the source."""
+    has_sink: bool = field(default=False, kw_only=True)
+    """Whether the node can write to the sink."""
 
 
 class Owned(NamedTuple):
@@ -281,9 +283,16 @@ class Ownership:
 
         That is the first one by address of those that can read it and take slots.
         """
+        return self._first(lambda lease: lease.has_source)
+
+    def sink_node(self) -> Node | None:
+        """Return the node that is to write to the sink; like `source_node`."""
+        return self._first(lambda lease: lease.has_sink)
+
+    def _first(self, is_able: Callable[[Lease], bool]) -> Node | None:
         if not self.knows_all:
             return None
-        able = (one.node for one in self.leases() if one.has_source and one.state is NodeState.READY)
+        able = (one.node for one in self.leases() if is_able(one) and one.state is NodeState.READY)
         return next(able, None)
 
     def owner(self, slot: int) -> Node | None:

@@ -80,6 +80,7 @@ def encoded_lease(lease: Lease) -> bytes:
         stored_offset=lease.stored_offset,
         rules=lease.rules,
         has_source=lease.has_source,
+        has_sink=lease.has_sink,
     )
     return message.SerializeToString()
 
@@ -101,6 +102,7 @@ def lease_from(value: bytes) -> Lease:
             message.stored_offset,
             rules=message.rules or FIRST_RULES,
             has_source=message.has_source,
+            has_sink=message.has_sink,
         )
     except (DecodeError, ValueError) as error:
         raise FormatError(f"the lease of a node cannot be read: {error}") from error

@@ -161,7 +161,10 @@ class Server:
     async def _start(self, settings: ServerSettings, identity: Identity) -> None:
         _require_place(settings)
         self.store = SqliteStore(
-            settings.store, self._frame, has_sink=bool(settings.sink), accept_loss=settings.accept_loss
+            settings.store,
+            self._frame,
+            has_sink=bool(settings.sink) and not settings.log,
+            accept_loss=settings.accept_loss,
         )
         try:
             feeds = opened_feeds(settings)
@@ -300,40 +303,39 @@ class Server:
             raise
 
     def _bridged(self, feeds: Feeds, source_offsets: Mapping[str, str]) -> list[_Bridge]:
-        """Return the source and the sink, if any."""
-        execute = self.command_loop.execute
-        found: list[_Bridge] = []
-        if feeds.source is not None:
-            found.append(self._sourced(feeds.source, source_offsets))
-        if feeds.sink is not None:
-            from server.bridge.sink import Sink  # noqa: PLC0415
-
-            found.append(Sink(feeds.sink, self.store, execute, self.coordinator.counters))
-        return found
-
-    def _sourced(self, feed: SourceFeed, offsets: Mapping[str, str]) -> _Bridge:
-        """Return the source; in a cluster, what runs it while this node is to."""
+        """Return the source and the sink, if any; for a node, what runs them while it is to."""
+        if feeds == Feeds():
+            return []
+        if self.node is not None:
+            return self._bridged_node(self.node, feeds)
         from cluster.entries import Cursor  # noqa: PLC0415
+        from server.bridge.sink import Sink, StoredChanges  # noqa: PLC0415
         from server.bridge.source import Source  # noqa: PLC0415
 
         coordinator, execute = self.coordinator, self.command_loop.execute
-        if self.node is None:
-            cursors = {stream: Cursor(offset, 0) for stream, offset in offsets.items()}
-            return Source(feed, cursors, coordinator, execute)
-        from server.bridge.feeds import open_source  # noqa: PLC0415
-        from server.replication.coordinator import ReplicatedCoordinator  # noqa: PLC0415
-        from server.replication.source_keeper import SourceKeeper  # noqa: PLC0415
+        found: list[_Bridge] = []
+        if feeds.source is not None:
+            cursors = {stream: Cursor(offset, 0) for stream, offset in source_offsets.items()}
+            found.append(Source(feeds.source, cursors, coordinator, execute))
+        if feeds.sink is not None:
+            changes = StoredChanges(self.store, execute)
+            found.append(Sink(feeds.sink, changes, coordinator.counters))
+        return found
 
-        assert isinstance(coordinator, ReplicatedCoordinator)  # noqa: S101 - for the type checker
-        assert self.node.slots is not None  # noqa: S101 - for the type checker
-        feed.close()  # it can be opened, which is all that is needed now
+    def _bridged_node(self, node: Node, feeds: Feeds) -> list[_Bridge]:
+        from server.replication.command_loop import ReplicatedCommandLoop  # noqa: PLC0415
+        from server.replication.node_feeds import kept_sink, kept_source  # noqa: PLC0415
 
-        def make() -> Source:
-            return Source(
-                open_source(self.settings.source), coordinator.source_cursors, coordinator, execute
-            )
-
-        return SourceKeeper(self.node.slots, make, coordinator.counters)
+        loop, slots = self.command_loop, node.slots
+        assert isinstance(loop, ReplicatedCommandLoop)  # noqa: S101 - for the type checker
+        assert slots is not None  # noqa: S101 - for the type checker
+        found: list[_Bridge] = []
+        if feeds.source is not None:
+            feeds.source.close()  # it can be opened, which is all that is needed now
+            found.append(kept_source(slots, loop, self.settings.source))
+        if feeds.sink is not None:
+            found.append(kept_sink(slots, loop, feeds.sink))
+        return found
 
     @property
     def is_running(self) -> bool:
@@ -408,8 +410,15 @@ async def _joined(settings: ServerSettings, frame: Frame, limits: Limits) -> Nod
         records = KeySharedRecords(log.keys)
         log_id = await joined(log, records, founding)
         keep_s = 3_600.0 * settings.log_keep_hours
-        has_source = bool(settings.source)
-        return Node(log, log_id, KeyRegistry(log.keys), records, keep_s, can_read_source=has_source)
+        return Node(
+            log,
+            log_id,
+            KeyRegistry(log.keys),
+            records,
+            keep_s,
+            can_read_source=bool(settings.source),
+            can_write_sink=bool(settings.sink),
+        )
     except BaseException:
         await log.close()
         raise

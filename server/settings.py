@@ -345,9 +345,9 @@ class ServerSettings(LogSettings):
 
     @model_validator(mode="after")
     def _keep_to_the_log(self) -> ServerSettings:
-        others = {"sink": self.sink, "accept_loss": self.accept_loss}
+        others = {"accept_loss": self.accept_loss, "trace_share": self.trace_share}
         cause = "--log" if self.log else "--processes" if self.processes > 1 else ""
-        for name, value in {**others, "trace_share": self.trace_share}.items():
+        for name, value in others.items():
             if cause and value:
                 raise ValueError(f"{name} must not be set with {cause}")
         return self

@@ -27,7 +27,7 @@ class Part(_message.Message):
     def __init__(self, number: _Optional[int] = ..., count: _Optional[int] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class Entry(_message.Message):
-    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf", "set_rules", "take_in")
+    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf", "set_rules", "take_in", "set_sink", "sink_sent")
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     FOUNDING_FIELD_NUMBER: _ClassVar[int]
@@ -38,6 +38,8 @@ class Entry(_message.Message):
     SET_IDF_FIELD_NUMBER: _ClassVar[int]
     SET_RULES_FIELD_NUMBER: _ClassVar[int]
     TAKE_IN_FIELD_NUMBER: _ClassVar[int]
+    SET_SINK_FIELD_NUMBER: _ClassVar[int]
+    SINK_SENT_FIELD_NUMBER: _ClassVar[int]
     time_ms: int
     request_id: bytes
     founding: Founding
@@ -48,7 +50,9 @@ class Entry(_message.Message):
     set_idf: SetIdf
     set_rules: SetRules
     take_in: TakeIn
-    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ..., set_rules: _Optional[_Union[SetRules, _Mapping]] = ..., take_in: _Optional[_Union[TakeIn, _Mapping]] = ...) -> None: ...
+    set_sink: SetSink
+    sink_sent: SinkSent
+    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ..., set_rules: _Optional[_Union[SetRules, _Mapping]] = ..., take_in: _Optional[_Union[TakeIn, _Mapping]] = ..., set_sink: _Optional[_Union[SetSink, _Mapping]] = ..., sink_sent: _Optional[_Union[SinkSent, _Mapping]] = ...) -> None: ...
 
 class Founding(_message.Message):
     __slots__ = ("rules", "area", "projection", "virtual_time", "quotas")
@@ -140,6 +144,18 @@ class Cursor(_message.Message):
     offset: str
     entry_count: int
     def __init__(self, offset: _Optional[str] = ..., entry_count: _Optional[int] = ...) -> None: ...
+
+class SetSink(_message.Message):
+    __slots__ = ("is_on",)
+    IS_ON_FIELD_NUMBER: _ClassVar[int]
+    is_on: bool
+    def __init__(self, is_on: _Optional[bool] = ...) -> None: ...
+
+class SinkSent(_message.Message):
+    __slots__ = ("number",)
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    def __init__(self, number: _Optional[int] = ...) -> None: ...
 
 class Tick(_message.Message):
     __slots__ = ()

@@ -6,6 +6,8 @@ does not.
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +23,9 @@ from feeds.redis.streams import Streams
 from feeds.schemas import KEYS, MESSAGES
 from server.bridge.chunk import ROWS_MAX, Chunk
 from server.bridge.folder import FolderSourceFeed
+from server.store.files import sync_folder
+
+_TOKEN_BYTES = 8
 
 
 class SourceFeed(Protocol):
@@ -99,12 +104,19 @@ class FolderSinkFeed:
         self._folder = folder
 
     def put(self, first: int, last: int, rows: pa.Table) -> None:
-        """Write a file atomically."""
+        """Write a file atomically, also if another node writes the same one, and sync it."""
         self._folder.mkdir(parents=True, exist_ok=True)
         name = f"{first:016d}-{last:016d}.parquet"
-        temporary = self._folder / f".{name}"
-        pq.write_table(rows, temporary)
-        temporary.rename(self._folder / name)
+        temporary = self._folder / f".{name}.{secrets.token_hex(_TOKEN_BYTES)}"
+        try:
+            with temporary.open("xb") as file:
+                pq.write_table(rows, file)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(self._folder / name)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(str(self._folder / name))
 
 
 class RedisSinkFeed:

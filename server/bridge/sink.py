@@ -2,7 +2,7 @@
 
 A change is written to disk with the command that causes it, and deleted when it was written to the feed.
 So a server that was killed writes the last changes again, under the same numbers or larger ones, and
-loses nothing.
+loses nothing. In a cluster, the changes that wait are in the state that all nodes share (`LogSink`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -29,6 +29,51 @@ _WAIT_S = 0.05
 Execute = Callable[[c.Command], Awaitable[Any]]
 
 
+class Changes(Protocol):
+    """The changes that wait for the sink, in order."""
+
+    @property
+    def waiting_count(self) -> int:
+        """The number of changes that wait."""
+        ...
+
+    async def next(self, count_max: int) -> list[Happened]:
+        """Return the next changes, at most `count_max`. They keep waiting."""
+        ...
+
+    async def sent(self, number: int) -> None:
+        """Delete the changes up to a number."""
+        ...
+
+
+class StoredChanges:
+    """The changes in the store of a single server; see `Changes`.
+
+    Parameters
+    ----------
+    store
+        The store.
+    execute
+        Executes commands.
+    """
+
+    def __init__(self, store: SqliteStore, execute: Execute) -> None:
+        self._store, self._execute = store, execute
+
+    @property
+    def waiting_count(self) -> int:
+        """The number of changes that wait."""
+        return self._store.unsent_count
+
+    async def next(self, count_max: int) -> list[Happened]:
+        """Return the next changes."""
+        return await asyncio.to_thread(self._store.unsent, count_max)
+
+    async def sent(self, number: int) -> None:
+        """Delete the changes up to a number."""
+        await self._execute(c.SinkSent(number))
+
+
 class Sink:
     """Writes changes to a feed.
 
@@ -36,39 +81,42 @@ class Sink:
     ----------
     target
         The feed.
-    store
-        The store with the changes.
-    execute
-        Executes commands.
+    changes
+        The changes that wait.
     counters
         Count the failures.
     """
 
-    def __init__(
-        self, target: SinkFeed, store: SqliteStore, execute: Execute, counters: Counters
-    ) -> None:
-        self._target, self._store, self._execute = target, store, execute
+    def __init__(self, target: SinkFeed, changes: Changes, counters: Counters) -> None:
+        self._target, self._changes = target, changes
         self._attempts = Attempts("sink", Feed.SINK, counters)
 
     async def run(self) -> None:
         """Write changes to the feed, until cancelled."""
-        while True:
-            try:
-                if not self._store.unsent_count or not await self._send():
-                    await asyncio.sleep(_WAIT_S)
-                    continue
-            except Exception as error:  # noqa: BLE001 - no error of a feed ends the server
-                await self._attempts.failed(error)
-            else:
-                self._attempts.succeeded()
+        try:
+            while True:
+                await self._step()
+        finally:
+            self._attempts.ended()
+
+    async def _step(self) -> None:
+        """Write the next changes; wait if there are none, or if it fails."""
+        try:
+            if not self._changes.waiting_count or not await self._send():
+                await asyncio.sleep(_WAIT_S)
+                return
+        except Exception as error:  # noqa: BLE001 - no error of a feed ends the server
+            await self._attempts.failed(error)
+        else:
+            self._attempts.succeeded()
 
     async def _send(self) -> int:
         """Write the next changes to the feed; return their number."""
-        happened = await asyncio.to_thread(self._store.unsent, _AT_ONCE)
+        happened = await self._changes.next(_AT_ONCE)
         if happened:
             first, last = happened[0].number, happened[-1].number
             await asyncio.to_thread(self._target.put, first, last, _rows(happened))
-            await self._execute(c.SinkSent(last))
+            await self._changes.sent(last)
         return len(happened)
 
 

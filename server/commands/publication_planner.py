@@ -270,8 +270,11 @@ class PublicationPlanner:
         )
 
     def _require_sink(self) -> None:
-        """Refuse changes for the sink while too many wait there."""
-        waiting, limit = self._coordinator.counters.sink_waiting, self._coordinator.limits.sink_max
-        if waiting >= limit:
-            value = f"{waiting} changes wait"
-            raise RefusedError(Reason.TOO_MANY, "sink", value, f"below {limit}; try again later")
+        require_sink_room(self._coordinator.counters.sink_waiting, self._coordinator.limits)
+
+
+def require_sink_room(waiting_count: int, limits: Limits) -> None:
+    """Refuse new objects while too many changes wait for the sink."""
+    if waiting_count >= limits.sink_max:
+        limit = f"below {limits.sink_max}; try again later"
+        raise RefusedError(Reason.TOO_MANY, "sink", f"{waiting_count} changes wait", limit)

@@ -37,6 +37,7 @@ GAUGES = (
     "cluster_lease_valid",
     "cluster_rules",
     "cluster_source",
+    "cluster_sink",
     "cluster_log_offset",
     "cluster_stored_offset",
     "cluster_log_lag_ms",

@@ -66,6 +66,7 @@ GAUGES = {
     "cluster_lease_valid": Metric("Whether the lease of this node is valid: 1 or 0."),
     "cluster_rules": Metric("Version of the rules of applying the log that is in force."),
     "cluster_source": Metric("Whether this node reads the source of the cluster: 1 or 0."),
+    "cluster_sink": Metric("Whether this node writes to the sink of the cluster: 1 or 0."),
     "cluster_log_offset": Metric("Offset in the log up to which this node has applied it."),
     "cluster_stored_offset": Metric(
         "Offset in the log up to which the store of this node has it; the log keeps what comes after."

@@ -26,6 +26,8 @@ from cluster.entries import (
     Retract,
     SetIdf,
     SetRules,
+    SetSink,
+    SinkSent,
     TakeIn,
     Tick,
 )
@@ -34,7 +36,7 @@ from identity.principal import Principal, Role
 from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Frame
 from server import command as c
-from server.commands.publication_planner import PublicationRules
+from server.commands.publication_planner import PublicationRules, require_sink_room
 from server.commands.retraction import retracted_ids
 from server.limits import Limits
 from server.replication.coordinator import ReplicatedCoordinator
@@ -178,6 +180,10 @@ class Applier:
                     self._retract(retract)
                 case TakeIn() as taken:
                     return self._take_in(taken)
+                case SetSink(is_on):
+                    self._coordinator.sink.switch(is_on=is_on)
+                case SinkSent(number):
+                    self._coordinator.sink.sent(number)
                 case Advance(time_ms):
                     return self._advance(time_ms)
                 case SetIdf(table):
@@ -187,6 +193,7 @@ class Applier:
         return None
 
     def _publish(self, change: Publish) -> list[int]:
+        self._require_sink()
         self._planned.clear()
         publication = self._rules.plan(change.objects, _principal(change.caller)).publication
         assert publication is not None  # noqa: S101 - for the type checker
@@ -203,10 +210,15 @@ class Applier:
         coordinator, before = self._coordinator, change.before
         if coordinator.source_cursors.get(change.stream, NO_CURSOR) != before:
             return False
+        self._require_sink()
         created, gone = self._rules.taken_in(change.objects, change.gone, coordinator.log_ms)
         coordinator.publish_logged(created, [], gone)
         coordinator.move_source(change.stream, Cursor(change.offset, before.entry_count + 1))
         return True
+
+    def _require_sink(self) -> None:
+        """Refuse new objects while too many changes wait for the sink."""
+        require_sink_room(self._coordinator.sink.waiting_count, self._coordinator.limits)
 
     def _advance(self, time_ms: int) -> int:
         now_ms = self._coordinator.log_ms
@@ -237,8 +249,8 @@ class Applier:
     def digest(self) -> str:
         """Return a digest of the state that all nodes share, hexadecimal. O(objects log objects).
 
-        It covers every live object, the outcomes, the cursors of the source, the generation of the
-        weights, the next id, the time and the offset.
+        It covers every live object, the outcomes, the cursors of the source, the numbers of the sink, the
+        generation of the weights, the next id, the time and the offset.
         """
         found = hashlib.sha256()
         for item in self._coordinator.log_objects.all():
@@ -247,6 +259,7 @@ class Applier:
         for outcome in self._outcomes.all():
             found.update(repr(tuple(outcome)).encode())
         found.update(repr(sorted(self._coordinator.source_cursors.items())).encode())
+        found.update(repr(self._coordinator.sink.position).encode())
         found.update(repr((self._coordinator.matching.generation, astuple(self._position()))).encode())
         return found.hexdigest()
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cluster.entries import Entry, Publish, TakeIn
+from cluster.entries import Change, Entry, Publish, TakeIn
 from cluster.log import LogError, Message
 from cluster.registry import Changes
 from cluster.slots import slot_of
@@ -145,6 +145,7 @@ class ReplicatedCommandLoop(CommandLoop):
                     failures.append(error)
                 self.log_clock.follow(self.coordinator.log_ms)
                 self._ahead_ms = self.log_clock.ahead_ms
+                self.coordinator.counters.sink_waiting = self._sink_waiting()
 
             await self.in_turn(apply, _object_count(entries))
             if failures:
@@ -173,6 +174,19 @@ class ReplicatedCommandLoop(CommandLoop):
             self._must_store = False
             await self._clean()
 
+    def _sink_waiting(self) -> int:
+        return self.coordinator.sink.waiting_count
+
+    def append(self, change: Change) -> asyncio.Future[Any]:
+        """Append an entry; return the future result, when this node has applied it.
+
+        Raises
+        ------
+        RefusedError
+            If the log does not respond, or the entry is refused when it is applied.
+        """
+        return self._appender.submit(change)
+
     async def store_all(self) -> None:
         """Wait until the store has everything that was in the log when this was called.
 
@@ -182,6 +196,10 @@ class ReplicatedCommandLoop(CommandLoop):
             INTERNAL, if the log does not respond.
         """
         await self._catch_up()
+        await self.store_applied()
+
+    async def store_applied(self) -> None:
+        """Wait until the store has everything that is applied now."""
         offset = self.applier.offset
         while self.applier.stored_offset < offset:
             self._stored.clear()

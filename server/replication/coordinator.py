@@ -17,6 +17,7 @@ from server.model import Delta, LiveObject
 from server.replication.lag import LagNotice
 from server.replication.last_seen import LastSeenTimes
 from server.replication.log_objects import LogKeys, LogObjects
+from server.replication.log_sink import LogSink
 from server.replication.slot_sessions import SlotSessions
 from server.replication.write_behind import WriteBehind
 from server.session import Detached, Outbox, RefusedCommand
@@ -46,6 +47,10 @@ class ReplicatedCoordinator(Coordinator):
         self.source_cursors: dict[str, Cursor] = {}
         """How far streams of the source were read."""
         self.unwritten = WriteBehind()
+        self.sink = LogSink(self.unwritten)
+        """The changes that wait for the sink."""
+        self._expired: list[tuple[int, int]] = []
+        """Expiries and ids of what has expired by the log since its last time."""
         self.matching.on_expiry = self._expiring
         self.matching.publishes_late = True
         self.last_seen = LastSeenTimes(0)
@@ -57,6 +62,7 @@ class ReplicatedCoordinator(Coordinator):
         """Restore the objects of a store, first at the time of its log. Subscriptions come with slots."""
         self.log_ms = found.log.time_ms
         self.source_cursors = dict(found.log.source_cursors)
+        self.sink.recover(found.log.sink)
         super().recover(replace(found, time_ms=self.log_ms, subscriptions=iter(())))
         self.advance(max(self.log_ms, found.time_ms))
 
@@ -65,9 +71,11 @@ class ReplicatedCoordinator(Coordinator):
         if log_ms <= self.log_ms:
             return
         self.log_ms = log_ms
-        for object_id in self.log_objects.expire(log_ms):
+        self._expired = self.log_objects.expire(log_ms)
+        for _, object_id in self._expired:
             self.unwritten.delete(object_id)
         self.advance(max(self.matching.now_ms, log_ms))
+        self.sink.expire(self._expired, log_ms)
 
     def publish_logged(
         self, created: list[LiveObject], replaced: list[int], retracted: Sequence[int] = ()
@@ -81,6 +89,7 @@ class ReplicatedCoordinator(Coordinator):
             unwritten.delete(object_id)
         for item in created:
             unwritten.put(item)
+        self.sink.change(created, (*replaced, *retracted), self.log_ms)
         matched, gone = self._matched(replaced), self._matched(retracted)
         alive = [item for item in created if item.expiry_ms > now_ms]
         for item in created:
@@ -182,6 +191,7 @@ class ReplicatedCoordinator(Coordinator):
                 self.log_objects.keep(item)
             else:
                 self.unwritten.delete(item.object_id)
+                self._expired.append((item.expiry_ms, item.object_id))
 
     def _delete_expired(self, object_id: int) -> None:
         """Do nothing: an expired object stays in the store until the time of the log has passed."""

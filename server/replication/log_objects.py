@@ -94,14 +94,14 @@ class LogObjects:
             self.kept_keys.remove(item.owner, item.key)
         self._count(item, -1)
 
-    def expire(self, log_ms: int) -> list[int]:
-        """Remove the kept objects that have expired by the time of the log; return their ids."""
+    def expire(self, log_ms: int) -> list[tuple[int, int]]:
+        """Remove the kept objects that have expired by the time of the log; return expiries and ids."""
         found = []
         while self._expiries and self._expiries[0][0] <= log_ms:
-            _, object_id = heapq.heappop(self._expiries)
+            expiry_ms, object_id = heapq.heappop(self._expiries)
             if object_id in self._kept:
                 self.remove(object_id)
-                found.append(object_id)
+                found.append((expiry_ms, object_id))
         return found
 
     def _count(self, item: LiveObject, change: int) -> None:

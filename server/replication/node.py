@@ -44,8 +44,8 @@ class Node:
         The other records that nodes share.
     keep_s
         For how long messages of the log are kept in any case.
-    can_read_source
-        Whether this node has the source of the cluster.
+    can_read_source, can_write_sink
+        Whether this node has the source, and the sink, of the cluster.
     """
 
     def __init__(
@@ -57,13 +57,14 @@ class Node:
         keep_s: float = KEEP_S,
         *,
         can_read_source: bool = False,
+        can_write_sink: bool = False,
     ) -> None:
         self._log = log
         self._registry = registry
         self._records = records
         self._log_id = log_id
         self._keep_s = keep_s
-        self._can_read_source = can_read_source
+        self._can_read_source, self._can_write_sink = can_read_source, can_write_sink
         self.incarnation = secrets.token_bytes(_ID_BYTES)
         """Random, new at every start."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -144,7 +145,12 @@ class Node:
         applier = Applier(coordinator, self._log_id, self._position, appender.reply)
         node = ownership.Node(address, self.incarnation)
         self.slots = SlotKeeper(
-            self._log, self._registry, node, command_loop, can_read_source=self._can_read_source
+            self._log,
+            self._registry,
+            node,
+            command_loop,
+            can_read_source=self._can_read_source,
+            can_write_sink=self._can_write_sink,
         )
         self._trimmer = Trimmer(self._log, self.slots.leases, address, self._keep_s)
         self._upgrader = Upgrader(self._log, applier, self.slots)

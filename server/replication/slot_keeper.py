@@ -18,7 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from cluster.entries import SOURCE_RULES
+from cluster.entries import SINK_RULES, SOURCE_RULES
 from cluster.log import Log, LogConflictError, LogError, LogStream, LogUnavailableError
 from cluster.ownership import Lease, Node, NodeState, Owned, Ownership
 from cluster.registry import (
@@ -71,8 +71,8 @@ class SlotKeeper:
         This node.
     command_loop
         It has the sessions.
-    can_read_source
-        Whether this node has the source of the cluster.
+    can_read_source, can_write_sink
+        Whether this node has the source, and the sink, of the cluster.
     """
 
     def __init__(
@@ -83,11 +83,12 @@ class SlotKeeper:
         command_loop: ReplicatedCommandLoop,
         *,
         can_read_source: bool = False,
+        can_write_sink: bool = False,
     ) -> None:
         self._log = log
         self._registry = registry
         self._node = node
-        self._can_read_source = can_read_source
+        self._can_read_source, self._can_write_sink = can_read_source, can_write_sink
         self._command_loop = command_loop
         self._coordinator = command_loop.coordinator
         self._ownership = Ownership(node)
@@ -191,8 +192,16 @@ class SlotKeeper:
     @property
     def reads_source(self) -> bool:
         """Whether this node is to run the source now."""
-        is_known = self._command_loop.applier.rules >= SOURCE_RULES
-        return is_known and self._lease.is_valid and self._ownership.source_node() == self._node
+        return self._runs(self._ownership.source_node(), SOURCE_RULES)
+
+    @property
+    def writes_sink(self) -> bool:
+        """Whether this node is to write to the sink now."""
+        return self._runs(self._ownership.sink_node(), SINK_RULES)
+
+    def _runs(self, node: Node | None, rules: int) -> bool:
+        """Return whether this node is one, with a lease, and certain rules are in force."""
+        return node == self._node and self._lease.is_valid and self._command_loop.applier.rules >= rules
 
     def gauges(self) -> dict[str, int]:
         """Return quantities; see `Placement.gauges`."""
@@ -202,6 +211,7 @@ class SlotKeeper:
             "cluster_lease_valid": int(self._lease.is_valid),
             "cluster_rules": self._command_loop.applier.rules,
             "cluster_source": int(self.reads_source),
+            "cluster_sink": int(self.writes_sink),
             "cluster_log_offset": self._command_loop.applier.offset,
             "cluster_stored_offset": self._command_loop.applier.stored_offset,
             "cluster_log_lag_ms": max(0, self._command_loop.log_clock.lead_ms()),
@@ -280,7 +290,13 @@ class SlotKeeper:
 
     def _content(self) -> Lease:
         stored = self._command_loop.applier.stored_offset
-        return Lease(self._node, self._state, stored, has_source=self._can_read_source)
+        return Lease(
+            self._node,
+            self._state,
+            stored,
+            has_source=self._can_read_source,
+            has_sink=self._can_write_sink,
+        )
 
     async def _step(self) -> None:
         while True:

@@ -6,6 +6,7 @@ So changes are written together, and an object that has come and gone meanwhile 
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import starmap
 
 from cluster.entries import Cursor
@@ -13,13 +14,17 @@ from server.model import LiveObject
 from server.store.mutations import (
     DeleteObject,
     DeleteOutcomes,
+    Happened,
     Mutation,
     Outcome,
+    PutChange,
     PutIdf,
     PutObject,
     PutOutcome,
     SetLogPosition,
+    SetSinkPosition,
     SetSourceCursor,
+    SinkPosition,
 )
 
 
@@ -33,6 +38,9 @@ class WriteBehind:
         self._forgotten: list[DeleteOutcomes] = []
         self._idf: list[PutIdf] = []
         self._cursors: dict[str, Cursor] = {}
+        self._changes: deque[Happened] = deque()
+        """For the sink."""
+        self._sink: list[SetSinkPosition] = []
 
     def __len__(self) -> int:
         return len(self._puts) + len(self._deletes) + len(self._outcomes)
@@ -54,6 +62,16 @@ class WriteBehind:
         """Set how far a stream of the source was read."""
         self._cursors[stream] = cursor
 
+    def put_change(self, change: Happened) -> None:
+        """Add a change for the sink."""
+        self._changes.append(change)
+
+    def move_sink(self, position: SinkPosition) -> None:
+        """Set which changes are kept for the sink."""
+        self._sink = [SetSinkPosition(position)]
+        while self._changes and self._changes[0].number <= position.sent_number:
+            self._changes.popleft()
+
     def put_outcome(self, outcome: Outcome) -> None:
         """Add the outcome of a request."""
         self._outcomes.append(outcome)
@@ -69,6 +87,8 @@ class WriteBehind:
             *map(PutObject, self._puts.values()),
             *self._idf,
             *starmap(SetSourceCursor, self._cursors.items()),
+            *map(PutChange, self._changes),
+            *self._sink,
             *map(PutOutcome, self._outcomes),
             *self._forgotten,
             position,
@@ -81,4 +101,6 @@ class WriteBehind:
         self._outcomes.clear()
         self._idf.clear()
         self._cursors.clear()
+        self._changes.clear()
+        self._sink.clear()
         self._forgotten.clear()

@@ -483,7 +483,11 @@ class CommandLoop:
             waiting.extendleft(reversed(late))
             raise
         self._committed_ms, self._until_ms = now_ms, until_ms
-        coordinator.counters.sink_waiting = self.store.unsent_count
+        coordinator.counters.sink_waiting = self._sink_waiting()
+
+    def _sink_waiting(self) -> int:
+        """Return the number of changes that wait for the sink."""
+        return self.store.unsent_count
 
     async def _meanwhile(self, committing: Awaitable[_T]) -> _T:
         """Execute commands that need no disk until a commit is done; return its result."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from server.errors import StoreError
 from server.store import checking, opening, schema
 
-_TABLES = ("objects", "outcomes", "idf")
+_TABLES = ("objects", "outcomes", "idf", "sink")
 """Without subscriptions: those of a cluster are not in the stores of its nodes."""
 _SETTINGS = (
     schema.META_LOG_ID,
@@ -23,8 +23,11 @@ _SETTINGS = (
     schema.META_NEXT_ID,
     schema.META_TIME,
 )
-_SETTINGS_OF_LOG = f"name = '{schema.META_LOG_RULES}' OR name GLOB '{schema.META_LOG_SOURCE}*'"
-"""Further ones, which may be absent: the rules in force, and the cursors of the source."""
+_SETTINGS_OF_LOG = (
+    f"name IN ('{schema.META_LOG_RULES}', '{schema.META_LOG_SINK}', '{schema.META_SINK}') "
+    f"OR name GLOB '{schema.META_LOG_SOURCE}*'"
+)
+"""Further ones, which may be absent: the rules in force, the cursors of the source, and the sink."""
 
 
 class SnapshotFacts(NamedTuple):

@@ -101,6 +101,31 @@ class DeleteSent:
     number: int
 
 
+class SinkPosition(NamedTuple):
+    """Which changes the nodes of a cluster keep for its sink."""
+
+    is_on: bool = False
+    """Whether they keep changes."""
+    number: int = 0
+    """The number of the latest change; 0 before the first."""
+    sent_number: int = 0
+    """The latest number that was written to the sink, or that no sink wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutChange:
+    """A change for the sink of a cluster."""
+
+    change: Happened
+
+
+@dataclass(frozen=True, slots=True)
+class SetSinkPosition:
+    """The changes for the sink of a cluster are those of a position."""
+
+    position: SinkPosition
+
+
 @dataclass(frozen=True, slots=True)
 class SetLogPosition:
     """The log was applied up to an offset, with all that it changed, which is in the same commit."""
@@ -158,6 +183,8 @@ class LogPosition(NamedTuple):
     """The rules of applying in force."""
     source_cursors: Mapping[str, Cursor] = {}
     """How far streams of the source were read into the log."""
+    sink: SinkPosition = SinkPosition()
+    """Which changes are kept for the sink."""
 
 
 NO_LOG = LogPosition()
@@ -176,6 +203,8 @@ Mutation = (
     | SetSourceOffset
     | SetSourceCursor
     | DeleteSent
+    | PutChange
+    | SetSinkPosition
     | SetLogPosition
     | PutOutcome
     | DeleteOutcomes

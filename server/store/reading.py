@@ -49,7 +49,9 @@ _SUBSCRIPTIONS_SEEN = (
     "FROM subscriptions ORDER BY device_id, subscription_id"
 )
 IDF = "SELECT checksum, generation, weights FROM idf ORDER BY generation"
-SINK = "SELECT checksum, number, action, object_id, time_ms, about, payload FROM sink ORDER BY number"
+_SINK = "SELECT checksum, number, action, object_id, time_ms, about, payload FROM sink"
+SINK = f"{_SINK} ORDER BY number"
+_UNSENT = f"{_SINK} WHERE number > ? ORDER BY number LIMIT ?"
 OUTCOMES = "SELECT checksum, number, request_id, time_ms, reply FROM outcomes ORDER BY number"
 _EXPIRY = 6
 """Index of the column in OBJECTS."""
@@ -190,8 +192,8 @@ def outcomes(database: sqlite3.Connection) -> list[Outcome]:
     ]
 
 
-def happened(database: sqlite3.Connection, path: str, count_max: int) -> list[Happened]:
-    """Return the changes to be written to the sink next.
+def happened(database: sqlite3.Connection, path: str, count_max: int, after: int) -> list[Happened]:
+    """Return the changes after a number to be written to the sink next.
 
     Raises
     ------
@@ -199,7 +201,7 @@ def happened(database: sqlite3.Connection, path: str, count_max: int) -> list[Ha
         If a change is not as it was written.
     """
     with damage_named(path):
-        rows = database.execute(f"{SINK} LIMIT ?", (count_max,)).fetchall()
+        rows = database.execute(_UNSENT, (after, count_max)).fetchall()
         verified(rows, "sink", sink_checksum)
     return [Happened(*row[1:]) for row in rows]
 

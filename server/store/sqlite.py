@@ -38,6 +38,7 @@ from server.store.mutations import (
     Happened,
     LogPosition,
     Mutation,
+    PutChange,
     PutIdf,
     PutObject,
     PutOutcome,
@@ -45,9 +46,11 @@ from server.store.mutations import (
     Recovered,
     SetLastSeen,
     SetLogPosition,
+    SetSinkPosition,
     SetSourceCursor,
     SetSourceOffset,
     SetTime,
+    SinkPosition,
     SubscriptionColumns,
 )
 from server.store.salvage import existing
@@ -202,7 +205,12 @@ class SqliteStore:
             reading.outcomes(database),
             opening.number(database, self.path, schema.META_LOG_RULES) or 1,
             reading.source_cursors(database),
+            self._sink_position(),
         )
+
+    def _sink_position(self) -> SinkPosition:
+        is_on = opening.number(self.database, self.path, schema.META_LOG_SINK) > 0
+        return SinkPosition(is_on, self._number, self._sent_number)
 
     def _subscriptions(self) -> Iterator[SubscriptionColumns]:
         """Yield all subscriptions, after the objects, and then the result of the check of the file."""
@@ -243,8 +251,8 @@ class SqliteStore:
         """The number of changes to be written to the sink."""
         return self._number - self._sent_number
 
-    def unsent(self, count_max: int) -> list[Happened]:
-        """Return the next changes for the sink, beside commits.
+    def unsent(self, count_max: int, after: int = 0) -> list[Happened]:
+        """Return the next changes for the sink after a number, beside commits.
 
         Raises
         ------
@@ -253,9 +261,9 @@ class SqliteStore:
         """
         if self.path == opening.MEMORY:
             with self._writing:
-                return reading.happened(self.database, self.path, count_max)
+                return reading.happened(self.database, self.path, count_max, after)
         with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
-            return reading.happened(database, self.path, count_max)
+            return reading.happened(database, self.path, count_max, after)
 
     def commit(self, mutations: Sequence[Mutation], time_ms: int, until_ms: int = 0) -> None:
         """Make mutations durable, all or none; write the time, and its limit until the next commit.
@@ -340,6 +348,8 @@ class SqliteStore:
             opening.put_meta(
                 self.database, f"{schema.META_LOG_SOURCE}{one.stream}", rows.cursor_text(one.cursor)
             )
+        for sink in of[SetSinkPosition]:
+            self._write_sink([one.change for one in of[PutChange]], sink.position)
         position = of[SetLogPosition][-1]
         self._next_object_id = position.next_object_id
         for name, value in (
@@ -350,6 +360,20 @@ class SqliteStore:
             (schema.META_LOG_RULES, str(position.rules)),
         ):
             opening.put_meta(self.database, name, value)
+
+    def _write_sink(self, changes: Sequence[Happened], position: SinkPosition) -> None:
+        """Write which changes wait for the sink of a cluster; all of `changes` do."""
+        known = max(0, min(position.sent_number, self._number) - self._sent_number)
+        found = self.database.execute(_DELETE_SENT, (position.sent_number,))
+        _require_deleted("sink", found.rowcount, known)
+        self._put_changes(changes)
+        self._number, self._sent_number = position.number, position.sent_number
+        opening.put_meta(self.database, schema.META_SINK, str(position.number))
+        opening.put_meta(self.database, schema.META_LOG_SINK, str(int(position.is_on)))
+
+    def _put_changes(self, changes: Iterable[Happened]) -> None:
+        rows = ((one.number, sink_checksum(*one), *one[1:]) for one in changes)
+        self.database.executemany(_PUT_CHANGE, rows)
 
     def adopt(self, snapshot: Path, log_id: str | None = None) -> None:
         """Take the content of a snapshot, which is intact, in place of the own, all or nothing.
@@ -460,15 +484,12 @@ class SqliteStore:
 
     def _keep_for_sink(self, mutations: Sequence[Mutation], time_ms: int) -> None:
         """Keep changes of objects, in order, until they were written to the sink."""
-        changes: list[tuple[object, ...]] = []
-        for one in mutations:
-            if isinstance(one, PutObject | DeleteObject):
-                happened = rows.happened(self._number + len(changes) + 1, one, time_ms)
-                changes.append((happened.number, sink_checksum(*happened), *happened[1:]))
+        of_objects = (one for one in mutations if isinstance(one, PutObject | DeleteObject))
+        changes = [rows.happened(i, one, time_ms) for i, one in enumerate(of_objects, self._number + 1)]
         if changes:
-            self.database.executemany(_PUT_CHANGE, changes)
-            opening.put_meta(self.database, schema.META_SINK, str(changes[-1][0]))
-            self._number += len(changes)
+            self._put_changes(changes)
+            self._number = changes[-1].number
+            opening.put_meta(self.database, schema.META_SINK, str(self._number))
 
     def _give_back_pages(self) -> None:
         (free,) = self.database.execute("PRAGMA freelist_count").fetchone()

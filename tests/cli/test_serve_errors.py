@@ -59,8 +59,8 @@ def wrong(*arguments, environment=None) -> str:
             "Error: --log must not be set with --processes, which has a log of its own",
         ),
         (
-            [AREA, "--processes=2", "--sink=feed"],
-            "Error: --sink must not be set with --processes",
+            [AREA, "--processes=2", "--accept-loss"],
+            "Error: --accept-loss must not be set with --processes",
         ),
         (
             [AREA, "--processes=3", "--port=65534"],

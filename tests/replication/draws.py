@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from cluster.entries import NO_CURSOR, Caller, Cursor, Entry, Publish, Retract, TakeIn, Tick
+from cluster.entries import (
+    NO_CURSOR,
+    Caller,
+    Cursor,
+    Entry,
+    Publish,
+    Retract,
+    SetSink,
+    SinkSent,
+    TakeIn,
+    Tick,
+)
 from cluster.log import Message
 from nearcast.canonical import NewObject
 from safe_region.earth.shapes import Bounds, Polygon
@@ -77,7 +88,12 @@ intakes = st.builds(
     _NUMBERS.map(lambda numbers: tuple(f"source/{number}" for number in numbers)),
 )
 """Rows of the source, as nodes append them that know the cursor, or do not."""
-changes = st.one_of(publications, publications, publications, retractions, intakes, st.just(Tick()))
+of_sink = st.builds(SetSink, st.sampled_from((True, True, False))) | st.builds(
+    SinkSent, st.integers(0, 60)
+)
+changes = st.one_of(
+    publications, publications, publications, retractions, intakes, of_sink, st.just(Tick())
+)
 
 
 @st.composite

@@ -15,13 +15,15 @@ from server.replication.coordinator import ReplicatedCoordinator
 from server.store import SqliteStore
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
-LIMITS = Limits(publisher_objects_max=8, publisher_bytes_max=40, tenant_objects_max=14)
+LIMITS = Limits(publisher_objects_max=8, publisher_bytes_max=40, tenant_objects_max=14, sink_max=12)
 LOG_ID = "0123abcd"
 _AHEAD_MS = 2_000
 _SHARED = (
     "SELECT * FROM objects ORDER BY object_id",
     "SELECT * FROM outcomes ORDER BY number",
-    "SELECT * FROM meta WHERE name LIKE 'log_%' OR name = 'next_object_id' ORDER BY name",
+    "SELECT * FROM meta WHERE name GLOB 'log_*' OR name GLOB '*_object_id' ORDER BY name",
+    "SELECT * FROM meta WHERE name = 'sink_number'",
+    "SELECT * FROM sink ORDER BY number",
 )
 
 
@@ -102,6 +104,12 @@ class LocalNode:
             return [database.execute(query).fetchall() for query in _SHARED]
         finally:
             database.close()
+
+    def waiting(self):
+        """Return the changes that wait for the sink: number, action, object; and write the store."""
+        self.write()
+        after = self.coordinator.sink.position.sent_number
+        return [(one.number, one.action, one.object_id) for one in self._store.unsent(1_000, after)]
 
     def check(self) -> None:
         self.coordinator.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.entries import Publish, Retract, TakeIn
+from cluster.entries import Advance, Publish, Retract, SetSink, SinkSent, TakeIn
 from nearcast.canonical import NewObject
 from nearcast.errors import Reason
 from safe_region import oracle
@@ -37,10 +37,16 @@ class Model:
         """All replies, in order."""
         self.source: dict[str, list[str]] = {}
         """By stream: the offsets of the entries that had an effect."""
+        self.has_sink = False
+        self.change_count = 0
+        self.waiting: list[tuple[int, str, int]] = []
+        """The changes that wait for the sink: number, action, object."""
+        self.noted: list[tuple[str, int]] = []
+        """All changes that have waited."""
 
     def apply(self, message) -> None:
         for entry in message.entries:
-            self.log_ms = max(self.log_ms, entry.time_ms)
+            self._pass_time(entry.time_ms)
             self.outcomes = {
                 number: one for number, one in self.outcomes.items() if one[0] > self.log_ms - OUTCOMES_MS
             }
@@ -50,30 +56,61 @@ class Model:
                 self.seen.append((entry.request_id, self.outcomes[entry.request_id][1]))
 
     def alive(self) -> list[Accepted]:
-        return [
-            one
-            for one in self.objects
-            if not one.has_ended and self.log_ms < one.created_ms + one.new.ttl_ms
-        ]
+        return [one for one in self.objects if self._is_alive(one)]
+
+    def _is_alive(self, one) -> bool:
+        return not one.has_ended and self.log_ms < one.created_ms + one.new.ttl_ms
+
+    def _pass_time(self, time_ms) -> None:
+        before = self.alive()
+        self.log_ms = max(self.log_ms, time_ms)
+        expired = [one for one in before if not self._is_alive(one)]
+        expired.sort(key=lambda one: (one.created_ms + one.new.ttl_ms, one.object_id))
+        self._note("expire", expired)
+
+    def _note(self, action, items) -> None:
+        for one in items if self.has_sink else ():
+            self.change_count += 1
+            self.noted.append((action, one.object_id))
+            self.waiting.append((self.change_count, action, one.object_id))
 
     def _decide(self, change):
-        if isinstance(change, TakeIn):
-            return self._take_in(change)
-        return self._publish(change) if isinstance(change, Publish) else self._retract(change)
+        match change:
+            case TakeIn():
+                return self._take_in(change)
+            case Publish():
+                return self._publish(change)
+            case Retract():
+                return self._retract(change)
+            case Advance(time_ms):
+                self._pass_time(time_ms)
+                return time_ms
+            case SetSink(is_on):
+                if is_on != self.has_sink:
+                    self.has_sink = is_on
+                    self.waiting.clear()
+            case SinkSent(number):
+                self.waiting = [one for one in self.waiting if one[0] > number]
+        return None
 
     def _take_in(self, change):
         offsets = self.source.setdefault(change.stream, [])
         if tuple(change.before) != (offsets[-1] if offsets else "", len(offsets)):
             return False
+        if len(self.waiting) >= LIMITS.sink_max:
+            return Reason.TOO_MANY
         offsets.append(change.offset)
         known = {one.new.key: one for one in self.alive() if not one.owner and one.new.key}
-        for key in change.gone:
-            if key in known:
-                known[key].has_ended = True
+        gone = [known[key] for key in sorted(set(change.gone)) if key in known]
+        for one in gone:
+            one.has_ended = True
+        self._note("retract", gone)
+        count = len(self.objects)
         for new in change.objects:
             if new.key not in known and new.key not in change.gone:
                 known[new.key] = Accepted(len(self.objects) + 1, new, "", self.log_ms)
                 self.objects.append(known[new.key])
+        self._note("publish", self.objects[count:])
         return True
 
     def _publish(self, change):
@@ -84,17 +121,20 @@ class Model:
             (new, old) for new, old in zip(change.objects, same, strict=True) if not _is_same(old, new)
         ]
         gone = [old for _, old in fresh if old is not None]
-        if self._is_beyond(owner, [new for new, _ in fresh], gone):
+        is_full = len(self.waiting) >= LIMITS.sink_max
+        if is_full or self._is_beyond(owner, [new for new, _ in fresh], gone):
             return Reason.TOO_MANY
         for old in gone:
             old.has_ended = True
-        ids = []
+        self._note("retract", gone)
+        ids, count = [], len(self.objects)
         for new, old in zip(change.objects, same, strict=True):
             if _is_same(old, new):
                 ids.append(old.object_id)
             else:
                 ids.append(len(self.objects) + 1)
                 self.objects.append(Accepted(ids[-1], new, owner, self.log_ms))
+        self._note("publish", self.objects[count:])
         return ids
 
     def _is_beyond(self, owner, fresh, gone) -> bool:
@@ -131,8 +171,10 @@ class Model:
             if not mine:
                 return Reason.UNKNOWN_OBJECT
             found += mine
-        for one in found:
+        named = [one for i, one in enumerate(found) if one not in found[:i]]
+        for one in named:
             one.has_ended = True
+        self._note("retract", named)
         return None
 
     def oracle_objects(self):

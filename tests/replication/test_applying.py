@@ -107,7 +107,8 @@ def test_nodes_that_read_at_different_times_reach_one_state(messages, data):
             node.check()
             objects = node.coordinator.log_objects.all()
             assert [one.object_id for one in objects] == [one.object_id for one in model.alive()]
-            node.write()
+            assert node.waiting() == model.waiting
+            assert node.coordinator.sink.waiting_count == len(model.waiting)
         assert along.stored() == ahead.stored() == killed.stored() == late.stored()
         assert along.replies == ahead.replies == late.replies
         now_ms = max(node.now_ms for node in nodes)
@@ -127,7 +128,7 @@ def test_every_reply_is_that_of_the_definition(messages):
             model.apply(message)
             node.applier.apply(*message)
         assert found == model.seen
-        node.write()
+        assert node.waiting() == model.waiting
         assert check(Path(folder) / "node.db", lambda *_: None) == []
 
 

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 
 from cluster.codec import Assembler, FormatError, encoded, encoded_parts
-from cluster.entries import NO_CURSOR, Advance, Entry, Founding, SetIdf, SetRules, TakeIn
+from cluster.entries import (
+    NO_CURSOR,
+    Advance,
+    Entry,
+    Founding,
+    SetIdf,
+    SetRules,
+    SetSink,
+    SinkSent,
+    TakeIn,
+)
 from cluster.v1 import entries_pb2 as pb
 from safe_region.scoring.idf import IdfTable
 from tests.replication.draws import logs
@@ -24,7 +34,17 @@ def test_entries_are_read_as_they_were_appended(messages):
 
 
 @pytest.mark.parametrize(
-    "change", [FOUNDING, Advance(5), SetIdf(TABLE), SetRules(2), TakeIn("s", NO_CURSOR, "1", (), ("k",))]
+    "change",
+    [
+        FOUNDING,
+        Advance(5),
+        SetIdf(TABLE),
+        SetRules(2),
+        SetSink(is_on=True),
+        SetSink(is_on=False),
+        SinkSent(7),
+        TakeIn("s", NO_CURSOR, "1", (), ("k",)),
+    ],
 )
 def test_entries_of_other_kinds(change):
     entry = Entry(3, change, b"id")

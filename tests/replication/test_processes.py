@@ -136,10 +136,10 @@ async def test_nothing_is_lost_when_a_node_or_everything_is_killed(tmp_path):
         await machine.signal(signal.SIGKILL)
 
 
-async def test_one_of_the_processes_reads_the_source_and_another_one_when_it_is_killed(tmp_path):
+async def test_one_of_the_processes_has_source_and_sink_and_another_one_when_it_is_killed(tmp_path):
     writer = Writer(tmp_path / "in")
     machine = Machine(tmp_path / "city")
-    await machine.start("--create", f"--source={writer.folder}")
+    await machine.start("--create", f"--source={writer.folder}", f"--sink={tmp_path / 'out'}")
     try:
         async with nearcast.connect(machine.targets) as caller:
             writer.write()
@@ -148,6 +148,7 @@ async def test_one_of_the_processes_reads_the_source_and_another_one_when_it_is_
             os.kill(machine.child(f"node{reader}.db"), signal.SIGKILL)
             writer.write()
             await until_taken_in(caller, writer)
+            await until_written(caller, tmp_path / "out")
         assert await machine.signal(signal.SIGTERM) == 0
     finally:
         await machine.signal(signal.SIGKILL)
@@ -159,6 +160,14 @@ async def until_taken_in(caller, writer):
     while len(ids) < writer.count:
         ids = ids_of(await caller.search(ALL, **PLACE))
     assert sorted(ids) == list(range(1, writer.count + 1))
+
+
+async def until_written(caller, folder):
+    """Publish until the sink has begun, and wait until it has everything."""
+    while not folder.exists():
+        await publish(caller, 1)
+    while (await caller.status()).gauges["sink_waiting"]:
+        pass
 
 
 async def reading_node(machine):

@@ -18,6 +18,8 @@ from cluster.entries import (
     Publish,
     Retract,
     SetRules,
+    SetSink,
+    SinkSent,
     TakeIn,
     Tick,
 )
@@ -26,6 +28,7 @@ from nearcast.canonical import NewObject
 from nearcast.errors import Reason, RefusedError
 from server.replication import applier
 from server.replication.outcomes import KEPT_MS, decoded, encoded
+from server.store import check
 from tests.replication.local_node import LIMITS, LocalNode
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
@@ -120,7 +123,7 @@ def test_what_is_retracted_in_the_message_that_publishes_it_has_its_id(both):
     assert both.ids() == [2, 3]
     along, _ = both.nodes
     along.write()
-    rows, _, _ = along.stored()
+    rows, *_ = along.stored()
     assert [row[0] for row in rows] == [2, 3]
 
 
@@ -204,6 +207,71 @@ def test_a_store_that_takes_a_snapshot_has_its_cursors_and_rules_and_no_others(t
             assert other.coordinator.source_cursors == {}
             assert other.applier.rules == third.applier.rules == FIRST_RULES
             assert other.applier.digest() == third.applier.digest()
+
+
+def waiting(both):
+    """Return the changes that wait for the sink, which are the same on both nodes."""
+    along, late = both.nodes
+    assert along.waiting() == late.waiting()
+    assert along.stored() == late.stored()
+    return along.waiting()
+
+
+def test_changes_are_kept_for_the_sink_in_the_order_in_which_the_log_decides_them(both):
+    both.reads(posted("before", ttl_ms=100), SetSink(is_on=True), posted("a", "b", ttl_ms=300))
+    assert waiting(both) == [(1, "publish", 2), (2, "publish", 3)]
+    both.reads(SinkSent(2), posted("a", words=("ice",), ttl_ms=200), Retract(SHOP, (), ("b",)))
+    assert waiting(both) == [(3, "retract", 2), (4, "publish", 4), (5, "retract", 3)]
+    both.reads(SinkSent(5), posted("", ttl_ms=200), posted("", ttl_ms=150))
+    both.reads(SinkSent(7), posted("", "", ttl_ms=0), time_ms=T_MS + 500)
+    expiries = [(8, "expire", 1), (9, "expire", 6), (10, "expire", 4), (11, "expire", 5)]
+    assert waiting(both) == [*expiries, (12, "publish", 7), (13, "publish", 8)]
+    both.reads(Tick(), time_ms=T_MS + 501)
+    assert waiting(both)[-2:] == [(14, "expire", 7), (15, "expire", 8)]
+
+
+def test_a_sink_begins_and_ends_by_entries_and_numbers_never_go_back(both):
+    both.reads(posted(""), SinkSent(1))
+    assert waiting(both) == []
+    both.reads(SetSink(is_on=True), posted(""), SetSink(is_on=True), SinkSent(77))
+    assert waiting(both) == []
+    both.reads(posted(""), SinkSent(0))
+    assert waiting(both) == [(2, "publish", 3)]
+    both.reads(SetSink(is_on=False), posted(""), SinkSent(1))
+    assert waiting(both) == []
+    both.reads(SetSink(is_on=True), SinkSent(2), posted(""))
+    assert waiting(both) == [(3, "publish", 5)]
+
+
+def test_new_objects_are_refused_while_too_many_changes_wait_for_the_sink(both):
+    both.reads(SetSink(is_on=True))
+    for _ in range(LIMITS.sink_max // 4):
+        both.reads(posted("", ""))
+        both.reads(*[Retract(SHOP, (one,), ()) for one in both.ids()])
+    assert len(waiting(both)) >= LIMITS.sink_max
+    for change in (posted(""), taken(NO_CURSOR, "a", 1)):
+        (refused,) = both.reads(change)
+        assert "TOO_MANY" in refused
+        assert "sink" in refused
+    both.reads(SinkSent(waiting(both)[0][0]))
+    assert both.reads(taken(NO_CURSOR, "a", 1)) == [True], "the cursor was not moved"
+
+
+def test_what_waits_for_the_sink_is_in_the_store_with_its_objects(both, tmp_path):
+    both.reads(SetSink(is_on=True), posted("", ""))
+    along, late = both.nodes
+    along.write()
+    both.reads(SinkSent(1), posted(""))
+    digest, changes = along.applier.digest(), late.waiting()
+    along.kill()
+    assert along.waiting() == [(1, "publish", 1), (2, "publish", 2)]
+    assert along.applier.digest() != digest
+    along.adopt(late.snapshot(tmp_path / "snapshot.db"))
+    assert along.waiting() == changes == [(2, "publish", 2), (3, "publish", 3)]
+    assert along.applier.digest() == digest
+    both.reads(SinkSent(3), posted(""))
+    assert waiting(both) == [(4, "publish", 4)]
+    assert check(tmp_path / "along.db", lambda *_: None) == []
 
 
 def test_the_time_of_the_log_never_goes_back(both):
