@@ -24,14 +24,15 @@ from cluster.entries import (
     SinkSent,
     TakeIn,
     Tick,
+    UseWindows,
 )
 from cluster.log import LogError
 from cluster.v1 import entries_pb2 as pb
-from nearcast.canonical import NewObject
+from nearcast.canonical import NewObject, Window
 from safe_region.earth.shapes import Bounds, ObjectArea, Polygon
 from safe_region.scoring.idf import IdfError, IdfTable
 
-Setting = Advance | SetIdf | SetRules | SetSink | SinkSent
+Setting = Advance | SetIdf | SetRules | SetSink | SinkSent | UseWindows
 
 
 class FormatError(LogError):
@@ -129,6 +130,11 @@ def _put_setting(message: pb.Entry, change: Setting) -> None:
             message.set_sink.is_on = is_on
         case SinkSent(number):
             message.sink_sent.number = number
+        case UseWindows(node, windows, must):
+            message.use_windows.node, message.use_windows.must = node, must
+            message.use_windows.windows.extend(
+                pb.Window(duration_ms=one.duration_ms, count=one.count) for one in windows
+            )
 
 
 def _take_in_message(taken: TakeIn) -> pb.TakeIn:
@@ -209,6 +215,10 @@ def _setting(message: pb.Entry) -> Setting:
             return SetSink(message.set_sink.is_on)
         case "sink_sent":
             return SinkSent(message.sink_sent.number)
+        case "use_windows":
+            used = message.use_windows
+            windows = tuple(Window(one.duration_ms, one.count) for one in used.windows)
+            return UseWindows(used.node, windows, used.must)
         case _:
             raise FormatError("the log has an entry that this version does not know: use a newer version")
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from nearcast.canonical import NewObject
+from nearcast.canonical import NewObject, Window
 from safe_region.scoring.idf import IdfTable
 
 FORMAT = 1
@@ -20,7 +20,7 @@ FORMAT = 1
 RULES = 3
 """The latest rules of applying that this version knows. It knows all earlier ones, too.
 
-2 adds `TakeIn`; 3 adds `SetSink` and `SinkSent`.
+2 adds `TakeIn`; 3 adds `SetSink`, `SinkSent` and `UseWindows`.
 
 A change of what entries mean, or of their format, has a number. Nodes go by the rules in force, which
 those of the founding are until a `SetRules` (`server/replication/upgrader.py`).
@@ -33,6 +33,9 @@ SOURCE_RULES = 3
 
 SINK_RULES = 3
 """The first rules with which a node may append `SetSink` and `SinkSent`."""
+
+WINDOW_RULES = 3
+"""The first rules with which a node may append `UseWindows`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,20 @@ class SinkSent:
 
 
 @dataclass(frozen=True, slots=True)
+class UseWindows:
+    """Claim windows for the subscriptions of a node, in place of its last claim.
+
+    It is refused if the nodes together would have too many different ones, unless it must not be.
+    """
+
+    node: str
+    """The address of the node."""
+    windows: tuple[Window, ...]
+    must: bool
+    """Whether the node uses them already."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Nothing but the time of the entry."""
 
@@ -146,7 +163,19 @@ class SetRules:
     rules: int
 
 
-Change = Founding | Publish | Retract | TakeIn | SetSink | SinkSent | Tick | Advance | SetIdf | SetRules
+Change = (
+    Founding
+    | Publish
+    | Retract
+    | TakeIn
+    | SetSink
+    | SinkSent
+    | UseWindows
+    | Tick
+    | Advance
+    | SetIdf
+    | SetRules
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,3 +25,13 @@ class BridgeError(Exception):
 
 class TracingError(Exception):
     """Traces are requested and cannot be made."""
+
+
+def too_many_windows(count_max: int) -> RefusedError:
+    """Return the refusal of a window when `count_max` different ones are in use."""
+    return RefusedError(
+        Reason.TOO_MANY,
+        "spec.window",
+        f"{count_max} different ones are in use",
+        f"one of these, or at most {count_max}",
+    )

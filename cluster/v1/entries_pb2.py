@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63luster/v1/entries.proto\x12\ncluster.v1\"]\n\x07Message\x12\x0e\n\x06\x66ormat\x18\x01 \x01(\r\x12\"\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\x11.cluster.v1.Entry\x12\x1e\n\x04part\x18\x03 \x01(\x0b\x32\x10.cluster.v1.Part\"6\n\x04Part\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\r\n\x05\x63ount\x18\x02 \x01(\r\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\x0c\"\xc7\x03\n\x05\x45ntry\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\x12\x12\n\nrequest_id\x18\x02 \x01(\x0c\x12(\n\x08\x66ounding\x18\x03 \x01(\x0b\x32\x14.cluster.v1.FoundingH\x00\x12&\n\x07publish\x18\x04 \x01(\x0b\x32\x13.cluster.v1.PublishH\x00\x12&\n\x07retract\x18\x05 \x01(\x0b\x32\x13.cluster.v1.RetractH\x00\x12 \n\x04tick\x18\x06 \x01(\x0b\x32\x10.cluster.v1.TickH\x00\x12&\n\x07\x61\x64vance\x18\x07 \x01(\x0b\x32\x13.cluster.v1.AdvanceH\x00\x12%\n\x07set_idf\x18\x08 \x01(\x0b\x32\x12.cluster.v1.SetIdfH\x00\x12)\n\tset_rules\x18\t \x01(\x0b\x32\x14.cluster.v1.SetRulesH\x00\x12%\n\x07take_in\x18\n \x01(\x0b\x32\x12.cluster.v1.TakeInH\x00\x12\'\n\x08set_sink\x18\x0b \x01(\x0b\x32\x13.cluster.v1.SetSinkH\x00\x12)\n\tsink_sent\x18\x0c \x01(\x0b\x32\x14.cluster.v1.SinkSentH\x00\x42\x08\n\x06\x63hange\"\xb2\x01\n\x08\x46ounding\x12\r\n\x05rules\x18\x01 \x01(\r\x12\x0c\n\x04\x61rea\x18\x02 \x03(\x01\x12\x12\n\nprojection\x18\x03 \x03(\x01\x12\x14\n\x0cvirtual_time\x18\x04 \x01(\x08\x12\x30\n\x06quotas\x18\x05 \x03(\x0b\x32 .cluster.v1.Founding.QuotasEntry\x1a-\n\x0bQuotasEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"3\n\x06\x43\x61ller\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\r\n\x05roles\x18\x03 \x03(\t\"R\n\x07Publish\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.cluster.v1.Caller\x12#\n\x07objects\x18\x02 \x03(\x0b\x32\x12.cluster.v1.Object\"\x86\x01\n\x06Object\x12\x0b\n\x03lon\x18\x01 \x01(\x01\x12\x0b\n\x03lat\x18\x02 \x01(\x01\x12\x10\n\x08keywords\x18\x03 \x03(\t\x12\x0e\n\x06ttl_ms\x18\x04 \x01(\x03\x12\x0f\n\x07payload\x18\x05 \x01(\x0c\x12\x0b\n\x03key\x18\x06 \x01(\t\x12\x11\n\trectangle\x18\x07 \x03(\x01\x12\x0f\n\x07polygon\x18\x08 \x03(\x01\"H\n\x07Retract\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.cluster.v1.Caller\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12\x0c\n\x04keys\x18\x03 \x03(\t\"\x7f\n\x06TakeIn\x12\x0e\n\x06stream\x18\x01 \x01(\t\x12\"\n\x06\x62\x65\x66ore\x18\x02 \x01(\x0b\x32\x12.cluster.v1.Cursor\x12\x0e\n\x06offset\x18\x03 \x01(\t\x12#\n\x07objects\x18\x04 \x03(\x0b\x32\x12.cluster.v1.Object\x12\x0c\n\x04gone\x18\x05 \x03(\t\"-\n\x06\x43ursor\x12\x0e\n\x06offset\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_count\x18\x02 \x01(\x03\"\x18\n\x07SetSink\x12\r\n\x05is_on\x18\x01 \x01(\x08\"\x1a\n\x08SinkSent\x12\x0e\n\x06number\x18\x01 \x01(\x03\"\x06\n\x04Tick\"\x1a\n\x07\x41\x64vance\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\x19\n\x08SetRules\x12\r\n\x05rules\x18\x01 \x01(\r\"\x17\n\x06SetIdf\x12\r\n\x05table\x18\x01 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63luster/v1/entries.proto\x12\ncluster.v1\"]\n\x07Message\x12\x0e\n\x06\x66ormat\x18\x01 \x01(\r\x12\"\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\x11.cluster.v1.Entry\x12\x1e\n\x04part\x18\x03 \x01(\x0b\x32\x10.cluster.v1.Part\"6\n\x04Part\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\r\n\x05\x63ount\x18\x02 \x01(\r\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\x0c\"\xf6\x03\n\x05\x45ntry\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\x12\x12\n\nrequest_id\x18\x02 \x01(\x0c\x12(\n\x08\x66ounding\x18\x03 \x01(\x0b\x32\x14.cluster.v1.FoundingH\x00\x12&\n\x07publish\x18\x04 \x01(\x0b\x32\x13.cluster.v1.PublishH\x00\x12&\n\x07retract\x18\x05 \x01(\x0b\x32\x13.cluster.v1.RetractH\x00\x12 \n\x04tick\x18\x06 \x01(\x0b\x32\x10.cluster.v1.TickH\x00\x12&\n\x07\x61\x64vance\x18\x07 \x01(\x0b\x32\x13.cluster.v1.AdvanceH\x00\x12%\n\x07set_idf\x18\x08 \x01(\x0b\x32\x12.cluster.v1.SetIdfH\x00\x12)\n\tset_rules\x18\t \x01(\x0b\x32\x14.cluster.v1.SetRulesH\x00\x12%\n\x07take_in\x18\n \x01(\x0b\x32\x12.cluster.v1.TakeInH\x00\x12\'\n\x08set_sink\x18\x0b \x01(\x0b\x32\x13.cluster.v1.SetSinkH\x00\x12)\n\tsink_sent\x18\x0c \x01(\x0b\x32\x14.cluster.v1.SinkSentH\x00\x12-\n\x0buse_windows\x18\r \x01(\x0b\x32\x16.cluster.v1.UseWindowsH\x00\x42\x08\n\x06\x63hange\"\xb2\x01\n\x08\x46ounding\x12\r\n\x05rules\x18\x01 \x01(\r\x12\x0c\n\x04\x61rea\x18\x02 \x03(\x01\x12\x12\n\nprojection\x18\x03 \x03(\x01\x12\x14\n\x0cvirtual_time\x18\x04 \x01(\x08\x12\x30\n\x06quotas\x18\x05 \x03(\x0b\x32 .cluster.v1.Founding.QuotasEntry\x1a-\n\x0bQuotasEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"3\n\x06\x43\x61ller\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\r\n\x05roles\x18\x03 \x03(\t\"R\n\x07Publish\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.cluster.v1.Caller\x12#\n\x07objects\x18\x02 \x03(\x0b\x32\x12.cluster.v1.Object\"\x86\x01\n\x06Object\x12\x0b\n\x03lon\x18\x01 \x01(\x01\x12\x0b\n\x03lat\x18\x02 \x01(\x01\x12\x10\n\x08keywords\x18\x03 \x03(\t\x12\x0e\n\x06ttl_ms\x18\x04 \x01(\x03\x12\x0f\n\x07payload\x18\x05 \x01(\x0c\x12\x0b\n\x03key\x18\x06 \x01(\t\x12\x11\n\trectangle\x18\x07 \x03(\x01\x12\x0f\n\x07polygon\x18\x08 \x03(\x01\"H\n\x07Retract\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.cluster.v1.Caller\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12\x0c\n\x04keys\x18\x03 \x03(\t\"\x7f\n\x06TakeIn\x12\x0e\n\x06stream\x18\x01 \x01(\t\x12\"\n\x06\x62\x65\x66ore\x18\x02 \x01(\x0b\x32\x12.cluster.v1.Cursor\x12\x0e\n\x06offset\x18\x03 \x01(\t\x12#\n\x07objects\x18\x04 \x03(\x0b\x32\x12.cluster.v1.Object\x12\x0c\n\x04gone\x18\x05 \x03(\t\"-\n\x06\x43ursor\x12\x0e\n\x06offset\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_count\x18\x02 \x01(\x03\"\x18\n\x07SetSink\x12\r\n\x05is_on\x18\x01 \x01(\x08\"\x1a\n\x08SinkSent\x12\x0e\n\x06number\x18\x01 \x01(\x03\"M\n\nUseWindows\x12\x0c\n\x04node\x18\x01 \x01(\t\x12#\n\x07windows\x18\x02 \x03(\x0b\x32\x12.cluster.v1.Window\x12\x0c\n\x04must\x18\x03 \x01(\x08\",\n\x06Window\x12\x13\n\x0b\x64uration_ms\x18\x01 \x01(\x03\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\"\x06\n\x04Tick\"\x1a\n\x07\x41\x64vance\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\x19\n\x08SetRules\x12\r\n\x05rules\x18\x01 \x01(\r\"\x17\n\x06SetIdf\x12\r\n\x05table\x18\x01 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,33 +38,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PART']._serialized_start=135
   _globals['_PART']._serialized_end=189
   _globals['_ENTRY']._serialized_start=192
-  _globals['_ENTRY']._serialized_end=647
-  _globals['_FOUNDING']._serialized_start=650
-  _globals['_FOUNDING']._serialized_end=828
-  _globals['_FOUNDING_QUOTASENTRY']._serialized_start=783
-  _globals['_FOUNDING_QUOTASENTRY']._serialized_end=828
-  _globals['_CALLER']._serialized_start=830
-  _globals['_CALLER']._serialized_end=881
-  _globals['_PUBLISH']._serialized_start=883
-  _globals['_PUBLISH']._serialized_end=965
-  _globals['_OBJECT']._serialized_start=968
-  _globals['_OBJECT']._serialized_end=1102
-  _globals['_RETRACT']._serialized_start=1104
-  _globals['_RETRACT']._serialized_end=1176
-  _globals['_TAKEIN']._serialized_start=1178
-  _globals['_TAKEIN']._serialized_end=1305
-  _globals['_CURSOR']._serialized_start=1307
-  _globals['_CURSOR']._serialized_end=1352
-  _globals['_SETSINK']._serialized_start=1354
-  _globals['_SETSINK']._serialized_end=1378
-  _globals['_SINKSENT']._serialized_start=1380
-  _globals['_SINKSENT']._serialized_end=1406
-  _globals['_TICK']._serialized_start=1408
-  _globals['_TICK']._serialized_end=1414
-  _globals['_ADVANCE']._serialized_start=1416
-  _globals['_ADVANCE']._serialized_end=1442
-  _globals['_SETRULES']._serialized_start=1444
-  _globals['_SETRULES']._serialized_end=1469
-  _globals['_SETIDF']._serialized_start=1471
-  _globals['_SETIDF']._serialized_end=1494
+  _globals['_ENTRY']._serialized_end=694
+  _globals['_FOUNDING']._serialized_start=697
+  _globals['_FOUNDING']._serialized_end=875
+  _globals['_FOUNDING_QUOTASENTRY']._serialized_start=830
+  _globals['_FOUNDING_QUOTASENTRY']._serialized_end=875
+  _globals['_CALLER']._serialized_start=877
+  _globals['_CALLER']._serialized_end=928
+  _globals['_PUBLISH']._serialized_start=930
+  _globals['_PUBLISH']._serialized_end=1012
+  _globals['_OBJECT']._serialized_start=1015
+  _globals['_OBJECT']._serialized_end=1149
+  _globals['_RETRACT']._serialized_start=1151
+  _globals['_RETRACT']._serialized_end=1223
+  _globals['_TAKEIN']._serialized_start=1225
+  _globals['_TAKEIN']._serialized_end=1352
+  _globals['_CURSOR']._serialized_start=1354
+  _globals['_CURSOR']._serialized_end=1399
+  _globals['_SETSINK']._serialized_start=1401
+  _globals['_SETSINK']._serialized_end=1425
+  _globals['_SINKSENT']._serialized_start=1427
+  _globals['_SINKSENT']._serialized_end=1453
+  _globals['_USEWINDOWS']._serialized_start=1455
+  _globals['_USEWINDOWS']._serialized_end=1532
+  _globals['_WINDOW']._serialized_start=1534
+  _globals['_WINDOW']._serialized_end=1578
+  _globals['_TICK']._serialized_start=1580
+  _globals['_TICK']._serialized_end=1586
+  _globals['_ADVANCE']._serialized_start=1588
+  _globals['_ADVANCE']._serialized_end=1614
+  _globals['_SETRULES']._serialized_start=1616
+  _globals['_SETRULES']._serialized_end=1641
+  _globals['_SETIDF']._serialized_start=1643
+  _globals['_SETIDF']._serialized_end=1666
 # @@protoc_insertion_point(module_scope)

@@ -27,7 +27,7 @@ class Part(_message.Message):
     def __init__(self, number: _Optional[int] = ..., count: _Optional[int] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class Entry(_message.Message):
-    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf", "set_rules", "take_in", "set_sink", "sink_sent")
+    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf", "set_rules", "take_in", "set_sink", "sink_sent", "use_windows")
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     FOUNDING_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +40,7 @@ class Entry(_message.Message):
     TAKE_IN_FIELD_NUMBER: _ClassVar[int]
     SET_SINK_FIELD_NUMBER: _ClassVar[int]
     SINK_SENT_FIELD_NUMBER: _ClassVar[int]
+    USE_WINDOWS_FIELD_NUMBER: _ClassVar[int]
     time_ms: int
     request_id: bytes
     founding: Founding
@@ -52,7 +53,8 @@ class Entry(_message.Message):
     take_in: TakeIn
     set_sink: SetSink
     sink_sent: SinkSent
-    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ..., set_rules: _Optional[_Union[SetRules, _Mapping]] = ..., take_in: _Optional[_Union[TakeIn, _Mapping]] = ..., set_sink: _Optional[_Union[SetSink, _Mapping]] = ..., sink_sent: _Optional[_Union[SinkSent, _Mapping]] = ...) -> None: ...
+    use_windows: UseWindows
+    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ..., set_rules: _Optional[_Union[SetRules, _Mapping]] = ..., take_in: _Optional[_Union[TakeIn, _Mapping]] = ..., set_sink: _Optional[_Union[SetSink, _Mapping]] = ..., sink_sent: _Optional[_Union[SinkSent, _Mapping]] = ..., use_windows: _Optional[_Union[UseWindows, _Mapping]] = ...) -> None: ...
 
 class Founding(_message.Message):
     __slots__ = ("rules", "area", "projection", "virtual_time", "quotas")
@@ -156,6 +158,24 @@ class SinkSent(_message.Message):
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     number: int
     def __init__(self, number: _Optional[int] = ...) -> None: ...
+
+class UseWindows(_message.Message):
+    __slots__ = ("node", "windows", "must")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    WINDOWS_FIELD_NUMBER: _ClassVar[int]
+    MUST_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    windows: _containers.RepeatedCompositeFieldContainer[Window]
+    must: bool
+    def __init__(self, node: _Optional[str] = ..., windows: _Optional[_Iterable[_Union[Window, _Mapping]]] = ..., must: _Optional[bool] = ...) -> None: ...
+
+class Window(_message.Message):
+    __slots__ = ("duration_ms", "count")
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    duration_ms: int
+    count: int
+    def __init__(self, duration_ms: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Tick(_message.Message):
     __slots__ = ()

@@ -233,13 +233,8 @@ class Planner:
             return
         coordinator, limits = self._coordinator, self._coordinator.limits
         matching = coordinator.matching
-        if brings and matching.window_count >= limits.windows_max:
-            raise RefusedError(
-                Reason.TOO_MANY,
-                "spec.window",
-                f"{limits.windows_max} different ones are in use",
-                f"one of these, or at most {limits.windows_max}",
-            )
+        if brings:
+            coordinator.require_window(window)
         known = coordinator.windows_of(tenant)
         if window not in known:
             require_room("spec.window", len(known) + 1, limits.tenant_windows_max, "tenant")

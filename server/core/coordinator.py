@@ -28,6 +28,7 @@ from server.core.object_table import RemovedObject
 from server.core.placement import Placement
 from server.core.specs.windows import stored_window
 from server.counters import ParkReason
+from server.errors import too_many_windows
 from server.limits import Limits
 from server.measures import now_us
 from server.model import NO_WINDOW, Cause, Delta, LiveObject, Place, Spec, Window
@@ -348,6 +349,15 @@ class Coordinator:
         self.router.name(handle, name)
         batch.place(handle, place)
         batch.causes[handle] = Cause.SUBSCRIBED
+
+    def require_window(self, window: Window) -> None:  # noqa: ARG002 - which one matters in a cluster
+        """Refuse a further window if there are too many."""
+        if self.matching.window_count >= self.limits.windows_max:
+            raise too_many_windows(self.limits.windows_max)
+
+    def windows_in_use(self) -> set[Window]:
+        """Return the different windows of all subscriptions."""
+        return set().union(*self._windows.values())
 
     def windows_of(self, tenant: str) -> Collection[Window]:
         """Return the different windows of the subscriptions of a tenant."""

@@ -30,6 +30,7 @@ from cluster.entries import (
     SinkSent,
     TakeIn,
     Tick,
+    UseWindows,
 )
 from cluster.log import LogError
 from identity.principal import Principal, Role
@@ -184,6 +185,9 @@ class Applier:
                     self._coordinator.sink.switch(is_on=is_on)
                 case SinkSent(number):
                     self._coordinator.sink.sent(number)
+                case UseWindows(node, windows, must):
+                    windows_of_all, log_ms = self._coordinator.log_windows, self._coordinator.log_ms
+                    windows_of_all.claim(node, windows, log_ms, must=must)
                 case Advance(time_ms):
                     return self._advance(time_ms)
                 case SetIdf(table):
@@ -250,7 +254,7 @@ class Applier:
         """Return a digest of the state that all nodes share, hexadecimal. O(objects log objects).
 
         It covers every live object, the outcomes, the cursors of the source, the numbers of the sink, the
-        generation of the weights, the next id, the time and the offset.
+        windows in use, the generation of the weights, the next id, the time and the offset.
         """
         found = hashlib.sha256()
         for item in self._coordinator.log_objects.all():
@@ -260,6 +264,7 @@ class Applier:
             found.update(repr(tuple(outcome)).encode())
         found.update(repr(sorted(self._coordinator.source_cursors.items())).encode())
         found.update(repr(self._coordinator.sink.position).encode())
+        found.update(repr(sorted(self._coordinator.log_windows.claims.items())).encode())
         found.update(repr((self._coordinator.matching.generation, astuple(self._position()))).encode())
         return found.hexdigest()
 

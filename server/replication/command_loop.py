@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from cluster.entries import Change, Entry, Publish, TakeIn
 from cluster.log import LogError, Message
@@ -34,6 +34,18 @@ _SEEN_MAX = 256
 
 _OBJECTS_MAX = 100
 """Objects that are applied at a time; commands of devices are executed in between."""
+
+
+class WindowClaims(Protocol):
+    """Claims windows of subscriptions in the log."""
+
+    def is_due_for(self, command: c.Subscribe) -> bool:
+        """Return whether a subscription has a window that is to be claimed first."""
+        ...
+
+    async def claim_for(self, command: c.Subscribe) -> None:
+        """Claim the window of a subscription."""
+        ...
 
 
 class SlotsError(StoreError):
@@ -70,6 +82,8 @@ class ReplicatedCommandLoop(CommandLoop):
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **options)
         self.log_clock = LogClock(self._clock.steady_ms)
+        self.window_keeper: WindowClaims | None = None
+        """Claims windows of subscriptions; None before the node follows the log."""
         self._must_store = False
         self._stored = asyncio.Event()
 
@@ -108,6 +122,20 @@ class ReplicatedCommandLoop(CommandLoop):
         if isinstance(command, c.Sync):
             await self._catch_up()
         return await super().submit(command)
+
+    async def enqueue(self, command: c.DeviceCommand) -> None:
+        """Submit a command of a device; see `CommandLoop.enqueue`. It waits until a window is claimed."""
+        keeper = self.window_keeper
+        if keeper is not None and isinstance(command, c.Subscribe) and keeper.is_due_for(command):
+            await keeper.claim_for(command)
+        await super().enqueue(command)
+
+    def try_enqueue(self, command: c.DeviceCommand) -> bool:
+        """Submit a command of a device if nothing is to be waited for; return whether it was."""
+        keeper = self.window_keeper
+        if keeper is not None and isinstance(command, c.Subscribe) and keeper.is_due_for(command):
+            return False
+        return super().try_enqueue(command)
 
     async def _catch_up(self) -> None:
         """Apply what is in the log now.

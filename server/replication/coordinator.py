@@ -13,11 +13,12 @@ from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.model import Delta, LiveObject
+from server.model import Delta, LiveObject, Window
 from server.replication.lag import LagNotice
 from server.replication.last_seen import LastSeenTimes
 from server.replication.log_objects import LogKeys, LogObjects
 from server.replication.log_sink import LogSink
+from server.replication.log_windows import LogWindows
 from server.replication.slot_sessions import SlotSessions
 from server.replication.write_behind import WriteBehind
 from server.session import Detached, Outbox, RefusedCommand
@@ -49,6 +50,8 @@ class ReplicatedCoordinator(Coordinator):
         self.unwritten = WriteBehind()
         self.sink = LogSink(self.unwritten)
         """The changes that wait for the sink."""
+        self.log_windows = LogWindows(self.unwritten, self.limits.windows_max)
+        """The windows that nodes use."""
         self._expired: list[tuple[int, int]] = []
         """Expiries and ids of what has expired by the log since its last time."""
         self.matching.on_expiry = self._expiring
@@ -63,6 +66,7 @@ class ReplicatedCoordinator(Coordinator):
         self.log_ms = found.log.time_ms
         self.source_cursors = dict(found.log.source_cursors)
         self.sink.recover(found.log.sink)
+        self.log_windows.recover(found.log.windows)
         super().recover(replace(found, time_ms=self.log_ms, subscriptions=iter(())))
         self.advance(max(self.log_ms, found.time_ms))
 
@@ -122,6 +126,11 @@ class ReplicatedCoordinator(Coordinator):
     def lag_offset(self) -> int:
         """How far the log is applied while the node lags behind it; else 0."""
         return 0 if self.lag is None else self.lag.look()
+
+    def require_window(self, window: Window) -> None:
+        """Refuse a further window if this node, or all nodes together, have too many."""
+        self.log_windows.require(window)
+        super().require_window(window)
 
     def require_writable(self) -> None:
         """Raise RefusedError if subscriptions cannot be stored now."""

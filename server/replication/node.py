@@ -19,6 +19,7 @@ from server.replication.joining import Fetch, Joiner
 from server.replication.slot_keeper import SlotKeeper
 from server.replication.trimmer import Trimmer
 from server.replication.upgrader import Upgrader
+from server.replication.window_keeper import WindowKeeper
 from server.store import SqliteStore
 from server.store.mutations import LogPosition, Recovered
 
@@ -152,6 +153,7 @@ class Node:
             can_read_source=self._can_read_source,
             can_write_sink=self._can_write_sink,
         )
+        self._windows = command_loop.window_keeper = WindowKeeper(command_loop, address)
         self._trimmer = Trimmer(self._log, self.slots.leases, address, self._keep_s)
         self._upgrader = Upgrader(self._log, applier, self.slots)
         coordinator.placement = self.slots
@@ -176,6 +178,7 @@ class Node:
         catching_up.result()
         assert self.slots is not None  # noqa: S101 - for the type checker
         running = [self._appender.run(), self.slots.run(), self._trimmer.run(), self._upgrader.run()]
+        running.append(self._windows.run())
         if not self._is_virtual:
             running += [self._follower.keep_time(), self._follower.watch()]
         self._tasks = [reading, *map(asyncio.create_task, running)]

@@ -7,6 +7,7 @@ So changes are written together, and an object that has come and gone meanwhile 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from itertools import starmap
 
 from cluster.entries import Cursor
@@ -24,7 +25,9 @@ from server.store.mutations import (
     SetLogPosition,
     SetSinkPosition,
     SetSourceCursor,
+    SetWindows,
     SinkPosition,
+    WindowClaim,
 )
 
 
@@ -41,6 +44,7 @@ class WriteBehind:
         self._changes: deque[Happened] = deque()
         """For the sink."""
         self._sink: list[SetSinkPosition] = []
+        self._windows: list[SetWindows] = []
 
     def __len__(self) -> int:
         return len(self._puts) + len(self._deletes) + len(self._outcomes)
@@ -72,6 +76,10 @@ class WriteBehind:
         while self._changes and self._changes[0].number <= position.sent_number:
             self._changes.popleft()
 
+    def put_windows(self, claims: Mapping[str, WindowClaim]) -> None:
+        """Set the windows in use."""
+        self._windows = [SetWindows(claims)]
+
     def put_outcome(self, outcome: Outcome) -> None:
         """Add the outcome of a request."""
         self._outcomes.append(outcome)
@@ -89,6 +97,7 @@ class WriteBehind:
             *starmap(SetSourceCursor, self._cursors.items()),
             *map(PutChange, self._changes),
             *self._sink,
+            *self._windows,
             *map(PutOutcome, self._outcomes),
             *self._forgotten,
             position,
@@ -103,4 +112,5 @@ class WriteBehind:
         self._cursors.clear()
         self._changes.clear()
         self._sink.clear()
+        self._windows.clear()
         self._forgotten.clear()

@@ -24,10 +24,10 @@ _SETTINGS = (
     schema.META_TIME,
 )
 _SETTINGS_OF_LOG = (
-    f"name IN ('{schema.META_LOG_RULES}', '{schema.META_LOG_SINK}', '{schema.META_SINK}') "
-    f"OR name GLOB '{schema.META_LOG_SOURCE}*'"
+    f"name IN ('{schema.META_LOG_RULES}', '{schema.META_LOG_SINK}', '{schema.META_SINK}', "
+    f"'{schema.META_LOG_WINDOWS}') OR name GLOB '{schema.META_LOG_SOURCE}*'"
 )
-"""Further ones, which may be absent: the rules in force, the cursors of the source, and the sink."""
+"""Further ones, which may be absent: the rules in force, the cursors of the source, the sink, windows."""
 
 
 class SnapshotFacts(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from cluster.entries import Cursor
 from index.batches import Floats, Ints
+from nearcast.canonical import Window
 from safe_region.earth.shapes import ObjectArea
 from safe_region.scoring.idf import IdfTable
 from server.model import LiveObject
@@ -170,6 +171,21 @@ class DeleteOutcomes:
     """Its place in the message."""
 
 
+class WindowClaim(NamedTuple):
+    """The windows that a node of a cluster uses."""
+
+    time_ms: int
+    """The time of the log when it claimed them."""
+    windows: tuple[Window, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetWindows:
+    """The windows in use in a cluster, by the address of the node."""
+
+    claims: Mapping[str, WindowClaim]
+
+
 class LogPosition(NamedTuple):
     """How far a store has applied a log."""
 
@@ -185,6 +201,8 @@ class LogPosition(NamedTuple):
     """How far streams of the source were read into the log."""
     sink: SinkPosition = SinkPosition()
     """Which changes are kept for the sink."""
+    windows: Mapping[str, WindowClaim] = {}
+    """The windows in use, by the address of the node."""
 
 
 NO_LOG = LogPosition()
@@ -205,6 +223,7 @@ Mutation = (
     | DeleteSent
     | PutChange
     | SetSinkPosition
+    | SetWindows
     | SetLogPosition
     | PutOutcome
     | DeleteOutcomes

@@ -221,9 +221,14 @@ def meta(database: sqlite3.Connection, path: str, name: str) -> str:
 
 def number(database: sqlite3.Connection, path: str, name: str) -> int:
     """Return a setting that is a number; 0 if it does not exist."""
+    return int(meta_or(database, path, name, "0"))
+
+
+def meta_or(database: sqlite3.Connection, path: str, name: str, default: str) -> str:
+    """Return a setting, or what counts if it does not exist; see `meta`."""
     if database.execute("SELECT 1 FROM meta WHERE name = ?", (name,)).fetchone() is None:
-        return 0
-    return int(meta(database, path, name))
+        return default
+    return meta(database, path, name)
 
 
 def put_meta(database: sqlite3.Connection, name: str, value: str) -> None:

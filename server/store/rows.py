@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from cluster.entries import Cursor
+from nearcast.canonical import Window
 from server.model import LiveObject
 from server.store.areas import encoded_area
 from server.store.checksums import last_seen_checksum, object_checksum, subscription_checksum
-from server.store.mutations import DeleteObject, Happened, PutObject, PutSubscription
+from server.store.mutations import DeleteObject, Happened, PutObject, PutSubscription, WindowClaim
 
 _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -32,6 +34,24 @@ def cursor_from(text: str) -> Cursor:
     """Return the cursor in a text of `cursor_text`."""
     count, _, offset = text.partition(" ")
     return Cursor(offset, int(count))
+
+
+def windows_text(claims: Mapping[str, WindowClaim]) -> str:
+    """Return the windows in use in a cluster as they are stored."""
+    return _encoded(
+        {
+            node: [one.time_ms, [[window.duration_ms, window.count] for window in one.windows]]
+            for node, one in claims.items()
+        }
+    )
+
+
+def windows_from(text: str) -> dict[str, WindowClaim]:
+    """Return the windows in a text of `windows_text`."""
+    return {
+        node: WindowClaim(time_ms, tuple(Window(*one) for one in windows))
+        for node, (time_ms, windows) in json.loads(text).items()
+    }
 
 
 def object_values(item: LiveObject) -> tuple[object, ...]:

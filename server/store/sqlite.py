@@ -50,8 +50,10 @@ from server.store.mutations import (
     SetSourceCursor,
     SetSourceOffset,
     SetTime,
+    SetWindows,
     SinkPosition,
     SubscriptionColumns,
+    WindowClaim,
 )
 from server.store.salvage import existing
 from server.store.trees import TreeCheck
@@ -206,7 +208,12 @@ class SqliteStore:
             opening.number(database, self.path, schema.META_LOG_RULES) or 1,
             reading.source_cursors(database),
             self._sink_position(),
+            self._windows(),
         )
+
+    def _windows(self) -> dict[str, WindowClaim]:
+        text = opening.meta_or(self.database, self.path, schema.META_LOG_WINDOWS, "{}")
+        return rows.windows_from(text)
 
     def _sink_position(self) -> SinkPosition:
         is_on = opening.number(self.database, self.path, schema.META_LOG_SINK) > 0
@@ -350,6 +357,8 @@ class SqliteStore:
             )
         for sink in of[SetSinkPosition]:
             self._write_sink([one.change for one in of[PutChange]], sink.position)
+        for used in of[SetWindows]:
+            opening.put_meta(self.database, schema.META_LOG_WINDOWS, rows.windows_text(used.claims))
         position = of[SetLogPosition][-1]
         self._next_object_id = position.next_object_id
         for name, value in (

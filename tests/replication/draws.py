@@ -15,9 +15,10 @@ from cluster.entries import (
     SinkSent,
     TakeIn,
     Tick,
+    UseWindows,
 )
 from cluster.log import Message
-from nearcast.canonical import NewObject
+from nearcast.canonical import NewObject, Window
 from safe_region.earth.shapes import Bounds, Polygon
 
 START_MS = 1_700_000_000_000
@@ -91,8 +92,17 @@ intakes = st.builds(
 of_sink = st.builds(SetSink, st.sampled_from((True, True, False))) | st.builds(
     SinkSent, st.integers(0, 60)
 )
+windows = st.builds(Window, st.sampled_from((60_000, 90_000))) | st.builds(
+    Window, st.just(0), st.integers(1, 3)
+)
+of_windows = st.builds(
+    UseWindows,
+    st.sampled_from(("a:1", "b:1", "c:1")),
+    st.lists(windows, max_size=3, unique=True).map(tuple),
+    st.booleans(),
+)
 changes = st.one_of(
-    publications, publications, publications, retractions, intakes, of_sink, st.just(Tick())
+    publications, publications, publications, retractions, intakes, of_sink, of_windows, st.just(Tick())
 )
 
 

@@ -15,7 +15,9 @@ from server.replication.coordinator import ReplicatedCoordinator
 from server.store import SqliteStore
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
-LIMITS = Limits(publisher_objects_max=8, publisher_bytes_max=40, tenant_objects_max=14, sink_max=12)
+LIMITS = Limits(
+    publisher_objects_max=8, publisher_bytes_max=40, tenant_objects_max=14, sink_max=12, windows_max=3
+)
 LOG_ID = "0123abcd"
 _AHEAD_MS = 2_000
 _SHARED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.entries import Advance, Publish, Retract, SetSink, SinkSent, TakeIn
+from cluster.entries import Advance, Publish, Retract, SetSink, SinkSent, TakeIn, UseWindows
 from nearcast.canonical import NewObject
 from nearcast.errors import Reason
 from safe_region import oracle
@@ -13,6 +13,7 @@ from safe_region.earth.shapes import Bounds
 from tests.replication.local_node import FRAME, LIMITS
 
 OUTCOMES_MS = 120_000
+WINDOWS_MS = 180_000
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Model:
         """All replies, in order."""
         self.source: dict[str, list[str]] = {}
         """By stream: the offsets of the entries that had an effect."""
+        self.windows: dict[str, tuple[int, frozenset]] = {}
+        """By node: when it has claimed windows, and which."""
         self.has_sink = False
         self.change_count = 0
         self.waiting: list[tuple[int, str, int]] = []
@@ -85,12 +88,28 @@ class Model:
             case Advance(time_ms):
                 self._pass_time(time_ms)
                 return time_ms
+            case UseWindows(node, windows, must):
+                return self._use(node, frozenset(windows), must)
             case SetSink(is_on):
                 if is_on != self.has_sink:
                     self.has_sink = is_on
                     self.waiting.clear()
             case SinkSent(number):
                 self.waiting = [one for one in self.waiting if one[0] > number]
+        return None
+
+    def _use(self, node, windows, must):
+        before = {one for _, used in self.windows.values() for one in used}
+        claims = {
+            name: (at_ms, used)
+            for name, (at_ms, used) in self.windows.items()
+            if at_ms + WINDOWS_MS > self.log_ms and name != node
+        }
+        claims[node] = self.log_ms, windows
+        after = {one for _, used in claims.values() for one in used}
+        if not must and len(after) > LIMITS.windows_max and not after <= before:
+            return Reason.TOO_MANY
+        self.windows = claims
         return None
 
     def _take_in(self, change):

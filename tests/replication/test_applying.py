@@ -109,6 +109,8 @@ def test_nodes_that_read_at_different_times_reach_one_state(messages, data):
             assert [one.object_id for one in objects] == [one.object_id for one in model.alive()]
             assert node.waiting() == model.waiting
             assert node.coordinator.sink.waiting_count == len(model.waiting)
+            claims = node.coordinator.log_windows.claims.items()
+            assert {name: (one.time_ms, frozenset(one.windows)) for name, one in claims} == model.windows
         assert along.stored() == ahead.stored() == killed.stored() == late.stored()
         assert along.replies == ahead.replies == late.replies
         now_ms = max(node.now_ms for node in nodes)

@@ -16,8 +16,10 @@ from cluster.entries import (
     SetSink,
     SinkSent,
     TakeIn,
+    UseWindows,
 )
 from cluster.v1 import entries_pb2 as pb
+from nearcast.canonical import Window
 from safe_region.scoring.idf import IdfTable
 from tests.replication.draws import logs
 
@@ -43,6 +45,8 @@ def test_entries_are_read_as_they_were_appended(messages):
         SetSink(is_on=True),
         SetSink(is_on=False),
         SinkSent(7),
+        UseWindows("h1:7433", (Window(60_000), Window(count=3)), must=True),
+        UseWindows("h1:7433", (), must=False),
         TakeIn("s", NO_CURSOR, "1", (), ("k",)),
     ],
 )

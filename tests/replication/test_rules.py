@@ -22,9 +22,10 @@ from cluster.entries import (
     SinkSent,
     TakeIn,
     Tick,
+    UseWindows,
 )
 from cluster.log import LogError, Message
-from nearcast.canonical import NewObject
+from nearcast.canonical import NewObject, Window
 from nearcast.errors import Reason, RefusedError
 from server.replication import applier
 from server.replication.outcomes import KEPT_MS, decoded, encoded
@@ -272,6 +273,55 @@ def test_what_waits_for_the_sink_is_in_the_store_with_its_objects(both, tmp_path
     both.reads(SinkSent(3), posted(""))
     assert waiting(both) == [(4, "publish", 4)]
     assert check(tmp_path / "along.db", lambda *_: None) == []
+
+
+def windows_of(both):
+    """Return the windows in use by node, as counts, which are the same on both nodes."""
+    along, late = (
+        {n: one.windows for n, one in of.coordinator.log_windows.claims.items()} for of in both.nodes
+    )
+    assert along == late
+    return {name: [one.count for one in windows] for name, windows in along.items()}
+
+
+def used(node, *counts, must=False):
+    return UseWindows(node, tuple(Window(count=count) for count in counts), must)
+
+
+def test_the_nodes_together_use_so_many_windows_at_most(both):
+    assert LIMITS.windows_max == 3
+    assert both.reads(used("a", 1, 2), used("b", 2, 3), used("a", 1)) == [None, None, None]
+    assert windows_of(both) == {"a": [1], "b": [2, 3]}
+    (refused,) = both.reads(used("a", 1, 4))
+    assert "spec.window is 3 different ones are in use, must be one of these, or at most 3" in refused
+    assert both.reads(used("a", 1, 2, 3)) == [None], "which are in use"
+    assert both.reads(used("a", 3), used("b", 3), used("a", 3, 4, 5)) == [None, None, None], "released"
+    assert windows_of(both) == {"a": [3, 4, 5], "b": [3]}
+
+
+def test_what_a_node_uses_already_is_not_refused(both):
+    both.reads(used("a", 1, 2, 3))
+    assert both.reads(used("b", 4, 5, must=True)) == [None]
+    assert windows_of(both) == {"a": [1, 2, 3], "b": [4, 5]}
+    assert both.reads(used("b", 4)) == [None], "no further one"
+    (refused,) = both.reads(used("b", 4, 6))
+    assert "TOO_MANY" in refused
+
+
+def test_windows_of_a_node_that_has_ended_are_free_after_three_minutes(both, tmp_path):
+    both.reads(used("a", 1, 2), used("b", 3))
+    both.reads(used("b", 3), time_ms=T_MS + 179_999)
+    (refused,) = both.reads(used("b", 3, 4), time_ms=T_MS + 179_999)
+    assert "TOO_MANY" in refused
+    assert both.reads(used("b", 3, 4), time_ms=T_MS + 180_000) == [None]
+    assert windows_of(both) == {"b": [3, 4]}
+    along, late = both.nodes
+    digest = along.applier.digest()
+    along.write()
+    along.kill()
+    assert windows_of(both) == {"b": [3, 4]}
+    along.adopt(late.snapshot(tmp_path / "snapshot.db"))
+    assert along.applier.digest() == digest
 
 
 def test_the_time_of_the_log_never_goes_back(both):
