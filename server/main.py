@@ -169,49 +169,10 @@ class Server:
         try:
             feeds = opened_feeds(settings)
             self.node = await _joined(settings, self._frame, self._limits)
-            options = _engine_options(settings, self._frame, self._limits)
-            coordinator_type, loop_type = _types(self.node)
-            self.coordinator = coordinator_type(
-                self._frame,
-                self._limits,
-                options,
-                clock=Clock(is_virtual=settings.virtual_time),
-                lease_ms=settings.lease_ms,
-                serves_tenants=bool(settings.tenants),
-            )
-            retention = _retention(self.coordinator, self.store, settings.subscription_retention_days)
-            self.command_loop = loop_type(
-                self.coordinator,
-                self.store,
-                retention,
-                traces=self.monitoring.object_traces(),
-                state=ServerState.RECOVERING,
-                tenants=identity.authenticator.tenants,
-            )
-            self.readings = self.monitoring.begin(
-                self.command_loop, lambda: identity.authenticator.accounts
-            )
-            self.listener = Listener(
-                self.command_loop,
-                identity.authenticator,
-                settings.keepalive_ms,
-                self.readings,
-                reflects=settings.reflection,
-            )
+            self._make(settings, identity)
             await self._offer_snapshots(identity.authenticator)
             self.port = await self.listener.start(settings.host, settings.port, identity.certificates)
-            try:
-                await asyncio.to_thread(self._warm_up)
-                await self._copy_store()
-                source_offsets = await asyncio.to_thread(self._recover)
-                self._follow()
-                bridge = self._bridged(feeds, source_offsets)
-                self._loop_task = asyncio.create_task(self.command_loop.run())
-                if self.node is not None:
-                    await self._catch_up(self.node)
-            except BaseException:
-                await self.listener.stop(0.0)
-                raise
+            bridge = await self._continued(feeds)
             self.command_loop.serve()
             self._bridge = [asyncio.create_task(one.run()) for one in bridge]
             await self.listener.serve()
@@ -220,15 +181,64 @@ class Server:
                 await self.node.stop()
             self.store.discard()
             raise
+        self._log_start()
+
+    def _make(self, settings: ServerSettings, identity: Identity) -> None:
+        """Make the parts that use the store, before anything is read from it."""
+        options = _engine_options(settings, self._frame, self._limits)
+        coordinator_type, loop_type = _types(self.node)
+        self.coordinator = coordinator_type(
+            self._frame,
+            self._limits,
+            options,
+            clock=Clock(is_virtual=settings.virtual_time),
+            lease_ms=settings.lease_ms,
+            serves_tenants=bool(settings.tenants),
+        )
+        retention = _retention(self.coordinator, self.store, settings.subscription_retention_days)
+        self.command_loop = loop_type(
+            self.coordinator,
+            self.store,
+            retention,
+            traces=self.monitoring.object_traces(),
+            state=ServerState.RECOVERING,
+            tenants=identity.authenticator.tenants,
+        )
+        self.readings = self.monitoring.begin(self.command_loop, lambda: identity.authenticator.accounts)
+        self.listener = Listener(
+            self.command_loop,
+            identity.authenticator,
+            settings.keepalive_ms,
+            self.readings,
+            reflects=settings.reflection,
+        )
+
+    async def _continued(self, feeds: Feeds) -> list[_Bridge]:
+        """Continue from the store, and from the log, while calls are refused; return source and sink."""
+        try:
+            await asyncio.to_thread(self._warm_up)
+            await self._copy_store()
+            source_offsets = await asyncio.to_thread(self._recover)
+            self._follow()
+            bridge = self._bridged(feeds, source_offsets)
+            self._loop_task = asyncio.create_task(self.command_loop.run())
+            if self.node is not None:
+                await self._catch_up(self.node)
+        except BaseException:
+            await self.listener.stop(0.0)
+            raise
+        return bridge
+
+    def _log_start(self) -> None:
         log_sqlite_version()
         _log.info("service area: %s", _described(self._frame))
         _log.info(
             "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",
-            settings.host,
+            self.settings.host,
             self.port,
             len(self.coordinator.matching.objects),
             self.coordinator.matching.engine.subscription_count,
-            settings.store,
+            self.settings.store,
         )
 
     def _warm_up(self) -> None:

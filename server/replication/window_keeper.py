@@ -11,6 +11,7 @@ Cost: one entry for each new or ended window, at most one a second, and one a mi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 
@@ -26,6 +27,7 @@ _log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 _RENEW_MS = 60_000
+_PATIENCE_S = 1.0
 _PENDING_S = 5.0
 """How long a window is claimed for a subscription that is not accepted yet."""
 
@@ -72,14 +74,20 @@ class WindowKeeper:
         return len(known) < coordinator.limits.device_windows_max and not coordinator.lag_offset
 
     async def claim_for(self, command: c.Subscribe) -> None:
-        """Claim the window of a subscription; if that is refused, the subscription will be, too."""
-        window = command.spec.window
-        async with self._claiming:
-            if window in self._coordinator.log_windows:
-                return
-            self._pending_s[window] = time.monotonic()
-            if not await self._claim(must=False):
-                self._pending_s.pop(window, None)
+        """Claim the window of a subscription; if that is refused, the subscription will be, too.
+
+        A log that does not respond delays the stream of the device by a second, not longer.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S), self._claiming:
+                await self._claim_one(command.spec.window)
+
+    async def _claim_one(self, window: Window) -> None:
+        if window in self._coordinator.log_windows:
+            return
+        self._pending_s[window] = time.monotonic()
+        if not await self._claim(must=False):
+            self._pending_s.pop(window, None)
 
     @property
     def _is_in_force(self) -> bool:

@@ -32,8 +32,8 @@ class WaitingHellos:
     def __init__(self, placement: Placement, submit: Submit) -> None:
         self._placement = placement
         self._submit = submit
-        self._waiting: dict[str, deque[AttachRequest | None]] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._waiting: dict[str, tuple[deque[AttachRequest | None], asyncio.Task[None]]] = {}
+        """By device: the requests that wait, and the task that submits them."""
 
     async def keep(self, device_id: str, request: AttachRequest | None) -> bool:
         """Return whether a request waits; if not, the caller submits it.
@@ -45,30 +45,31 @@ class WaitingHellos:
         request
             The next request of the device; None for its end.
         """
-        waiting = self._waiting.get(device_id)
-        if waiting is None:
+        found = self._waiting.get(device_id)
+        if found is None:
             is_hello = request is not None and request.HasField("hello")
             if not is_hello or self._placement.is_settled(device_id):
                 return False
-            self._waiting[device_id] = deque([request])
-            self._tasks[device_id] = asyncio.create_task(self._settle(device_id))
+            requests = deque([request])
+            settling = asyncio.create_task(self._settle(device_id, requests))
+            self._waiting[device_id] = requests, settling
             return True
-        if len(waiting) < _WAITING_MAX:
-            waiting.append(request)
+        requests, settling = found
+        if len(requests) < _WAITING_MAX:
+            requests.append(request)
             return True
-        await self._tasks[device_id]
+        await settling
         return False
 
-    async def _settle(self, device_id: str) -> None:
-        waiting = self._waiting[device_id]
+    async def _settle(self, device_id: str, requests: deque[AttachRequest | None]) -> None:
         try:
             await self._placement.settled(device_id)
-            while waiting:
-                await self._submit(device_id, waiting.popleft())
+            while requests:
+                await self._submit(device_id, requests.popleft())
         finally:
-            del self._waiting[device_id], self._tasks[device_id]
+            del self._waiting[device_id]
 
     def close(self) -> None:
         """Discard what waits: the stream has ended."""
-        for task in list(self._tasks.values()):
-            task.cancel()
+        for _, settling in list(self._waiting.values()):
+            settling.cancel()

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import asyncio
+from contextlib import asynccontextmanager, closing
 
 import pytest
 
 import nearcast
 from nearcast import Last, TopK
+from nearcast.canonical import Window
 from nearcast.errors import Reason, RefusedError
+from server import command as c
+from server import model
 from server.limits import Limits
 from server.main import Server
+from server.model import Place
+from server.replication import window_keeper
+from server.session import Outbox
+from server.store import SqliteStore
 from tests.replication.conftest import log_servers
+from tests.replication.local_node import FRAME
+from tests.replication.memory_log import MemoryLog
 from tests.replication.test_devices import everywhere, settled, shared
+from tests.replication.test_following import running
 from tests.replication.test_nodes import NodeProcess, digest_of, failing_with, node, settings_of, until
 
 pytestmark = pytest.mark.processes
@@ -72,6 +83,34 @@ async def test_nodes_count_their_windows_together(tmp_path):
                 assert counts_of(here((a, b), "d0")) == {11, 12, 77}
                 assert offers[1].spec.window.count == 11
             await digest_of(a, b)
+
+
+class StuckLog(MemoryLog):
+    """A log that does not respond any more."""
+
+    is_stuck = False
+
+    async def append(self, entries, *, is_first=False):
+        while self.is_stuck:
+            await asyncio.Event().wait()
+        return await super().append(entries, is_first=is_first)
+
+
+async def test_a_log_that_does_not_respond_holds_up_no_stream(tmp_path, monkeypatch):
+    monkeypatch.setattr(window_keeper, "_PATIENCE_S", 0.05)
+    log = StuckLog()
+    with closing(SqliteStore(tmp_path / "node.db", FRAME)) as store:
+        async with running(log, store) as loop:
+            outbox = Outbox(counters=loop.coordinator.counters)
+            spec = model.TopK(("tea",), 3, 0.5, window=Window(count=10))
+            command = c.Subscribe(outbox, "d1", 1, spec, Place(14.5, 35.5))
+            await until(lambda: not loop.coordinator.lag_offset)
+            log.is_stuck = True
+            assert not loop.try_enqueue(command)
+            await loop.enqueue(command)
+            assert not loop.try_enqueue(command), "it is still to be claimed"
+            other = c.Subscribe(outbox, "d1", 1, model.TopK(("tea",), 3, 0.5), Place(14.5, 35.5))
+            assert loop.try_enqueue(other)
 
 
 async def test_a_node_claims_the_windows_of_slots_that_it_takes(tmp_path):
