@@ -40,14 +40,16 @@ class LogSink:
 
     def change(self, created: Iterable[LiveObject], gone: Iterable[int], time_ms: int) -> None:
         """Keep retractions, then publications."""
-        self._keep([*map(DeleteObject, gone), *map(PutObject, created)], time_ms)
+        if self.position.is_on:
+            self._keep([*map(DeleteObject, gone), *map(PutObject, created)], time_ms)
 
     def expire(self, expiries: Iterable[tuple[int, int]], time_ms: int) -> None:
         """Keep expiries, in the order of their times and ids, which is the same on all nodes."""
-        self._keep([DeleteObject(one, has_expired=True) for _, one in sorted(expiries)], time_ms)
+        if self.position.is_on:
+            self._keep([DeleteObject(one, has_expired=True) for _, one in sorted(expiries)], time_ms)
 
     def _keep(self, changes: list[PutObject | DeleteObject], time_ms: int) -> None:
-        if not self.position.is_on or not changes:
+        if not changes:
             return
         first = self.position.number + 1
         for number, one in enumerate(changes, first):
