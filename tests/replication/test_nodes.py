@@ -431,8 +431,11 @@ async def test_virtual_time_is_that_of_the_log(tmp_path):
             await to_b.advance_clock(6_000)
             await digest_of(a, b)
             assert not a.coordinator.log_objects.all()
-            for generation, weight in ((1, 2.0), (2, 3.0)):
-                assert await to_a.set_idf(nearcast.IdfTable({"tea": weight})) == generation
+            assert await to_a.set_idf(nearcast.IdfTable({"tea": 2.0})) == 1
+            with pytest.raises(RefusedError, match="1 is coming into force, must be one at a time"):
+                await to_b.set_idf(nearcast.IdfTable({"tea": 3.0}))
+            await until(lambda: not b.coordinator.weights_pending)
+            assert await to_b.set_idf(nearcast.IdfTable({"tea": 3.0})) == 2
             await digest_of(a, b)
             await publisher.publish(GeoObject({"tea", "ice"}, lon=14.5, lat=35.5, ttl_s=9))
             for caller in (to_a, to_b):
