@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
@@ -25,6 +26,7 @@ from cluster.entries import (
     TakeIn,
     Tick,
     UseWindows,
+    WeightsDone,
 )
 from cluster.log import LogError
 from cluster.v1 import entries_pb2 as pb
@@ -32,7 +34,7 @@ from nearcast.canonical import NewObject, Window
 from safe_region.earth.shapes import Bounds, ObjectArea, Polygon
 from safe_region.scoring.idf import IdfError, IdfTable
 
-Setting = Advance | SetIdf | SetRules | SetSink | SinkSent | UseWindows
+Setting = Advance | SetIdf | SetRules | SetSink | SinkSent | UseWindows | WeightsDone
 
 
 class FormatError(LogError):
@@ -130,6 +132,8 @@ def _put_setting(message: pb.Entry, change: Setting) -> None:
             message.set_sink.is_on = is_on
         case SinkSent(number):
             message.sink_sent.number = number
+        case WeightsDone(generation):
+            message.weights_done.generation = generation
         case UseWindows(node, windows, must):
             message.use_windows.node, message.use_windows.must = node, must
             message.use_windows.windows.extend(
@@ -204,23 +208,15 @@ def _take_in(message: pb.TakeIn) -> TakeIn:
 
 
 def _setting(message: pb.Entry) -> Setting:
-    match message.WhichOneof("change"):
-        case "advance":
-            return Advance(message.advance.time_ms)
-        case "set_idf":
-            return SetIdf(_table(message.set_idf.table))
-        case "set_rules":
-            return SetRules(message.set_rules.rules)
-        case "set_sink":
-            return SetSink(message.set_sink.is_on)
-        case "sink_sent":
-            return SinkSent(message.sink_sent.number)
-        case "use_windows":
-            used = message.use_windows
-            windows = tuple(Window(one.duration_ms, one.count) for one in used.windows)
-            return UseWindows(used.node, windows, used.must)
-        case _:
-            raise FormatError("the log has an entry that this version does not know: use a newer version")
+    name = message.WhichOneof("change")
+    if name not in _SETTINGS:
+        raise FormatError("the log has an entry that this version does not know: use a newer version")
+    return _SETTINGS[name](getattr(message, name))
+
+
+def _use_windows(message: pb.UseWindows) -> UseWindows:
+    windows = tuple(Window(one.duration_ms, one.count) for one in message.windows)
+    return UseWindows(message.node, windows, message.must)
 
 
 def _table(data: bytes) -> IdfTable:
@@ -253,3 +249,15 @@ def _area(message: pb.Object) -> ObjectArea | None:
         numbers = list(message.polygon)
         return Polygon(tuple(zip(numbers[::2], numbers[1::2], strict=True)))
     return None
+
+
+_SETTINGS: dict[str | None, Callable[[Any], Setting]] = {
+    "advance": lambda message: Advance(message.time_ms),
+    "set_idf": lambda message: SetIdf(_table(message.table)),
+    "weights_done": lambda message: WeightsDone(message.generation),
+    "set_rules": lambda message: SetRules(message.rules),
+    "set_sink": lambda message: SetSink(message.is_on),
+    "sink_sent": lambda message: SinkSent(message.number),
+    "use_windows": _use_windows,
+}
+"""What reads the messages of settings, by their field."""

@@ -20,7 +20,8 @@ FORMAT = 1
 RULES = 3
 """The latest rules of applying that this version knows. It knows all earlier ones, too.
 
-2 adds `TakeIn`; 3 adds `SetSink`, `SinkSent` and `UseWindows`.
+2 adds `TakeIn`; 3 adds `SetSink`, `SinkSent`,
+`UseWindows` and `WeightsDone`.
 
 A change of what entries mean, or of their format, has a number. Nodes go by the rules in force, which
 those of the founding are until a `SetRules` (`server/replication/upgrader.py`).
@@ -36,6 +37,9 @@ SINK_RULES = 3
 
 WINDOW_RULES = 3
 """The first rules with which a node may append `UseWindows`."""
+
+WEIGHTS_RULES = 3
+"""The first rules by which a table is refused until all nodes are done with the last (`WeightsDone`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,13 @@ class SetIdf:
 
 
 @dataclass(frozen=True, slots=True)
+class WeightsDone:
+    """All nodes have a table of keyword weights in force. Without a response, like `SetRules`."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetRules:
     """Bring later rules into force, for this entry's successors."""
 
@@ -174,6 +185,7 @@ Change = (
     | Tick
     | Advance
     | SetIdf
+    | WeightsDone
     | SetRules
 )
 

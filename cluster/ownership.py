@@ -68,6 +68,8 @@ class Lease:
     """Whether the node can read the source."""
     has_sink: bool = field(default=False, kw_only=True)
     """Whether the node can write to the sink."""
+    weights: int = field(default=0, compare=False, kw_only=True)
+    """The generation of the weights that the node has in force."""
 
 
 class Owned(NamedTuple):

@@ -81,6 +81,7 @@ def encoded_lease(lease: Lease) -> bytes:
         rules=lease.rules,
         has_source=lease.has_source,
         has_sink=lease.has_sink,
+        weights=lease.weights,
     )
     return message.SerializeToString()
 
@@ -103,6 +104,7 @@ def lease_from(value: bytes) -> Lease:
             rules=message.rules or FIRST_RULES,
             has_source=message.has_source,
             has_sink=message.has_sink,
+            weights=message.weights,
         )
     except (DecodeError, ValueError) as error:
         raise FormatError(f"the lease of a node cannot be read: {error}") from error

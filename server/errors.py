@@ -27,6 +27,11 @@ class TracingError(Exception):
     """Traces are requested and cannot be made."""
 
 
+def weights_pending(generation: int) -> RefusedError:
+    """Return the refusal of a table of weights while the last one is coming into force."""
+    return RefusedError(Reason.TOO_MANY, "idf", f"{generation} is coming into force", "one at a time")
+
+
 def too_many_windows(count_max: int) -> RefusedError:
     """Return the refusal of a window when `count_max` different ones are in use."""
     return RefusedError(

@@ -27,7 +27,7 @@ class Part(_message.Message):
     def __init__(self, number: _Optional[int] = ..., count: _Optional[int] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class Entry(_message.Message):
-    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf", "set_rules", "take_in", "set_sink", "sink_sent", "use_windows")
+    __slots__ = ("time_ms", "request_id", "founding", "publish", "retract", "tick", "advance", "set_idf", "set_rules", "take_in", "set_sink", "sink_sent", "use_windows", "weights_done")
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     FOUNDING_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +41,7 @@ class Entry(_message.Message):
     SET_SINK_FIELD_NUMBER: _ClassVar[int]
     SINK_SENT_FIELD_NUMBER: _ClassVar[int]
     USE_WINDOWS_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_DONE_FIELD_NUMBER: _ClassVar[int]
     time_ms: int
     request_id: bytes
     founding: Founding
@@ -54,7 +55,8 @@ class Entry(_message.Message):
     set_sink: SetSink
     sink_sent: SinkSent
     use_windows: UseWindows
-    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ..., set_rules: _Optional[_Union[SetRules, _Mapping]] = ..., take_in: _Optional[_Union[TakeIn, _Mapping]] = ..., set_sink: _Optional[_Union[SetSink, _Mapping]] = ..., sink_sent: _Optional[_Union[SinkSent, _Mapping]] = ..., use_windows: _Optional[_Union[UseWindows, _Mapping]] = ...) -> None: ...
+    weights_done: WeightsDone
+    def __init__(self, time_ms: _Optional[int] = ..., request_id: _Optional[bytes] = ..., founding: _Optional[_Union[Founding, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., retract: _Optional[_Union[Retract, _Mapping]] = ..., tick: _Optional[_Union[Tick, _Mapping]] = ..., advance: _Optional[_Union[Advance, _Mapping]] = ..., set_idf: _Optional[_Union[SetIdf, _Mapping]] = ..., set_rules: _Optional[_Union[SetRules, _Mapping]] = ..., take_in: _Optional[_Union[TakeIn, _Mapping]] = ..., set_sink: _Optional[_Union[SetSink, _Mapping]] = ..., sink_sent: _Optional[_Union[SinkSent, _Mapping]] = ..., use_windows: _Optional[_Union[UseWindows, _Mapping]] = ..., weights_done: _Optional[_Union[WeightsDone, _Mapping]] = ...) -> None: ...
 
 class Founding(_message.Message):
     __slots__ = ("rules", "area", "projection", "virtual_time", "quotas")
@@ -176,6 +178,12 @@ class Window(_message.Message):
     duration_ms: int
     count: int
     def __init__(self, duration_ms: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
+
+class WeightsDone(_message.Message):
+    __slots__ = ("generation",)
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    def __init__(self, generation: _Optional[int] = ...) -> None: ...
 
 class Tick(_message.Message):
     __slots__ = ()

@@ -24,23 +24,23 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63luster/v1/ownership.proto\x12\ncluster.v1\",\n\x04Node\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x0c\"\x99\x01\n\x05Lease\x12\x1e\n\x04node\x18\x01 \x01(\x0b\x32\x10.cluster.v1.Node\x12$\n\x05state\x18\x02 \x01(\x0e\x32\x15.cluster.v1.NodeState\x12\x15\n\rstored_offset\x18\x03 \x01(\x03\x12\r\n\x05rules\x18\x04 \x01(\r\x12\x12\n\nhas_source\x18\x05 \x01(\x08\x12\x10\n\x08has_sink\x18\x06 \x01(\x08\"F\n\x05Owner\x12 \n\x04node\x18\x01 \x01(\x0b\x32\x10.cluster.v1.NodeH\x00\x12\x12\n\x08released\x18\x02 \x01(\x08H\x00\x42\x07\n\x05owner\"d\n\x0cSubscription\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x03\x12\x0c\n\x04kind\x18\x03 \x01(\x05\x12\x0c\n\x04spec\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\".\n\x08LastSeen\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03*n\n\tNodeState\x12\x1a\n\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12NODE_STATE_JOINING\x10\x01\x12\x14\n\x10NODE_STATE_READY\x10\x02\x12\x17\n\x13NODE_STATE_DRAINING\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63luster/v1/ownership.proto\x12\ncluster.v1\",\n\x04Node\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x0c\"\xaa\x01\n\x05Lease\x12\x1e\n\x04node\x18\x01 \x01(\x0b\x32\x10.cluster.v1.Node\x12$\n\x05state\x18\x02 \x01(\x0e\x32\x15.cluster.v1.NodeState\x12\x15\n\rstored_offset\x18\x03 \x01(\x03\x12\r\n\x05rules\x18\x04 \x01(\r\x12\x12\n\nhas_source\x18\x05 \x01(\x08\x12\x10\n\x08has_sink\x18\x06 \x01(\x08\x12\x0f\n\x07weights\x18\x07 \x01(\x03\"F\n\x05Owner\x12 \n\x04node\x18\x01 \x01(\x0b\x32\x10.cluster.v1.NodeH\x00\x12\x12\n\x08released\x18\x02 \x01(\x08H\x00\x42\x07\n\x05owner\"d\n\x0cSubscription\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x03\x12\x0c\n\x04kind\x18\x03 \x01(\x05\x12\x0c\n\x04spec\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\".\n\x08LastSeen\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03*n\n\tNodeState\x12\x1a\n\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12NODE_STATE_JOINING\x10\x01\x12\x14\n\x10NODE_STATE_READY\x10\x02\x12\x17\n\x13NODE_STATE_DRAINING\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'cluster.v1.ownership_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_NODESTATE']._serialized_start=466
-  _globals['_NODESTATE']._serialized_end=576
+  _globals['_NODESTATE']._serialized_start=483
+  _globals['_NODESTATE']._serialized_end=593
   _globals['_NODE']._serialized_start=42
   _globals['_NODE']._serialized_end=86
   _globals['_LEASE']._serialized_start=89
-  _globals['_LEASE']._serialized_end=242
-  _globals['_OWNER']._serialized_start=244
-  _globals['_OWNER']._serialized_end=314
-  _globals['_SUBSCRIPTION']._serialized_start=316
-  _globals['_SUBSCRIPTION']._serialized_end=416
-  _globals['_LASTSEEN']._serialized_start=418
-  _globals['_LASTSEEN']._serialized_end=464
+  _globals['_LEASE']._serialized_end=259
+  _globals['_OWNER']._serialized_start=261
+  _globals['_OWNER']._serialized_end=331
+  _globals['_SUBSCRIPTION']._serialized_start=333
+  _globals['_SUBSCRIPTION']._serialized_end=433
+  _globals['_LASTSEEN']._serialized_start=435
+  _globals['_LASTSEEN']._serialized_end=481
 # @@protoc_insertion_point(module_scope)

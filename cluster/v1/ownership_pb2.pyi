@@ -26,20 +26,22 @@ class Node(_message.Message):
     def __init__(self, address: _Optional[str] = ..., incarnation: _Optional[bytes] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("node", "state", "stored_offset", "rules", "has_source", "has_sink")
+    __slots__ = ("node", "state", "stored_offset", "rules", "has_source", "has_sink", "weights")
     NODE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     STORED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
     HAS_SOURCE_FIELD_NUMBER: _ClassVar[int]
     HAS_SINK_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     node: Node
     state: NodeState
     stored_offset: int
     rules: int
     has_source: bool
     has_sink: bool
-    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., state: _Optional[_Union[NodeState, str]] = ..., stored_offset: _Optional[int] = ..., rules: _Optional[int] = ..., has_source: _Optional[bool] = ..., has_sink: _Optional[bool] = ...) -> None: ...
+    weights: int
+    def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ..., state: _Optional[_Union[NodeState, str]] = ..., stored_offset: _Optional[int] = ..., rules: _Optional[int] = ..., has_source: _Optional[bool] = ..., has_sink: _Optional[bool] = ..., weights: _Optional[int] = ...) -> None: ...
 
 class Owner(_message.Message):
     __slots__ = ("node", "released")

@@ -30,6 +30,7 @@ from server.commands.validation import checked_subscription_id
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
+from server.errors import weights_pending
 from server.model import NO_WINDOW, Window
 from server.session import Session
 from server.store.mutations import (
@@ -168,9 +169,7 @@ class Planner:
     def _plan_idf(self, command: c.SetIdf) -> Plan:
         matching = self._coordinator.matching
         if matching.is_reweighing:
-            raise RefusedError(
-                Reason.TOO_MANY, "idf", f"{matching.generation} is coming into force", "one at a time"
-            )
+            raise weights_pending(matching.generation)
         generation = matching.generation + 1
 
         def apply(_batch: EvaluationBatch) -> int:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from cluster.entries import (
     NO_CURSOR,
     RULES,
+    WEIGHTS_RULES,
     Advance,
     Caller,
     Cursor,
@@ -31,14 +32,17 @@ from cluster.entries import (
     TakeIn,
     Tick,
     UseWindows,
+    WeightsDone,
 )
 from cluster.log import LogError
 from identity.principal import Principal, Role
 from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Frame
+from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server.commands.publication_planner import PublicationRules, require_sink_room
 from server.commands.retraction import retracted_ids
+from server.errors import weights_pending
 from server.limits import Limits
 from server.replication.coordinator import ReplicatedCoordinator
 from server.replication.log_objects import LogKeys, LogObjects
@@ -159,6 +163,9 @@ class Applier:
             require_rules(entry.change.rules)
             self.rules = max(self.rules, entry.change.rules)
             return
+        if isinstance(entry.change, WeightsDone):
+            self._coordinator.weights_done(entry.change.generation)
+            return
         if isinstance(entry.change, Tick):
             return
         known = self._outcomes.get(entry.request_id)
@@ -191,7 +198,7 @@ class Applier:
                 case Advance(time_ms):
                     return self._advance(time_ms)
                 case SetIdf(table):
-                    return self._coordinator.set_idf_logged(table)
+                    return self._set_idf(table)
         except RefusedError as error:
             return error.with_traceback(None)
         return None
@@ -224,6 +231,12 @@ class Applier:
         """Refuse new objects while too many changes wait for the sink."""
         require_sink_room(self._coordinator.sink.waiting_count, self._coordinator.limits)
 
+    def _set_idf(self, table: IdfTable) -> int:
+        coordinator = self._coordinator
+        if self.rules >= WEIGHTS_RULES and coordinator.weights_pending:
+            raise weights_pending(coordinator.matching.generation)
+        return coordinator.set_idf_logged(table)
+
     def _advance(self, time_ms: int) -> int:
         now_ms = self._coordinator.log_ms
         if time_ms < now_ms:
@@ -243,7 +256,8 @@ class Applier:
     def _position(self) -> SetLogPosition:
         coordinator = self._coordinator
         next_id = coordinator.latest_object_id + 1
-        return SetLogPosition(self._log_id, self.offset, coordinator.log_ms, next_id, self.rules)
+        pending = coordinator.weights_pending
+        return SetLogPosition(self._log_id, self.offset, coordinator.log_ms, next_id, self.rules, pending)
 
     def written(self) -> None:
         """Record that the changes are in the store."""

@@ -52,6 +52,8 @@ class ReplicatedCoordinator(Coordinator):
         """The changes that wait for the sink."""
         self.log_windows = LogWindows(self.unwritten, self.limits.windows_max)
         """The windows that nodes use."""
+        self.weights_pending = False
+        """Whether some node may not be done with the last table of weights."""
         self._expired: list[tuple[int, int]] = []
         """Expiries and ids of what has expired by the log since its last time."""
         self.matching.on_expiry = self._expiring
@@ -67,6 +69,7 @@ class ReplicatedCoordinator(Coordinator):
         self.source_cursors = dict(found.log.source_cursors)
         self.sink.recover(found.log.sink)
         self.log_windows.recover(found.log.windows)
+        self.weights_pending = found.log.weights_pending
         super().recover(replace(found, time_ms=self.log_ms, subscriptions=iter(())))
         self.advance(max(self.log_ms, found.time_ms))
 
@@ -110,15 +113,21 @@ class ReplicatedCoordinator(Coordinator):
     def set_idf_logged(self, table: IdfTable) -> int:
         """Begin to bring a table of weights into force; return its generation.
 
-        A table before it comes into force first, as all nodes have to decide alike. Results tell their
-        generation, and get the new weights at each node in its own time.
+        Results tell their generation, and get the new weights at each node in its own time. If this node
+        is not done with the table before, which it may read late, that comes into force at once.
         """
         while self.reweigh():
             pass
         generation = self.matching.generation + 1
         self.matching.begin_weights(generation, table)
         self.unwritten.put_idf(PutIdf(generation, table))
+        self.weights_pending = True
         return generation
+
+    def weights_done(self, generation: int) -> None:
+        """Record that all nodes have a table of weights in force."""
+        if generation == self.matching.generation:
+            self.weights_pending = False
 
     # -- what devices are notified of ------------------------------------------------------------
 

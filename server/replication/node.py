@@ -19,6 +19,7 @@ from server.replication.joining import Fetch, Joiner
 from server.replication.slot_keeper import SlotKeeper
 from server.replication.trimmer import Trimmer
 from server.replication.upgrader import Upgrader
+from server.replication.weights_keeper import WeightsKeeper
 from server.replication.window_keeper import WindowKeeper
 from server.store import SqliteStore
 from server.store.mutations import LogPosition, Recovered
@@ -157,6 +158,7 @@ class Node:
         self._trimmer = Trimmer(self._log, self.slots.leases, address, self._keep_s)
         self._upgrader = Upgrader(self._log, applier, self.slots)
         coordinator.placement = self.slots
+        self._weights = WeightsKeeper(self._log, applier, coordinator, self.slots)
         self._appender, self._follower = appender, Follower(self._log, command_loop, on_health)
         command_loop.follow(applier, appender, self.slots.write, self._follower.caught_up)
 
@@ -178,7 +180,7 @@ class Node:
         catching_up.result()
         assert self.slots is not None  # noqa: S101 - for the type checker
         running = [self._appender.run(), self.slots.run(), self._trimmer.run(), self._upgrader.run()]
-        running.append(self._windows.run())
+        running += [self._windows.run(), self._weights.run()]
         if not self._is_virtual:
             running += [self._follower.keep_time(), self._follower.watch()]
         self._tasks = [reading, *map(asyncio.create_task, running)]

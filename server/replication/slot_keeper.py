@@ -184,10 +184,17 @@ class SlotKeeper:
 
     def known_rules(self) -> int:
         """Return the latest rules of applying that all nodes know, if this one is the first; else 0."""
+        return min((lease.rules for lease in self._leases_of_first()), default=0)
+
+    def known_weights(self) -> int:
+        """Return the latest weights that all nodes have in force, if this one is the first; else -1."""
+        return min((lease.weights for lease in self._leases_of_first()), default=-1)
+
+    def _leases_of_first(self) -> list[Lease]:
+        """Return all leases if this node is the first by address, and knows them; else none."""
         leases = self._ownership.leases()
-        if not self._ownership.knows_all or not leases or leases[0].node != self._node:
-            return 0
-        return min(lease.rules for lease in leases)
+        is_first = self._ownership.knows_all and bool(leases) and leases[0].node == self._node
+        return leases if is_first else []
 
     @property
     def reads_source(self) -> bool:
@@ -296,6 +303,7 @@ class SlotKeeper:
             stored,
             has_source=self._can_read_source,
             has_sink=self._can_write_sink,
+            weights=self._coordinator.matching.generation - self._coordinator.matching.is_reweighing,
         )
 
     async def _step(self) -> None:

@@ -25,7 +25,7 @@ _SETTINGS = (
 )
 _SETTINGS_OF_LOG = (
     f"name IN ('{schema.META_LOG_RULES}', '{schema.META_LOG_SINK}', '{schema.META_SINK}', "
-    f"'{schema.META_LOG_WINDOWS}') OR name GLOB '{schema.META_LOG_SOURCE}*'"
+    f"'{schema.META_LOG_WINDOWS}', '{schema.META_LOG_WEIGHTS}') OR name GLOB '{schema.META_LOG_SOURCE}*'"
 )
 """Further ones, which may be absent: the rules in force, the cursors of the source, the sink, windows."""
 

@@ -138,6 +138,8 @@ class SetLogPosition:
     next_object_id: int
     rules: int = 1
     """The rules of applying in force."""
+    weights_pending: bool = False
+    """Whether some node may not be done with the last table of weights."""
 
 
 class Outcome(NamedTuple):
@@ -203,6 +205,8 @@ class LogPosition(NamedTuple):
     """Which changes are kept for the sink."""
     windows: Mapping[str, WindowClaim] = {}
     """The windows in use, by the address of the node."""
+    weights_pending: bool = False
+    """Whether some node may not be done with the last table of weights."""
 
 
 NO_LOG = LogPosition()

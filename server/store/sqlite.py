@@ -209,6 +209,7 @@ class SqliteStore:
             reading.source_cursors(database),
             self._sink_position(),
             self._windows(),
+            opening.number(database, self.path, schema.META_LOG_WEIGHTS) > 0,
         )
 
     def _windows(self) -> dict[str, WindowClaim]:
@@ -367,6 +368,7 @@ class SqliteStore:
             (schema.META_LOG_TIME, str(position.time_ms)),
             (schema.META_NEXT_ID, str(position.next_object_id)),
             (schema.META_LOG_RULES, str(position.rules)),
+            (schema.META_LOG_WEIGHTS, str(int(position.weights_pending))),
         ):
             opening.put_meta(self.database, name, value)
 

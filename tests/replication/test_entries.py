@@ -17,6 +17,7 @@ from cluster.entries import (
     SinkSent,
     TakeIn,
     UseWindows,
+    WeightsDone,
 )
 from cluster.v1 import entries_pb2 as pb
 from nearcast.canonical import Window
@@ -45,6 +46,7 @@ def test_entries_are_read_as_they_were_appended(messages):
         SetSink(is_on=True),
         SetSink(is_on=False),
         SinkSent(7),
+        WeightsDone(3),
         UseWindows("h1:7433", (Window(60_000), Window(count=3)), must=True),
         UseWindows("h1:7433", (), must=False),
         TakeIn("s", NO_CURSOR, "1", (), ("k",)),

@@ -10,6 +10,7 @@ from cluster.entries import (
     FIRST_RULES,
     NO_CURSOR,
     RULES,
+    WEIGHTS_RULES,
     Advance,
     Caller,
     Cursor,
@@ -17,16 +18,19 @@ from cluster.entries import (
     Founding,
     Publish,
     Retract,
+    SetIdf,
     SetRules,
     SetSink,
     SinkSent,
     TakeIn,
     Tick,
     UseWindows,
+    WeightsDone,
 )
 from cluster.log import LogError, Message
 from nearcast.canonical import NewObject, Window
 from nearcast.errors import Reason, RefusedError
+from safe_region.scoring.idf import IdfTable
 from server.replication import applier
 from server.replication.outcomes import KEPT_MS, decoded, encoded
 from server.store import check
@@ -322,6 +326,25 @@ def test_windows_of_a_node_that_has_ended_are_free_after_three_minutes(both, tmp
     assert windows_of(both) == {"b": [3, 4]}
     along.adopt(late.snapshot(tmp_path / "snapshot.db"))
     assert along.applier.digest() == digest
+
+
+def test_a_table_of_weights_is_refused_until_all_nodes_are_done_with_the_last(both, tmp_path):
+    first, second = (SetIdf(IdfTable({"tea": weight})) for weight in (1.5, 2.5))
+    assert both.reads(SetRules(WEIGHTS_RULES), first) == [None, 1]
+    (refused,) = both.reads(second)
+    assert "TOO_MANY" in refused
+    assert "idf is 1 is coming into force, must be one at a time" in refused
+    along, late = both.nodes
+    along.write()
+    along.kill()
+    along.adopt(late.snapshot(tmp_path / "snapshot.db"))
+    (refused,) = both.reads(second, WeightsDone(0))[:1]
+    assert "TOO_MANY" in refused, "also after a restart"
+    both.reads_entries([Entry(T_MS, WeightsDone(1))])
+    assert both.reads(second) == [2]
+    both.reads_entries([Entry(T_MS, WeightsDone(1))])
+    (refused,) = both.reads(first)
+    assert "2 is coming into force" in refused, "an entry that comes late"
 
 
 def test_the_time_of_the_log_never_goes_back(both):
