@@ -24,7 +24,7 @@ RULES = 3
 `UseWindows` and `WeightsDone`.
 
 A change of what entries mean, or of their format, has a number. Nodes go by the rules in force, which
-those of the founding are until a `SetRules` (`server/replication/upgrader.py`).
+those of the founding are until a `SetRules` (`server/replication/agreement.py`).
 """
 
 FIRST_RULES = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from cluster.entries import Change, Entry, Publish, TakeIn
 from cluster.log import LogError, Message
@@ -125,17 +125,18 @@ class ReplicatedCommandLoop(CommandLoop):
 
     async def enqueue(self, command: c.DeviceCommand) -> None:
         """Submit a command of a device; see `CommandLoop.enqueue`. It waits until a window is claimed."""
-        keeper = self.window_keeper
-        if keeper is not None and isinstance(command, c.Subscribe) and keeper.is_due_for(command):
-            await keeper.claim_for(command)
+        if self.window_keeper is not None and self._needs_claim(command):
+            await self.window_keeper.claim_for(command)
         await super().enqueue(command)
 
     def try_enqueue(self, command: c.DeviceCommand) -> bool:
         """Submit a command of a device if nothing is to be waited for; return whether it was."""
+        return not self._needs_claim(command) and super().try_enqueue(command)
+
+    def _needs_claim(self, command: c.DeviceCommand) -> TypeGuard[c.Subscribe]:
+        """Return whether a command waits until a window is claimed."""
         keeper = self.window_keeper
-        if keeper is not None and isinstance(command, c.Subscribe) and keeper.is_due_for(command):
-            return False
-        return super().try_enqueue(command)
+        return keeper is not None and isinstance(command, c.Subscribe) and keeper.is_due_for(command)
 
     async def _catch_up(self) -> None:
         """Apply what is in the log now.

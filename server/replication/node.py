@@ -11,6 +11,7 @@ from cluster.log import Log, LogError
 from cluster.registry import Registry, SharedRecords
 from identity.authenticator import node_token
 from server.errors import StoreError
+from server.replication.agreement import Agreement
 from server.replication.appender import Appender
 from server.replication.applier import Applier, require_rules
 from server.replication.command_loop import ReplicatedCommandLoop
@@ -18,8 +19,6 @@ from server.replication.follower import Follower
 from server.replication.joining import Fetch, Joiner
 from server.replication.slot_keeper import SlotKeeper
 from server.replication.trimmer import Trimmer
-from server.replication.upgrader import Upgrader
-from server.replication.weights_keeper import WeightsKeeper
 from server.replication.window_keeper import WindowKeeper
 from server.store import SqliteStore
 from server.store.mutations import LogPosition, Recovered
@@ -156,9 +155,8 @@ class Node:
         )
         self._windows = command_loop.window_keeper = WindowKeeper(command_loop, address)
         self._trimmer = Trimmer(self._log, self.slots.leases, address, self._keep_s)
-        self._upgrader = Upgrader(self._log, applier, self.slots)
         coordinator.placement = self.slots
-        self._weights = WeightsKeeper(self._log, applier, coordinator, self.slots)
+        self._agreement = Agreement(self._log, applier, coordinator, self.slots)
         self._appender, self._follower = appender, Follower(self._log, command_loop, on_health)
         command_loop.follow(applier, appender, self.slots.write, self._follower.caught_up)
 
@@ -179,8 +177,8 @@ class Node:
             raise LogError("the log has ended")
         catching_up.result()
         assert self.slots is not None  # noqa: S101 - for the type checker
-        running = [self._appender.run(), self.slots.run(), self._trimmer.run(), self._upgrader.run()]
-        running += [self._windows.run(), self._weights.run()]
+        running = [self._appender.run(), self.slots.run(), self._trimmer.run()]
+        running += [self._agreement.run(), self._windows.run()]
         if not self._is_virtual:
             running += [self._follower.keep_time(), self._follower.watch()]
         self._tasks = [reading, *map(asyncio.create_task, running)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import time
 from collections.abc import Callable
 
@@ -51,8 +50,8 @@ class OwnLease:
         """The sequence of the latest lease that this node has written; older ones may be read later."""
         self._written_s = 0.0
         """When it was sent."""
-        self._pending_s = math.inf
-        """When the first lease was sent that may have been written since."""
+        self._pending_s: float | None = None
+        """When the first lease was sent that may have been written since; None if there is none."""
 
     @property
     def is_valid(self) -> bool:
@@ -64,7 +63,8 @@ class OwnLease:
         self._latest = record
         self._arrived.set()
         if record.lease is not None and record.lease.node == self._node:
-            self.renewed_s = self._written_s if record.sequence <= self._written else self._pending_s
+            later = None if record.sequence <= self._written else self._pending_s
+            self.renewed_s = self._written_s if later is None else later
 
     async def renew(self) -> None:
         """Renew the lease, until cancelled.
@@ -76,10 +76,10 @@ class OwnLease:
         """
         while True:
             sent_s = time.monotonic()
-            self._pending_s = min(self._pending_s, sent_s)
+            self._pending_s = sent_s if self._pending_s is None else self._pending_s
             try:
                 self._written = await self._registry.renew(self._content(), self._sequence())
-                self._written_s, self._pending_s = sent_s, math.inf
+                self._written_s, self._pending_s = sent_s, None
             except LogConflictError:
                 await self._require_no_successor()
             except LogUnavailableError as error:
