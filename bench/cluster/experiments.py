@@ -13,7 +13,7 @@ class ClusterParameters(LoadParameters):
 
     devices: int = e.count(2_000, "Number of devices attached to each side.", least=4, most=1_000_000)
     nodes: int = e.count(2, "Number of nodes.", least=2, most=16)
-    kills: int = e.count(30, "Number of times that takeover kills a node.", most=1_000)
+    kills: int = e.count(30, "Number of times that a node is killed or stopped.", most=1_000)
     device_reports_per_s: float = Field(
         0.2, ge=0.0, le=10.0, description="Reports a second of each device, for the variant plan."
     )
@@ -40,11 +40,11 @@ CLUSTER = e.Suite(
     metrics={"objects": "objects", "devices": "devices", "nodes": "nodes"},
     plots=(),
     reduced={"devices": 100, "objects": 5_000, "seconds": 1.0, "rounds": 1, "kills": 3},
-    about="takeover kills one node after the other. Its devices, which use the SDK on connections of "
-    "their own or on four fleet streams, continue at others by themselves. The node starts again, and "
-    "the next kill waits until every slot is back. load compares nodes and log with a single server in "
-    "alternating windows. plan has a steady load of reports and publications. CPU "
-    "is that of all processes of a side, all threads together.",
+    about="takeover kills one node after the other; drain stops it with SIGTERM. Its devices, which use "
+    "the SDK on connections of their own or on four fleet streams, continue at others by themselves. The "
+    "node starts again, and the next kill waits until every slot is back. load compares nodes and log "
+    "with a single server in alternating windows. plan has a steady load of reports and publications. "
+    "CPU is that of all processes of a side, all threads together.",
     experiments=(
         e.Experiment(
             "takeover",
@@ -59,6 +59,21 @@ CLUSTER = e.Suite(
                 "exact_s_p99": "s, the same",
             },
             plots=(e.Bars(("all_exact_s_p50", "all_exact_s_max"), ("variant",)),),
+        ),
+        e.Experiment(
+            "drain",
+            "",
+            "time for which devices of a node that is stopped are not exact",
+            ("drain", "drain-fleet"),
+            metrics={
+                "stops": "stops",
+                "away_s_p50": "s, longest time for which a device of the node was not exact",
+                "away_s_p99": "s, the same",
+                "all_away_s_p50": "s, the longest such time of all devices, median of the stops",
+                "all_away_s_max": "s, the same, worst of the stops",
+                "ended_s_p50": "s, from SIGTERM until the node has ended",
+            },
+            plots=(e.Bars(("all_away_s_p50", "all_away_s_max"), ("variant",)),),
         ),
         e.Experiment(
             "load",

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.benchmark import Benchmark, Row
+from bench.cluster.drain import drain
 from bench.cluster.experiments import ClusterParameters
 from bench.cluster.load import load
 from bench.cluster.nodes import cluster
@@ -24,7 +25,7 @@ _PLAN = "plan"
 class ClusterBenchmark(Benchmark[ClusterParameters]):
     """Measure take-overs, the load beside a single server, and what `nearcast plan` computes."""
 
-    VARIANTS = ("connections", "fleet", _LOAD, _PLAN)
+    VARIANTS = ("connections", "fleet", "drain", "drain-fleet", _LOAD, _PLAN)
 
     @classmethod
     def check(cls, variant: str, parameters: ClusterParameters) -> None:  # noqa: ARG003
@@ -51,5 +52,6 @@ class ClusterBenchmark(Benchmark[ClusterParameters]):
                 single = stack.enter_context(serving(workload, folder / "single"))
                 return [row | loop.run(load(workload, seconds, rounds, single, nodes, self.progress))]
             kills, k = parameters.kills, parameters.k_max
-            is_fleet = variant == "fleet"
-            return [row | loop.run(takeover(workload, k, kills, nodes, self.progress, is_fleet=is_fleet))]
+            is_fleet = variant.endswith("fleet")
+            measured = drain if variant.startswith("drain") else takeover
+            return [row | loop.run(measured(workload, k, kills, nodes, self.progress, is_fleet=is_fleet))]

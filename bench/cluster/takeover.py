@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from bench.server.workload import Workload
 from nearcast.model import SubscriptionState
 
 _REST_S = 120.0
+
+T = TypeVar("T")
 
 
 async def takeover(
@@ -33,9 +37,9 @@ async def takeover(
     async with AsyncExitStack() as stack:
         await devices.attach(stack, nodes.addresses, is_fleet=is_fleet)
         for kill in range(kills):
-            await _all_exact(devices.attached)
+            await all_exact(devices.attached)
             victim = kill % len(nodes.nodes)
-            struck = [one for one, node in zip(devices.attached, of_node, strict=True) if node == victim]
+            struck = struck_by(devices.attached, of_node, victim)
             devices.mark()
             nodes.kill(victim)
             await devices.all_back(struck, time.perf_counter())
@@ -45,7 +49,7 @@ async def takeover(
             await asyncio.to_thread(nodes.start, victim)
             await nodes.settled()
             progress("kills", kill + 1, kills)
-        await _all_exact(devices.attached)
+        await all_exact(devices.attached)
         audited = devices.audited()
     return {
         "kills": kills,
@@ -59,7 +63,12 @@ async def takeover(
     }
 
 
-async def _all_exact(attached: list[Attached]) -> None:
+def struck_by(devices: Sequence[T], of_node: Sequence[int], victim: int) -> list[T]:
+    """Return the devices that a node serves while all nodes are there."""
+    return [one for one, node in zip(devices, of_node, strict=True) if node == victim]
+
+
+async def all_exact(attached: list[Attached]) -> None:
     """Wait until all devices are exact.
 
     Raises

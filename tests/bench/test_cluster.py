@@ -22,6 +22,15 @@ def test_devices_of_nodes_that_are_killed_are_exact_again(run_experiments):
     assert row["lists_audited"] == 16
 
 
+def test_devices_of_nodes_that_are_stopped_are_away_for_a_while(run_experiments):
+    settings = ["devices=16", "objects=1000", "kills=2"]
+    (row,) = run_experiments("cluster/drain", settings=settings, variants=["drain"])["cluster/drain"]
+    assert (row["stops"], row["nodes"], len(row["runs_away_s"])) == (2, 2, 2)
+    assert row["struck"] > 0
+    assert 0 < row["away_s_p50"] <= row["all_away_s_max"]
+    assert row["lists_audited"] == 16
+
+
 def test_the_load_beside_a_single_server(run_experiments):
     settings = ["devices=12", "objects=1000", "seconds=0.3", "rounds=1"]
     (row,) = run_experiments("cluster/load", settings=settings)["cluster/load"]
