@@ -30,8 +30,8 @@ MISSED_MAX = 4
 DOUBTED_MISSED = 2
 """Renewals of a node after which another one, that has sent none meanwhile, may be gone."""
 
-PORTION = 64
-"""Slots that are under way from a node to others at a time: their devices are not served meanwhile."""
+PORTION = 32
+"""Slots that are under way between nodes at a time: their devices are not served meanwhile."""
 
 
 class NodeState(IntEnum):
@@ -119,8 +119,10 @@ class Ownership:
         self._owners: list[Owned] = [FREE] * slots
         self._held: dict[int, int] = {}
         """Slots that this node has taken, with the sequence of its record."""
-        self._pending: set[int] = set()
-        """Slots of which this node is writing the owner."""
+        self._taking: set[int] = set()
+        """Slots of which this node writes itself as the owner."""
+        self._releasing: set[int] = set()
+        """Slots of which this node writes that nobody owns them."""
         self._refused: dict[int, int] = {}
         """Slots that another node was about to take, with the sequence of the record before."""
         self._renewals = 0
@@ -166,34 +168,35 @@ class Ownership:
         for slot in lost:
             del self._held[slot]
         take, release = self._to_take(), self._to_release()
-        self._pending.update(take, release)
+        self._taking.update(take)
+        self._releasing.update(release)
         return Steps(take, release, lost)
 
     def took(self, slot: int, sequence: int) -> None:
         """Record that this node has taken a slot."""
-        self._pending.discard(slot)
+        self._end(slot)
         self._held[slot] = sequence
-        self._is_changed = True
 
     def released(self, slot: int) -> None:
         """Record that this node has released a slot."""
-        self._pending.discard(slot)
-        self._held.pop(slot, None)
-        self._is_changed = True
+        self._end(slot)
 
     def refused(self, slot: int, expected: int) -> None:
         """Record that another node was faster: the record of the owner is not the expected one.
 
         This node tries again when it has read another record.
         """
-        self._pending.discard(slot)
-        self._held.pop(slot, None)
+        self._end(slot)
         self._refused[slot] = expected
-        self._is_changed = True
 
     def failed(self, slot: int) -> None:
         """Record that the outcome of a write is not known: this node takes the slot again."""
-        self._pending.discard(slot)
+        self._end(slot)
+
+    def _end(self, slot: int) -> None:
+        """Record that this node writes the owner of a slot no more, and does not have it."""
+        self._taking.discard(slot)
+        self._releasing.discard(slot)
         self._held.pop(slot, None)
         self._is_changed = True
 
@@ -201,8 +204,9 @@ class Ownership:
         return self._owners[slot].sequence > sequence
 
     def _to_take(self) -> dict[int, int]:
+        """Return slots to take, many at once: none while others are being taken."""
         own = self._node.address
-        if own not in self.ready():
+        if self._taking or own not in self.ready():
             return {}
         table = self._table()
         return {
@@ -210,7 +214,7 @@ class Ownership:
             for slot in self._slots
             if table[slot] == own
             and slot not in self._held
-            and slot not in self._pending
+            and slot not in self._releasing
             and not self._is_refused(slot)
             and self._is_free(slot)
         }
@@ -224,18 +228,21 @@ class Ownership:
         return self._refused.get(slot) == self._owners[slot].sequence
 
     def _to_release(self) -> dict[int, int]:
+        """Return slots to release, many at once: none while others are under way."""
         others = self.ready() - {self._node.address}
         if not others:
             return {}
         table = self._table()
         under_way = sum(1 for owned in self._owners if owned.node is None and owned.sequence)
-        under_way += len(self._pending)
+        under_way += len(self._taking) + len(self._releasing)
+        if under_way:
+            return {}
         found: dict[int, int] = {}
         for slot, owned in enumerate(self._owners):
-            if under_way + len(found) >= PORTION:
+            if len(found) >= PORTION:
                 break
             is_own = slot in self._held or owned.node == self._node
-            is_busy = slot in self._pending or self._is_refused(slot)
+            is_busy = slot in self._taking or slot in self._releasing or self._is_refused(slot)
             if is_own and table[slot] in others and not is_busy:
                 found[slot] = self._held.get(slot, owned.sequence)
         return found

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Collection, Coroutine, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -53,6 +53,12 @@ SETTLE_S = 3.0
 """How long a hello waits for an owner of its slot. The SDK expects a response in four seconds."""
 _ROWS_MAX = 2_000
 """Subscriptions that are restored at a time, some milliseconds."""
+_DEVICES_MAX = 100
+"""Devices that are detached at a time, some milliseconds."""
+_MOVED_PER_S = 300
+"""Devices that move to each other node per second: so many say hello there beside its other work."""
+_STEP_S = 0.01
+"""Interval of steps, each of which looks at all slots: records arrive many at once."""
 _RETRY_MS = 500
 _LOOK_S = 0.1
 """How soon devices that have sent nothing are notified of a lag."""
@@ -319,6 +325,7 @@ class SlotKeeper:
                 self._moved_s = time.monotonic()
             for some in _portions(steps.take):
                 self._spawn(self._take(some))
+            await asyncio.sleep(_STEP_S)
 
     async def _guard(self) -> None:
         """Give up the slots of a node that does not reach the log any more.
@@ -380,11 +387,16 @@ class SlotKeeper:
             self._coordinator.last_seen.take(slot, seen[slot], some, self._coordinator.log_ms)
 
     async def _release(self, slots: Mapping[int, int]) -> None:
-        """Detach the devices of slots, then release them for other nodes."""
-        await self._drop(slots)
-        for slot in await self._set_owners(slots, None):
-            self._ownership.released(slot)
-        self._changed.set()
+        """Detach the devices of slots, then release them; not more devices than other nodes can greet."""
+        for some in self._some_devices(slots):
+            attached_count = sum(map(self._attached_count, some))
+            await self._drop(some)
+            released = await self._set_owners({slot: slots[slot] for slot in some}, None)
+            others = self._ownership.ready() - {self._node.address}
+            await asyncio.sleep(attached_count / (_MOVED_PER_S * max(1, len(others))))
+            for slot in released:
+                self._ownership.released(slot)
+            self._changed.set()
 
     async def _give_up(self, slots: Collection[int]) -> None:
         """Detach the devices of slots, of which this node does not know enough; then take them again."""
@@ -417,8 +429,29 @@ class SlotKeeper:
         """Remove the devices of slots from this node; those that are attached go to another one."""
         for slot in slots:
             self._served.pop(slot, None)
-        drops = [partial(self._coordinator.drop_slot, slot, self._moved(slot)) for slot in slots]
+        drops = [partial(self._drop_now, some) for some in self._some_devices(slots)]
         await asyncio.gather(*map(self._command_loop.in_turn, drops))  # all before what comes later
+
+    def _drop_now(self, slots: Iterable[int]) -> None:
+        for slot in slots:
+            self._coordinator.drop_slot(slot, self._moved(slot))
+
+    def _attached_count(self, slot: int) -> int:
+        sessions = self._coordinator.sessions
+        return sum(sessions[device_id].is_attached for device_id in sessions.of_slot(slot))
+
+    def _some_devices(self, slots: Iterable[int]) -> Iterator[list[int]]:
+        """Yield portions of slots that have about `_DEVICES_MAX` devices, at least one slot each."""
+        some: list[int] = []
+        count = 0
+        for slot in slots:
+            some.append(slot)
+            count += len(self._coordinator.sessions.of_slot(slot))
+            if count >= _DEVICES_MAX:
+                yield some
+                some, count = [], 0
+        if some:
+            yield some
 
     def _moved(self, slot: int) -> RefusedError:
         """Return why a device of a slot is detached."""
@@ -461,14 +494,15 @@ class SlotKeeper:
     # -- the end ---------------------------------------------------------------------------------
 
     async def hand_over(self, patience_s: float) -> None:
-        """Let other nodes take all slots, if there are any."""
+        """Let other nodes take all slots, if there are any, until none has moved for some seconds."""
         self._state = NodeState.DRAINING
         if self._has_failed:
             return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience_s):
-                while self._served and self._ownership.ready() - {self._node.address}:  # noqa: ASYNC110
-                    await asyncio.sleep(RENEW_S / 10.0)
+        remaining, end_s = len(self._served), time.monotonic() + patience_s
+        while remaining and time.monotonic() < end_s and self._ownership.ready() - {self._node.address}:
+            await asyncio.sleep(_LOOK_S)
+            if len(self._served) < remaining:
+                remaining, end_s = len(self._served), time.monotonic() + patience_s
 
     async def end(self) -> None:
         """Delete the lease, after the tasks have ended."""

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 import nearcast
-from cluster.slots import SLOTS, slot_of
+from cluster.ownership import PORTION
+from cluster.slots import SLOTS, preferred, slot_of
 from nearcast import (
     GeoObject,
     Last,
@@ -20,6 +21,7 @@ from nearcast import (
     TopK,
     UnavailableError,
 )
+from server import main
 from server.replication import slot_keeper
 from tests.replication.conftest import log_servers
 from tests.replication.test_nodes import (
@@ -73,7 +75,9 @@ async def settled(*nodes):
 
 async def shared(first, second):
     """Wait until a node that has started has its slots."""
-    await until(lambda: second.node.slots.served_count > SLOTS / 3)
+    addresses = [f"127.0.0.1:{one.port}" for one in (first, second)]
+    own_count = sum(preferred(slot, addresses) == addresses[1] for slot in range(SLOTS))
+    await until(lambda: second.node.slots.served_count == own_count)
     await settled(first, second)
 
 
@@ -181,6 +185,24 @@ def first_wrong(offers, judge):
         if one.state is not SubscriptionState.EXACT or found != expected:
             return number, one.state, found, expected
     return ()
+
+
+async def test_a_node_that_stops_keeps_slots_that_nobody_takes(tmp_path, monkeypatch):
+    """It waits as long as others take some, and a while longer."""
+    monkeypatch.setattr(main, "_HAND_OVER_S", 0.1)
+    with log_servers(tmp_path / "log", 1) as logs:
+        async with node(logs, tmp_path / "a.db") as a, node(logs, tmp_path / "b.db") as b:
+            await shared(a, b)
+            others = b.node.slots.served_count
+
+            async def take(_slots):
+                await asyncio.Event().wait()
+
+            b.node.slots._take = take  # noqa: SLF001 - it is ready, and takes nothing
+            before = a.node.slots.served_count
+            await a.node.hand_over(0.5)
+            assert a.node.slots.served_count == before - PORTION
+            assert b.node.slots.served_count == others
 
 
 async def test_devices_of_a_node_that_is_killed_are_served_by_another(tmp_path):

@@ -275,12 +275,19 @@ def test_slots_move_in_portions():
     assert all(preferred(slot, ["a:1", "b:1"]) == "b:1" for slot in steps.release)
     for slot in steps.release:
         ownership.released(slot)
-        for one in (ownership, follower):
-            one.read_owner(slot, Owned(None, 5_000 + slot))
-    assert follower.steps().take == {slot: 5_000 + slot for slot in steps.release}
-    assert not ownership.steps().release, "those have to arrive first"
-    for slot in steps.release:
+        ownership.read_owner(slot, Owned(None, 5_000 + slot))
+    first, *rest = steps.release
+    follower.read_owner(first, Owned(None, 5_000 + first))
+    assert follower.steps().take == {first: 5_000 + first}
+    for slot in rest:
+        follower.read_owner(slot, Owned(None, 5_000 + slot))
+    assert not follower.steps().take, "those are taken together, after the first one"
+    follower.took(first, 9_000 + first)
+    assert follower.steps().take == {slot: 5_000 + slot for slot in rest}
+    for slot in rest:
         ownership.read_owner(slot, Owned(other.node, 9_000 + slot))
+        assert not ownership.steps().release, "all have to arrive first"
+    ownership.read_owner(first, Owned(other.node, 9_000 + first))
     assert len(ownership.steps().release) == PORTION
 
 
