@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _READY = "serving on "
 _POLL_S = 0.05
 _NODE_STOP_S = 20.0
-"""A node hands its devices over for ten seconds at most, and ends streams for seven."""
+"""Nodes that stop together hand hardly any devices over. They end streams for seven seconds."""
 _LOG_STOP_S = 5.0
 
 
