@@ -48,7 +48,8 @@ def test_the_experiments(run_experiments):
 
 
 def test_operators_who_watch_are_measured(run_experiments):
-    rows = run_experiments("neighbours/operators", settings=SMALL)["neighbours/operators"]
+    found = run_experiments("neighbours/operators", settings=[*SMALL, "during_s=3"])
+    rows = found["neighbours/operators"]
     assert [row["variant"] for row in rows] == ["watch", "watch-fast"]
     for row in rows:
         assert row["acts_sent"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import socket
 import threading
 
 import pytest
@@ -151,7 +152,10 @@ async def test_a_path_that_is_not_there(town):
 async def test_a_server_that_cannot_be_reached(tmp_path):
     async with a_town(tmp_path) as town:
         await town.server.stop()
-        status, problem = await call(town, "search")
+        with socket.socket() as held:  # no other server gets the port meanwhile
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind(("127.0.0.1", town.server.port))
+            status, problem = await call(town, "search")
         assert (status, problem["type"]) == (502, "about:blank")
 
 

@@ -28,7 +28,7 @@ from tests.replication.test_copies import trimmed
 from tests.replication.test_devices import publish
 from tests.replication.test_following import running
 from tests.replication.test_nodes import NodeProcess, client, digest_of, node, until
-from tests.replication.test_status import status
+from tests.replication.test_status import until_shown
 from tests.support.amounts import SEED, examples
 from tests.support.ports import free_port
 
@@ -284,7 +284,7 @@ async def test_one_node_reads_and_another_one_goes_on_when_it_stops(tmp_path):
             await digest_of(a, b, without)
             await until(lambda: reads(a) and not reads(b))
             assert not reads(without)
-            _, text = await status(b)
+            text = await until_shown(b, 0, "reads")
             rows = {line.split()[0]: line.split()[-1] for line in text.splitlines()[1:4]}
             assert rows[f"127.0.0.1:{first}"] == "reads"
             assert "reads" not in (rows[f"127.0.0.1:{second}"], rows[f"127.0.0.1:{without.port}"])

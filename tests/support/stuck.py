@@ -45,7 +45,7 @@ def report(name: str) -> str:
         if number != threading.get_ident():
             lines += [f"thread {number}", *traceback.format_stack(frame)[-4:]]
     for one in gc.get_objects():
-        if isinstance(one, asyncio.Task) and not one.done():
+        if issubclass(type(one), asyncio.Task) and not one.done():  # a weak proxy has no class any more
             lines += [f"task {one.get_name()}", *_frames_of(one.get_coro())]
     return "\n".join(lines)
 
