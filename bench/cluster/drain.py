@@ -12,6 +12,7 @@ import numpy as np
 from bench.benchmark import Progress, Row
 from bench.cluster.nodes import Nodes
 from bench.cluster.takeover import all_exact, struck_by
+from bench.server import loop
 from bench.server.sdk_devices import Attached, SdkDevices
 from bench.server.setup import published
 from bench.server.workload import Workload
@@ -56,6 +57,7 @@ async def drain(
     ended_s: list[float] = []
     async with AsyncExitStack() as stack:
         await devices.attach(stack, nodes.addresses, is_fleet=is_fleet)
+        stack.enter_context(loop.without_collector())
         absences = [Absence(one) for one in devices.attached]
         watches = [asyncio.create_task(one.watch()) for one in absences]
         for stop in range(stops):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import gc
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -15,6 +17,19 @@ T = TypeVar("T")
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end."""
     return _runner().run(coroutine)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Disable Python's garbage collector: pauses of the load generator must not count as latency."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 @cache

@@ -12,10 +12,7 @@ delta.
 
 from __future__ import annotations
 
-import gc
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from bench.benchmark import Benchmark, Progress, Row
@@ -42,19 +39,6 @@ _SHARED = 10
 _RETRIEVE_S = 30.0
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Disable Python's garbage collector: pauses of the load generator must not count as latency."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        gc.unfreeze()
-
-
 class ServerBenchmark(Benchmark[ServerParameters]):
     """Measure devices on own or shared connections, or fleet streams; storms, metrics, a soak."""
 
@@ -72,7 +56,7 @@ class ServerBenchmark(Benchmark[ServerParameters]):
         """Measure a server that is started for this run."""
         workload = self.kept("workload", parameters, lambda: drawn(parameters, parameters.boolean_share))
         self.kept("compiled", parameters.devices, lambda: compile_kernels(workload))
-        with _without_collector():
+        with loop.without_collector():
             row = {"objects": parameters.objects, **self._row(variant, workload, parameters)}
         return [row | self._beside_retrieval(row, parameters)]
 

@@ -387,11 +387,14 @@ class SlotKeeper:
             self._coordinator.last_seen.take(slot, seen[slot], some, self._coordinator.log_ms)
 
     async def _release(self, slots: Mapping[int, int]) -> None:
-        """Detach the devices of slots, then release them; not more devices than other nodes can greet."""
+        """Release slots, then detach their devices; not more devices than other nodes can greet.
+
+        A device that arrives at the next owner waits there, as no other node has the slot any more.
+        """
         for some in self._some_devices(slots):
             attached_count = sum(map(self._attached_count, some))
-            await self._drop(some)
             released = await self._set_owners({slot: slots[slot] for slot in some}, None)
+            await self._drop(some)
             others = self._ownership.ready() - {self._node.address}
             await asyncio.sleep(attached_count / (_MOVED_PER_S * max(1, len(others))))
             for slot in released:
