@@ -14,6 +14,7 @@ import numpy as np
 from bench.benchmark import Progress, Row
 from bench.cluster.nodes import Nodes
 from bench.errors import BenchError
+from bench.server import loop
 from bench.server.sdk_devices import TICK_S, Attached, SdkDevices
 from bench.server.setup import published
 from bench.server.workload import Workload
@@ -36,6 +37,7 @@ async def takeover(
     all_s: list[float] = []
     async with AsyncExitStack() as stack:
         await devices.attach(stack, nodes.addresses, is_fleet=is_fleet)
+        stack.enter_context(loop.without_collector())
         for kill in range(kills):
             await all_exact(devices.attached)
             victim = kill % len(nodes.nodes)
