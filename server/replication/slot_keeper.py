@@ -391,12 +391,12 @@ class SlotKeeper:
 
         A device that arrives at the next owner waits there, as no other node has the slot any more.
         """
+        next_owners = {self._ownership.next_owner(slot) for slot in slots}
         for some in self._some_devices(slots):
             attached_count = sum(map(self._attached_count, some))
             released = await self._set_owners({slot: slots[slot] for slot in some}, None)
             await self._drop(some)
-            others = self._ownership.ready() - {self._node.address}
-            await asyncio.sleep(attached_count / (_MOVED_PER_S * max(1, len(others))))
+            await asyncio.sleep(attached_count / (_MOVED_PER_S * len(next_owners)))
             for slot in released:
                 self._ownership.released(slot)
             self._changed.set()

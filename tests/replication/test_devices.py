@@ -205,6 +205,33 @@ async def test_a_node_that_stops_keeps_slots_that_nobody_takes(tmp_path, monkeyp
             assert b.node.slots.served_count == others
 
 
+async def test_devices_are_detached_when_their_slot_has_been_released(tmp_path):
+    """So the next owner does not send them back to the former one."""
+    names = [f"d{number}" for number in range(COUNT)]
+    with log_servers(tmp_path / "log", 1) as logs:
+        async with node(logs, tmp_path / "a.db") as a, node(logs, tmp_path / "b.db") as b:
+            await shared(a, b)
+            async with everywhere([a, b]) as caller:
+                devices = [await caller.attach(name, lon=14.5, lat=35.5) for name in names]
+                keeper = a.node.slots
+                set_owners = keeper._set_owners  # noqa: SLF001
+                attached = {}
+
+                async def release(slots, owner):
+                    found = await set_owners(slots, owner)
+                    some = [name for name in names if slot_of(name) in slots]
+                    attached.update({name: is_attached(a, name) for name in some})
+                    return found
+
+                keeper._set_owners = release  # noqa: SLF001 - between the two steps
+                here = {name for name in names if is_attached(a, name)}
+                await a.node.hand_over(10.0)
+                assert here
+                assert attached == dict.fromkeys(here, True)
+                await until(lambda: all(is_attached(b, name) for name in names))
+                assert len(devices) == COUNT
+
+
 async def test_devices_of_a_node_that_is_killed_are_served_by_another(tmp_path):
     """Publications, and new subscriptions, meanwhile: nothing that was acknowledged is lost."""
     with log_servers(tmp_path / "log", 3) as logs:
