@@ -164,7 +164,7 @@ class Ownership:
         if not self._is_changed:
             return _NOTHING
         self._is_changed = False
-        lost = tuple(slot for slot in self._held.keys() - self._releasing if self._is_lost(slot))
+        lost = tuple(slot for slot, sequence in self._held.items() if self._is_lost(slot, sequence))
         for slot in lost:
             del self._held[slot]
         take, release = self._to_take(), self._to_release()
@@ -200,8 +200,8 @@ class Ownership:
         self._held.pop(slot, None)
         self._is_changed = True
 
-    def _is_lost(self, slot: int) -> bool:
-        return self._owners[slot].sequence > self._held[slot]
+    def _is_lost(self, slot: int, sequence: int) -> bool:
+        return self._owners[slot].sequence > sequence
 
     def _to_take(self) -> dict[int, int]:
         """Return slots to take, many at once: none while others are being taken."""

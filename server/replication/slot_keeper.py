@@ -394,9 +394,9 @@ class SlotKeeper:
         next_owners = {self._ownership.next_owner(slot) for slot in slots}
         for some in self._some_devices(slots):
             attached_count = sum(map(self._attached_count, some))
+            await asyncio.sleep(attached_count / (_MOVED_PER_S * len(next_owners)))
             released = await self._set_owners({slot: slots[slot] for slot in some}, None)
             await self._drop(some)
-            await asyncio.sleep(attached_count / (_MOVED_PER_S * len(next_owners)))
             for slot in released:
                 self._ownership.released(slot)
             self._changed.set()
