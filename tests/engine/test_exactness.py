@@ -243,6 +243,10 @@ async def drive(world: World, meetings: dict[Meeting, int]) -> None:
     for link in world.links:
         link.open()
     await world.audit()
+    for device in list(world.devices()):
+        if not device.is_refused:
+            world.take_over(device)
+    await world.audit()
     world.server.check()
     await world.stop()
 
