@@ -230,22 +230,22 @@ class Ownership:
     def _to_release(self) -> dict[int, int]:
         """Return slots to release, many at once: none while others are under way."""
         others = self.ready() - {self._node.address}
-        if not others:
+        if not others or self._is_moving():
             return {}
         table = self._table()
-        under_way = sum(1 for owned in self._owners if owned.node is None and owned.sequence)
-        under_way += len(self._taking) + len(self._releasing)
-        if under_way:
-            return {}
         found: dict[int, int] = {}
         for slot, owned in enumerate(self._owners):
             if len(found) >= PORTION:
                 break
             is_own = slot in self._held or owned.node == self._node
-            is_busy = slot in self._taking or slot in self._releasing or self._is_refused(slot)
-            if is_own and table[slot] in others and not is_busy:
+            if is_own and table[slot] in others and not self._is_refused(slot):
                 found[slot] = self._held.get(slot, owned.sequence)
         return found
+
+    def _is_moving(self) -> bool:
+        """Return whether any slot is under way between nodes, as far as this node knows."""
+        is_released = any(owned.node is None and owned.sequence for owned in self._owners)
+        return is_released or bool(self._taking or self._releasing)
 
     def _table(self) -> list[str]:
         """Return the node that each slot prefers."""
