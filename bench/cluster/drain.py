@@ -11,10 +11,8 @@ import numpy as np
 
 from bench.benchmark import Progress, Row
 from bench.cluster.nodes import Nodes
-from bench.cluster.takeover import all_exact, struck_by
-from bench.server import loop
+from bench.cluster.takeover import all_exact, attach, struck_by
 from bench.server.sdk_devices import Attached, SdkDevices
-from bench.server.setup import published
 from bench.server.workload import Workload
 from nearcast.model import SubscriptionState
 
@@ -48,16 +46,13 @@ async def drain(
     workload: Workload, k: int, stops: int, nodes: Nodes, progress: Progress, *, is_fleet: bool
 ) -> Row:
     """Measure stops with SIGTERM; return the row."""
-    await published(workload, nodes.nodes[0], progress)
-    await nodes.settled()
     devices = SdkDevices(workload, k, progress, "drain")
     of_node = [nodes.of(number) for number in range(workload.devices)]
     away_s: list[float] = []
     longest_s: list[float] = []
     ended_s: list[float] = []
     async with AsyncExitStack() as stack:
-        await devices.attach(stack, nodes.addresses, is_fleet=is_fleet)
-        stack.enter_context(loop.without_collector())
+        await attach(devices, stack, workload, nodes, progress, is_fleet=is_fleet)
         absences = [Absence(one) for one in devices.attached]
         watches = [asyncio.create_task(one.watch()) for one in absences]
         for stop in range(stops):

@@ -29,15 +29,12 @@ async def takeover(
     workload: Workload, k: int, kills: int, nodes: Nodes, progress: Progress, *, is_fleet: bool
 ) -> Row:
     """Measure kills; return the row."""
-    await published(workload, nodes.nodes[0], progress)
-    await nodes.settled()
     devices = SdkDevices(workload, k, progress, "takeover")
     of_node = [nodes.of(number) for number in range(workload.devices)]
     waited_s: list[float] = []
     all_s: list[float] = []
     async with AsyncExitStack() as stack:
-        await devices.attach(stack, nodes.addresses, is_fleet=is_fleet)
-        stack.enter_context(loop.without_collector())
+        await attach(devices, stack, workload, nodes, progress, is_fleet=is_fleet)
         for kill in range(kills):
             await all_exact(devices.attached)
             victim = kill % len(nodes.nodes)
@@ -63,6 +60,22 @@ async def takeover(
         "runs_exact_s": [round(one, 2) for one in all_s],
         **audited,
     }
+
+
+async def attach(
+    devices: SdkDevices,
+    stack: AsyncExitStack,
+    workload: Workload,
+    nodes: Nodes,
+    progress: Progress,
+    *,
+    is_fleet: bool,
+) -> None:
+    """Publish the objects, and attach devices; from then on nothing is collected in this process."""
+    await published(workload, nodes.nodes[0], progress)
+    await nodes.settled()
+    await devices.attach(stack, nodes.addresses, is_fleet=is_fleet)
+    stack.enter_context(loop.without_collector())
 
 
 def struck_by(devices: Sequence[T], of_node: Sequence[int], victim: int) -> list[T]:
