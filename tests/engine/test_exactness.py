@@ -24,7 +24,7 @@ ACTS = {
     "publish": 14,
     "replace": 4,
     "publish again": 4,
-    "publish outside": 1,
+    "publish outside": 4,
     "retract": 5,
     "retract by key": 3,
     "advance": 8,
