@@ -78,12 +78,15 @@ CLUSTER = e.Suite(
         e.Experiment(
             "load",
             "",
-            "CPU and latencies of two nodes and three log servers, beside a single server",
+            "CPU and latencies of nodes and three log servers, beside a single server, and beside as "
+            "many single servers as there are nodes, each with a share of the devices",
             ("load",),
             metrics={
                 "reports_cpu_us": "us of CPU a report, single server",
                 "cluster_reports_cpu_us": "us of CPU a report, nodes and log",
-                "reports_cpu_ratio": "of the CPU of a single server",
+                "several_reports_cpu_us": "us of CPU a report, several single servers",
+                "reports_cpu_ratio": "nodes and log, of the CPU of a single server",
+                "several_reports_cpu_ratio": "several single servers, of the CPU of one",
                 "objects_cpu_us": "us of CPU a published object, single server",
                 "applied_cpu_us": "us of CPU an object, of each node",
                 "applied_cpu_ratio": "of the CPU of a single server",
@@ -93,7 +96,11 @@ CLUSTER = e.Suite(
                 "cluster_publish_ms_p50": "ms to a device, cluster",
                 "cluster_publish_ms_p99": "ms to a device, cluster",
             },
-            plots=(e.Bars(("reports_cpu_us", "cluster_reports_cpu_us"), ("devices",)),),
+            plots=(
+                e.Bars(
+                    ("reports_cpu_us", "several_reports_cpu_us", "cluster_reports_cpu_us"), ("devices",)
+                ),
+            ),
         ),
         e.Experiment(
             "plan",

@@ -1,10 +1,14 @@
-"""Compare nodes and the servers of their log with a single server, in alternating windows."""
+"""Compare nodes and the servers of their log with a single server, in alternating windows.
+
+A third side is as many single servers as there are nodes, each with the devices of one node. It shows what
+several processes cost without a log.
+"""
 
 from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -26,13 +30,16 @@ _PUBLISHERS = 4
 _REQUESTS = 50
 """Different requests of a publisher."""
 _DELTAS_PER_S = 1_000.0
+_SEVERAL = "several_"
+_CLUSTER = "cluster_"
 
 
 class Side(NamedTuple):
-    """A single server, or a cluster."""
+    """A single server, several of them, or a cluster."""
 
     devices: list[Channel]
     publishers: list[Channel]
+    """None for several servers: objects are published to one."""
     process: Process
     """What a report costs: all processes."""
     appliers: Process
@@ -40,22 +47,44 @@ class Side(NamedTuple):
 
 
 async def load(
-    workload: Workload, seconds: float, rounds: int, single: Process, nodes: Nodes, progress: Progress
+    workload: Workload,
+    seconds: float,
+    rounds: int,
+    singles: Sequence[Process],
+    nodes: Nodes,
+    progress: Progress,
 ) -> Row:
-    """Measure both sides; return the row."""
-    await published(workload, single, progress)
-    await published(workload, nodes.nodes[0], progress)
+    """Measure all sides; return the row.
+
+    Parameters
+    ----------
+    workload
+        The messages.
+    seconds, rounds
+        Length of a window; number of windows of each side.
+    singles
+        The single server, and one for each node.
+    nodes
+        The cluster.
+    progress
+        Receives the progress.
+    """
+    single, *several = singles
+    for server in (*singles, nodes.nodes[0]):
+        await published(workload, server, progress)
     await nodes.settled()
     spread = [nodes.addresses[i % len(nodes.addresses)] for i in range(_PUBLISHERS)]
     async with (
         channels([single.address] * workload.devices, ways.ATTACH) as of_single,
-        channels(node_of(workload, nodes), ways.ATTACH) as of_cluster,
+        channels(divided(workload, nodes, [one.address for one in several]), ways.ATTACH) as of_several,
+        channels(divided(workload, nodes, nodes.addresses), ways.ATTACH) as of_cluster,
         channels([single.address] * _PUBLISHERS, ways.PUBLISH) as to_single,
         channels(spread, ways.PUBLISH) as to_cluster,
     ):
         sides = {
             "": Side(of_single, to_single, single, single),
-            "cluster_": Side(of_cluster, to_cluster, nodes.both, Together(nodes.nodes)),
+            _SEVERAL: Side(of_several, [], Together(several), Together(several)),
+            _CLUSTER: Side(of_cluster, to_cluster, nodes.both, Together(nodes.nodes)),
         }
         listeners = [Listeners(workload, one.devices) for one in sides.values()]
         for side in sides.values():
@@ -77,23 +106,31 @@ async def _measured(
     progress: Progress,
 ) -> Row:
     reports, requests = workload.rounds(), small_requests(workload)
+    publishing = {name: side for name, side in sides.items() if side.publishers}
     pushed: dict[str, Latencies] = {}
-    for name, side in sides.items():
+    for name, side in publishing.items():
         pushed[name] = await _pushed(workload, side, seconds)
-        progress("latencies", len(pushed), len(sides))
+        progress("latencies", len(pushed), len(publishing))
+    await expired()
     reported: dict[str, list[Rate]] = {name: [] for name in sides}
-    applied: dict[str, list[Rate]] = {name: [] for name in sides}
-    logged: list[Rate] = []
-    for number in range(2 * rounds):
-        name = ("", "cluster_", "cluster_", "")[number % 4]  # each starts as often as the other
-        side = sides[name]
+    for number, (name, side) in enumerate(_in_turn(sides, rounds)):
         speakers = side.devices[: workload.reporting]
         reported[name].append(await closed_loop(speakers, reports, side.process, seconds))
+        progress("reports", number + 1, rounds * len(sides))
+    applied: dict[str, list[Rate]] = {name: [] for name in publishing}
+    logged: list[Rate] = []
+    for number, (name, side) in enumerate(_in_turn(publishing, rounds)):
         applied[name].append(await closed_loop(side.publishers, requests, side.appliers, seconds))
-        if name:
+        if name == _CLUSTER:
             logged.append(await closed_loop(side.publishers, requests, nodes.log, seconds))
-        progress("reports and objects", number + 1, 2 * rounds)
+        progress("objects", number + 1, rounds * len(publishing))
     return _row(reported, applied, logged, pushed, len(nodes.nodes))
+
+
+def _in_turn(sides: Mapping[str, Side], rounds: int) -> Iterator[tuple[str, Side]]:
+    """Yield each side once a round; every second round in the opposite order."""
+    for number in range(rounds):
+        yield from list(sides.items())[:: -1 if number % 2 else 1]
 
 
 def _row(
@@ -107,11 +144,13 @@ def _row(
     objects = {
         name: statistics.median(one.cpu_us for one in found) / OBJECTS for name, found in applied.items()
     }
-    each = objects["cluster_"] / node_count
+    each = objects[_CLUSTER] / node_count
     row: Row = {
         "reports_cpu_us": round(cpu[""], 1),
-        "cluster_reports_cpu_us": round(cpu["cluster_"], 1),
-        "reports_cpu_ratio": round(cpu["cluster_"] / cpu[""], 3),
+        "cluster_reports_cpu_us": round(cpu[_CLUSTER], 1),
+        "several_reports_cpu_us": round(cpu[_SEVERAL], 1),
+        "reports_cpu_ratio": round(cpu[_CLUSTER] / cpu[""], 3),
+        "several_reports_cpu_ratio": round(cpu[_SEVERAL] / cpu[""], 3),
         "objects_cpu_us": round(objects[""], 2),
         "applied_cpu_us": round(each, 2),
         "applied_cpu_ratio": round(each / objects[""], 3),
@@ -120,9 +159,8 @@ def _row(
     for name, found in reported.items():
         row[f"{name}reports_per_s"] = round(statistics.median(one.per_s for one in found))
         row[f"{name}runs_cpu_us"] = [round(one.cpu_us, 1) for one in found]
-        row[f"{name}objects_per_s"] = round(
-            statistics.median(one.per_s for one in applied[name]) * OBJECTS
-        )
+    for name, found in applied.items():
+        row[f"{name}objects_per_s"] = round(statistics.median(one.per_s for one in found) * OBJECTS)
     for name, latencies in pushed.items():
         row |= {f"{name}{key}": value for key, value in latencies.row("publish").items()}
         row[f"{name}deltas_per_s"] = round(len(latencies.ns) / latencies.seconds)
@@ -159,9 +197,9 @@ def _small(workload: Workload) -> Iterator[bytes]:
             yield PublishRequest(objects=objects).SerializeToString()
 
 
-def node_of(workload: Workload, nodes: Nodes) -> list[str]:
-    """Return the address of the node that serves each device."""
-    return [nodes.addresses[nodes.of(number)] for number in range(workload.devices)]
+def divided(workload: Workload, nodes: Nodes, addresses: Sequence[str]) -> list[str]:
+    """Return an address for each device: that at the place of the node that serves it."""
+    return [addresses[nodes.of(number)] for number in range(workload.devices)]
 
 
 @asynccontextmanager

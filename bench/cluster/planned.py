@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.benchmark import Progress, Row
 from bench.cluster.experiments import ClusterParameters
-from bench.cluster.load import OBJECTS, channels, node_of, small_requests
+from bench.cluster.load import OBJECTS, channels, divided, small_requests
 from bench.cluster.nodes import Nodes
 from bench.errors import BenchError
 from bench.server import lines as ways
@@ -112,7 +112,7 @@ async def planned(
     await nodes.settled()
     seconds, rounds = parameters.seconds, parameters.rounds
     async with (
-        channels(node_of(workload, nodes), ways.ATTACH) as devices,
+        channels(divided(workload, nodes, nodes.addresses), ways.ATTACH) as devices,
         channels([nodes.addresses[0]], ways.PUBLISH) as (publisher,),
     ):
         listeners = Listeners(workload, devices)

@@ -29,8 +29,8 @@ class ClusterBenchmark(Benchmark[ClusterParameters]):
 
     @classmethod
     def check(cls, variant: str, parameters: ClusterParameters) -> None:  # noqa: ARG003
-        """Require enough open files: a device has a connection to each side."""
-        require_files(2 * parameters.devices)
+        """Require enough open files: a device has a connection to each of up to three sides."""
+        require_files(3 * parameters.devices)
 
     def why_not(self, variant: str) -> str | None:  # noqa: ARG002
         """Return why no cluster can run; None if it can."""
@@ -48,9 +48,12 @@ class ClusterBenchmark(Benchmark[ClusterParameters]):
             if variant == _PLAN:
                 return [row | loop.run(planned(workload, parameters, nodes, self.progress))]
             if variant == _LOAD:
-                (folder / "single").mkdir()
-                single = stack.enter_context(serving(workload, folder / "single"))
-                return [row | loop.run(load(workload, seconds, rounds, single, nodes, self.progress))]
+                singles = []
+                for number in range(1 + parameters.nodes):
+                    own = folder / f"single{number}"
+                    own.mkdir()
+                    singles.append(stack.enter_context(serving(workload, own)))
+                return [row | loop.run(load(workload, seconds, rounds, singles, nodes, self.progress))]
             kills, k = parameters.kills, parameters.k_max
             is_fleet = variant.endswith("fleet")
             measured = drain if variant.startswith("drain") else takeover

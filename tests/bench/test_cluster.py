@@ -35,11 +35,12 @@ def test_the_load_beside_a_single_server(run_experiments):
     settings = ["devices=12", "objects=1000", "seconds=0.3", "rounds=1"]
     (row,) = run_experiments("cluster/load", settings=settings)["cluster/load"]
     assert row["reports_cpu_ratio"] > 0
+    assert row["several_reports_cpu_ratio"] > 0
     assert row["applied_cpu_ratio"] > 0
     assert row["log_cpu_us"] > 0
     assert row["publish_count"] > 0
     assert row["cluster_publish_count"] > 0
-    assert row["lists_audited"] == 2 * 12
+    assert row["lists_audited"] == 3 * 12
 
 
 def test_a_load_beside_what_is_planned_for_it(run_experiments):
