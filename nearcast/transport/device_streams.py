@@ -2,9 +2,9 @@
 
 A device starts at the current server of the client. A server refuses its hello, or detaches it, because
 another server serves the device, or because it is starting or stopping. Then the device leaves the stream
-and sends its hello to the server that the error names, or later to the current one. Events for it on the
-former stream are ignored from then on. The first move within five seconds is immediate, and later ones
-wait. So a device does not spin between servers that name each other.
+and sends its hello to the server that the error names, or later to another one of the list. Events for it
+on the former stream are ignored from then on. The first move within five seconds is immediate, and later
+ones wait. So a device does not spin between servers that name each other.
 
 If the server of a stream cannot be reached, all devices of the stream go to one of the client's list,
 which names the server of each.
@@ -222,7 +222,7 @@ class DeviceStreams:
         stream.join(session)
 
     def _move(self, session: DeviceSession, error: RefusedError) -> None:
-        """Send the hello of a session again, to the server that the error names or to the current one."""
+        """Send the hello of a session again, to the server that the error names or to the next one."""
         device_id = session.device_id
         stream = self._stream_of.pop(device_id, None)
         if stream is None:  # it moves already
@@ -233,14 +233,16 @@ class DeviceStreams:
             return
         loop = asyncio.get_running_loop()
         wait_s = max(error.retry_after_ms / _MS_PER_S, self._pause_s(device_id, error))
-        self._moving[device_id] = loop.call_later(wait_s, self._arrive, session, error.server)
+        self._moving[device_id] = loop.call_later(
+            wait_s, self._arrive, session, error.server, stream.channel
+        )
 
-    def _arrive(self, session: DeviceSession, address: str) -> None:
+    def _arrive(self, session: DeviceSession, address: str, refused_by: Channel) -> None:
         self._moving.pop(session.device_id, None)
         if self._closed:
             return
         try:
-            channel = self._servers.at(address) if address else self._servers.current
+            channel = self._servers.at(address) if address else self._servers.after(refused_by)
         except RefusedError as refused:
             self._fail(session, refused)
         else:

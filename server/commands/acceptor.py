@@ -154,7 +154,9 @@ class Acceptor:
         principal = outbox.principal
         checked_name(principal.local(hello.device_id), "hello.device_id", limits.name_length_max)
         require_device(principal, hello.device_id)
-        coordinator.require_here(hello.device_id)
+        session = coordinator.sessions.get(hello.device_id)
+        is_known = session is not None and session.knows(hello.nonce, hello.epoch)
+        coordinator.require_here(hello.device_id, for_certain=not is_known)
         checked_nonce(hello.nonce)
         checked_version(hello.version)
         checked_place(hello.place, limits, "hello.position", "hello.margin_m")
@@ -165,7 +167,6 @@ class Acceptor:
                 f"device {len(outbox.devices) + 1} of the stream",
                 f"at most {limits.devices_per_fleet_max} devices a stream",
             )
-        session = coordinator.sessions.get(hello.device_id)
         if session is not None:
             require_instance(
                 session,

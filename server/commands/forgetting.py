@@ -39,7 +39,7 @@ def _plan_device(coordinator: Coordinator, command: c.ForgetDevice) -> Plan:
     device_id, principal = command.device_id, command.principal
     checked_name(principal.local(device_id), "device_id", coordinator.limits.name_length_max)
     require_forgettable(principal, device_id)
-    coordinator.require_here(device_id)
+    coordinator.require_here(device_id, for_certain=True)  # an unknown device may be known elsewhere
     if device_id in coordinator.sessions:
         coordinator.require_writable()
     mutations = (DeleteDevice(device_id),) if device_id in coordinator.sessions else ()

@@ -254,8 +254,8 @@ class Planner:
 
     def _plan_unsubscribe(self, command: c.Unsubscribe) -> Plan:
         session = attached_session(command)
-        self._require_subscription(session, command.subscription_id)
         self._coordinator.require_writable()
+        self._require_subscription(session, command.subscription_id)
         row = DeleteSubscription(command.device_id, command.subscription_id)
         return Plan(
             lambda _: self._coordinator.unsubscribe(session, command.subscription_id),

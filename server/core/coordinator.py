@@ -404,10 +404,10 @@ class Coordinator:
         for handle in handles:
             batch.place(handle, report.place)
 
-    def require_here(self, device_id: str) -> None:
-        """Raise RefusedError if another server serves a device."""
+    def require_here(self, device_id: str, *, for_certain: bool = False) -> None:
+        """Raise RefusedError if another server serves a device, or may; see `Placement.require`."""
         if self.placement is not None:
-            self.placement.require(device_id)
+            self.placement.require(device_id, for_certain=for_certain)
 
     @property
     def lag_offset(self) -> int:

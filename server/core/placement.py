@@ -64,11 +64,19 @@ class Placement(Protocol):
     async def settled(self, device_id: str) -> None:
         """Wait until `is_settled`, for some seconds at most."""
 
-    def require(self, device_id: str) -> None:
+    def require(self, device_id: str, *, for_certain: bool = False) -> None:
         """Require that this server serves a device now.
+
+        Parameters
+        ----------
+        device_id
+            The device.
+        for_certain
+            Whether to require a valid lease, too. Without one, another server may have taken the device
+            since, and changed its subscriptions.
 
         Raises
         ------
         RefusedError
-            ANOTHER_SERVER, if another server does; RECOVERING, if none does.
+            ANOTHER_SERVER, if another server does; RECOVERING, if none does, or it is not certain.
         """

@@ -18,8 +18,9 @@ from cluster.registry import LeaseRead, Registry
 _log = logging.getLogger(__name__)
 
 RENEW_S = 0.5
-LEASE_S = MISSED_MAX * RENEW_S
-"""After this time without a renewal, other nodes may have taken the slots of a node."""
+LEASE_S = (MISSED_MAX - 1) * RENEW_S
+"""After this time without a renewal, other nodes may have taken the slots of a node: one that reads the
+renewal just before one of its own has read `MISSED_MAX` of its own so much later."""
 _READ_S = 1.0
 """How long to wait for a lease that another record has replaced."""
 

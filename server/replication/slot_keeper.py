@@ -144,12 +144,14 @@ class SlotKeeper:
         other = self._other(slot)
         return other is not None and not self._ownership.is_doubtful(other)
 
-    def require(self, device_id: str) -> None:
+    def require(self, device_id: str, *, for_certain: bool = False) -> None:
         """Require that this node serves a device; see `Placement.require`."""
         slot = slot_of(device_id)
         if slot not in self._served:
             other = self._other(slot)
             raise _without_owner() if other is None else another_server(other.address)
+        if for_certain and not self._lease.is_valid:
+            raise _without_owner()
 
     def _other(self, slot: int) -> Node | None:
         """Return the other node that serves a slot; None for none."""

@@ -136,7 +136,7 @@ class Session:
             self.enqueue(Detached(_superseded(is_same_instance=nonce == self._nonce)))
             self._leave()
         floor = self.version if self._replay is None else self._replay.floor
-        is_known = nonce == self._nonce and epoch == self.epoch != _NO_EPOCH
+        is_known = self.knows(nonce, epoch)
         covered = self.state is not State.PARKED and is_known and floor <= version <= self.version
         self.move(Command.ATTACH)
         if nonce != self._nonce:
@@ -151,6 +151,10 @@ class Session:
             self.epoch = 1 + _chance.getrandbits(_EPOCH_BITS)
             self._replay = None
         return covered
+
+    def knows(self, nonce: bytes, epoch: int) -> bool:
+        """Return whether this instance was attached last, and has deltas of this epoch."""
+        return nonce == self._nonce and epoch == self.epoch != _NO_EPOCH
 
     def has_nonce(self, nonce: bytes) -> bool:
         """Return whether this is the instance that was attached last."""

@@ -23,6 +23,7 @@ from nearcast import (
 )
 from server import main
 from server.replication import slot_keeper
+from tests.chaos.cluster.links import Link
 from tests.replication.conftest import log_servers
 from tests.replication.test_nodes import (
     NodeProcess,
@@ -34,6 +35,7 @@ from tests.replication.test_nodes import (
     until,
 )
 from tests.support.amounts import SEED
+from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.processes
 
@@ -394,6 +396,71 @@ async def test_a_node_without_a_leader_of_the_log_ends_streams_after_a_while(tmp
                 for log in logs[1:]:
                     log.start()
                 await until(lambda: all(one.offers.state is SubscriptionState.EXACT for one in found))
+
+
+async def test_a_device_that_comes_back_to_a_node_without_lease_resumes(tmp_path, monkeypatch):
+    """Nobody else has served it meanwhile. Another instance waits for the lease."""
+    monkeypatch.setattr(slot_keeper, "GIVE_UP_S", 3_600.0)
+    with log_servers(tmp_path / "log", 3) as logs:
+        async with node(logs, tmp_path / "a.db") as only:
+            await settled(only)
+            door = Proxy(f"127.0.0.1:{only.port}")
+            address = await door.start()
+            async with (
+                nearcast.connect(address) as caller,
+                client(only) as newcomer,
+                observed(caller, 1) as (one,),
+            ):
+                await until(lambda: one.offers.state is SubscriptionState.EXACT)
+                for log in logs[1:]:
+                    log.kill()
+                await until(lambda: one.is_lagging)
+                one.states.clear()
+                door.cut()
+                await until(lambda: one.has_been_offline and one.is_lagging)
+                attaching = asyncio.create_task(newcomer.attach("d1", lon=14.5, lat=35.5))
+                await until(lambda: only.coordinator.counters.rejected[Reason.RECOVERING])
+                assert not attaching.done()
+                for log in logs[1:]:
+                    log.start()
+                await attaching
+                await until(lambda: one.offers.state is SubscriptionState.EXACT)
+            await door.stop()
+
+
+async def test_a_node_without_lease_does_not_speak_for_devices_that_another_may_serve(
+    tmp_path, monkeypatch
+):
+    """It would have earlier subscriptions of them: a client would take up again what it has ended."""
+    monkeypatch.setattr(slot_keeper, "GIVE_UP_S", 3_600.0)
+    with log_servers(tmp_path / "log", 1) as (log,):
+        link = Link(log.url.removeprefix("nats://"))
+        url = f"nats://{await link.start()}"
+        async with node([log], tmp_path / "a.db") as a, node([log], tmp_path / "b.db", log=url) as b:
+            await shared(a, b)
+            number, unknown = [n for n in range(1_000) if is_served(b, f"d{n}")][:2]
+            async with everywhere([a, b]) as caller:
+                device = await caller.attach(f"d{number}", lon=14.5, lat=35.5)
+                await device.subscribe(spec_of(1), name="ended")
+                link.cut_off(is_silent=True)
+                await until(lambda: served(a) == SLOTS)
+                assert is_served(b, f"d{number}")  # as far as that one knows
+                async with client(a) as successor:
+                    device = await successor.attach(f"d{number}", lon=14.5, lat=35.5, take_over=True)
+                    await device.subscriptions[0].unsubscribe()
+                    await device.subscribe(spec_of(2), name="begun")
+            async with client(b) as late:
+                attaching = asyncio.create_task(late.attach(f"d{number}", lon=14.5, lat=35.5))
+                forgetting = asyncio.create_task(late.forget_device(f"d{unknown}"))
+                await until(lambda: b.coordinator.counters.rejected[Reason.RECOVERING])
+                await asyncio.sleep(0.2)  # more than a response takes
+                assert not attaching.done()
+                assert not forgetting.done()
+                link.heal()
+                device = await attaching
+                assert [one.name for one in device.subscriptions] == ["begun"]
+                assert await forgetting == 0
+        await link.stop()
 
 
 DAY_MS = 24 * 3_600_000

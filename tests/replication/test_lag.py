@@ -25,13 +25,13 @@ from server.commands.acceptor import Accepted, Acceptor
 from server.commands.planner import Planner
 from server.commands.validation import checked_report
 from server.replication.lag import LagNotice
+from server.replication.own_lease import LEASE_S
 from server.session import Outbox
 from server.transport.converters import device_command_from, report_from
 from server.transport.event_encoder import EventEncoder
 from tests.replication.local_node import FRAME, LIMITS, LocalNode
 from tests.support.amounts import examples
 
-LEASE_S = 2.0
 START_MS = 1_700_000_000_000
 SHOP = Caller("", "shop", ("publisher",))
 DEVICES = ("d0", "d1", "d2")

@@ -11,7 +11,7 @@ import pytest
 from cluster import records
 from cluster.key_registry import KeyRegistry
 from cluster.log import LogError
-from cluster.ownership import Lease, Node, NodeState
+from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Ownership
 from cluster.registry import LeaseRead
 from engine import EngineOptions
 from server.clock import Clock
@@ -96,6 +96,20 @@ async def test_a_lease_that_is_read_late_counts_from_when_it_was_sent(monkeypatc
     lease.read(LeaseRead(NOW.address, content, keys.history[0].sequence))
     assert 0.0 < lease.renewed_s <= first_s
     renewing.cancel()
+
+
+def test_a_lease_ends_before_another_node_counts_its_node_out():
+    """Also if the other one reads it just before a lease of its own."""
+    other = Ownership(BEFORE)
+    for _ in range(MISSED_MAX):
+        other.read_lease(Lease(BEFORE, NodeState.READY))
+    node = Node("there:7433", b"there")
+    other.read_lease(Lease(node, NodeState.READY))
+    count = 0
+    while other.is_there(node):
+        other.read_lease(Lease(BEFORE, NodeState.READY))
+        count += 1
+    assert (count - 1) * own_lease.RENEW_S >= own_lease.LEASE_S
 
 
 async def test_a_node_that_reads_its_own_lease_late_continues(keeper):
