@@ -1,7 +1,7 @@
 """Compare nodes and the servers of their log with a single server, in alternating windows.
 
-A third side is as many single servers as there are nodes, each with the devices of one node. It shows what
-several processes cost without a log.
+A third side is as many single servers as there are nodes, each with the devices of one node. It shows
+what several processes cost without a log.
 """
 
 from __future__ import annotations
