@@ -240,13 +240,15 @@ class DeviceSocket:
             self._counters.devices += 1
             await self._send(response)
         elif _is_refused_hello(tag, response):
+            link = self._link
             self._leave_link()
-            await self._receive_refusal(response)
+            await self._receive_refusal(response, link)
 
-    async def _receive_refusal(self, response: bytes) -> None:
+    async def _receive_refusal(self, response: bytes, link: FleetLink | None) -> None:
         """Follow to the server that serves the device; pass on any other refusal of its hello.
 
-        The client learns no address of a server. It connects again if this gateway cannot follow.
+        The client learns no address of a server. It connects again if this gateway cannot follow, and its
+        next hello goes to another server of the list.
         """
         error = Response.FromString(response).rejection.error
         if error.reason == _ELSEWHERE and error.server and self._hops < _HOPS_MAX:
@@ -259,6 +261,8 @@ class DeviceSocket:
                 await self.send_away()
         elif error.reason in _LATER:
             self._server = ""
+            if link is not None:
+                self._fleet.pass_over(link)
             await self.send_away()
         else:
             await self._send(response)

@@ -77,6 +77,10 @@ class Fleet:
             )
         return self._opened(channel)
 
+    def pass_over(self, link: FleetLink) -> None:
+        """Send the next hellos to another server of the list than that of a stream."""
+        self._servers.after(link.channel)
+
     def _opened(self, channel: Channel) -> FleetLink:
         """Open a stream.
 

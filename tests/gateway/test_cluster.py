@@ -100,6 +100,17 @@ async def test_devices_of_a_server_that_vanishes_go_to_another(cluster):
             await device.close()
 
 
+async def test_the_next_hello_goes_to_another_server_than_the_one_that_knows_none(cluster, monkeypatch):
+    nodes = cluster.nodes[:2]
+    monkeypatch.setattr(cluster, "owner_of", lambda _: None)
+    async with a_gateway(*(one.address for one in nodes)) as (_gateway, http, address):
+        for _ in nodes:
+            async with a_socket(http, address) as client:
+                await client.send(hello(device_id="d"))
+                assert reason_of((await client.receive()).go_away.error) == "RECOVERING"
+    assert [one.hellos for one in nodes] == [["d"], ["d"]]
+
+
 @pytest.mark.parametrize("is_without", [False, True])
 async def test_a_hello_that_no_server_takes_ends_the_connection(cluster, is_without, monkeypatch):
     """The servers name each other, or none: the client connects again after a while."""

@@ -155,6 +155,19 @@ async def test_a_device_waits_for_an_owner(cluster, attaching):
         await until(lambda: device.is_online)
 
 
+async def test_a_server_that_names_no_other_is_passed_over(cluster, attaching):
+    """It may be cut off from the others, one of which serves the device."""
+    first, second, _ = cluster.nodes
+    cluster.owners["d"] = None
+    targets = [first.address, second.address]
+    async with nearcast.connect(targets) as far, attaching(far) as attach:
+        attached = asyncio.create_task(attach("d", lon=14.5, lat=35.5))
+        await until(lambda: len(first.hellos) + len(second.hellos) >= 4)
+        cluster.owners["d"] = second
+        await attached
+    assert abs(len(first.hellos) - len(second.hellos)) <= 1
+
+
 async def test_servers_that_name_each_other_do_not_make_a_device_spin(cluster, attaching, monkeypatch):
     monkeypatch.setattr("nearcast.transport.device_streams.PATIENCE_S", 1.0)
     first, second, _ = cluster.nodes
