@@ -27,6 +27,8 @@ async def settle(
 ) -> None:
     """Wait until every device is attached, nothing is under way, and every list says that it is exact.
 
+    The end of a subscription is under way until the server has confirmed it, also after a refusal.
+
     Parameters
     ----------
     crowd
@@ -67,13 +69,19 @@ def _give_signs_of_life(crowd: Crowd) -> None:
 
 
 def _restless(crowd: Crowd) -> list[str]:
-    return [
+    members = [member for group in crowd.awake for member in group.members]
+    inexact = [
         f"{member.device.id}/{one.id} is {one.state.value}"
-        for group in crowd.awake
-        for member in group.members
+        for member in members
         for one in member.device.subscriptions
         if one.state is not SubscriptionState.EXACT
     ]
+    ending = [
+        f"{member.device.id}/{number} has yet to end"
+        for member in members
+        for number in member.device._session.registry.ended_ids
+    ]
+    return inexact + ending
 
 
 def audit_lists(crowd: Crowd, published: PublishedObjects, now_ms: int, violations: list[str]) -> int:
