@@ -103,7 +103,7 @@ class Fleet:
         """Remove a stream that has ended; the next hellos go to another server of the list."""
         self._links.remove(link)
         self._counters.streams -= 1
-        self._servers.after(link.channel)
+        self.pass_over(link)
         self._servers.release(link.channel)
 
     async def close(self, timeout_s: float) -> None:

@@ -39,7 +39,7 @@ class Side(NamedTuple):
 
     devices: list[Channel]
     publishers: list[Channel]
-    """None for several servers: objects are published to one."""
+    """Empty for several servers: objects are published to one only."""
     process: Process
     """What a report costs: all processes."""
     appliers: Process
