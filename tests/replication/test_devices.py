@@ -202,7 +202,7 @@ async def test_a_node_that_stops_keeps_slots_that_nobody_takes(tmp_path, monkeyp
 
             b.node.slots._take = take  # noqa: SLF001 - it is ready, and takes nothing
             before = a.node.slots.served_count
-            await a.node.hand_over(0.5)
+            await a.node.hand_over(5.0)  # that is longer than it takes to release the first
             assert a.node.slots.served_count == before - PORTION
             assert b.node.slots.served_count == others
 
