@@ -172,10 +172,11 @@ class Ownership:
         self._releasing.update(release)
         return Steps(take, release, lost)
 
-    def took(self, slot: int, sequence: int) -> None:
-        """Record that this node has taken a slot."""
+    def took(self, slot: int, sequence: int) -> bool:
+        """Record that this node has taken a slot; return whether no other one has taken it since."""
         self._end(slot)
         self._held[slot] = sequence
+        return not self._is_lost(slot, sequence)
 
     def released(self, slot: int) -> None:
         """Record that this node has released a slot."""

@@ -366,9 +366,9 @@ class SlotKeeper:
                 await self._command_loop.in_turn(partial(self._restore, rows), len(rows))
             self._remember(taken, found)
         for slot, sequence in taken.items():
-            self._served[slot] = sequence
-            self._ownership.took(slot, sequence)
-            self._wake(slot)
+            if self._ownership.took(slot, sequence):
+                self._served[slot] = sequence
+                self._wake(slot)
         self._changed.set()
 
     def _restore(self, rows: list[StoredSubscription]) -> None:

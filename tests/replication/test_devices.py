@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 import nearcast
-from cluster.ownership import PORTION
+from cluster.ownership import PORTION, Node
 from cluster.slots import SLOTS, preferred, slot_of
 from nearcast import (
     GeoObject,
@@ -205,6 +205,41 @@ async def test_a_node_that_stops_keeps_slots_that_nobody_takes(tmp_path, monkeyp
             await a.node.hand_over(5.0)  # that is longer than it takes to release the first
             assert a.node.slots.served_count == before - PORTION
             assert b.node.slots.served_count == others
+
+
+class Noted(dict):
+    """Slots that are served, and all that ever were."""
+
+    def __init__(self, served):
+        super().__init__(served)
+        self.ever = []
+
+    def __setitem__(self, slot, sequence):
+        self.ever.append((slot, sequence))
+        super().__setitem__(slot, sequence)
+
+
+async def test_a_slot_that_another_node_takes_while_it_is_read_is_not_served(tmp_path, monkeypatch):
+    with log_servers(tmp_path / "log", 1) as logs:
+        async with node(logs, tmp_path / "a.db") as a:
+            await settled(a)
+            keeper = a.node.slots
+            registry, slot = keeper._registry, 5  # noqa: SLF001
+            keeper._served = served = Noted(keeper._served)  # noqa: SLF001
+            read, taken = registry.read, []
+
+            async def lose(slots, until_sequence):
+                monkeypatch.setattr(registry, "read", read)
+                taken.append(until_sequence)
+                await registry.set_owner(slot, Node("127.0.0.1:1", b"another"), until_sequence)
+                await until(lambda: slot not in served)
+                return await read(slots, until_sequence)
+
+            monkeypatch.setattr(registry, "read", lose)
+            await keeper._take({slot: served[slot]})  # noqa: SLF001
+            await settled(a)
+            assert (slot, *taken) not in served.ever
+            assert served[slot] > taken[0]
 
 
 async def test_devices_are_detached_when_their_slot_has_been_released(tmp_path):
