@@ -119,7 +119,7 @@ class Kernel(CPUDispatcher):
 
 
 class Leaf:
-    """A function that only kernels call. Tests call it, too; for them it is compiled alone.
+    """A function that only kernels call compiled. Called from Python, as by checks, it is plain Python.
 
     Its dispatchers are created at the first compilation: there are hundreds of leaves, and most starts of
     a server compile nothing.
@@ -138,8 +138,7 @@ class Leaf:
         self._options = {**_OPTIONS, "_nrt": counts}
 
     def __call__(self, *arguments: object, **named: object) -> Any:  # noqa: ANN401, D102
-        called = self._standalone if _Mode.missing is None else self.py_func
-        return called(*arguments, **named)
+        return self.py_func(*arguments, **named)
 
     @property
     def _numba_type_(self) -> Any:  # noqa: ANN401
@@ -151,7 +150,8 @@ class Leaf:
         return _CalledLeaf(self.py_func, targetoptions=self._options, pipeline_class=LeafCompiler)
 
     @functools.cached_property
-    def _standalone(self) -> CPUDispatcher:
+    def compiled(self) -> CPUDispatcher:
+        """The function compiled by itself, for tests of it."""
         return CPUDispatcher(self.py_func, targetoptions=self._options)
 
 

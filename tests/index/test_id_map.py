@@ -10,6 +10,7 @@ import pytest
 from index.contracts import InconsistentIndexError
 from index.tables import IdMap
 from index.tables.id_map_kernels import find, home_cell
+from tests.support.leaves import compiled
 
 
 def ids(values):
@@ -63,14 +64,14 @@ def test_a_refused_batch_changes_nothing():
 def test_keys_that_collide_survive_removals():
     """Keys of one home cell form a run; taking any of them out must not cut off the others."""
     mask = 15
-    same = [key for key in range(2_000) if home_cell(key, mask) == 3][:7]
+    same = [key for key in range(2_000) if compiled(home_cell)(key, mask) == 3][:7]
     for gone in same:
         table = IdMap()
         table.insert(ids(same), numbers(range(len(same))))
         assert len(table.keys) == mask + 1
         table.remove(ids([gone]))
         table.check()
-        assert [find(table.keys, table.values, key) for key in same] == [
+        assert [compiled(find)(table.keys, table.values, key) for key in same] == [
             -1 if key == gone else same.index(key) for key in same
         ]
 
@@ -81,6 +82,8 @@ def test_check_notices_damage():
     cell = np.flatnonzero(table.keys == 2)[0]
     mask = len(table.keys) - 1
     elsewhere = (cell + 8) & mask
-    table.keys[cell] = next(key for key in range(100, 1_000) if home_cell(key, mask) == elsewhere)
+    table.keys[cell] = next(
+        key for key in range(100, 1_000) if compiled(home_cell)(key, mask) == elsewhere
+    )
     with pytest.raises(InconsistentIndexError):
         table.check()

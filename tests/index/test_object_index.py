@@ -30,6 +30,7 @@ from tests.index.brute import (
 )
 from tests.index.published import marked
 from tests.support.amounts import examples
+from tests.support.leaves import compiled
 
 FACTORIES = {
     **OBJECT_INDEXES,
@@ -492,9 +493,9 @@ def test_the_bound_never_exceeds_a_text_share_after_rounding():
             question = Question(
                 0.0, 0.0, 731.7, similarity, np.inf, 0, words[:own], np.ones(own), own, some, some, table
             )
-            fill_least(question, np.empty(own))
+            compiled(fill_least)(question, np.empty(own))
             for most in range(1, own + 1):
-                bounds = [least_share(question, most, least) for least in range(65)]
+                bounds = [compiled(least_share)(question, most, least) for least in range(65)]
                 for count in range(1, 65):
                     common = min(most, count)
                     share = 731.7 * text_distance(similarity, common, own, count)
@@ -515,9 +516,9 @@ def test_the_bound_of_weights_never_exceeds_a_text_share():
             0.0, 0.0, 731.7, TFIDF, np.inf, 0, np.array(words, dtype=np.int32), squares, squares.sum(),
             some, some, table,
         )  # fmt: skip
-        fill_least(question, np.empty(len(words)))
+        compiled(fill_least)(question, np.empty(len(words)))
         common = dice.random.sample(range(len(words)), dice.random.randint(1, len(words)))
         common_square = float(squares[common].sum())
         others = dice.random.choice((0.0, 0.0, 1.5, 300.0))
         share = 731.7 * text_distance(TFIDF, common_square, question.norm, common_square + others)
-        assert least_share(question, len(common), dice.random.randint(1, 20)) <= share
+        assert compiled(least_share)(question, len(common), dice.random.randint(1, 20)) <= share

@@ -33,6 +33,7 @@ from tests.index.brute import (
     reach_batch,
 )
 from tests.index.subscriptions import expected, insert, matched
+from tests.support.leaves import compiled
 
 SQUARE = (0.0, 0.0, 1_000.0)
 
@@ -283,9 +284,11 @@ def test_with_weights_a_class_has_the_largest_factor_in_it():
     forest = index._forest()
     for square in (2.0**-32, 0.5625, 7.3, 1024.0):
         for norm in square * np.geomspace(1.0, 1e4, 300):
-            number = class_of(forest, square, norm)
-            assert class_factor(forest, 0, square, number) >= 1.0 / np.sqrt(norm)
-            assert number == 0 or class_factor(forest, 0, square, number - 1) >= 1.0 / np.sqrt(norm)
+            number = compiled(class_of)(forest, square, norm)
+            assert compiled(class_factor)(forest, 0, square, number) >= 1.0 / np.sqrt(norm)
+            assert number == 0 or compiled(class_factor)(forest, 0, square, number - 1) >= 1.0 / np.sqrt(
+                norm
+            )
 
 
 def test_with_weights_or_without_but_not_both():

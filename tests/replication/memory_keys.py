@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from cluster.keys import Fence, Record
 from cluster.log import LogConflictError
@@ -31,19 +31,21 @@ class MemoryKeys:
 
     async def read(self, patterns: Sequence[str], until: int) -> list[Record]:
         assert until <= len(self.history)
-        found = [one for one in self._latest.values() if one.value and _matches(one.key, patterns)]
+        matches = _matching(patterns)
+        found = [one for one in self._latest.values() if one.value and matches(one.key)]
         return sorted(found, key=lambda one: one.sequence)
 
     async def watch(self, patterns: Sequence[str]) -> AsyncIterator[Record]:
+        matches = _matching(patterns)
         for record in [one for one in self.history if self._latest[one.key] is one]:
-            if _matches(record.key, patterns):
+            if matches(record.key):
                 yield record
         seen = len(self.history)
         while True:
             while seen < len(self.history):
                 record = self.history[seen]
                 seen += 1
-                if _matches(record.key, patterns):
+                if matches(record.key):
                     yield record
             await self._arrived.wait()
 
@@ -63,13 +65,21 @@ class MemoryKeys:
         return record.sequence
 
 
-def _matches(key: str, patterns: Sequence[str]) -> bool:
-    return any(_fits(key.split("."), pattern.split(".")) for pattern in patterns)
+def _matching(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Return whether a key has one of some patterns, of which hundreds differ only in a number."""
+    by_shape: dict[tuple[int, bool, tuple[int, ...]], set[tuple[str, ...]]] = {}
+    for pattern in patterns:
+        words = pattern.removesuffix(".>").split(".")
+        places = tuple(place for place, word in enumerate(words) if word != "*")
+        shape = len(words), pattern.endswith(".>"), places
+        by_shape.setdefault(shape, set()).add(tuple(words[place] for place in places))
 
+    def matches(key: str) -> bool:
+        words = key.split(".")
+        return any(
+            (len(words) > count if has_more else len(words) == count)
+            and tuple(words[place] for place in places) in found
+            for (count, has_more, places), found in by_shape.items()
+        )
 
-def _fits(words: list[str], pattern: list[str]) -> bool:
-    if pattern[-1] == ">":
-        return len(words) >= len(pattern) and _fits(words[: len(pattern) - 1], pattern[:-1])
-    return len(words) == len(pattern) and all(
-        expected in ("*", word) for word, expected in zip(words, pattern, strict=True)
-    )
+    return matches

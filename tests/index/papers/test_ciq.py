@@ -22,6 +22,7 @@ from tests.index.brute import (
 )
 from tests.index.subscriptions import expected, insert, matched
 from tests.support.amounts import examples
+from tests.support.leaves import compiled
 
 SQUARE = Square(0.0, 0.0, 1_000.0)
 
@@ -39,7 +40,9 @@ def test_covering_cells_part_the_plane(levels):
     insert(index, scattered(20))
     cells = index._cells
     for home in index._table.rows["cell"][:20].tolist():
-        cover = [covering_cell(index._cover(), home, number) for number in range(1 + 3 * levels)]
+        cover = [
+            compiled(covering_cell)(index._cover(), home, number) for number in range(1 + 3 * levels)
+        ]
         assert len(set(cover)) == len(cover)
         # As large together as the plane, and none of them within another.
         assert sum(4.0 ** -int(cells["depth"][cell]) for cell in cover) == 1.0
@@ -67,7 +70,7 @@ def test_the_bound_rules_out_nothing_that_matches(similarity, radius_m, weight_m
     row = np.zeros(1, dtype=SUBSCRIPTION_DTYPE)
     row["radius_m"], row["weight_m"], row["reach_m"] = radius_m, weight_m, reach_m
     for away_m in (0.0, 3.0, 12.0, 19.0, 30.0, 500.0):
-        bound = text_bound(row[0], away_m)
+        bound = compiled(text_bound)(row[0], away_m)
         for mine, theirs, common in ((1, 1, 1), (2, 3, 2), (4, 4, 1), (3, 9, 1)):
             words = frozenset(range(mine))
             item = Object(5, away_m, 0.0, frozenset(range(mine - common, mine - common + theirs)))

@@ -19,6 +19,7 @@ from index.tables import float32_kernels
 from index.tables.quad_kernels import GROUP_END, GROUP_FREE_COUNT, NO_NODE
 from tests.index.boxes import AreaObject, Box, BoxDice, Clause, expected, insert, matched, move
 from tests.index.brute import ids
+from tests.support.leaves import compiled
 
 SQUARE = Square(0.0, 0.0, 100.0)
 BOTH = pytest.mark.parametrize("make", [QuadInverted, InvertedQuad])
@@ -135,7 +136,7 @@ def cost(cells, box, rate, place, deepest):
     x_m, y_m = -100.0 + column * size, -100.0 + row * size
     if not (box.x1_m < x_m + size and box.x2_m >= x_m and box.y1_m < y_m + size and box.y2_m >= y_m):
         return None
-    here = rate * share_at(cells, depth, column, row) + ENTER
+    here = rate * compiled(share_at)(cells, depth, column, row) + ENTER
     if depth == deepest:
         return here
     children = [(depth + 1, 2 * column + i, 2 * row + j) for i in (0, 1) for j in (0, 1)]
@@ -160,7 +161,7 @@ def test_the_cells_of_a_clause_are_the_cheapest_that_cover_it(make, lifetime):
         cells = index._arrays()
         rate = lifetime * VERIFY * frequency_of(cells, 1)
         slot = int(index._table.slots(ids([one.clause_id]))[0])
-        end, count = placing_kernels.choose(cells, slot, 1)
+        end, count = compiled(placing_kernels.choose)(cells, slot, 1)
         assert count == len(homes(index, one.clause_id))
         drafts = cells.drafts[:end]
         deepest = int(drafts["depth"].max())
@@ -238,12 +239,13 @@ def test_far_outside_a_given_square(make):
 
 
 def test_float32_is_rounded_outwards():
+    lower, upper = compiled(float32_kernels.lower), compiled(float32_kernels.upper)
     for value in (0.1, -0.1, 0.0, 1.0, 16_777_217.0, -16_777_217.0, 1e-50, -1e-50, 1e300, -1e300):
-        low, high = float32_kernels.lower(value), float32_kernels.upper(value)
+        low, high = lower(value), upper(value)
         assert low <= value <= high
         assert np.isinf(low) or float(np.float32(low)) == low
         assert np.isinf(high) or float(np.float32(high)) == high
-    assert float32_kernels.lower(1.0) == float32_kernels.upper(1.0) == 1.0
+    assert lower(1.0) == upper(1.0) == 1.0
 
 
 @BOTH

@@ -34,6 +34,7 @@ from tests.index.boxes import (
 from tests.index.brute import Object, ids, keyword_lists, object_batch
 from tests.index.movers import FOR_EVER, rows_of
 from tests.support.amounts import seeds
+from tests.support.leaves import compiled
 
 SQUARE = Square(0.0, 0.0, 100.0)
 HALVES = {
@@ -370,14 +371,15 @@ def test_the_smallest_cells_are_not_parted(make):
 
 def test_a_walk_continues_if_that_costs_less():
     """Whole cells are looked through where they are; of large lists only the part that is needed."""
+    is_worth_parting = compiled(cell_kernels.is_worth_parting)
     whole, half = cell_kernels.SIDE - 1, cell_kernels.SIDE // 2
     everywhere, dot, east = Span(0, 0, whole, whole), Span(9, 9, 9, 9), Span(half, 0, whole, whole)
-    assert not cell_kernels.is_worth_parting(1_000_000, everywhere, 0, 0, 0)
-    assert cell_kernels.is_worth_parting(cell_kernels.PASS + 1, dot, 0, 0, 0)
-    assert not cell_kernels.is_worth_parting(cell_kernels.PASS, dot, 0, 0, 0)
-    assert cell_kernels.is_worth_parting(4 * cell_kernels.PASS + 1, east, 0, 0, 0)
-    assert not cell_kernels.is_worth_parting(4 * cell_kernels.PASS, east, 0, 0, 0)
-    assert not cell_kernels.is_worth_parting(1_000_000, east, 1, 1, 0)
+    assert not is_worth_parting(1_000_000, everywhere, 0, 0, 0)
+    assert is_worth_parting(cell_kernels.PASS + 1, dot, 0, 0, 0)
+    assert not is_worth_parting(cell_kernels.PASS, dot, 0, 0, 0)
+    assert is_worth_parting(4 * cell_kernels.PASS + 1, east, 0, 0, 0)
+    assert not is_worth_parting(4 * cell_kernels.PASS, east, 0, 0, 0)
+    assert not is_worth_parting(1_000_000, east, 1, 1, 0)
 
 
 # -- damage --------------------------------------------------------------------------------------------

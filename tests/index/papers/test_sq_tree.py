@@ -18,6 +18,7 @@ from tests.index.brute import (
     object_batch,
 )
 from tests.index.subscriptions import insert
+from tests.support.leaves import compiled
 
 
 def tree(**options):
@@ -150,7 +151,7 @@ def test_the_threshold_covers_every_object_with_so_many_common_keywords(similari
         for more in range(12):
             words = frozenset(range(shared)) | frozenset(range(100, 100 + more))
             share = interest.share(Object(1, 0.0, 0.0, words))
-            assert threshold(row[0], common) >= 50.0 - share
+            assert compiled(threshold)(row[0], common) >= 50.0 - share
 
 
 def test_the_expected_distance_is_the_mean_over_the_area():
@@ -162,7 +163,9 @@ def test_the_expected_distance_is_the_mean_over_the_area():
         dx = np.maximum(0.0, np.abs(x - centre_x) - half)
         dy = np.maximum(0.0, np.abs(y - centre_y) - half)
         mean = float(np.hypot(dx, dy).mean())
-        assert expected_distance(root[0], centre_x, centre_y, half) == pytest.approx(mean, abs=0.5)
+        assert compiled(expected_distance)(root[0], centre_x, centre_y, half) == pytest.approx(
+            mean, abs=0.5
+        )
 
 
 @pytest.mark.parametrize("part", ["own", "subtree", "posting", "count", "chain"])
@@ -197,7 +200,7 @@ def test_no_more_common_keywords_are_expected_than_thresholds_are_kept_for():
     insert(index, subscriptions)
     index.check()
     root = index._tree().nodes[ROOT]
-    assert common_needed(index._tree().subscriptions[0], root["distance_m"]) == 18.0
+    assert compiled(common_needed)(index._tree().subscriptions[0], root["distance_m"]) == 18.0
     assert root["common"] == len(words)
     assert root["own_count"] == len(subscriptions)
 

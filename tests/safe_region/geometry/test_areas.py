@@ -18,6 +18,7 @@ from safe_region.regions.region import Buffered, inscribed_radius_m
 from tests.safe_region.geometry.polygons import PolygonDice
 from tests.safe_region.geometry.test_shape_kernels import ring_of
 from tests.support.amounts import examples
+from tests.support.leaves import compiled
 
 FOREVER_MS = 10**9
 MANY = 1000
@@ -29,8 +30,8 @@ def shape_of(area):
 
 def kernel_distance(area, point):
     if isinstance(area, OracleRectangle):
-        return segment_kernels.box_distance(*point, *area)
-    return shape_kernels.ring_distance(*ring_of(area), *point)
+        return compiled(segment_kernels.box_distance)(*point, *area)
+    return compiled(shape_kernels.ring_distance)(*ring_of(area), *point)
 
 
 @pytest.mark.parametrize("is_turned", [False, True])

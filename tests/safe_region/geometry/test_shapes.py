@@ -18,6 +18,7 @@ from safe_region.oracle.plane import OraclePolygon
 from tests.safe_region.geometry.polygons import PolygonDice, edges_of
 from tests.safe_region.geometry.test_shape_kernels import is_within, ring_of
 from tests.support.amounts import examples, named, seeds
+from tests.support.leaves import compiled
 
 # -- boxes and centres ---------------------------------------------------------------------------
 
@@ -83,7 +84,7 @@ def test_a_shape_that_meets_a_circle_meets_its_box(part):
         dice = PolygonDice(seed, is_turned=True)
         area = dice.area()
         x_m, y_m = dice.point(12)
-        distance_m = shape_kernels.ring_distance(*ring_of(area), x_m, y_m)
+        distance_m = compiled(shape_kernels.ring_distance)(*ring_of(area), x_m, y_m)
         circle = CircleShape(x_m, y_m, dice.beside(distance_m))
         if distance_m <= circle.radius_m:
             box, about = circle.box(), PolygonShape(area.rings).box()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from safe_region.regions.ellipse_kernels import enclose
+from tests.support.leaves import compiled
 
 
 def scene(dice):
@@ -31,7 +32,7 @@ def scene(dice):
 
 def disc(results, gamma):
     columns = np.array(results, dtype=np.float64).T.copy()
-    return enclose(gamma, columns[0], columns[1], columns[2])
+    return compiled(enclose)(gamma, columns[0], columns[1], columns[2])
 
 
 def reach_of(results, gamma, angle):
