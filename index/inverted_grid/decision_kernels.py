@@ -18,6 +18,7 @@ from index.inverted_grid.cell_kernels import keyword_of, line_of, side_of
 from index.inverted_grid.layout import Grid
 from index.inverted_grid.node_kernels import CELLS_MAX, word_depth
 from index.inverted_grid.step_kernels import STEP_MAX, first_of, last_of
+from safe_region.geometry.sort_kernels import sort
 from safe_region.jit import array_leaf, leaf
 
 SAMPLES = 64
@@ -73,7 +74,9 @@ def _narrow(bounds: Floats, axis: int, start: float, scale: float, line: int, si
 @array_leaf
 def region_of(grid: Grid, number: int) -> Floats:
     """Return the bounds of a node's region: x1, y1, x2, y2."""
-    bounds = np.array([0.0, 0.0, float(STEP_MAX), float(STEP_MAX)])
+    bounds = np.empty(4)
+    bounds[0] = bounds[1] = 0.0
+    bounds[2] = bounds[3] = float(STEP_MAX)
     child = number
     parent = int(grid.parents[child])
     while parent != L.NO_NODE:
@@ -111,9 +114,13 @@ def _layout_of(sample: Floats) -> Floats:
     """Return the bounds of the cells: x1, y1, x2, y2, without the outermost centres."""
     size = sample.shape[0]
     skipped = int(size * _EDGE_SHARE)
-    x_m = np.sort(sample[:, 4])
-    y_m = np.sort(sample[:, 5])
-    return np.array([x_m[skipped], y_m[skipped], x_m[size - 1 - skipped], y_m[size - 1 - skipped]])
+    x_m, y_m = sample[:, 4].copy(), sample[:, 5].copy()
+    sort(x_m)
+    sort(y_m)
+    bounds = np.empty(4)
+    bounds[0], bounds[1] = x_m[skipped], y_m[skipped]
+    bounds[2], bounds[3] = x_m[size - 1 - skipped], y_m[size - 1 - skipped]
+    return bounds
 
 
 @leaf

@@ -20,7 +20,7 @@ from index.tables.heap_kernels import Heap, pop, push
 from index.tables.quad_kernels import NO_NODE
 from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
-from safe_region.scoring.kernels import length
+from safe_region.scoring.kernels import length, sum_of
 
 _ROUNDING = 1e-12
 """Relative tolerance of tests on distances, which are not rounded like lengths."""
@@ -229,7 +229,7 @@ def retrieve(
     if kept.ids.shape[0] == 0:
         return size
     known = question.bits.shape[0]
-    left = float(squares[:known].sum())
+    left = sum_of(squares[:known])
     for rank in range(known):
         if least(question, left, 0, 0) > limit_of(question, kept, size):
             break

@@ -16,6 +16,7 @@ from safe_region.scoring.kernels import (
     length,
     nearest_length,
     norm_of,
+    sum_of,
     text_distance,
 )
 
@@ -89,7 +90,7 @@ def best(
         first, last = queries.keyword_offsets[i], queries.keyword_offsets[i + 1]
         words, weighed = queries.keyword_ids[first:last], queries.squares[first:last]
         similarity = queries.similarity[i]
-        left = norm_of(similarity, words.shape[0], weighed.sum())
+        left = norm_of(similarity, words.shape[0], sum_of(weighed))
         begin, end = answered.starts[i], answered.starts[i + 1]
         kept_lengths = answered.lengths[begin:end]
         kept_ids = answered.ids[begin:end]

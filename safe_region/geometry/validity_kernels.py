@@ -20,6 +20,7 @@ from safe_region.geometry.exact_geometry import COORDINATE_M_MAX
 from safe_region.geometry.orientation_kernels import orientation
 from safe_region.geometry.segment_kernels import boxes_meet, segments_meet
 from safe_region.geometry.shape_kernels import Floats, Ints, ring_contains, ring_side
+from safe_region.geometry.sort_kernels import sort
 from safe_region.jit import kernel, leaf
 
 VALID = 0
@@ -295,7 +296,7 @@ def _side_towards(
 def inner_point(x_m: Floats, y_m: Floats, found: Floats) -> bool:
     """Write the point that represents a simple ring, the one of `shapes.inner_point`.
 
-    Returns whether there is one; otherwise a vertex represents the ring. O(n log n).
+    Returns whether there is one; otherwise a vertex represents the ring. O(n + crossings^2).
     """
     count = x_m.shape[0]
     level = _level(y_m)
@@ -310,7 +311,7 @@ def inner_point(x_m: Floats, y_m: Floats, found: Floats) -> bool:
         ax, ay = bx, by
     if crossing_count == 0:
         return False
-    crossings = np.sort(crossings[:crossing_count])
+    sort(crossings[:crossing_count])
     widest = 0
     for i in range(2, crossing_count, 2):
         if crossings[i + 1] - crossings[i] > crossings[widest + 1] - crossings[widest]:

@@ -47,6 +47,15 @@ def norm_of(similarity: int, count: int, norm2: float) -> float:
 
 
 @leaf
+def sum_of(squares: npt.NDArray[np.float64]) -> float:
+    """Return the sum of squared weights, added in their order."""
+    total = 0.0
+    for square in squares:
+        total += square
+    return total
+
+
+@leaf
 def common_square(
     left: npt.NDArray[np.int32], squares: npt.NDArray[np.float64], right: npt.NDArray[np.int32]
 ) -> float:

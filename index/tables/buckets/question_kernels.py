@@ -20,7 +20,7 @@ from index.batches import Floats, Ints, KeywordIds
 from index.tables.selection_kernels import drain
 from safe_region.jit import array_leaf, leaf
 from safe_region.scoring.formulas import Similarity
-from safe_region.scoring.kernels import norm_of, text_distance
+from safe_region.scoring.kernels import norm_of, sum_of, text_distance
 
 _TFIDF = int(Similarity.TFIDF)
 
@@ -191,7 +191,7 @@ def question_of(queries: Queries, i: int, known: int, scratch: Scratch) -> Quest
         queries.first_id[i],
         words,
         squares,
-        norm_of(similarity, words.shape[0], squares.sum()),
+        norm_of(similarity, words.shape[0], sum_of(squares)),
         scratch.ranks[: words.shape[0]],
         scratch.bits[:known],
         scratch.least_m,
