@@ -167,10 +167,13 @@ async def test_a_hint_when_to_try_again_is_heeded(tmp_path):
         nearcast.connect(place.target, token=who) as client,
     ):
         publisher = client.publisher()
-        await publisher.publish(sushi() for _ in range(850))
+        rejected = place.server.coordinator.counters.rejected
+        for _ in range(3):  # the first request takes as long as the rate allows it on a very slow machine
+            await publisher.publish(sushi() for _ in range(850))
+            if rejected[Reason.RATE_LIMITED]:
+                break
         found = await publisher.publish(sushi() for _ in range(5))
         assert len(found) == 5
-        rejected = place.server.coordinator.counters.rejected
         assert rejected[Reason.RATE_LIMITED] > 0
         await client.search(SUSHI, lon=14.5, lat=35.5)
 
