@@ -17,11 +17,11 @@ from safe_region.scoring.idf import IdfTable
 FORMAT = 1
 """The format of messages that this version writes, and the latest that it reads."""
 
-RULES = 3
+RULES = 2
 """The latest rules of applying that this version knows. It knows all earlier ones, too.
 
-2 adds `TakeIn`; 3 adds `SetSink`, `SinkSent`,
-`UseWindows` and `WeightsDone`.
+2 adds `TakeIn`, `SetSink`, `SinkSent`, `UseWindows` and `WeightsDone`. With it, a table of weights is
+refused until all nodes are done with the last one.
 
 A change of what entries mean, or of their format, has a number. Nodes go by the rules in force, which
 those of the founding are until a `SetRules` (`server/replication/agreement.py`).
@@ -29,17 +29,8 @@ those of the founding are until a `SetRules` (`server/replication/agreement.py`)
 
 FIRST_RULES = 1
 
-SOURCE_RULES = 3
-"""The first rules with which a node may append `TakeIn`."""
-
-SINK_RULES = 3
-"""The first rules with which a node may append `SetSink` and `SinkSent`."""
-
-WINDOW_RULES = 3
-"""The first rules with which a node may append `UseWindows`."""
-
-WEIGHTS_RULES = 3
-"""The first rules by which a table is refused until all nodes are done with the last (`WeightsDone`)."""
+SHARING_RULES = 2
+"""The first rules with which nodes share a source, a sink, their windows and the progress of weights."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from cluster.entries import (
     NO_CURSOR,
     RULES,
-    WEIGHTS_RULES,
+    SHARING_RULES,
     Advance,
     Caller,
     Cursor,
@@ -233,7 +233,7 @@ class Applier:
 
     def _set_idf(self, table: IdfTable) -> int:
         coordinator = self._coordinator
-        if self.rules >= WEIGHTS_RULES and coordinator.weights_pending:
+        if self.rules >= SHARING_RULES and coordinator.weights_pending:
             raise weights_pending(coordinator.matching.generation)
         return coordinator.set_idf_logged(table)
 

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from cluster.entries import SINK_RULES, SOURCE_RULES
+from cluster.entries import SHARING_RULES
 from cluster.log import Log, LogConflictError, LogError, LogStream, LogUnavailableError
 from cluster.ownership import Lease, Node, NodeState, Owned, Ownership
 from cluster.registry import (
@@ -207,16 +207,17 @@ class SlotKeeper:
     @property
     def reads_source(self) -> bool:
         """Whether this node is to run the source now."""
-        return self._runs(self._ownership.source_node(), SOURCE_RULES)
+        return self._runs(self._ownership.source_node())
 
     @property
     def writes_sink(self) -> bool:
         """Whether this node is to write to the sink now."""
-        return self._runs(self._ownership.sink_node(), SINK_RULES)
+        return self._runs(self._ownership.sink_node())
 
-    def _runs(self, node: Node | None, rules: int) -> bool:
-        """Return whether this node is one, with a lease, and certain rules are in force."""
-        return node == self._node and self._lease.is_valid and self._command_loop.applier.rules >= rules
+    def _runs(self, node: Node | None) -> bool:
+        """Return whether this node is one, with a lease, and all nodes know what sharing it takes."""
+        is_known = self._command_loop.applier.rules >= SHARING_RULES
+        return node == self._node and self._lease.is_valid and is_known
 
     def gauges(self) -> dict[str, int]:
         """Return quantities; see `Placement.gauges`."""
