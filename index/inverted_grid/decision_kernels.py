@@ -74,9 +74,7 @@ def _narrow(bounds: Floats, axis: int, start: float, scale: float, line: int, si
 @array_leaf
 def region_of(grid: Grid, number: int) -> Floats:
     """Return the bounds of a node's region: x1, y1, x2, y2."""
-    bounds = np.empty(4)
-    bounds[0] = bounds[1] = 0.0
-    bounds[2] = bounds[3] = float(STEP_MAX)
+    bounds = np.array([0.0, 0.0, float(STEP_MAX), float(STEP_MAX)])
     child = number
     parent = int(grid.parents[child])
     while parent != L.NO_NODE:
@@ -117,10 +115,7 @@ def _layout_of(sample: Floats) -> Floats:
     x_m, y_m = sample[:, 4].copy(), sample[:, 5].copy()
     sort(x_m)
     sort(y_m)
-    bounds = np.empty(4)
-    bounds[0], bounds[1] = x_m[skipped], y_m[skipped]
-    bounds[2], bounds[3] = x_m[size - 1 - skipped], y_m[size - 1 - skipped]
-    return bounds
+    return np.array([x_m[skipped], y_m[skipped], x_m[size - 1 - skipped], y_m[size - 1 - skipped]])
 
 
 @leaf

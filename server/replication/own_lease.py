@@ -21,6 +21,10 @@ RENEW_S = 0.5
 LEASE_S = (MISSED_MAX - 1) * RENEW_S
 """After this time without a renewal, other nodes may have taken the slots of a node: one that reads the
 renewal just before one of its own has read `MISSED_MAX` of its own so much later."""
+NO_RECORD = 0
+"""The sequence to expect where there is no record."""
+_UNREAD_MAX = 100
+"""Renewals of which the times are kept until they are read; a lease is not valid as long as this."""
 _READ_S = 1.0
 """How long to wait for a lease that another record has replaced."""
 
@@ -49,8 +53,8 @@ class OwnLease:
         """When the latest lease was sent that was read, by the monotonic clock; not later than that."""
         self._written = 0
         """The sequence of the latest lease that this node has written; older ones may be read later."""
-        self._written_s = 0.0
-        """When it was sent."""
+        self._sent_s: dict[int, float] = {}
+        """When leases were sent that are not read yet, by sequence."""
         self._pending_s: float | None = None
         """When the first lease was sent that may have been written since; None if there is none."""
 
@@ -64,8 +68,9 @@ class OwnLease:
         self._latest = record
         self._arrived.set()
         if record.lease is not None and record.lease.node == self._node:
-            later = None if record.sequence <= self._written else self._pending_s
-            self.renewed_s = self._written_s if later is None else later
+            own_s = self._pending_s if record.sequence > self._written else self._sent_s.get(record.sequence)
+            self.renewed_s = self.renewed_s if own_s is None else own_s
+        self._sent_s = {one: sent_s for one, sent_s in self._sent_s.items() if one > record.sequence}
 
     async def renew(self) -> None:
         """Renew the lease, until cancelled.
@@ -75,17 +80,29 @@ class OwnLease:
         LogError
             If another node has the address of this one.
         """
+        expected = self._sequence()
         while True:
             sent_s = time.monotonic()
             self._pending_s = sent_s if self._pending_s is None else self._pending_s
             try:
-                self._written = await self._registry.renew(self._content(), self._sequence())
-                self._written_s, self._pending_s = sent_s, None
+                self._wrote(await self._registry.renew(self._content(), expected), sent_s)
+                expected = self._written
             except LogConflictError:
-                await self._require_no_successor()
+                if await self._is_replaced(expected) or expected == NO_RECORD:
+                    expected = self._sequence()
+                else:
+                    _log.warning("the log has no lease of this node: it is made again")
+                    expected = NO_RECORD
             except LogUnavailableError as error:
                 _log.warning("the lease of this node is not renewed: %s", error)
             await asyncio.sleep(RENEW_S)
+
+    def _wrote(self, sequence: int, sent_s: float) -> None:
+        self._written, self._pending_s = sequence, None
+        if self._latest is None or self._latest.sequence < sequence:
+            self._sent_s[sequence] = sent_s
+        if len(self._sent_s) > _UNREAD_MAX:
+            del self._sent_s[min(self._sent_s)]
 
     async def end(self) -> None:
         """Delete the lease, after `renew` has ended."""
@@ -97,16 +114,27 @@ class OwnLease:
         """Return the latest sequence that is known: what this node has written may be read later."""
         return max(self._written, 0 if self._latest is None else self._latest.sequence)
 
-    async def _require_no_successor(self) -> None:
-        """Wait for the lease that has replaced the known one, and require that it is of this node."""
+    async def _is_replaced(self, expected: int) -> bool:
+        """Wait for the lease that has replaced the expected one; return whether there is one.
+
+        If there is none, the log has deleted the record: it does so long after the last renewal. Or it is
+        read later.
+
+        Raises
+        ------
+        LogError
+            If it is of another node.
+        """
         self._arrived.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_READ_S):
-                await self._arrived.wait()
+                while self._sequence() <= expected:
+                    await self._arrived.wait()
+                    self._arrived.clear()
         found = self._latest
-        if found is None or found.lease is None or not 0 < self._written < found.sequence:
-            return
-        if found.lease.node != self._node:
+        is_later = found is not None and 0 < self._written < found.sequence
+        if found is not None and found.lease is not None and is_later and found.lease.node != self._node:
             raise LogError(
                 f"another node has the address {self._node.address}: give each its own, --advertise"
             )
+        return self._sequence() > expected

@@ -37,7 +37,7 @@ class MemoryKeys:
 
     async def watch(self, patterns: Sequence[str]) -> AsyncIterator[Record]:
         matches = _matching(patterns)
-        for record in [one for one in self.history if self._latest[one.key] is one]:
+        for record in [one for one in self.history if self._latest.get(one.key) is one]:
             if matches(record.key):
                 yield record
         seen = len(self.history)
@@ -48,6 +48,10 @@ class MemoryKeys:
                 if matches(record.key):
                     yield record
             await self._arrived.wait()
+
+    def expire(self, key: str) -> None:
+        """Delete the record of a key, as a log does after its time: no reader learns of it."""
+        del self._latest[key]
 
     def latest(self, key: str) -> Record:
         """Return the latest record of a key."""

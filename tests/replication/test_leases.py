@@ -70,14 +70,15 @@ def keeper(tmp_path, monkeypatch):
 
 
 class StuckKeys(MemoryKeys):
-    """Keys that accept one record, and never answer about the second."""
+    """Keys that accept some records, and never answer about the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, count=1) -> None:
         super().__init__()
+        self.count = count
         self.is_stuck = asyncio.Event()
 
     async def put(self, key, value, expected, ttl_s=0):
-        if self.history:
+        if len(self.history) == self.count:
             self.is_stuck.set()
             await asyncio.Event().wait()
         return await super().put(key, value, expected, ttl_s)
@@ -96,6 +97,41 @@ async def test_a_lease_that_is_read_late_counts_from_when_it_was_sent(monkeypatc
     lease.read(LeaseRead(NOW.address, content, keys.history[0].sequence))
     assert 0.0 < lease.renewed_s <= first_s
     renewing.cancel()
+
+
+async def test_a_lease_counts_from_when_the_renewal_was_sent_that_was_read(monkeypatch):
+    """Not a later one: the record of a lost slot may lie in between."""
+    monkeypatch.setattr(own_lease, "RENEW_S", 0.01)
+    keys, content, sent_s = StuckKeys(3), Lease(NOW, NodeState.READY), []
+
+    def contents():
+        sent_s.append(time.monotonic())
+        return content
+
+    lease = OwnLease(KeyRegistry(keys), NOW, contents)
+    renewing = asyncio.create_task(lease.renew())
+    await keys.is_stuck.wait()
+    for count, record in enumerate(keys.history, 1):
+        lease.read(LeaseRead(NOW.address, content, record.sequence))
+        assert 0.0 < lease.renewed_s <= sent_s[count - 1]
+    renewed_s = lease.renewed_s
+    assert renewed_s > sent_s[1]
+    lease.read(LeaseRead(NOW.address, content, keys.history[0].sequence))
+    assert lease.renewed_s == renewed_s
+    renewing.cancel()
+
+
+async def test_a_lease_whose_record_the_log_has_deleted_is_made_again(keeper):
+    keys, key = MemoryKeys(), records.node_key(NOW.address)
+    running = asyncio.create_task(keeper(keys).run())
+    for _ in range(2):
+        async with asyncio.timeout(30):
+            while not keys.latest(key).sequence:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        keys.expire(key)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
 
 
 def test_a_lease_ends_before_another_node_counts_its_node_out():
