@@ -2,8 +2,8 @@
 
 nats-py 2.16.0 sends credentials without TLS to a server that offers none, waits for ever after a TLS
 handshake that has failed, never connects again after credentials have expired, and writes to lost
-connections in a way that fails with Python 3.12 and later. Methods of it that are extended here prevent
-this.
+connections in a way that fails with Python 3.12 and later. It keeps what is published without a connection,
+and sends it when there is one again, however late. Methods of it that are extended here prevent this.
 """
 
 from __future__ import annotations
@@ -53,6 +53,23 @@ class Connection(Client):
         level = logging.WARNING if self.missing_right else logging.INFO
         _log.log(level, "connection to the log: %r", error)
 
+    async def publish(self, *arguments: Any, **more: Any) -> None:
+        """Send a message; see `Client.publish`.
+
+        Raises
+        ------
+        LogUnavailableError
+            If there is no connection now.
+        """
+        if not (self.is_connected or self.is_closed):
+            raise LogUnavailableError("no server of the log can be reached")
+        await super().publish(*arguments, **more)
+
+    async def forget(self) -> None:
+        """Forget what was not sent before the connection was lost: a callback of the library."""
+        self._pending.clear()
+        self._pending_data_size = 0
+
     async def _process_connect_init(self) -> None:
         transport: Any = self._transport
         transport.writelines = lambda parts: transport.write(b"".join(parts))
@@ -101,7 +118,9 @@ async def _connected(
 ) -> Connection:
     client = Connection()
     try:
-        await client.connect(list(servers), error_cb=client.log_error, **options)
+        await client.connect(
+            list(servers), error_cb=client.log_error, disconnected_cb=client.forget, **options
+        )
     except (nats.errors.Error, OSError, TimeoutError) as error:
         latest = client.latest or error
         if isinstance(latest, ConnectionResetError | BrokenPipeError) and attempts > 1:

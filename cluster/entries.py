@@ -21,7 +21,7 @@ RULES = 2
 """The latest rules of applying that this version knows. It knows all earlier ones, too.
 
 2 adds `TakeIn`, `SetSink`, `SinkSent`, `UseWindows` and `WeightsDone`. With it, a table of weights is
-refused until all nodes are done with the last one.
+refused until all nodes are done with the last one, and so is a request that is more than `LATE_MS` late.
 
 A change of what entries mean, or of their format, has a number. Nodes go by the rules in force, which
 those of the founding are until a `SetRules` (`server/replication/agreement.py`).
@@ -29,8 +29,11 @@ those of the founding are until a `SetRules` (`server/replication/agreement.py`)
 
 FIRST_RULES = 1
 
-SHARING_RULES = 2
-"""The first rules with which nodes share a source, a sink, their windows and the progress of weights."""
+SECOND_RULES = 2
+
+LATE_MS = 60_000
+"""A request is refused that is appended so long after its time: its publisher was told long before that it
+may have failed, and may have published something else since."""
 
 
 @dataclass(frozen=True, slots=True)

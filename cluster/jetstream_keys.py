@@ -54,21 +54,27 @@ class JetStreamKeys:
         await self._stream.append(contents)
 
     async def read(self, patterns: Sequence[str], until: int) -> list[Record]:
-        """Return records; see `Keys.read`. O(records)."""
+        """Return records; see `Keys.read`. O(records).
+
+        A key that is set meanwhile has its record behind `until` only: the end is where none waits.
+        """
         found: dict[str, Record] = {}
-        async with contextlib.aclosing(self.watch(patterns)) as records:
-            async for record in records:
+        async with contextlib.aclosing(self._messages(patterns)) as messages:
+            async for message in messages:
+                record = self._record(message)
                 found[record.key] = record
-                if record.sequence >= until:
+                if record.sequence >= until and not message.metadata.num_pending:
                     break
         return list(found.values())
 
     async def watch(self, patterns: Sequence[str]) -> AsyncGenerator[Record, None]:
         """Yield records; see `Keys.watch`."""
-        subjects = [self._prefix + pattern for pattern in patterns]
-        async with contextlib.aclosing(self._stream.deliveries(0, subjects)) as messages:
+        async with contextlib.aclosing(self._messages(patterns)) as messages:
             async for message in messages:
                 yield self._record(message)
+
+    def _messages(self, patterns: Sequence[str]) -> AsyncGenerator[Msg, None]:
+        return self._stream.deliveries(0, [self._prefix + pattern for pattern in patterns])
 
     def _record(self, message: Msg) -> Record:
         key = message.subject.removeprefix(self._prefix)

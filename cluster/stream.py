@@ -381,13 +381,14 @@ async def patiently(request: Callable[[], Awaitable[_T]]) -> _T:
     Raises
     ------
     LogUnavailableError
-        If there is none in `PATIENCE_S`.
+        If there is none in `PATIENCE_S`, or the connection has been closed.
     """
     end_s = time.monotonic() + PATIENCE_S
     while True:
         try:
             return await request()
         except FAILURES as error:
-            if time.monotonic() > end_s:
+            is_closed = isinstance(error, nats.errors.ConnectionClosedError)
+            if is_closed or time.monotonic() > end_s:
                 raise LogUnavailableError(f"the log does not respond: {error!r}") from error
         await asyncio.sleep(_PAUSE_S)

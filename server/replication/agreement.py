@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 
-from cluster.entries import SHARING_RULES, Change, Entry, SetRules, WeightsDone
+from cluster.entries import SECOND_RULES, Change, Entry, SetRules, WeightsDone
 from cluster.log import Log, LogError
 from server.replication.applier import Applier
 from server.replication.coordinator import ReplicatedCoordinator
@@ -62,7 +62,7 @@ class Agreement:
         if rules > rules_now:
             yield SetRules(rules)
         generation = self._coordinator.matching.generation
-        is_pending = rules_now >= SHARING_RULES and self._coordinator.weights_pending
+        is_pending = rules_now >= SECOND_RULES and self._coordinator.weights_pending
         if is_pending and self._slots.known_weights() >= generation:
             yield WeightsDone(generation)
 

@@ -15,9 +15,10 @@ from dataclasses import astuple
 from typing import NamedTuple
 
 from cluster.entries import (
+    LATE_MS,
     NO_CURSOR,
     RULES,
-    SHARING_RULES,
+    SECOND_RULES,
     Advance,
     Caller,
     Cursor,
@@ -181,6 +182,7 @@ class Applier:
 
     def _decide(self, entry: Entry) -> Reply:
         try:
+            self._require_timely(entry.time_ms)
             match entry.change:
                 case Publish() as publish:
                     return self._publish(publish)
@@ -202,6 +204,14 @@ class Applier:
         except RefusedError as error:
             return error.with_traceback(None)
         return None
+
+    def _require_timely(self, time_ms: int) -> None:
+        """Refuse a request that was on its way for too long. One without a time comes at any time."""
+        late_ms = self.time_ms - time_ms if time_ms else 0
+        if late_ms > LATE_MS and self.rules >= SECOND_RULES:
+            raise RefusedError(
+                Reason.INTERNAL, "log", f"reached {late_ms} ms late", f"reached at most {LATE_MS} ms late"
+            )
 
     def _publish(self, change: Publish) -> list[int]:
         self._require_sink()
@@ -233,7 +243,7 @@ class Applier:
 
     def _set_idf(self, table: IdfTable) -> int:
         coordinator = self._coordinator
-        if self.rules >= SHARING_RULES and coordinator.weights_pending:
+        if self.rules >= SECOND_RULES and coordinator.weights_pending:
             raise weights_pending(coordinator.matching.generation)
         return coordinator.set_idf_logged(table)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from cluster.entries import SHARING_RULES, Entry, SetSink
+from cluster.entries import SECOND_RULES, Entry, SetSink
 from cluster.log import Log, LogError
 from cluster.registry import SharedRecords
 
@@ -23,7 +23,7 @@ async def end_sink(log: Log, records: SharedRecords) -> None:
     if not leases:
         raise LogError("no node of the cluster runs: start one first")
     for lease in leases:
-        if lease.rules < SHARING_RULES:
+        if lease.rules < SECOND_RULES:
             raise LogError(f"node {lease.node.address} is of a version that knows no sink: there is none")
         if lease.has_sink:
             raise LogError(f"node {lease.node.address} has the sink: first start it without --sink")

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from cluster.entries import SHARING_RULES
+from cluster.entries import SECOND_RULES
 from cluster.log import Log, LogConflictError, LogError, LogStream, LogUnavailableError
 from cluster.ownership import Lease, Node, NodeState, Owned, Ownership
 from cluster.registry import (
@@ -216,7 +216,7 @@ class SlotKeeper:
 
     def _runs(self, node: Node | None) -> bool:
         """Return whether this node is one, with a lease, and all nodes know what sharing it takes."""
-        is_known = self._command_loop.applier.rules >= SHARING_RULES
+        is_known = self._command_loop.applier.rules >= SECOND_RULES
         return node == self._node and self._lease.is_valid and is_known
 
     def gauges(self) -> dict[str, int]:

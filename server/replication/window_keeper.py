@@ -15,7 +15,7 @@ import contextlib
 import logging
 import time
 
-from cluster.entries import SHARING_RULES, UseWindows
+from cluster.entries import SECOND_RULES, UseWindows
 from nearcast.canonical import Window
 from nearcast.errors import RefusedError
 from server import command as c
@@ -91,7 +91,7 @@ class WindowKeeper:
 
     @property
     def _is_in_force(self) -> bool:
-        return self._command_loop.applier.rules >= SHARING_RULES
+        return self._command_loop.applier.rules >= SECOND_RULES
 
     def _is_due(self) -> bool:
         claimed = self._coordinator.log_windows.claims.get(self._address)

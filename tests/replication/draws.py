@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 
 from cluster.entries import (
     NO_CURSOR,
+    RULES,
     Caller,
     Cursor,
     Entry,
     Publish,
     Retract,
+    SetRules,
     SetSink,
     SinkSent,
     TakeIn,
@@ -26,6 +28,7 @@ _WORDS = ("ice", "music", "tea")
 _KEYS = ("", "", "k1", "k2", "k3")
 _TTLS_MS = (100, 700, 3_000, 60_000, 3_600_000)
 _STEPS_MS = (-400, 0, 0, 1, 300, 900, 5_000, 70_000)
+_LATE_MS = (0, 0, 0, 0, 59_999, 60_000, 60_001)
 _CALLERS = (
     Caller("", "shop", ("publisher",)),
     Caller("", "bar", ("publisher",)),
@@ -114,14 +117,17 @@ def logs(draw):
         entries = []
         for _ in range(draw(st.integers(1, 3))):
             now_ms += draw(st.sampled_from(_STEPS_MS))
+            sent_ms = now_ms - draw(st.sampled_from(_LATE_MS))
             if sent and draw(st.integers(0, 7)) == 0:
                 entry = draw(st.sampled_from(sent))
-                entries.append(Entry(now_ms, entry.change, entry.request_id))
+                entries.append(Entry(sent_ms, entry.change, entry.request_id))
             else:
                 change = draw(changes)
                 number = b"" if isinstance(change, Tick) else b"request %d" % len(sent)
-                entries.append(Entry(now_ms, change, number))
+                entries.append(Entry(sent_ms, change, number))
                 if number:
                     sent.append(entries[-1])
         messages.append(Message(offset, entries))
+    if draw(st.booleans()):
+        messages[0].entries.insert(0, Entry(START_MS, SetRules(RULES)))
     return messages

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.entries import Advance, Publish, Retract, SetSink, SinkSent, TakeIn, UseWindows
+from cluster.entries import (
+    Advance,
+    Publish,
+    Retract,
+    SetRules,
+    SetSink,
+    SinkSent,
+    TakeIn,
+    UseWindows,
+)
 from nearcast.canonical import NewObject
 from nearcast.errors import Reason
 from safe_region import oracle
@@ -13,6 +22,7 @@ from safe_region.earth.shapes import Bounds
 from tests.replication.local_node import FRAME, LIMITS
 
 OUTCOMES_MS = 120_000
+LATE_MS = 60_000
 WINDOWS_MS = 180_000
 
 
@@ -32,6 +42,7 @@ class Model:
 
     def __init__(self) -> None:
         self.log_ms = 0
+        self.rules = 1
         self.objects: list[Accepted] = []
         self.outcomes: dict[bytes, tuple[int, Any]] = {}
         self.seen: list[tuple[bytes, Any]] = []
@@ -53,9 +64,13 @@ class Model:
             self.outcomes = {
                 number: one for number, one in self.outcomes.items() if one[0] > self.log_ms - OUTCOMES_MS
             }
+            if isinstance(entry.change, SetRules):
+                self.rules = entry.change.rules
             if entry.request_id:
                 if entry.request_id not in self.outcomes:
-                    self.outcomes[entry.request_id] = self.log_ms, self._decide(entry.change)
+                    is_late = self.rules > 1 and 0 < entry.time_ms < self.log_ms - LATE_MS
+                    reply = Reason.INTERNAL if is_late else self._decide(entry.change)
+                    self.outcomes[entry.request_id] = self.log_ms, reply
                 self.seen.append((entry.request_id, self.outcomes[entry.request_id][1]))
 
     def alive(self) -> list[Accepted]:

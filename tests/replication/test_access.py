@@ -20,6 +20,7 @@ from cluster.log import LogError, LogUnavailableError
 from nearcast import GeoObject
 from server.settings import load_settings
 from tests.replication.nats_accounts import signed_account
+from tests.replication.test_copies import trimmed
 from tests.replication.test_devices import settled
 from tests.replication.test_nodes import TEA, client, node, until
 from tests.support.identity import Authority
@@ -198,12 +199,14 @@ async def test_the_documented_rights_are_enough_and_a_missing_one_is_reported(tm
     rights = documented_rights()
     with secured(tmp_path, rights, tls=tls_of(files)) as server:
         more = {"log_ca": files["ca"], "log_user": "nearcast", "log_password_file": secret}
-        async with node([server], tmp_path / "a.db", **more) as one, client(one) as caller:
+        async with node([server], tmp_path / "a.db", **more, log_keep_hours=0.0) as one:
             await settled(one)
-            device = await caller.attach("d0", lon=14.5, lat=35.5)
-            await device.subscribe(TEA)
-            async with caller.publisher() as publisher:
-                await publisher.publish(LARGE)
+            async with client(one) as caller:
+                device = await caller.attach("d0", lon=14.5, lat=35.5)
+                await device.subscribe(TEA)
+                async with caller.publisher() as publisher:
+                    await publisher.publish(LARGE)
+            await trimmed(one)
         async with node([server], tmp_path / "a.db", **more) as again, client(again) as caller:
             await settled(again)
             device = await caller.attach("d0", lon=14.5, lat=35.5)

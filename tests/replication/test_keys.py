@@ -130,6 +130,26 @@ async def test_slots_are_read_as_of_their_owners(keys):
     assert {one.key for one in found} == {"slot.7.owner", *(f"slot.7.device.x.{i}" for i in range(3))}
 
 
+async def test_keys_that_are_set_while_they_are_read_are_not_missed(keys):
+    """Their records before the end of the read are gone, and others are behind it."""
+    value, names = bytes(20_000), [f"node.{i}" for i in range(400)]
+    sequences = [await keys.put(name, value, 0) for name in names]
+
+    async def rewrite():
+        while True:
+            for i, name in enumerate(names):
+                sequences[i] = await keys.put(name, value, sequences[i])
+
+    rewriting = asyncio.create_task(rewrite())
+    try:
+        for _ in range(20):
+            found = await keys.read(["node.*"], max(sequences))
+            assert {one.key for one in found} == set(names)
+    finally:
+        rewriting.cancel()
+        await asyncio.wait([rewriting])
+
+
 async def test_a_key_expires(servers):
     async with connected(servers, "expiring") as keys:
         await keys.put("node.a", b"1", 0, ttl_s=1)

@@ -204,6 +204,22 @@ async def test_readers_and_writers_continue_when_a_server_is_back(tmp_path):
             assert [message.entries[0].time_ms for message in await reading] == [0, 1]
 
 
+async def test_what_could_not_be_sent_is_not_sent_later(tmp_path, monkeypatch):
+    """Its sender has been told that it may have failed, and may have sent something else since."""
+    with log_servers(tmp_path, 1) as (server,):
+        async with opened(options(server)) as log:
+            await log.append([Entry(1, Tick())])
+            server.kill()
+            while log.keys.is_connected:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            with monkeypatch.context() as patched, pytest.raises(LogUnavailableError):
+                patched.setattr(stream, "PATIENCE_S", 0.5)
+                await log.append([Entry(2, Tick())])
+            server.start()
+            assert await log.append([Entry(3, Tick())]) == 2
+            assert [message.entries[0].time_ms for message in await read(log, 2)] == [1, 3]
+
+
 async def test_an_append_is_repeated_until_there_is_a_quorum(tmp_path, monkeypatch):
     """The leader refuses copies of a message of which the first one has no quorum yet."""
     monkeypatch.setattr(stream, "PATIENCE_S", 600.0)

@@ -10,7 +10,7 @@ from cluster.entries import (
     FIRST_RULES,
     NO_CURSOR,
     RULES,
-    SHARING_RULES,
+    SECOND_RULES,
     Advance,
     Caller,
     Cursor,
@@ -330,7 +330,7 @@ def test_windows_of_a_node_that_has_ended_are_free_after_three_minutes(both, tmp
 
 def test_a_table_of_weights_is_refused_until_all_nodes_are_done_with_the_last(both, tmp_path):
     first, second = (SetIdf(IdfTable({"tea": weight})) for weight in (1.5, 2.5))
-    assert both.reads(SetRules(SHARING_RULES), first) == [None, 1]
+    assert both.reads(SetRules(SECOND_RULES), first) == [None, 1]
     (refused,) = both.reads(second)
     assert "TOO_MANY" in refused
     assert "idf is 1 is coming into force, must be one at a time" in refused
