@@ -2,8 +2,8 @@
 
 nats-py 2.16.0 sends credentials without TLS to a server that offers none, waits for ever after a TLS
 handshake that has failed, never connects again after credentials have expired, and writes to lost
-connections in a way that fails with Python 3.12 and later. It keeps what is published without a connection,
-and sends it when there is one again, however late. Methods of it that are extended here prevent this.
+connections in a way that fails with Python 3.12 and later. What is published without a connection is sent
+when there is one again, however late. Methods of it that are extended here prevent this.
 """
 
 from __future__ import annotations
@@ -53,17 +53,19 @@ class Connection(Client):
         level = logging.WARNING if self.missing_right else logging.INFO
         _log.log(level, "connection to the log: %r", error)
 
-    async def publish(self, *arguments: Any, **more: Any) -> None:
+    async def publish(
+        self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
+    ) -> None:
         """Send a message; see `Client.publish`.
 
         Raises
         ------
-        LogUnavailableError
+        nats.errors.Error
             If there is no connection now.
         """
         if not (self.is_connected or self.is_closed):
-            raise LogUnavailableError("no server of the log can be reached")
-        await super().publish(*arguments, **more)
+            raise nats.errors.Error("no server of the log can be reached")
+        await super().publish(subject, payload, reply, headers)
 
     async def forget(self) -> None:
         """Forget what was not sent before the connection was lost: a callback of the library."""

@@ -32,8 +32,8 @@ FIRST_RULES = 1
 SECOND_RULES = 2
 
 LATE_MS = 60_000
-"""A request is refused that is appended so long after its time: its publisher was told long before that it
-may have failed, and may have published something else since."""
+"""A request is refused that is appended so long after its time: its publisher was told long before that
+it may have failed, and may have published something else since."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class Stream:
         if code == _OTHER_SEQUENCE:
             raise LogConflictError(f"the log refuses a message: {text}")
         if code == _REPEATED_BATCH:
-            return await self.end()
+            return (await self._bounds_once())[1]
         if error.get("code") == _UNAVAILABLE or code in (*_TRY_AGAIN, *_UNFINISHED_BATCH):
             raise LogUnavailableError(text)
         raise LogError(f"the log refuses a message: {text}")
@@ -245,7 +245,7 @@ class Stream:
         Raises
         ------
         LogUnavailableError
-            If the log does not respond.
+            If the log does not respond in time.
         """
         _, last = await self.bounds()
         return last
@@ -256,8 +256,11 @@ class Stream:
         Raises
         ------
         LogUnavailableError
-            If the log does not respond.
+            If the log does not respond in time.
         """
+        return await patiently(self._bounds_once)
+
+    async def _bounds_once(self) -> tuple[int, int]:
         state = (await self.description())["state"]
         first, last = int(state["first_seq"]), int(state["last_seq"])
         return (first, last) if state["messages"] else (last + 1, last)
@@ -301,10 +304,10 @@ class Stream:
         Raises
         ------
         LogUnavailableError
-            If the log does not respond.
+            If the log does not respond in time.
         """
         try:
-            await self.description()
+            await patiently(self.description)
         except _NoStreamError:
             return False
         return True

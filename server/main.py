@@ -361,7 +361,7 @@ class Server:
         for task in self._bridge:
             task.cancel()
         await asyncio.gather(*self._bridge, return_exceptions=True)
-        if self.node is not None:
+        if self.node is not None and self.is_running:
             await self.node.hand_over(_HAND_OVER_S)
         self.command_loop.drain(_PATIENCE_S)
         await self.listener.drain(_DRAIN_S)

@@ -117,13 +117,15 @@ class Follower:
 
     async def keep_time(self) -> None:
         """Append the time while nothing else is appended, until cancelled. Not for virtual time."""
+        appended_s = 0.0
         while True:
             silence_s = TICK_S + random.uniform(0.0, _JITTER_S)
-            rest_s = self._read_s + silence_s - time.monotonic()
+            rest_s = max(self._read_s, appended_s) + silence_s - time.monotonic()
             if rest_s > 0.0:
                 await asyncio.sleep(rest_s)  # entries may come meanwhile
             else:
                 await self._append_time()
+                appended_s = time.monotonic()  # it is read later, when this node applies slowly
 
     async def watch(self) -> None:
         """Report when the node falls behind the log, and when it has caught up, until cancelled.

@@ -68,10 +68,9 @@ class OwnLease:
         self._latest = record
         self._arrived.set()
         if record.lease is not None and record.lease.node == self._node:
-            own_s = (
-                self._pending_s if record.sequence > self._written else self._sent_s.get(record.sequence)
-            )
-            self.renewed_s = self.renewed_s if own_s is None else own_s
+            is_known = record.sequence <= self._written
+            sent_s = self._sent_s.get(record.sequence) if is_known else self._pending_s
+            self.renewed_s = self.renewed_s if sent_s is None else sent_s
         self._sent_s = {one: sent_s for one, sent_s in self._sent_s.items() if one > record.sequence}
 
     async def renew(self) -> None:

@@ -276,8 +276,12 @@ class SlotKeeper:
             raise errors.exceptions[0] from None
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Let a coroutine run beside the tasks; if these end, it has no purpose any more."""
         assert self._tasks is not None  # noqa: S101 - for the type checker
-        self._tasks.create_task(coroutine)
+        try:
+            self._tasks.create_task(coroutine)
+        except RuntimeError:  # they have ended, or are about to
+            coroutine.close()
 
     async def _watch(self) -> None:
         async for record in self._registry.watch():

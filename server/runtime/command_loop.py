@@ -279,10 +279,10 @@ class CommandLoop:
         self._arrived.set()
 
     def _refuse_waiting(self) -> None:
-        """Refuse all waiting commands as not executed, except detaches, which are still applied."""
+        """Refuse all waiting commands as not executed, except detaches and what the node itself does."""
         entries = self._queue.take_all()
         error = RefusedError(Reason.DRAINING, "server", "stopping", "running; try again")
-        refused = [entry for entry in entries if not isinstance(entry.command, c.Detach)]
+        refused = [entry for entry in entries if not isinstance(entry.command, c.Detach | c.InTurn)]
         for entry in refused:
             if entry.answer is not None and not entry.answer.done():
                 entry.answer.set_exception(error)
@@ -291,6 +291,8 @@ class CommandLoop:
         for entry in entries:
             if isinstance(entry.command, c.Detach):
                 self.coordinator.detach(entry.command.outbox, entry.command.device_id)
+            elif isinstance(entry.command, c.InTurn):
+                self._enqueue(entry.command, entry.answer)
         self._let_in()
 
     async def last_seen_ms(self, device_id: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager, closing
 
 import pytest
@@ -21,16 +22,19 @@ from server import command as c
 from server.clock import Clock
 from server.core.coordinator import Coordinator
 from server.errors import StoreError
-from server.replication import command_loop
+from server.replication import command_loop, follower
 from server.replication.appender import Appender
+from server.replication.applier import Applier
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.coordinator import ReplicatedCoordinator
+from server.replication.follower import Follower
 from server.replication.founding import founding_of, joined
 from server.replication.log_clock import LogClock
 from server.replication.node import Node
 from server.replication.requests import change_of
 from server.runtime.lifecycle import ServerState
 from server.store import SqliteStore
+from server.store.mutations import NO_LOG
 from tests.replication.local_node import FRAME, LIMITS
 from tests.replication.memory_keys import MemoryKeys
 from tests.replication.memory_log import MemoryLog
@@ -246,6 +250,33 @@ async def test_a_store_that_cannot_be_written_delays_no_publication(tmp_path):
         assert store.recover().log.offset == await log.end()
         async with running(log, store) as loop:
             assert loop.applier.digest() == digest
+
+
+class YieldingLog(MemoryLog):
+    """A log that takes its time to accept a message."""
+
+    async def append(self, entries, *, is_first=False):
+        await asyncio.sleep(0)
+        return await super().append(entries, is_first=is_first)
+
+
+async def test_the_time_is_appended_now_and_then_also_while_nothing_can_be_applied(tmp_path, monkeypatch):
+    monkeypatch.setattr(follower, "TICK_S", 0.05)
+    log = YieldingLog()
+    coordinator = ReplicatedCoordinator(FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m))
+    with closing(SqliteStore(tmp_path / "store.db", FRAME)) as store:
+        loop = ReplicatedCommandLoop(coordinator, store)  # which does not run
+        applier = Applier(coordinator, "0123abcd", NO_LOG, lambda *_: None)
+        loop.follow(applier, Appender(log, int), dict, log.end)
+        one, began_s = Follower(log, loop, dict), time.monotonic()
+        tasks = [asyncio.create_task(one.read()), asyncio.create_task(one.keep_time())]
+        while await log.end() < 10 and time.monotonic() < began_s + 30:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert 10 <= await log.end() <= (time.monotonic() - began_s) / follower.TICK_S + 1
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        loop.close()
 
 
 async def test_a_store_that_was_never_written_is_made_again_from_the_log(tmp_path):

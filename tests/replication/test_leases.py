@@ -10,10 +10,12 @@ import pytest
 
 from cluster import records
 from cluster.key_registry import KeyRegistry
-from cluster.log import LogError
+from cluster.log import LogError, LogUnavailableError
 from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Ownership
 from cluster.registry import LeaseRead
+from cluster.slots import slot_of
 from engine import EngineOptions
+from nearcast.errors import Reason
 from server.clock import Clock
 from server.replication import own_lease
 from server.replication.appender import Appender
@@ -49,24 +51,28 @@ class LateKeys(MemoryKeys):
 
 
 @pytest.fixture
-def keeper(tmp_path, monkeypatch):
-    """A keeper whose node has ended without a word before, and starts again."""
-    for name in ("RENEW_S", "_READ_S"):
-        monkeypatch.setattr(own_lease, name, 0.01)
+def loop(tmp_path):
     coordinator = ReplicatedCoordinator(
         FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m), clock=Clock(is_virtual=True)
     )
     with contextlib.closing(SqliteStore(tmp_path / "store.db", FRAME)) as store:
-        loop = ReplicatedCommandLoop(coordinator, store)
+        yield ReplicatedCommandLoop(coordinator, store)
 
-        def made(keys):
-            log = MemoryLog()
-            one = SlotKeeper(log, KeyRegistry(keys), NOW, loop)
-            applier = Applier(coordinator, "0123abcd", NO_LOG, lambda *_: None)
-            loop.follow(applier, Appender(log, int), one.write, log.end)
-            return one
 
-        yield made
+@pytest.fixture
+def keeper(loop, monkeypatch):
+    """A keeper whose node has ended without a word before, and starts again."""
+    for name in ("RENEW_S", "_READ_S"):
+        monkeypatch.setattr(own_lease, name, 0.01)
+
+    def made(keys):
+        log = MemoryLog()
+        one = SlotKeeper(log, KeyRegistry(keys), NOW, loop)
+        applier = Applier(loop.coordinator, "0123abcd", NO_LOG, lambda *_: None)
+        loop.follow(applier, Appender(log, int), one.write, log.end)
+        return one
+
+    return made
 
 
 class StuckKeys(MemoryKeys):
@@ -132,6 +138,28 @@ async def test_a_lease_whose_record_the_log_has_deleted_is_made_again(keeper):
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+class SilentKeys(MemoryKeys):
+    """Keys that do not answer whether rows are set."""
+
+    async def put_all(self, changes, fence):
+        raise LogUnavailableError(f"no answer about {len(changes)} rows behind {fence}")
+
+
+async def test_a_change_that_fails_while_a_node_stops_is_refused(keeper, loop):
+    one = keeper(SilentKeys())
+    running, executing = asyncio.create_task(one.run()), asyncio.create_task(loop.run())
+    async with asyncio.timeout(30):
+        while not one.is_settled("device"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.wait([running])
+    slot = slot_of("device")
+    found = await one.write({slot: {("device", 1): None}})
+    assert found[slot].reason is Reason.RECOVERING
+    loop.stop()
+    await executing
 
 
 def test_a_lease_ends_before_another_node_counts_its_node_out():

@@ -212,10 +212,14 @@ async def test_what_could_not_be_sent_is_not_sent_later(tmp_path, monkeypatch):
             server.kill()
             while log.keys.is_connected:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-            with monkeypatch.context() as patched, pytest.raises(LogUnavailableError):
+            with monkeypatch.context() as patched:
                 patched.setattr(stream, "PATIENCE_S", 0.5)
-                await log.append([Entry(2, Tick())])
+                with pytest.raises(LogUnavailableError):
+                    await log.append([Entry(2, Tick())])
+            asking = asyncio.create_task(log.end())
+            await asyncio.sleep(0)
             server.start()
+            assert await asking == 1
             assert await log.append([Entry(3, Tick())]) == 2
             assert [message.entries[0].time_ms for message in await read(log, 2)] == [1, 3]
 

@@ -619,6 +619,24 @@ async def test_stopping_does_not_wait_for_all_that_waits(held):
     held.loop.serve()
 
 
+async def test_what_a_node_does_in_turn_is_done_also_while_it_stops(held):
+    done = []
+    publishing = await held.hold(c.Publish((an_object(),)))
+    waiting = asyncio.create_task(held.loop.execute(c.Publish((an_object(),))))
+    turns = [
+        asyncio.create_task(held.loop.execute(c.InTurn(lambda n=n: done.append(n), 1))) for n in range(5)
+    ]
+    await held.rest()
+    held.loop.drain(0.0)
+    await held.rest()
+    held.disk.go_on.set()
+    await asyncio.gather(publishing, *turns)
+    assert done == list(range(5))
+    with pytest.raises(RefusedError):
+        await waiting
+    held.loop.serve()
+
+
 async def test_a_publication_is_processed_in_slices_between_which_others_continue(held, monkeypatch):
     monkeypatch.setattr("server.runtime.command_loop._SLICE_US", 200.0)
     sizes = []
