@@ -170,7 +170,10 @@ class DeviceSocket:
                 self._say_hello(request)
                 return
         except RefusedError as error:
-            await self._reject(request, kind, error)
+            if error.reason is Reason.ANOTHER_SERVER:
+                await self._end_unfollowed(error)
+            else:
+                await self._reject(request, kind, error)
             return
         link = self._link
         if link is not None:
@@ -257,8 +260,7 @@ class DeviceSocket:
             try:
                 self._send_hello(self.device_id)
             except RefusedError as refused:
-                _log.warning("device %s: %s", self.device_id, refused)
-                await self.send_away()
+                await self._end_unfollowed(refused)
         elif error.reason in _LATER:
             self._server = ""
             if link is not None:
@@ -267,6 +269,11 @@ class DeviceSocket:
         else:
             await self._send(response)
             self.end(WSCloseCode.POLICY_VIOLATION)
+
+    async def _end_unfollowed(self, error: RefusedError) -> None:
+        """Close the connection of a device whose server this gateway cannot follow to."""
+        _log.warning("device %s: %s", self.device_id, error)
+        await self.send_away()
 
     def _forget_late_hello(self, tag: int, response: bytes) -> None:
         """Free the device's place on the stream: its connection ended while the hello was on its way."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
@@ -28,9 +29,12 @@ from gateway.problems import plain_problem, problem
 from identity.authenticator import Authenticator
 from identity.rules import require_action
 from nearcast.errors import Reason, RefusedError
-from nearcast.transport.calls import refusal, wire_error
+from nearcast.transport.calls import named_server, refusal, wire_error
+from nearcast.transport.channel import Channel
 from nearcast.transport.servers import Servers
 from nearcast.v1 import errors_pb2, publisher_service_pb2
+
+_log = logging.getLogger(__name__)
 
 _KEY = "Idempotency-Key"
 _JSON = "application/json"
@@ -157,11 +161,16 @@ class HttpApi:
     async def _respond(self, call: Call, message: Any, metadata: list[tuple[str, str]]) -> Any:  # noqa: ANN401
         """Return the response of the server, or its refusal of a publication.
 
-        A call that changes nothing is repeated at another server if one does not respond.
+        A call that a server of a cluster refuses because another one serves the device goes on to that
+        one. A call that changes nothing is repeated at another server if one does not respond.
+
+        Raises
+        ------
+        RefusedError
+            If a server names one whose address cannot be used.
         """
-        others = len(self._servers.listed) - 1 if call.is_safe else 0
-        for others_left in range(others, -1, -1):
-            channel = await self._servers.connected()
+
+        async def attempt(channel: Channel) -> Any:  # noqa: ANN401
             method = stub_of(call, channel)
             try:
                 if call is PUBLISH:
@@ -169,7 +178,18 @@ class HttpApi:
                 return await method(message, metadata=metadata, timeout=_CALL_S)
             except grpc.aio.AioRpcError as error:
                 self._servers.failed(channel, refusal(error, is_encrypted=channel.is_encrypted))
-                if not others_left or error.code() is not grpc.StatusCode.UNAVAILABLE:
+                raise
+
+        others = len(self._servers.listed) - 1 if call.is_safe else 0
+        for others_left in range(others, -1, -1):
+            try:
+                return await self._servers.follow(await self._servers.connected(), attempt)
+            except RefusedError as error:
+                _log.warning("%s: %s", call.name, error)
+                raise
+            except grpc.aio.AioRpcError as error:
+                is_unavailable = error.code() is grpc.StatusCode.UNAVAILABLE and not named_server(error)
+                if not others_left or not is_unavailable:
                     raise
         raise AssertionError("unreachable")
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from aiohttp import web
 
+from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import errors_pb2
+from nearcast.wire.errors import error_message
 
 CONTENT_TYPE = "application/problem+json"
 DOMAIN = "nearcast"
@@ -33,12 +35,28 @@ STATUSES = {
 }
 """The HTTP status of each `google.rpc.Code`."""
 
+_ELSEWHERE = error_message(
+    RefusedError(
+        Reason.RECOVERING,
+        "device",
+        "served by another server",
+        "served by one that this gateway can call; try again",
+        retry_after_ms=1_000,
+    )
+)
+"""What clients get instead of a refusal that has the address of a server."""
+
 _PREFIX = "ERROR_REASON_"
 _MS_PER_S = 1000.0
 
 
 def problem(error: errors_pb2.Error) -> web.Response:
-    """Return the response for a refusal: the members of `google.rpc.ErrorInfo`, and of RFC 9457."""
+    """Return the response for a refusal: the members of `google.rpc.ErrorInfo`, and of RFC 9457.
+
+    It has no address of a server.
+    """
+    if error.server or error.reason == errors_pb2.ERROR_REASON_ANOTHER_SERVER:
+        error = _ELSEWHERE
     name = errors_pb2.ErrorReason.Name(error.reason).removeprefix(_PREFIX)
     status = STATUSES.get(error.code, HTTPStatus.BAD_GATEWAY)
     headers = {}

@@ -51,7 +51,7 @@ class Upstream:
         self._tls = _tls(settings)
         self._is_insecure = settings.insecure
         self._health = self._servers("")
-        self.calls = self._servers("")
+        self.calls = self._servers("", has_callers_tokens=True)
         """For calls with the tokens of their callers."""
         tokens = {_tenant(path, authenticator): path for path in settings.server_token_file}
         self.fleets = {tenant: self._servers(_reader(path)) for tenant, path in tokens.items()}
@@ -59,7 +59,7 @@ class Upstream:
         if not tokens:
             self.fleets[DEFAULT_TENANT] = self._servers("")
 
-    def _servers(self, token: str | Callable[[], str]) -> Servers:
+    def _servers(self, token: str | Callable[[], str], *, has_callers_tokens: bool = False) -> Servers:
         return Servers(
             self._targets,
             token,
@@ -67,6 +67,7 @@ class Upstream:
             _KEEPALIVE_S,
             keepalive_timeout_s=_KEEPALIVE_TIMEOUT_S,
             insecure=self._is_insecure,
+            has_callers_tokens=has_callers_tokens,
         )
 
     async def is_serving(self) -> bool:

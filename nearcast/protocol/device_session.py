@@ -270,14 +270,22 @@ class DeviceSession:
             self.sender.ack()
 
     def _receive_pong(self, number: int) -> None:
-        for refused in self.registry.take_refused_ends():
-            self.sender.unsubscribe(refused)
+        self._repeat_refused_ends()
         self._pongs.pop(number, lambda: None)()
 
+    def _repeat_refused_ends(self) -> None:
+        """Send the ends again that the server has refused."""
+        for refused in self.registry.take_refused_ends():
+            self.sender.unsubscribe(refused)
+
     def _receive_lag(self, offset: int) -> None:
-        """Process that the server lags, or has caught up: then subscriptions are requested again."""
+        """Process that the server lags, or has caught up: then what it has refused is sent again.
+
+        Ends are sent first: a name is free once the subscription that had it has ended.
+        """
         self.lag_offset = offset
         if not offset:
+            self._repeat_refused_ends()
             postponed = [self.subscriptions.get(number) for number in sorted(self._postponed)]
             self._postponed.clear()
             for subscription in postponed:

@@ -109,8 +109,8 @@ class SubscriptionRegistry:
         self._on_ended.pop(subscription_id, lambda: None)()
 
     def take_refused_ends(self) -> list[int]:
-        """Return and clear the numbers of subscriptions with a refused end, to send them again."""
-        taken = [*self._refused_ids]
+        """Return and clear the sorted numbers of subscriptions with a refused end, to send them again."""
+        taken = sorted(self._refused_ids)
         self._refused_ids.clear()
         return taken
 

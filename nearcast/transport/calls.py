@@ -38,6 +38,12 @@ def wire_error(error: grpc.aio.AioRpcError) -> errors_pb2.Error | None:
     return None
 
 
+def named_server(error: RefusedError | grpc.aio.AioRpcError) -> str:
+    """Return the address of the server to call instead, which the error of a call names; else empty."""
+    refused = error if isinstance(error, RefusedError) else wire_error(error)
+    return "" if refused is None else refused.server
+
+
 def refusal(error: grpc.aio.AioRpcError, *, is_encrypted: bool) -> RefusedError | UnavailableError:
     """Convert the error of a failed call."""
     refused = wire_error(error)

@@ -14,13 +14,15 @@ import asyncio
 import itertools
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import grpc
 
 from nearcast.address import AddressError, server_address
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.transport.backoff import backoff_s
-from nearcast.transport.calls import await_response, is_coming_back
+from nearcast.transport.calls import await_response, is_coming_back, named_server
 from nearcast.transport.channel import Channel, Tls, TokenSource
 from nearcast.transport.loopback import is_loopback
 
@@ -29,6 +31,8 @@ _HOPS_MAX = 3
 
 _TRIES_MAX = 5
 """Attempts for a call that is safe to repeat, with several servers; as many as gRPC makes with one."""
+
+_Answer = TypeVar("_Answer")
 
 Method = Callable[[Channel], Any]
 """Returns the method of a connection, such as ``lambda channel: channel.devices.Search``."""
@@ -51,6 +55,8 @@ class Servers:
         See `Channel`.
     insecure
         Whether a token may be sent without encryption to another machine.
+    has_callers_tokens
+        Whether calls have the tokens of their callers, which are protected as `token` is.
     """
 
     def __init__(
@@ -62,8 +68,10 @@ class Servers:
         *,
         keepalive_timeout_s: float | None = None,
         insecure: bool = False,
+        has_callers_tokens: bool = False,
     ) -> None:
         self._token = token
+        self._sends_tokens = bool(token) or has_callers_tokens
         self._tls = tls
         self._keepalive_s = keepalive_s
         self._keepalive_timeout_s = keepalive_timeout_s
@@ -126,7 +134,7 @@ class Servers:
             target = server_address(address)
         except AddressError as error:
             raise _refused_address(address, error.limit) from None
-        if self._token and self._tls is None and not self._insecure and not is_loopback(target):
+        if self._sends_tokens and self._tls is None and not self._insecure and not is_loopback(target):
             limit = (
                 "of this machine without TLS: the token would be sent unencrypted; set tls or insecure"
             )
@@ -207,14 +215,26 @@ class Servers:
             If no server can be reached, or the connection broke.
         """
         channel = await self.connected(first, waits=waits)
+        return await self.follow(channel, lambda one: self._call(one, method, request, waits=waits))
+
+    async def follow(self, channel: Channel, call: Callable[[Channel], Awaitable[_Answer]]) -> _Answer:
+        """Make a call at a server, and at the one that its refusal names, and so on, three times at most.
+
+        Raises
+        ------
+        RefusedError
+            If a server names one whose address cannot be used (see `at`). Errors of the call are raised
+            as they are.
+        """
         for hops_left in range(_HOPS_MAX, -1, -1):
             self.use(channel)
             try:
-                return await self._call(channel, method, request, waits=waits)
-            except RefusedError as error:
-                if not (hops_left and error.server):
+                return await call(channel)
+            except (RefusedError, grpc.aio.AioRpcError) as error:
+                address = named_server(error)
+                if not (hops_left and address):
                     raise
-                following = self.at(error.server)
+                following = self.at(address)
             finally:
                 self.release(channel)
             channel = following

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 
 import aiohttp
 import pytest
@@ -189,6 +190,94 @@ async def test_calls_go_to_a_server_that_can_be_reached(cluster):
             await until(lambda: gateway.readiness.is_ready)
             await node.start()
             await reached(gateway._upstream.calls)  # noqa: SLF001 - connections are internal
+
+
+async def inspect(http, address, **subject):
+    """Inspect over HTTP; return the status and the content of the response."""
+    url = address.replace("/attach", "/inspect")
+    async with http.post(url, json=subject, headers={"Authorization": "Bearer secret"}) as response:
+        return response.status, await response.json(content_type=None)
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+async def test_an_inspection_goes_to_the_server_of_the_device(cluster, is_listed):
+    first = cluster.nodes[0]
+    listed = cluster.targets if is_listed else [first.address]
+    async with (
+        a_gateway(*listed) as (gateway, http, address),
+        a_socket(http, address) as client,
+    ):
+        await client.attach("d")
+        await client.subscribe()
+        for node in cluster.nodes:
+            cluster.owners["d"] = node
+            status, found = await inspect(http, address, device_id="d")
+            assert (status, found["device"]["state"]) == (200, "DEVICE_STATE_IN_SYNC"), found
+            subject = {"device_id": "d", "subscription_id": 1}
+            status, found = await inspect(http, address, subscription=subject)
+            assert (status, found["subscription"]["subscription_id"]) == (200, 1), found
+            assert node.calls.count("Inspect") >= 2
+        servers = gateway._upstream.calls  # noqa: SLF001 - connections are internal
+        assert {one.target for one in servers._all()} == set(listed), "others are closed"  # noqa: SLF001
+
+
+async def test_an_inspection_whose_server_is_gone_or_unknown_goes_to_another_one(cluster):
+    first, second, owner = cluster.nodes
+    async with a_gateway(first.address, second.address) as (_gateway, http, address):
+        cluster.owners["d"] = None
+        status, problem = await inspect(http, address, device_id="d")
+        assert (status, problem["reason"]) == (503, "RECOVERING")
+        assert (first.calls.count("Inspect"), second.calls.count("Inspect")) == (1, 1)
+        cluster.owners["d"] = owner
+        await owner.stop()
+        assert (await inspect(http, address, device_id="d"))[0] == 502
+        cluster.owners["d"] = second
+        status, problem = await inspect(http, address, device_id="d")
+        assert (status, problem["reason"]) == (404, "UNKNOWN_SUBSCRIPTION"), "it has never attached"
+
+
+UNSAFE = ("unix:/run/nearcast.sock", "192.0.2.7:7433")
+
+
+@pytest.mark.parametrize("named", ["", *UNSAFE])
+async def test_a_problem_has_no_address_of_a_server(cluster, monkeypatch, named):
+    """The servers name each other, or one to which no token may be sent."""
+    first, second, owner = cluster.nodes
+    if named:
+        owner.address = named
+    else:
+        calls = [first.calls, second.calls]
+        monkeypatch.setattr(
+            cluster,
+            "owner_of",
+            lambda _: second if calls[0].count("Inspect") > calls[1].count("Inspect") else first,
+        )
+    async with a_gateway(first.address) as (_gateway, http, address):
+        status, problem = await inspect(http, address, device_id="d")
+        assert (status, problem["reason"]) == (503, "RECOVERING")
+        assert problem["metadata"]["field"] == "device"
+        assert problem["retry_after_ms"] > 0
+        text = json.dumps(problem)
+        assert not [one for one in (*cluster.targets, "127.0.0.1", named) if one and one in text]
+    count = first.calls.count("Inspect") + second.calls.count("Inspect")
+    assert count == (1 if named else 4)
+
+
+async def test_a_hello_to_a_server_with_an_unsafe_address_gets_no_address(cluster):
+    first, _, owner = cluster.nodes
+    async with (
+        a_gateway(owner.address) as (_gateway, http, address),
+        a_socket(http, address) as client,
+    ):
+        await client.attach("d")
+        (conversation,) = owner.conversations
+        conversation.end(another(UNSAFE[0]))
+        assert reason_of((await client.receive()).detached.error) == "SILENT"
+        await client.send(hello(device_id="d"))
+        error = (await client.receive()).go_away.error
+        assert (reason_of(error), error.server) == ("RECOVERING", "")
+        assert await client.closed() == aiohttp.WSCloseCode.SERVICE_RESTART
+    assert not first.hellos
 
 
 def test_every_address_of_the_setting_is_validated():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -16,7 +17,8 @@ from tests.gateway.town import running
 from tests.gateway.web_device import WebDevice
 from tests.replication.conftest import log_servers
 from tests.replication.test_devices import publish, settled, spec_of
-from tests.replication.test_nodes import NodeProcess, best, ids_of, node, until
+from tests.replication.test_nodes import POLL_S, NodeProcess, best, ids_of, node, until
+from tests.support.stuck import STUCK_S
 
 pytestmark = pytest.mark.processes
 
@@ -58,6 +60,7 @@ async def test_a_fleet_and_a_gateway_follow_when_a_node_is_killed_and_comes_back
             await publish(caller, 200)
             await until(are_exact)
             await until(lambda: 0 < attached(other, "fleet") + attached(other, "web") < 2 * COUNT)
+            await all_inspected(http, f"http://127.0.0.1:{gateway.port}/v1/inspect")
             await victim.kill()
             await until(lambda: attached(other, "fleet") == attached(other, "web") == COUNT)
             await publish(caller, 20)
@@ -67,6 +70,18 @@ async def test_a_fleet_and_a_gateway_follow_when_a_node_is_killed_and_comes_back
             await publish(caller, 20)
             await until(are_exact)
             await until(lambda: gateway.counters.devices == COUNT)
+
+
+async def all_inspected(http, address):
+    """Wait until the gateway can inspect all devices, at whichever node; some may be moving."""
+    async with asyncio.timeout(STUCK_S):
+        for name in [f"{kind}-{number}" for kind in ("fleet", "web") for number in range(COUNT)]:
+            status = 503
+            while status == 503:
+                async with http.post(address, json={"device_id": name}) as response:
+                    status, found = response.status, await response.json(content_type=None)
+                await asyncio.sleep(POLL_S)
+            assert (status, found["device"]["state"]) == (200, "DEVICE_STATE_IN_SYNC"), found
 
 
 @asynccontextmanager

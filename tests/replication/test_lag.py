@@ -281,6 +281,8 @@ class Lagging(RuleBasedStateMachine):
             known = {one.state for one in device.subscriptions if one.is_known}
             assert known == {expected}
             assert stays or all(one.is_known for one in device.subscriptions)
+            handles = self.node.coordinator.sessions[name].handles
+            assert stays or set(handles) == set(device.session.subscriptions)
         self.node.coordinator.check()
         self.node.close()
 
@@ -342,7 +344,7 @@ def test_a_subscription_that_is_known_is_evaluated_though_the_node_lags(node):
     assert set(handles) == {one.id}
     node.renewed_s = node.now_s
     node.notify()
-    assert set(handles) == {one.id, other.id}, "it is requested again"
+    assert set(handles) == {other.id}, "both are requested again"
     assert other.state is SubscriptionState.EXACT
     session.ping(lambda: None)
     node.settle()

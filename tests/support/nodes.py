@@ -1,7 +1,8 @@
 """Nodes of a cluster: gRPC servers, each of which serves some devices, in front of one real server.
 
-A node responds to hellos as a server of a cluster does: it relays those of its own devices to the server
-behind, and names the node of others. Everything else is relayed as it is, so all nodes have all objects.
+A node responds to hellos, inspections and deletions of devices as a server of a cluster does: it relays
+those of its own devices to the server behind, and names the node of others. Everything else is relayed as
+it is, so all nodes have all objects.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import contextlib
 import grpc
 
 from nearcast.errors import Reason, RefusedError
-from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
+from nearcast.v1 import control_service_pb2, device_service_pb2, device_service_pb2_grpc
 from nearcast.wire.errors import error_message
 from tests.support.ports import free_port
 
 _DEVICES = "/nearcast.v1.DeviceService/"
+_INSPECT = "/nearcast.v1.ControlService/Inspect"
 _STREAMS = ("/nearcast.v1.PublisherService/Publish", "/nearcast.v1.ControlService/Watch")
 _RETRY_MS = 20
 
@@ -177,6 +179,7 @@ class Node(grpc.GenericRpcHandler):
 
     def _relayed_call(self, method):
         async def relay(request, context):
+            await self._require_own(_device_of(method, request), context)
             call = self._behind.unary_unary(method)(request, metadata=context.invocation_metadata())
             try:
                 return await call
@@ -185,6 +188,21 @@ class Node(grpc.GenericRpcHandler):
                 await context.abort(error.code(), error.details())
 
         return relay
+
+    async def _require_own(self, device_id, context):
+        """Refuse a call for a device of another node."""
+        error = self.refusal_of(device_id) if device_id else None
+        if error is not None:
+            message = error_message(error)
+            metadata = (("nearcast-error-bin", message.SerializeToString()),)
+            await context.abort(grpc.StatusCode.UNAVAILABLE, message.message, metadata)
+
+    def refusal_of(self, device_id):
+        """Return why this node does not serve a device; None if it does."""
+        owner = self.cluster.owner_of(device_id)
+        if owner is self:
+            return None
+        return no_owner() if owner is None else another(owner.address)
 
     def _relayed_stream(self, method):
         async def relay(requests, context):
@@ -242,9 +260,8 @@ class Conversation:
         device_id = self.device_id = request.hello.device_id
         node, cluster = self.node, self.node.cluster
         node.hellos.append(device_id)
-        owner = cluster.owner_of(device_id)
-        if owner is not node:
-            error = no_owner() if owner is None else another(owner.address)
+        error = node.refusal_of(device_id)
+        if error is not None:
             command = device_service_pb2.Rejection.COMMAND_HELLO
             self.emit(Response(rejection={"command": command, "error": error_message(error)}))
             return
@@ -277,16 +294,26 @@ class Conversation:
             self._call = None
 
 
+def _device_of(method: str, request: bytes) -> str:
+    """Return the device that a call is about; empty for none."""
+    if method == f"{_DEVICES}ForgetDevice":
+        return device_service_pb2.ForgetDeviceRequest.FromString(request).device_id
+    if method == _INSPECT:
+        subject = control_service_pb2.InspectRequest.FromString(request)
+        return subject.device_id or subject.subscription.device_id
+    return ""
+
+
 def another(address: str) -> RefusedError:
     """Return the refusal of a node that does not serve a device."""
-    limit = "served by this server"
-    return RefusedError(Reason.ANOTHER_SERVER, "hello.device_id", "elsewhere", limit, server=address)
+    limit = f"sent to {address}"
+    return RefusedError(Reason.ANOTHER_SERVER, "device", "elsewhere", limit, server=address)
 
 
 def no_owner() -> RefusedError:
     """Return the refusal while a device has no node."""
     return RefusedError(
-        Reason.RECOVERING, "hello.device_id", "without a server", "of one", retry_after_ms=_RETRY_MS
+        Reason.RECOVERING, "device", "without a server", "of one", retry_after_ms=_RETRY_MS
     )
 
 

@@ -378,14 +378,15 @@ def _elsewhere():
 
 
 def _lagging():
-    """Within the region and beyond it, over a broken stream, and with a subscription that is refused.
+    """Within the region and beyond it, over a broken stream, and with requests that are refused.
 
-    It is requested again when the server has caught up.
+    An end and a new subscription are sent again when the server has caught up.
     """
     lag, current = receive(lag={"offset": "41"}), receive(lag={})
-    steps = [*_online(TEA, add=[entry(1, 14.501), entry(2, 14.503)]), lag, move(14.6)]
-    steps.append(delta(2, at=(14.6, 35.5), report_sequence="1", reach=reach(math.inf)))
+    steps = [*_online(TEA, add=[entry(1, 14.501)]), lag, move(14.6)]
+    steps += [delta(2, at=(14.6, 35.5), report_sequence="1", reach=reach(math.inf)), current]
     steps += [DISCONNECT, CONNECT, welcome(2, [(1, TEA)], resumed=True, lag_offset="43")]
+    steps += [{"op": "unsubscribe", "subscription_id": 1}, rejection("UNSUBSCRIBE", 1, "LAGGING")]
     steps += [subscribe(NEAR), rejection("SUBSCRIBE", 2, "LAGGING", retry_after_ms="1000")]
     return [*steps, current]
 

@@ -278,16 +278,25 @@ export class DeviceSession implements Host {
     }
 
     #receivePong(number: bigint): void {
-        for (const id of this.#registry.takeRefusedEnds()) this.#sender.unsubscribe(id);
+        this.#repeatRefusedEnds();
         const answered = this.#pongs.get(number);
         this.#pongs.delete(number);
         answered?.();
     }
 
-    /** Process that the server lags, or has caught up: then subscriptions are requested again. */
+    /** Send the ends again that the server has refused. */
+    #repeatRefusedEnds(): void {
+        for (const id of this.#registry.takeRefusedEnds()) this.#sender.unsubscribe(id);
+    }
+
+    /**
+     * Process that the server lags, or has caught up: then what it has refused is sent again. Ends are
+     * sent first: a name is free once the subscription that had it has ended.
+     */
     #receiveLag(offset: bigint): void {
         this.lagOffset = offset;
         if (offset > 0n) return;
+        this.#repeatRefusedEnds();
         const postponed = [...this.#postponed].sort((one, other) => one - other);
         this.#postponed.clear();
         for (const id of postponed) {

@@ -93,9 +93,9 @@ export class SubscriptionRegistry {
         onEnded?.();
     }
 
-    /** Return and clear the numbers of subscriptions with a refused end. */
+    /** Return and clear the numbers of subscriptions with a refused end, in order. */
     takeRefusedEnds(): number[] {
-        const taken = [...this.#refusedIds];
+        const taken = [...this.#refusedIds].sort((one, other) => one - other);
         this.#refusedIds.clear();
         return taken;
     }
