@@ -20,7 +20,7 @@ class LogUnavailableError(LogError):
 
 
 class LogConflictError(LogError):
-    """A message that had to be the first of the log is not: another node was faster."""
+    """The condition of a message does not hold, such as being the first: another node was faster."""
 
 
 class Message(NamedTuple):

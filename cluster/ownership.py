@@ -35,10 +35,10 @@ PORTION = 32
 
 
 class NodeState(IntEnum):
-    """What a node can do."""
+    """What a node can do. The numbers equal those on the wire."""
 
     JOINING = 1
-    """It applies the log, and serves no slot yet."""
+    """It applies the log, and serves no slot yet. No node of this version shows this state."""
     READY = 2
     DRAINING = 3
     """It serves slots until other nodes take them."""

@@ -206,6 +206,9 @@ class Ping(NamedTuple):
     """The last version applied."""
 
 
+BARRIERS = (Sync, AdvanceClock, SetIdf)
+"""Commands that are applied after all commands before them."""
+
 VolatileCommand = Hello | Detach | Report | Ack | Ping | Search | Inspect
 """Commands that need no disk, and affect only their own device."""
 DurableCommand = (

@@ -342,9 +342,9 @@ class Server:
         found: list[_Bridge] = []
         if feeds.source is not None:
             feeds.source.close()  # it can be opened, which is all that is needed now
-            found.append(kept_source(slots, loop, self.settings.source))
+            found.append(kept_source(slots.placement, loop, self.settings.source))
         if feeds.sink is not None:
-            found.append(kept_sink(slots, loop, feeds.sink))
+            found.append(kept_sink(slots.placement, loop, feeds.sink))
         return found
 
     @property

@@ -44,9 +44,6 @@ from server.store.mutations import (
 Decision = Plan | RefusedError | None
 """None marks a command that needs no disk, which is accepted in its turn."""
 
-_BARRIERS = (c.Sync, c.AdvanceClock, c.SetIdf)
-"""Commands that are applied after all commands before them."""
-
 _NOTHING = Touches()
 
 
@@ -300,7 +297,7 @@ class _Waiting:
             return not self._device_ids.isdisjoint(command.device_ids)
         if isinstance(command, c.DeviceCommand | c.ForgetDevice):
             return command.device_id in self._device_ids
-        return isinstance(command, _BARRIERS) or _owner(command) in self._owners
+        return isinstance(command, c.BARRIERS) or _owner(command) in self._owners
 
 
 def _owner(command: c.Command) -> str:

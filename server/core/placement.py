@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from cluster.log import LogStream
-
-
-class NodeState(IntEnum):
-    """What a node of a cluster can do. The numbers equal those on the wire."""
-
-    JOINING = 1
-    """It applies the log, and serves no devices yet."""
-    READY = 2
-    DRAINING = 3
-    """It serves devices until other nodes take them."""
+from cluster.ownership import NodeState
 
 
 class ClusterNode(NamedTuple):

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from cluster.entries import SECOND_RULES, Change, Entry, SetRules, WeightsDone
 from cluster.log import Log, LogError
 from server.replication.applier import Applier
+from server.replication.cluster_placement import ClusterPlacement
 from server.replication.coordinator import ReplicatedCoordinator
-from server.replication.slot_keeper import SlotKeeper
 
 _log = logging.getLogger(__name__)
 
@@ -37,17 +37,17 @@ class Agreement:
         Knows the time and the rules in force.
     coordinator
         Knows the last table of weights.
-    slots
+    placement
         Knows the leases.
     """
 
     def __init__(
-        self, log: Log, applier: Applier, coordinator: ReplicatedCoordinator, slots: SlotKeeper
+        self, log: Log, applier: Applier, coordinator: ReplicatedCoordinator, placement: ClusterPlacement
     ) -> None:
         self._log = log
         self._applier = applier
         self._coordinator = coordinator
-        self._slots = slots
+        self._placement = placement
 
     async def run(self) -> None:
         """Append an entry when all nodes know later rules, or are done with a table, until cancelled."""
@@ -58,12 +58,12 @@ class Agreement:
 
     def _due(self) -> Iterator[Change]:
         """Yield what all nodes agree on and no entry has said."""
-        rules, rules_now = self._slots.known_rules(), self._applier.rules
+        rules, rules_now = self._placement.known_rules(), self._applier.rules
         if rules > rules_now:
             yield SetRules(rules)
         generation = self._coordinator.matching.generation
         is_pending = rules_now >= SECOND_RULES and self._coordinator.weights_pending
-        if is_pending and self._slots.known_weights() >= generation:
+        if is_pending and self._placement.known_weights() >= generation:
             yield WeightsDone(generation)
 
     async def _append(self, change: Change) -> None:

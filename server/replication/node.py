@@ -153,10 +153,11 @@ class Node:
             can_read_source=self._can_read_source,
             can_write_sink=self._can_write_sink,
         )
+        placement = self.slots.placement
         self._windows = command_loop.window_keeper = WindowKeeper(command_loop, address)
-        self._trimmer = Trimmer(self._log, self.slots.leases, address, self._keep_s)
-        coordinator.placement = self.slots
-        self._agreement = Agreement(self._log, applier, coordinator, self.slots)
+        self._trimmer = Trimmer(self._log, placement.leases, address, self._keep_s)
+        coordinator.placement = placement
+        self._agreement = Agreement(self._log, applier, coordinator, placement)
         self._appender, self._follower = appender, Follower(self._log, command_loop, on_health)
         command_loop.follow(applier, appender, self.slots.write, self._follower.caught_up)
 

@@ -10,9 +10,9 @@ from server.bridge.feeds import SinkFeed, open_source
 from server.bridge.sink import Sink
 from server.bridge.source import Source
 from server.counters import Feed
+from server.replication.cluster_placement import ClusterPlacement
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.feed_keeper import FeedKeeper
-from server.replication.slot_keeper import SlotKeeper
 from server.store.mutations import Happened
 
 
@@ -50,7 +50,9 @@ class LogChanges:
         await self._command_loop.append(SinkSent(number))
 
 
-def kept_source(slots: SlotKeeper, command_loop: ReplicatedCommandLoop, address: str) -> FeedKeeper:
+def kept_source(
+    placement: ClusterPlacement, command_loop: ReplicatedCommandLoop, address: str
+) -> FeedKeeper:
     """Return what runs the source at an address while this node is to."""
     coordinator = command_loop.coordinator
 
@@ -59,10 +61,12 @@ def kept_source(slots: SlotKeeper, command_loop: ReplicatedCommandLoop, address:
         return Source(open_source(address), cursors, coordinator, command_loop.execute)
 
     attempts = Attempts("source", Feed.SOURCE, coordinator.counters)
-    return FeedKeeper("source", lambda: slots.reads_source, make, attempts)
+    return FeedKeeper("source", lambda: placement.reads_source, make, attempts)
 
 
-def kept_sink(slots: SlotKeeper, command_loop: ReplicatedCommandLoop, feed: SinkFeed) -> FeedKeeper:
+def kept_sink(
+    placement: ClusterPlacement, command_loop: ReplicatedCommandLoop, feed: SinkFeed
+) -> FeedKeeper:
     """Return what writes to a sink while this node is to."""
     changes, counters = LogChanges(command_loop), command_loop.coordinator.counters
 
@@ -70,4 +74,4 @@ def kept_sink(slots: SlotKeeper, command_loop: ReplicatedCommandLoop, feed: Sink
         await changes.begin()
         return Sink(feed, changes, counters)
 
-    return FeedKeeper("sink", lambda: slots.writes_sink, make, Attempts("sink", Feed.SINK, counters))
+    return FeedKeeper("sink", lambda: placement.writes_sink, make, Attempts("sink", Feed.SINK, counters))

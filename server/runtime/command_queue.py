@@ -34,9 +34,6 @@ Answer = asyncio.Future[Any]
 _ANYBODYS = (c.Search, c.Inspect)
 """Commands that belong to no device."""
 
-_BARRIERS = (c.Sync, c.AdvanceClock, c.SetIdf)
-"""Commands that wait for all commands before them."""
-
 CALLER_MAX = 10_000
 """Maximum number of waiting commands of one caller; beyond it the server pauses reading its streams."""
 
@@ -202,7 +199,7 @@ class CommandQueue:
         before = self.volatile.of(entry.account)
         if before and before[0].number < entry.number:
             return False
-        return not isinstance(entry.command, _BARRIERS) or self._oldest() == entry.number
+        return not isinstance(entry.command, c.BARRIERS) or self._oldest() == entry.number
 
     def _oldest(self) -> int:
         """Return the number of the oldest waiting command."""

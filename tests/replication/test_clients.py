@@ -32,7 +32,7 @@ async def test_a_fleet_and_a_gateway_follow_when_a_node_is_killed_and_comes_back
             await settled(other)
             stack.push_async_callback(victim.kill)
             await victim.start()
-            await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+            await until(lambda: other.node.slots.placement.served_count < 2 * SLOTS / 3)
             targets = [f"127.0.0.1:{one.port}" for one in (victim, other)]
             caller = await stack.enter_async_context(nearcast.connect(targets))
             fleet = await stack.enter_async_context(caller.fleet())
@@ -93,7 +93,7 @@ async def two_nodes(tmp_path):
             await settled(other)
             await victim.start()
             try:
-                await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+                await until(lambda: other.node.slots.placement.served_count < 2 * SLOTS / 3)
                 yield victim, other
             finally:
                 await victim.kill()
@@ -166,7 +166,7 @@ async def test_what_a_paused_node_sends_later_reaches_no_device(tmp_path):
             wrong = watched(found, object_id)
         finally:
             victim.signal(signal.SIGCONT)
-        await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+        await until(lambda: other.node.slots.placement.served_count < 2 * SLOTS / 3)
         await publish(caller, 20)
         await until(are_exact)
         assert not wrong

@@ -116,14 +116,16 @@ async def test_a_node_that_was_away_for_too_long_copies_a_store(tmp_path):
 async def test_a_node_that_is_there_holds_the_log_back(tmp_path, monkeypatch):
     with log_servers(tmp_path / "log", 1) as logs:
         async with short_log(logs, tmp_path) as a, node(logs, tmp_path / "b.db") as b:
-            await until(lambda: len(a.node.slots.leases()) == 2)
-            assert {one.state for one in a.node.slots.leases()} == {NodeState.READY}
+            await until(lambda: len(a.node.slots.placement.leases()) == 2)
+            assert {one.state for one in a.node.slots.placement.leases()} == {NodeState.READY}
             monkeypatch.setattr(b.store, "commit", _full)
             stored = b.command_loop.applier.stored_offset
             async with client(a) as caller:
                 await publish(caller, 50)
             await a.command_loop.store_all()
-            await until(lambda: max(one.stored_offset for one in a.node.slots.leases()) > stored)
+            await until(
+                lambda: max(one.stored_offset for one in a.node.slots.placement.leases()) > stored
+            )
             await a.node._trimmer.trim()  # noqa: SLF001
             await b.node._trimmer.trim()  # noqa: SLF001
             assert await a.node._log.first() <= stored + 1  # noqa: SLF001

@@ -44,7 +44,7 @@ COUNT = 24
 
 def served(*nodes):
     """Return how many slots nodes serve."""
-    return sum(one.node.slots.served_count for one in nodes)
+    return sum(one.node.slots.placement.served_count for one in nodes)
 
 
 def is_served(one, device_id):
@@ -79,7 +79,7 @@ async def shared(first, second):
     """Wait until a node that has started has its slots."""
     addresses = [f"127.0.0.1:{one.port}" for one in (first, second)]
     own_count = sum(preferred(slot, addresses) == addresses[1] for slot in range(SLOTS))
-    await until(lambda: second.node.slots.served_count == own_count)
+    await until(lambda: second.node.slots.placement.served_count == own_count)
     await settled(first, second)
 
 
@@ -195,16 +195,16 @@ async def test_a_node_that_stops_keeps_slots_that_nobody_takes(tmp_path, monkeyp
     with log_servers(tmp_path / "log", 1) as logs:
         async with node(logs, tmp_path / "a.db") as a, node(logs, tmp_path / "b.db") as b:
             await shared(a, b)
-            others = b.node.slots.served_count
+            others = b.node.slots.placement.served_count
 
             async def take(_slots):
                 await asyncio.Event().wait()
 
             b.node.slots._take = take  # noqa: SLF001 - it is ready, and takes nothing
-            before = a.node.slots.served_count
+            before = a.node.slots.placement.served_count
             await a.node.hand_over(5.0)  # that is longer than it takes to release the first
-            assert a.node.slots.served_count == before - PORTION
-            assert b.node.slots.served_count == others
+            assert a.node.slots.placement.served_count == before - PORTION
+            assert b.node.slots.placement.served_count == others
 
 
 class Noted(dict):
@@ -225,7 +225,7 @@ async def test_a_slot_that_another_node_takes_while_it_is_read_is_not_served(tmp
             await settled(a)
             keeper = a.node.slots
             registry, slot = keeper._registry, 5  # noqa: SLF001
-            keeper._served = served = Noted(keeper._served)  # noqa: SLF001
+            keeper.placement._served = served = Noted(keeper._served)  # noqa: SLF001
             read, taken = registry.read, []
 
             async def lose(slots, until_sequence):
@@ -277,18 +277,18 @@ async def test_devices_of_a_node_that_is_killed_are_served_by_another(tmp_path):
             await settled(other)
             await victim.start()
             try:
-                await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+                await until(lambda: other.node.slots.placement.served_count < 2 * SLOTS / 3)
                 async with walkers([victim, other], COUNT) as (caller, offers):
                     await publish(caller, 200)
                     await all_exact(offers, other)
                     await until(lambda: 0 < sum(is_attached(other, f"d{n}") for n in offers) < COUNT)
                     await victim.kill()
-                    await until(lambda: other.node.slots.served_count == SLOTS)
+                    await until(lambda: other.node.slots.placement.served_count == SLOTS)
                     await publish(caller, 20)
                     await all_exact(offers, other)
                     await until(lambda: all(is_attached(other, f"d{n}") for n in offers))
                     await victim.start()
-                    await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+                    await until(lambda: other.node.slots.placement.served_count < 2 * SLOTS / 3)
                     await publish(caller, 20)
                     await all_exact(offers, other)
                     other.coordinator.check()
@@ -304,14 +304,14 @@ async def test_a_node_that_was_paused_learns_that_its_devices_are_elsewhere(tmp_
             await settled(other)
             await victim.start()
             try:
-                await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+                await until(lambda: other.node.slots.placement.served_count < 2 * SLOTS / 3)
                 async with walkers([victim, other], COUNT) as (caller, offers):
                     await publish(caller, 200)
                     await all_exact(offers, other)
                     victim.signal(signal.SIGSTOP)
-                    await until(lambda: other.node.slots.served_count == SLOTS)
+                    await until(lambda: other.node.slots.placement.served_count == SLOTS)
                     victim.signal(signal.SIGCONT)
-                    await until(lambda: other.node.slots.served_count < 2 * SLOTS / 3)
+                    await until(lambda: other.node.slots.placement.served_count < 2 * SLOTS / 3)
                     await publish(caller, 20)
                     await all_exact(offers, other)
                 await require_kept(victim, other)
@@ -403,7 +403,7 @@ async def test_devices_lag_while_the_log_has_no_leader(tmp_path, monkeypatch):
                 await until(lambda: rejected[Reason.LAGGING])
                 with pytest.raises(UnavailableError, match="lagged behind"):
                     await found[0].offers.exact_results()
-                assert only.node.slots.gauges()["cluster_devices_lagging"] == len(found)
+                assert only.node.slots.placement.gauges()["cluster_devices_lagging"] == len(found)
                 assert not any(SubscriptionState.EXACT in one.states for one in found)
                 for log in logs[1:]:
                     log.start()
@@ -557,7 +557,7 @@ async def test_a_subscription_is_made_although_its_slot_moves_meanwhile(tmp_path
             device = await caller.attach("d0", lon=14.5, lat=35.5)
             keeper, slot = only.node.slots, slot_of("d0")
             accepted = only.command_loop.accepted_count
-            keeper._served.pop(slot)  # noqa: SLF001 - the moment before it is detached
+            keeper.placement._served.pop(slot)  # noqa: SLF001 - the moment before it is detached
             subscribing = asyncio.create_task(device.subscribe(spec_of(0), name="n0"))
             loop = only.command_loop
             await until(lambda: loop.accepted_count > accepted and not loop.waiting_count)
@@ -585,7 +585,7 @@ async def test_slots_that_are_taken_while_they_are_dropped_have_their_subscripti
             await publish(caller, 50)
             await subscribed([only], numbers)
             keeper = only.node.slots
-            slots = list(keeper._served)  # noqa: SLF001
+            slots = list(keeper.placement._served)  # noqa: SLF001
             dropping = asyncio.create_task(keeper._drop(slots * 20))  # noqa: SLF001 - it takes a while
             for slot in slots:
                 keeper._ownership.failed(slot)  # noqa: SLF001
@@ -604,11 +604,11 @@ async def test_slots_that_are_taken_twice_have_their_subscriptions_once(tmp_path
             await subscribed([only], numbers)
             async with walkers([only], COUNT // 2) as (_, offers):
                 keeper = only.node.slots
-                for slot in list(keeper._served):  # noqa: SLF001
+                for slot in list(keeper.placement._served):  # noqa: SLF001
                     keeper._ownership.failed(slot)  # noqa: SLF001
-                before = dict(keeper._served)  # noqa: SLF001
+                before = dict(keeper.placement._served)  # noqa: SLF001
                 keeper._changed.set()  # noqa: SLF001
-                await until(lambda: not before.items() & keeper._served.items())  # noqa: SLF001
+                await until(lambda: not before.items() & keeper.placement._served.items())  # noqa: SLF001
                 await settled(only)
                 await all_exact(offers, only)
                 for number in numbers:

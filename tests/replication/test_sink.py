@@ -126,7 +126,7 @@ async def test_two_sinks_at_once_write_every_change_in_order(tmp_path, monkeypat
 
 
 def writes(server):
-    return server.node.slots.gauges()["cluster_sink"]
+    return server.node.slots.placement.gauges()["cluster_sink"]
 
 
 async def publish(caller, count, ttl_s=3_600):
@@ -279,7 +279,7 @@ async def test_no_change_is_kept_while_a_node_does_not_know_such_entries(tmp_pat
         try:
             async with node(logs, tmp_path / "a.db", sink=str(folder)) as a, client(a) as caller:
                 applier = a.command_loop.applier
-                await until(lambda: {one.rules for one in a.node.slots.leases()} == {1, RULES})
+                await until(lambda: {one.rules for one in a.node.slots.placement.leases()} == {1, RULES})
                 offset = applier.offset
                 await until(lambda: applier.offset > offset + 10)
                 await publish(caller, 1)

@@ -256,7 +256,7 @@ async def until_all(server, writer):
 
 
 def reads(server):
-    return server.node.slots.gauges()["cluster_source"]
+    return server.node.slots.placement.gauges()["cluster_source"]
 
 
 def port_after(port):
@@ -391,7 +391,7 @@ async def test_no_row_is_read_while_a_node_does_not_know_such_entries(tmp_path):
         try:
             async with node(logs, tmp_path / "a.db", source=str(writer.folder)) as a, client(a) as caller:
                 applier = a.command_loop.applier
-                await until(lambda: {one.rules for one in a.node.slots.leases()} == {1, RULES})
+                await until(lambda: {one.rules for one in a.node.slots.placement.leases()} == {1, RULES})
                 offset = applier.offset
                 await until(lambda: applier.offset > offset + 10)
                 async with caller.publisher() as publisher:

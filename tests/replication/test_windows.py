@@ -140,7 +140,7 @@ async def test_each_node_has_its_own_bound_while_a_node_does_not_know_such_entri
         await older.start()
         try:
             async with node(logs, tmp_path / "a.db") as a:
-                await until(lambda: a.node.slots.served_count)
+                await until(lambda: a.node.slots.placement.served_count)
                 async with nearcast.connect([f"127.0.0.1:{a.port}", f"127.0.0.1:{older.port}"]) as caller:
                     names = [f"d{i}" for i in range(20)]
                     devices = [await caller.attach(name, **PLACE) for name in names]
