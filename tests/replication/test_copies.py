@@ -69,7 +69,7 @@ async def short_log(logs, folder):
 
 async def trimmed(server):
     """Let a node trim its log up to what was appended before."""
-    keeper, log = server.node.slots, server.node._log  # noqa: SLF001
+    keeper, log = server.node.slots.placement, server.node._log  # noqa: SLF001
     await server.command_loop.store_all()
     stored = server.command_loop.applier.stored_offset
     await until(lambda: keeper.leases() and min(one.stored_offset for one in keeper.leases()) >= stored)

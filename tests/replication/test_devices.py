@@ -225,7 +225,7 @@ async def test_a_slot_that_another_node_takes_while_it_is_read_is_not_served(tmp
             await settled(a)
             keeper = a.node.slots
             registry, slot = keeper._registry, 5  # noqa: SLF001
-            keeper.placement._served = served = Noted(keeper._served)  # noqa: SLF001
+            keeper.placement._served = served = Noted(keeper.placement._served)  # noqa: SLF001
             read, taken = registry.read, []
 
             async def lose(slots, until_sequence):
@@ -585,7 +585,7 @@ async def test_slots_that_are_taken_while_they_are_dropped_have_their_subscripti
             await publish(caller, 50)
             await subscribed([only], numbers)
             keeper = only.node.slots
-            slots = list(keeper.placement._served)  # noqa: SLF001
+            slots = keeper.placement.served()
             dropping = asyncio.create_task(keeper._drop(slots * 20))  # noqa: SLF001 - it takes a while
             for slot in slots:
                 keeper._ownership.failed(slot)  # noqa: SLF001
@@ -604,7 +604,7 @@ async def test_slots_that_are_taken_twice_have_their_subscriptions_once(tmp_path
             await subscribed([only], numbers)
             async with walkers([only], COUNT // 2) as (_, offers):
                 keeper = only.node.slots
-                for slot in list(keeper.placement._served):  # noqa: SLF001
+                for slot in keeper.placement.served():
                     keeper._ownership.failed(slot)  # noqa: SLF001
                 before = dict(keeper.placement._served)  # noqa: SLF001
                 keeper._changed.set()  # noqa: SLF001

@@ -151,7 +151,7 @@ async def test_a_change_that_fails_while_a_node_stops_is_refused(keeper, loop):
     one = keeper(SilentKeys())
     running, executing = asyncio.create_task(one.run()), asyncio.create_task(loop.run())
     async with asyncio.timeout(30):
-        while not one.is_settled("device"):  # noqa: ASYNC110
+        while not one.placement.is_settled("device"):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     running.cancel()
     await asyncio.wait([running])

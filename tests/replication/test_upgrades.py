@@ -44,7 +44,9 @@ async def test_later_rules_wait_for_the_last_node_of_the_older_version(tmp_path)
                 await later.start()
                 await until(lambda: older.node.slots.placement.served_count < 2 * SLOTS / 3)
                 keeper = older.node.slots
-                await until(lambda: {one.rules for one in keeper.leases()} == {RULES, RULES + 1})
+                await until(
+                    lambda: {one.rules for one in keeper.placement.leases()} == {RULES, RULES + 1}
+                )
                 async with nearcast.connect(f"127.0.0.1:{later.port}") as to_later:
                     published += await publish(to_later)
                     published += await publish(to_older)
