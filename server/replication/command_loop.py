@@ -85,6 +85,8 @@ class ReplicatedCommandLoop(CommandLoop):
         self.window_keeper: WindowClaims | None = None
         """Claims windows of subscriptions; None before the node follows the log."""
         self._must_store = False
+        self._unwritten_max = _UNWRITTEN_MAX
+        """Changes after which the store is written: more of them while it cannot be written."""
         self._stored = asyncio.Event()
 
     def follow(
@@ -198,7 +200,7 @@ class ReplicatedCommandLoop(CommandLoop):
 
     async def _pass_time(self) -> None:
         await super()._pass_time()
-        is_due = self._must_store or len(self.coordinator.unwritten) >= _UNWRITTEN_MAX
+        is_due = self._must_store or len(self.coordinator.unwritten) >= self._unwritten_max
         if is_due and self.applier.is_whole:
             self._must_store = False
             await self._clean()
@@ -250,7 +252,10 @@ class ReplicatedCommandLoop(CommandLoop):
         seen = self._seen()
         if others or not mutations:
             unwritten = self.applier.unwritten()
+            # If it fails, the next attempt follows as many changes again: O(1) amortised a change.
+            self._unwritten_max = max(_UNWRITTEN_MAX, 2 * len(self.coordinator.unwritten))
             await super()._commit([*unwritten, *others], until_ms)
+            self._unwritten_max = _UNWRITTEN_MAX
             if unwritten:
                 self.applier.written()
                 self._stored.set()

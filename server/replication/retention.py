@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
+from cluster.slots import slot_of
 from server.replication.coordinator import ReplicatedCoordinator
 from server.replication.last_seen import LastSeenTimes
 from server.runtime.retention import DEVICES_MAX, Retention
@@ -36,3 +40,10 @@ class SlotRetention(Retention):
             if session.is_attached and session.handles:
                 coordinator.last_seen.note(session.device_id, coordinator.log_ms)
         return coordinator.last_seen.overdue(coordinator.log_ms, DEVICES_MAX)
+
+    def _together(self, found: list[str]) -> Iterable[list[str]]:
+        """Return the devices found by slot: each slot is written on its own, and may be refused."""
+        by_slot: defaultdict[int, list[str]] = defaultdict(list)
+        for device_id in found:
+            by_slot[slot_of(device_id)].append(device_id)
+        return by_slot.values()

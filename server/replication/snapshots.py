@@ -7,11 +7,13 @@ was requested.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +56,9 @@ class Snapshots:
     async def made(self) -> AsyncIterator[Snapshot]:
         """Make a snapshot, which exists within the block.
 
+        A caller that is cancelled leaves when the thread that writes has ended: until then it has the
+        file.
+
         Raises
         ------
         RefusedError
@@ -73,17 +78,29 @@ class Snapshots:
         try:
             async with asyncio.timeout(_WRITTEN_S):
                 await self._command_loop.store_all()
-            await asyncio.to_thread(self._command_loop.store.write_snapshot, path)
-            return await asyncio.to_thread(_described, path)
+            return await _to_the_end(partial(self._write, path))
         except (StoreError, OSError, TimeoutError) as error:
             _log.warning("no snapshot of the store can be made: %r", error)
             raise RefusedError(Reason.INTERNAL, "store", "not copied", "copied; see the log") from error
 
+    def _write(self, path: Path) -> Snapshot:
+        """Write a snapshot. Runs in a thread."""
+        self._command_loop.store.write_snapshot(path)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").digest()
+            return Snapshot(path, snapshot_facts(path), os.fstat(file.fileno()).st_size, digest)
 
-def _described(path: Path) -> Snapshot:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").digest()
-        return Snapshot(path, snapshot_facts(path), os.fstat(file.fileno()).st_size, digest)
+
+async def _to_the_end(function: Callable[[], Snapshot]) -> Snapshot:
+    """Call a function in a thread; a cancellation waits until the thread has ended."""
+    running = asyncio.get_running_loop().run_in_executor(None, function)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        while not running.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait((running,))
+        raise
 
 
 Send = Callable[[bytes], Awaitable[None]]

@@ -1,7 +1,11 @@
 """The changes that the log has made and the store does not have yet. O(1) per change.
 
 A store that is behind is no loss: after a restart, the node applies the log from the offset of its store.
-So changes are written together, and an object that has come and gone meanwhile is not written at all.
+So changes are written together, and what has come and gone meanwhile, an object or the outcome of a
+request, is not written at all.
+
+While the store cannot be written, it has at most: the live objects, an id of each object in the store,
+the outcomes that are kept, and the changes that wait for the sink.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ class WriteBehind:
     def __init__(self) -> None:
         self._puts: dict[int, LiveObject] = {}
         self._deletes: list[int] = []
-        self._outcomes: list[Outcome] = []
+        self._outcomes: deque[Outcome] = deque()
         self._forgotten: list[DeleteOutcomes] = []
         self._idf: list[PutIdf] = []
         self._cursors: dict[str, Cursor] = {}
@@ -85,7 +89,9 @@ class WriteBehind:
         self._outcomes.append(outcome)
 
     def forget_outcomes(self, last: Outcome) -> None:
-        """Delete outcomes up to one."""
+        """Delete outcomes up to one, which may be new."""
+        while self._outcomes and self._outcomes[0] <= last:
+            self._outcomes.popleft()
         self._forgotten = [DeleteOutcomes(last.offset, last.place)]
 
     def mutations(self, position: SetLogPosition) -> list[Mutation]:

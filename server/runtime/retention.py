@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from server import command as c
 from server.errors import StoreError
@@ -61,8 +61,8 @@ class Retention:
         except StoreError as error:
             _log.warning("%s", error)
             return
-        if found:
-            await submit(c.Forget(tuple(found)))
+        for some in self._together(found):
+            await submit(c.Forget(tuple(some)))
         if len(found) == DEVICES_MAX:
             self.due_ms = now_ms  # there may be more
 
@@ -77,6 +77,10 @@ class Retention:
         loop = asyncio.get_running_loop()
         before_ms = now_ms - self._days_ms
         return await loop.run_in_executor(None, self._store.overdue, before_ms, DEVICES_MAX)
+
+    def _together(self, found: list[str]) -> Iterable[list[str]]:
+        """Return the devices found in groups; those of a group are forgotten together or not at all."""
+        return [found] if found else []
 
     async def stop(self) -> None:
         """Wait for a check in progress."""

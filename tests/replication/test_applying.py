@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cluster.codec import Assembler, encoded
-from cluster.entries import NO_CURSOR, Caller, Cursor, Entry, Publish, TakeIn
+from cluster.entries import NO_CURSOR, Caller, Cursor, Entry, Publish, Retract, TakeIn
 from cluster.log import Message
 from nearcast.canonical import Boolean, Clause, NewObject, TopK, Window
 from nearcast.errors import RefusedError
@@ -19,6 +19,7 @@ from safe_region import oracle
 from safe_region.earth.shapes import Circle
 from server.core.evaluation_batch import EvaluationBatch, Place
 from server.model import DropReason
+from server.replication.outcomes import KEPT_MS
 from server.store import check
 from server.store.mutations import SetLogPosition
 from tests.replication.draws import START_MS, logs
@@ -200,3 +201,26 @@ def test_rows_of_the_source_are_one_change_of_a_result(tmp_path):
         [[delta]] = [deltas for deltas in routed if deltas]
         assert [item.object_id for item, _ in delta.add] == [3, 4]
         assert delta.drop == {1: DropReason.RETRACTED}
+
+
+def test_a_store_that_is_not_written_for_long_lacks_what_is_alive_and_no_more(tmp_path):
+    """Objects that have come and gone, and outcomes that are forgotten, do not wait for the store."""
+    shop = Caller("", "shop", ("publisher",))
+    item = NewObject(14.5, 35.5, ("tea",), 1_000, key="k")
+    with ExitStack() as opened:
+        late, along = (
+            opened.enter_context(closing(LocalNode(tmp_path / f"{name}.db")))
+            for name in ("late", "along")
+        )
+        unwritten_max = 0
+        for offset in range(1, 1_001):
+            changes = Publish(shop, (item,)), Retract(shop, (offset - 1,), ())
+            time_ms = START_MS + 1_000 * offset
+            entries = [Entry(time_ms, one, b"%d/%d" % (offset, i)) for i, one in enumerate(changes)]
+            for node in (late, along):
+                node.applier.apply(offset, entries)
+            along.write()
+            unwritten_max = max(unwritten_max, len(late.coordinator.unwritten))
+        assert unwritten_max <= 1 + len(changes) * KEPT_MS // 1_000
+        late.write()
+        assert late.stored() == along.stored()

@@ -38,6 +38,7 @@ from server.store.mutations import NO_LOG
 from tests.replication.local_node import FRAME, LIMITS
 from tests.replication.memory_keys import MemoryKeys
 from tests.replication.memory_log import MemoryLog
+from tests.replication.test_nodes import until
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -197,9 +198,12 @@ class FullStore(SqliteStore):
     """A store on a disk that is full at times."""
 
     is_full = False
+    refused_rows = 0
+    """How many changes it has refused, each time it was given them."""
 
     def commit(self, mutations, time_ms, until_ms=0):
         if self.is_full:
+            self.refused_rows += len(mutations)
             raise StoreError("as if the disk were full")
         super().commit(mutations, time_ms, until_ms)
 
@@ -277,6 +281,22 @@ async def test_the_time_is_appended_now_and_then_also_while_nothing_can_be_appli
             task.cancel()
         await asyncio.wait(tasks)
         loop.close()
+
+
+async def test_a_full_store_is_not_given_all_changes_again_for_each_further_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(command_loop, "_UNWRITTEN_MAX", 4)
+    count, log = 100, MemoryLog()
+    with closing(FullStore(tmp_path / "node.db", FRAME)) as store:
+        async with running(log, store) as loop:
+            store.is_full = True
+            for time_ms in range(1, count + 1):
+                await loop.execute(c.AdvanceClock(time_ms))
+            assert store.refused_rows <= 4 * count
+            store.is_full = False
+            await loop.store_applied()
+            for time_ms in range(count + 1, count + 5):
+                await loop.execute(c.AdvanceClock(time_ms))
+            await until(lambda: loop.applier.stored_offset == loop.applier.offset)
 
 
 async def test_a_store_that_was_never_written_is_made_again_from_the_log(tmp_path):
