@@ -163,26 +163,32 @@ class Windows:
         for number in self._numbers():
             duration_ms = int(self._duration_ms[number])
             if duration_ms:
-                first_id = kernels.first_younger(
-                    self._table.rows,
-                    self._table.ids.keys,
-                    self._table.ids.values,
-                    int(self.first_ids[number]),
-                    self.next_id,
-                    now_ms - duration_ms,
-                )
-                found.append(self._leaving(number, first_id))
+                found.append(self._leaving(number, self._first_younger(number, now_ms - duration_ms)))
         return found
 
     def next_due_ms(self) -> int | None:
-        """Return the time when the next object leaves a window of time; None if none does."""
+        """Return the time when the next object leaves a window of time; None if none does.
+
+        Windows pass over objects that are gone: O(1) an object, amortised.
+        """
         found = []
         for number in self._numbers():
-            first = self.first_ids[number : number + 1]
-            if self._duration_ms[number] and self._table.ids.present(first)[0]:
-                created_ms = self._table.rows["created_ms"][self._table.slots(first)[0]]
-                found.append(int(created_ms) + int(self._duration_ms[number]))
+            duration_ms = int(self._duration_ms[number])
+            if not duration_ms:
+                continue
+            first_id = self.first_ids[number] = self._first_younger(number, _EVERYTHING)
+            if first_id < self.next_id:
+                (slot,) = self._table.slots(np.array([first_id]))
+                found.append(int(self._table.rows["created_ms"][slot]) + duration_ms)
         return min(found, default=None)
+
+    def _first_younger(self, number: int, created_ms: int) -> int:
+        """Return the first id in a window of a live object that was created after a time."""
+        table, first_id = self._table, int(self.first_ids[number])
+        ids = table.ids
+        return int(
+            kernels.first_younger(table.rows, ids.keys, ids.values, first_id, self.next_id, created_ms)
+        )
 
     def _leaving(self, number: int, first_id: int) -> Leaving:
         before = int(self.first_ids[number])

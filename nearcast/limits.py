@@ -17,6 +17,8 @@ DWELL_MS_MAX = 24 * 3600 * 1000
 """A day: longer than most objects live."""
 EXPRESSION_LENGTH_MAX = 4096
 """Characters of the text of an expression."""
+TIME_MS_MAX = 2**53 - 1
+"""The latest time, which clients that count with float64 still have exactly."""
 VERSION_MAX = 2**62
 """Of versions, and of the sequence numbers of reports."""
 NONCE_BYTES_MAX = 64

@@ -105,6 +105,8 @@ class Forget:
     """End the subscriptions of devices that have not been seen for long, except attached ones."""
 
     device_ids: tuple[str, ...]
+    unseen_ms: int = 0
+    """For how long they have not been seen."""
 
 
 @dataclass(frozen=True, slots=True)

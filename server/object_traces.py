@@ -73,7 +73,8 @@ class ObjectTraces:
         self._requests: dict[int, tuple[Publish, int]] = {}  # by identity: commands may be equal
         self._followed: dict[int, _Followed] = {}
         self._began_ns = 0
-        self._committed: list[tuple[int, int, int]] = []  # object, objects of its request, time
+        self._committed: list[tuple[int, _Followed, int, int]] = []
+        """Object, its trace, objects of its request, time. It may be followed no more by then."""
 
     def __len__(self) -> int:
         """Return the number of traced objects."""
@@ -96,14 +97,13 @@ class ObjectTraces:
         now_ns = self._clock()
         self._forget(now_ns)
         object_id = created[0].object_id
-        self._followed[object_id] = _Followed(found[1])
-        self._committed.append((object_id, len(created), now_ns))
+        one = self._followed[object_id] = _Followed(found[1])
+        self._committed.append((object_id, one, len(created), now_ns))
 
     def matched(self) -> None:
         """Record that the committed objects were matched, and wait in the outboxes of devices."""
         now_ns = self._clock()
-        for object_id, count, committed_ns in self._committed:
-            one = self._followed[object_id]
+        for object_id, one, count, committed_ns in self._committed:
             one.matched_ns = now_ns
             steps = (
                 ("publish", one.read_ns, now_ns),

@@ -149,7 +149,9 @@ class PairedIndex:
                 boxes.x2_m - objects.x_m,
                 boxes.y2_m - objects.y_m,
             )
-            self._beyond_m = np.maximum(self._beyond_m, [one.max() for one in reach])
+            reach_m = np.array([one.max() for one in reach])
+            outwards_m = np.where(reach_m > 0.0, np.nextafter(reach_m, np.inf), 0.0)  # it is rounded
+            self._beyond_m = np.maximum(self._beyond_m, outwards_m)
 
     def _changes(self, slots: Slots, old: Floats, boxes: Boxes, same: Boxes | None) -> Moves:
         """Return the live objects that clauses match in new boxes and not in old, and the reverse."""

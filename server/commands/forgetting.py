@@ -24,12 +24,16 @@ def plan_forget(coordinator: Coordinator, command: c.Forget | c.ForgetDevice) ->
 
 
 def _plan_overdue(coordinator: Coordinator, command: c.Forget) -> Plan:
-    """Plan to forget the devices that have not been seen for long, except attached ones."""
-    sessions = coordinator.sessions
+    """Plan to forget the devices that have not been seen for long.
+
+    The store knows when a device was last seen some time after it has detached.
+    """
+    sessions, seen_ms = coordinator.sessions, coordinator.clock.lease_ms - command.unseen_ms
     known = [sessions[one] for one in command.device_ids if one in sessions]
-    gone = [session for session in known if session.outbox is None]
+    seen = [one for one in known if one.is_attached or (one.was_attached and one.last_seen_ms > seen_ms)]
+    gone = [one for one in known if one not in seen]
     mutations: list[Mutation] = [DeleteDevice(session.device_id) for session in gone]
-    mutations += [SetLastSeen(one.device_id) for one in known if one.outbox is not None]
+    mutations += [SetLastSeen(session.device_id) for session in seen]
     touches = Touches(device_ids=frozenset(session.device_id for session in known))
     return Plan(lambda _: coordinator.forget_overdue(gone), tuple(mutations), touches)
 

@@ -13,7 +13,6 @@ and so do all later commands of its device, or of its publisher.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from identity.principal import ANYBODY, Principal
@@ -24,14 +23,15 @@ from server import command as c
 from server.commands.acceptor import attached_session, checked_spec, require_covered
 from server.commands.forgetting import plan_forget
 from server.commands.plan import LATER, Later, Plan, Touched, Touches
+from server.commands.planned import Planned
 from server.commands.publication_planner import PublicationPlanner
 from server.commands.retraction import plan_retract
-from server.commands.validation import checked_subscription_id
+from server.commands.validation import checked_subscription_id, require_settable
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
 from server.errors import weights_pending
-from server.model import NO_WINDOW, Window
+from server.model import NO_WINDOW, Boolean, Spec, Window
 from server.session import Session
 from server.store.mutations import (
     DeleteSent,
@@ -47,6 +47,10 @@ Decision = Plan | RefusedError | None
 _NOTHING = Touches()
 
 
+_A_WINDOW = 0
+"""Stands for a window that the device does not have yet, beside the numbers of its subscriptions."""
+
+
 class Planner:
     """Plans commands against a coordinator.
 
@@ -58,8 +62,8 @@ class Planner:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
-        self._planned: Counter[tuple[str, str]] = Counter()
-        """Objects and subscriptions that the batch adds, by kind and owner: quotas include them."""
+        self._planned = Planned()
+        """Objects and subscriptions that the batch adds."""
         self._publications = PublicationPlanner(coordinator, self._planned)
 
     def plan_batch(self, commands: Sequence[c.Command]) -> list[Decision | Later]:
@@ -96,10 +100,13 @@ class Planner:
         try:
             plan = self.plan(command)
         except RefusedError as error:
+            self._planned.reject()
             return error.with_traceback(None)  # the traceback would hold its frames, a cycle
         if not touched.is_disjoint(plan.touches):
+            self._planned.reject()
             self.give_back([plan])
             return LATER
+        self._planned.accept()
         return plan
 
     def give_back(self, decisions: Sequence[Decision]) -> None:
@@ -139,8 +146,7 @@ class Planner:
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         now_ms = self._coordinator.matching.now_ms
-        if not self._coordinator.clock.is_virtual:
-            raise RefusedError(Reason.NOT_VIRTUAL, "clock", "real", "virtual (serve with --virtual-time)")
+        require_settable(command.time_ms, self._coordinator.clock)
         if command.time_ms < now_ms:
             limit = f"at least {now_ms}, the current time"
             raise RefusedError(Reason.TIME_BACKWARDS, "time_ms", command.time_ms, limit)
@@ -199,8 +205,7 @@ class Planner:
             planned = "subscriptions", principal.tenant
             count = coordinator.subscription_counts[principal.tenant] + self._planned[planned] + 1
             require_room("subscriptions", count, limits.tenant_subscriptions_max, "tenant")
-        brings_window = not coordinator.matching.knows_window(spec.window)
-        self._require_window(session, spec.window, principal.tenant, brings=brings_window)
+        is_new, is_new_here = self._require_window(session, spec.window, principal.tenant)
         name = self._checked_name(command, session)
         is_known = (
             handle is not None
@@ -209,34 +214,60 @@ class Planner:
         )
         if not is_known:
             coordinator.require_writable()
-        self._planned["subscriptions", principal.tenant] += handle is None
-        self._planned[of_device] += handle is None
+        self._planned.add(("subscriptions", principal.tenant), handle is None)
+        self._planned.add(of_device, handle is None)
         if handle is None or coordinator.matching.spec(handle) != spec:
             others = [one for other, one in session.handles.items() if other != number]
-            coordinator.matching.require_clause_room(spec, others, limits.clause_keywords_per_device_max)
+            self._require_clause_room(command.device_id, spec, others)
         row = PutSubscription(command.device_id, number, kind.number, kind.encoded(spec), name)
 
         def apply(batch: EvaluationBatch) -> None:
             coordinator.subscribe(session, number, spec, place, batch, name)
 
         touches = _named(command) if handle is None else _device(command)
-        touches = touches._replace(new_window=brings_window)
-        return Plan(apply, () if is_known else (row,), touches)
+        if is_new_here:
+            touches = touches._replace(started=touches.started | {(command.device_id, _A_WINDOW)})
+        return Plan(apply, () if is_known else (row,), touches._replace(new_window=is_new))
 
-    def _require_window(self, session: Session, window: Window, tenant: str, *, brings: bool) -> None:
-        """Refuse a window if the server, the tenant or the device has too many others."""
+    def _require_window(self, session: Session, window: Window, tenant: str) -> tuple[bool, bool]:
+        """Refuse a window if the server, the tenant or the device has too many others.
+
+        Returns
+        -------
+        tuple of bool
+            Whether the window is new to the server or the tenant, and whether it is to the device.
+        """
         if window == NO_WINDOW:
-            return
+            return False, False
         coordinator, limits = self._coordinator, self._coordinator.limits
         matching = coordinator.matching
-        if brings:
+        is_known = matching.knows_window(window)
+        if not is_known:
             coordinator.require_window(window)
-        known = coordinator.windows_of(tenant)
-        if window not in known:
-            require_room("spec.window", len(known) + 1, limits.tenant_windows_max, "tenant")
+        of_tenant = coordinator.windows_of(tenant)
+        if window not in of_tenant:
+            require_room("spec.window", len(of_tenant) + 1, limits.tenant_windows_max, "tenant")
         of_device = {matching.spec(handle).window for handle in session.handles.values()} - {NO_WINDOW}
         if window not in of_device:
             require_room("spec.window", len(of_device) + 1, limits.device_windows_max, "device")
+        return not (is_known and window in of_tenant), window not in of_device
+
+    def _require_clause_room(self, device_id: str, spec: Spec, others: Sequence[int]) -> None:
+        """Refuse a subscription if the clauses of its device would have too many keywords with it."""
+        if not isinstance(spec, Boolean):
+            return
+        coordinator, of_device = self._coordinator, ("clause keywords", device_id)
+        more = sum(len(words) for clause in spec.clauses for words in clause)
+        count = coordinator.matching.clause_keyword_count(others) + self._planned[of_device] + more
+        most = coordinator.limits.clause_keywords_per_device_max
+        if count > most:
+            raise RefusedError(
+                Reason.TOO_MANY,
+                "spec.boolean.clauses",
+                f"{count} keywords in clauses of the device",
+                f"at most {most}, including those of its other subscriptions",
+            )
+        self._planned.add(of_device, more)
 
     def _checked_name(self, command: c.Subscribe, session: Session) -> str:
         """Return the name of a subscription, which no other subscription of the device has."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Frame
 from server import command as c
 from server.commands.plan import Plan, Publication, Touches
+from server.commands.planned import Planned
 from server.commands.validation import checked_objects
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
@@ -111,7 +111,7 @@ class PublicationRules:
         Objects that are planned and not in the state, by kind and owner.
     """
 
-    def __init__(self, state: ObjectState, planned: Counter[tuple[str, str]]) -> None:
+    def __init__(self, state: ObjectState, planned: Planned) -> None:
         self._state = state
         self._planned = planned
 
@@ -182,8 +182,8 @@ class PublicationRules:
                 require_room("objects", count, limits.publisher_objects_max, "publisher")
             count = objects.count_of_tenant(tenant) + self._planned[of_tenant] + more
             require_room("objects", count, limits.tenant_objects_max, "tenant")
-        self._planned[of_publisher] += more
-        self._planned[of_tenant] += more
+        self._planned.add(of_publisher, more)
+        self._planned.add(of_tenant, more)
 
     def _require_bytes(
         self, principal: Principal, wanted: Sequence[NewObject], replaced: Sequence[int]
@@ -199,8 +199,8 @@ class PublicationRules:
             require_room("payload bytes", size, limits.publisher_bytes_max if owner else 0, "publisher")
             size = objects.size_of_tenant(tenant) + self._planned[of_tenant] + more
             require_room("payload bytes", size, limits.tenant_bytes_max, "tenant")
-        self._planned[of_publisher] += more
-        self._planned[of_tenant] += more
+        self._planned.add(of_publisher, more)
+        self._planned.add(of_tenant, more)
 
     def accepted(self, new: NewObject, now_ms: int, owner: str = "") -> LiveObject:
         """Return an object with the next id."""
@@ -230,7 +230,7 @@ class PublicationPlanner:
         Objects and subscriptions that the batch adds, by kind and owner.
     """
 
-    def __init__(self, coordinator: Coordinator, planned: Counter[tuple[str, str]]) -> None:
+    def __init__(self, coordinator: Coordinator, planned: Planned) -> None:
         self._coordinator = coordinator
         self.rules = PublicationRules(coordinator, planned)
 

@@ -14,12 +14,21 @@ from nearcast.checks import (
     require,
 )
 from nearcast.errors import Reason, RefusedError
-from nearcast.limits import NONCE_BYTES_MAX, VERSION_MAX
+from nearcast.limits import NONCE_BYTES_MAX, TIME_MS_MAX, VERSION_MAX
 from safe_region.earth.frame import Frame
+from server.clock import Clock
 from server.command import Report
 from server.commands.areas import checked_area
 from server.limits import Limits
 from server.model import NewObject
+
+
+def require_settable(time_ms: int, clock: Clock) -> None:
+    """Require that a clock can be set to a time."""
+    if not clock.is_virtual:
+        raise RefusedError(Reason.NOT_VIRTUAL, "clock", "real", "virtual (serve with --virtual-time)")
+    if time_ms > TIME_MS_MAX:
+        raise RefusedError(Reason.INVALID_FIELD, "time_ms", time_ms, f"at most {TIME_MS_MAX}")
 
 
 def checked_object(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
+from itertools import islice
 
 from engine import EngineOptions
 from engine.engine import Part
@@ -102,7 +103,9 @@ class Coordinator:
         self.placement: Placement | None = None
         """Where devices are served, in a cluster."""
         self.late_mutations: deque[Mutation] = deque()
-        """Mutations that no command waits for: expired objects, and the times devices were last seen."""
+        """Mutations that no command waits for: of expired objects."""
+        self.late_seen: dict[str, None] = {}
+        """Devices that have detached, in order: when they were last seen is to be written, too."""
         self.leases = Leases(lease_ms)
         self.outboxes: set[Outbox] = set()
         """The outboxes of all streams."""
@@ -294,10 +297,30 @@ class Coordinator:
 
     def _note_seen(self, device_id: str) -> None:
         """Record that a device with subscriptions was attached until now."""
-        self.late_mutations.append(SetLastSeen(device_id))
+        self.late_seen[device_id] = None
+
+    @property
+    def late_count(self) -> int:
+        """The number of mutations that no command waits for."""
+        return len(self.late_mutations) + len(self.late_seen)
+
+    def take_late(self, count_max: int) -> list[Mutation]:
+        """Take some of the mutations that no command waits for, oldest first."""
+        waiting = self.late_mutations
+        taken = [waiting.popleft() for _ in range(min(len(waiting), count_max))]
+        seen = list(islice(self.late_seen, count_max - len(taken)))
+        for device_id in seen:
+            del self.late_seen[device_id]
+        return taken + [SetLastSeen(device_id) for device_id in seen]
+
+    def put_back_late(self, taken: Sequence[Mutation]) -> None:
+        """Put back what was taken: the store cannot be written now."""
+        seen = {one.device_id: None for one in taken if isinstance(one, SetLastSeen)}
+        self.late_mutations.extendleft(one for one in reversed(taken) if not isinstance(one, SetLastSeen))
+        self.late_seen = seen | self.late_seen
 
     def forget_overdue(self, gone: Sequence[Session]) -> None:
-        """Remove devices that have not been seen for long. They are not attached."""
+        """Remove devices that have not been seen for long, also those that have attached since."""
         for session in gone:
             self._forget(session)
         self.counters.devices_forgotten += len(gone)
@@ -310,15 +333,15 @@ class Coordinator:
         session = self.sessions.get(device_id)
         if session is None:
             return 0
-        if session.is_attached:
-            error = RefusedError(Reason.FORGOTTEN, "device", "forgotten", "attached again, as a new one")
-            session.enqueue(Detached(error))
-        session.detach()
         self.counters.devices_deleted += 1
         return self._forget(session)
 
     def _forget(self, session: Session) -> int:
-        """End all subscriptions of a device that is not attached, and its session."""
+        """End all subscriptions of a device, and its session; detach it if it is attached."""
+        if session.is_attached:
+            error = RefusedError(Reason.FORGOTTEN, "device", "forgotten", "attached again, as a new one")
+            session.enqueue(Detached(error))
+        session.detach()
         numbers = list(session.handles)
         for subscription_id in numbers:
             self._end(session, subscription_id)

@@ -20,7 +20,6 @@ from engine.engine import Part
 from engine.weights import SLOTS
 from identity.principal import local_name
 from index.batches import Ints, KeywordLists, ObjectBatch
-from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Frame, Point
 from safe_region.scoring.idf import IdfTable
 from server.core.area_columns import with_areas
@@ -30,7 +29,7 @@ from server.core.object_table import ObjectTable, RemovedObject
 from server.core.specs import KINDS, Kind, kind_of_spec
 from server.core.specs.boolean import BooleanKind
 from server.errors import StoreError
-from server.model import Boolean, Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
+from server.model import Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 _MANY = 64
@@ -325,26 +324,11 @@ class MatchingService:
         """Return whether some subscription has this window, or it is `NO_WINDOW`."""
         return self.engine.objects.windows.is_known(window.duration_ms, window.count)
 
-    def require_clause_room(self, spec: Spec, others: Sequence[int], most: int) -> None:
-        """Refuse a subscription if the clauses of its device would have too many keywords with it.
-
-        Raises
-        ------
-        RefusedError
-            TOO_MANY. O(clauses of the device).
-        """
-        if isinstance(spec, Boolean):
-            boolean = self._kinds[BOOLEAN]
-            assert isinstance(boolean, BooleanKind)  # noqa: S101 - for the type checker
-            count = sum(len(words) for clause in spec.clauses for words in clause)
-            count += boolean.clause_keyword_count([one for one in others if kind_of(one) == BOOLEAN])
-            if count > most:
-                raise RefusedError(
-                    Reason.TOO_MANY,
-                    "spec.boolean.clauses",
-                    f"{count} keywords in clauses of the device",
-                    f"at most {most}, including those of its other subscriptions",
-                )
+    def clause_keyword_count(self, handles: Iterable[int]) -> int:
+        """Return the number of keywords in the clauses of subscriptions. O(clauses)."""
+        boolean = self._kinds[BOOLEAN]
+        assert isinstance(boolean, BooleanKind)  # noqa: S101 - for the type checker
+        return boolean.clause_keyword_count([one for one in handles if kind_of(one) == BOOLEAN])
 
     def unsubscribe(self, handle: int) -> None:
         """Remove a subscription."""

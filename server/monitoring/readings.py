@@ -117,7 +117,7 @@ class Readings:
             "commands_waiting": loop.waiting_count,
             "tenants_paced": len(loop.fair_shares.paces),
             "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
-            "late_mutations_waiting": len(coordinator.late_mutations),
+            "late_mutations_waiting": coordinator.late_count,
             "sink_waiting": coordinator.counters.sink_waiting,
             **{f"bridge_failing.{one.name}": coordinator.counters.bridge_failing[one] for one in Feed},
             "memory_bytes.OBJECTS": engine.objects.memory_bytes(),

@@ -9,7 +9,6 @@ Cost: that of publishing the objects of an entry, and some microseconds.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import NamedTuple
@@ -41,6 +40,7 @@ from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Frame
 from safe_region.scoring.idf import IdfTable
 from server import command as c
+from server.commands.planned import Planned
 from server.commands.publication_planner import PublicationRules, require_sink_room
 from server.commands.retraction import retracted_ids
 from server.errors import weights_pending
@@ -107,7 +107,7 @@ class Applier:
         self._log_id = log_id
         self._on_reply = on_reply
         self._outcomes = Outcomes(position.outcomes)
-        self._planned: Counter[tuple[str, str]] = Counter()
+        self._planned = Planned()
         self._state = _LogState(coordinator)
         self._rules = PublicationRules(self._state, self._planned)
         self.offset = position.offset

@@ -9,9 +9,8 @@ from __future__ import annotations
 from cluster.entries import Advance, Caller, Change, Publish, Retract, SetIdf, TakeIn
 from identity.principal import Principal
 from nearcast.checks import checked_name
-from nearcast.errors import Reason, RefusedError
 from server import command as c
-from server.commands.validation import check_named_count, checked_objects
+from server.commands.validation import check_named_count, checked_objects, require_settable
 from server.core.coordinator import Coordinator
 
 LoggedCommand = c.Publish | c.Retract | c.TakeIn | c.AdvanceClock | c.SetIdf
@@ -38,9 +37,7 @@ def change_of(command: LoggedCommand, coordinator: Coordinator) -> Change:
         case c.TakeIn(objects, gone, stream, before, offset):
             return TakeIn(stream, before, offset, objects, gone)
         case c.AdvanceClock(time_ms):
-            if not coordinator.clock.is_virtual:
-                limit = "virtual (serve with --virtual-time)"
-                raise RefusedError(Reason.NOT_VIRTUAL, "clock", "real", limit)
+            require_settable(time_ms, coordinator.clock)
             return Advance(time_ms)
         case c.SetIdf(table):
             return SetIdf(table)

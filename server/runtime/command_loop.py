@@ -129,6 +129,7 @@ class CommandLoop:
         self.state = state
         """Whether commands are accepted."""
         self._stopping = False
+        self._has_ended = False
         self._is_impatient = False
         # Whether a server that stops has waited long enough for accepted commands.
         self._committed_ms = 0
@@ -207,7 +208,8 @@ class CommandLoop:
         self._ahead_ms = self._start_ms() - began_ms
         while not (self._stopping and not self._queue):
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._arrived.wait(), self._rest_s())
+                async with asyncio.timeout(self._rest_s()):
+                    await self._arrived.wait()
             await self._pass_time()
             if self._is_impatient:
                 self._refuse_waiting()
@@ -218,14 +220,17 @@ class CommandLoop:
                 if self._queue.durable_count:
                     await self._run_batch()
             elif self.coordinator.matching.now_ms >= self._committed_ms + _CLEAN_MS or (
-                len(self.coordinator.late_mutations) >= _LATE_MAX
+                self.coordinator.late_count >= _LATE_MAX
             ):
                 await self._clean()
             is_reweighing = self.coordinator.matching.is_reweighing and self.coordinator.reweigh()
-            if not self._queue and not is_reweighing:
+            if self._queue or is_reweighing:
+                await asyncio.sleep(0)  # streams are read and written
+            else:
                 self._arrived.clear()
             self.gc_control.rest()
         pacing.cancel()
+        self._has_ended = True
         await self._retention.stop()
         await self._clean(self.coordinator.matching.now_ms)
         self.close()
@@ -345,7 +350,7 @@ class CommandLoop:
             self._forgotten_count = forgotten_count
         now_ms = coordinator.matching.now_ms
         if now_ms >= self._retention.due_ms:
-            self._retention.pass_time(now_ms, lambda command: self._put(command, None))
+            self._retention.pass_time(now_ms, self._forget)
 
     async def _read_on(self) -> None:
         """Read more from streams as long as waiting reports give way to reports that are read."""
@@ -457,6 +462,14 @@ class CommandLoop:
         if self.traces is not None:
             self.traces.matched()
 
+    async def _forget(self, command: c.Forget) -> None:
+        """Execute a command of the retention, unless the loop has ended."""
+        if self._has_ended:
+            return
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        await self._put(command, done)
+        await done
+
     def _let_in(self) -> None:
         """Wake the callers that wait for capacity."""
         self._room.set()
@@ -471,8 +484,7 @@ class CommandLoop:
     async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
         """Make mutations durable. Commands that need no disk are executed meanwhile."""
         coordinator = self.coordinator
-        waiting = coordinator.late_mutations
-        late = [waiting.popleft() for _ in range(min(len(waiting), _LATE_MAX))]
+        late = coordinator.take_late(_LATE_MAX)
         now_ms = coordinator.matching.now_ms
         if until_ms is None:
             is_virtual = self._clock.is_virtual
@@ -482,7 +494,7 @@ class CommandLoop:
         try:
             await self._meanwhile(loop.run_in_executor(self._disk, self._write, rows, now_ms, until_ms))
         except StoreError:
-            waiting.extendleft(reversed(late))
+            coordinator.put_back_late(late)
             raise
         self._committed_ms, self._until_ms = now_ms, until_ms
         coordinator.counters.sink_waiting = self._sink_waiting()

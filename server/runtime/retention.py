@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
+from nearcast.errors import RefusedError
 from server import command as c
 from server.errors import StoreError
 from server.store import SqliteStore
@@ -47,22 +48,22 @@ class Retention:
         self._has_begun = False
         self._looking: asyncio.Task[None] | None = None
 
-    def pass_time(self, now_ms: int, submit: Callable[[c.Forget], Awaitable[None]]) -> None:
-        """Start a check, as it is due; submit the command that forgets the devices found."""
+    def pass_time(self, now_ms: int, execute: Callable[[c.Forget], Awaitable[object]]) -> None:
+        """Start a check, as it is due; execute the commands that forget the devices found."""
         self.due_ms = now_ms + self._check_ms
         if not self._has_begun:
             self._has_begun = True
         elif self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look(now_ms, submit))
+            self._looking = asyncio.create_task(self._look(now_ms, execute))
 
-    async def _look(self, now_ms: int, submit: Callable[[c.Forget], Awaitable[None]]) -> None:
+    async def _look(self, now_ms: int, execute: Callable[[c.Forget], Awaitable[object]]) -> None:
         try:
             found = await self._overdue(now_ms)
-        except StoreError as error:
-            _log.warning("%s", error)
+            for some in self._together(found):
+                await execute(c.Forget(tuple(some), self._days_ms))
+        except (RefusedError, StoreError) as error:
+            _log.warning("devices whose retention has expired are not deleted now: %s", error)
             return
-        for some in self._together(found):
-            await submit(c.Forget(tuple(some)))
         if len(found) == DEVICES_MAX:
             self.due_ms = now_ms  # there may be more
 

@@ -256,8 +256,8 @@ class SqliteStore:
 
     @property
     def unsent_count(self) -> int:
-        """The number of changes to be written to the sink."""
-        return self._number - self._sent_number
+        """The number of changes to be written to the sink; 0 while there is none."""
+        return self._number - self._sent_number if self._has_sink else 0
 
     def unsent(self, count_max: int, after: int = 0) -> list[Happened]:
         """Return the next changes for the sink after a number, beside commits.
@@ -298,7 +298,7 @@ class SqliteStore:
                     self._cut_log(log_bytes)
                     raise
                 self._mark_commit()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OverflowError) as error:  # of a number beyond 64 bits
             raise StoreError(f"store {self.path} cannot be written: {error}") from error
         except reading.Damage as error:
             raise StoreError(f"store {self.path} is damaged: {error}; nothing was written") from error

@@ -10,6 +10,7 @@ import pytest
 from engine import Engine, EngineOptions, Positions
 from engine.contracts import TOP_K
 from engine.top_k.matcher import TopKSpecs
+from engine.windows import Lasts
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError
 from safe_region.regions.region import RegionMode
@@ -75,6 +76,31 @@ def test_a_buffer_is_the_best_and_the_reach_the_next():
     line.publish(5, 1, 4, 2, 3, 6)
     assert sent(line.subscribe(7, 0)) == [(7, 2, False), (7, 4, False), (7, 5, False), (7, 3, False)]
     assert line.reach(7) == (5.0, 1)
+    line.engine.check()
+
+
+def test_the_next_time_an_object_leaves_a_window_is_known_though_the_first_ones_are_gone():
+    line = Line()
+    windows = line.engine.objects.windows
+    line.matcher.subscribe(
+        ids(7),
+        TopKSpecs(
+            InterestBatch(floats(0.0), np.ones(1, dtype=np.int8), KeywordLists.of([[SUSHI]])),
+            ids(2),
+            ids(RegionMode.ANCHORED),
+            lasts=Lasts(ids(60_000), ids(0)),
+        ),
+    )
+    for now_ms in (1_000, 1_500, 31_000):
+        line.engine.advance(now_ms)
+        line.publish(1)
+    assert windows.next_due_ms() == 61_000
+    line.engine.remove(ids(1))
+    assert windows.next_due_ms() == 61_500
+    line.engine.remove(ids(2, 3))
+    assert windows.next_due_ms() is None
+    line.publish(1)
+    assert windows.next_due_ms() == 91_000
     line.engine.check()
 
 

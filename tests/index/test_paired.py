@@ -79,6 +79,15 @@ def test_boxes_are_larger_by_the_reach_of_areas():
     assert any(has(one, -5.0, 0.5) for one in left), "it may meet the old box alone"
 
 
+def test_an_area_that_touches_a_box_is_found_where_its_reach_is_rounded():
+    """1.0 less 680.12 is not the edge, by a bit: 0.64 - -679.48 is rounded."""
+    for x_m, edge_m in ((0.64, -679.48), (0.29, -512.33), (0.71, -901.17), (0.07, -333.91)):
+        world = Movers(PairedIndex(NaiveClauseIndex(), NaiveObjectIndex()))
+        world.publish([AreaObject(1, x_m, 0.0, Box(edge_m, -1.0, 1.0, 1.0), frozenset({1}))], [FOR_EVER])
+        world.insert([Clause(1, Box(edge_m - 20.0, -1.0, edge_m, 1.0), frozenset({1}))])
+        assert world.change_count == 1
+
+
 def test_objects_in_both_boxes_are_not_visited():
     index = PairedIndex(NaiveClauseIndex(), NaiveObjectIndex())
     world = Movers(index)

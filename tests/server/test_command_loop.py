@@ -453,6 +453,22 @@ async def test_a_search_does_not_wait_for_the_commits_of_others(held):
     assert [one.item.object_id for one in found] == [*held.ids, news]
 
 
+async def test_others_have_a_turn_while_many_commands_wait(command_loop, monkeypatch):
+    monkeypatch.setattr("server.runtime.batcher._CHUNK_US", 100.0)
+    turns = []
+
+    async def take_turns():
+        while True:
+            turns.append(sum(one.done() for one in waiting))
+            await asyncio.sleep(0)
+
+    waiting = [await command_loop.submit(c.Search(SUSHI, 14.5, 35.5)) for _ in range(45)]
+    others = asyncio.create_task(take_turns())
+    await asyncio.gather(*waiting)
+    others.cancel()
+    assert len(set(turns)) > 2, "between the first response and the last one"
+
+
 async def test_concurrent_searches_get_their_own_responses(held):
     await held.hold(c.Publish((an_object(),)))
     specs = [TopK(("sushi",), k, 0.5) for k in (1, 2)] + [TopK(("tofu",), 1, 0.5)]

@@ -9,6 +9,7 @@ import pytest
 from identity.principal import Principal, Role
 from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Area, Frame
+from safe_region.earth.shapes import Circle
 from server import command as c
 from server.clock import Clock
 from server.commands.plan import LATER, Plan, slices
@@ -16,8 +17,9 @@ from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.limits import Limits
-from server.model import NewObject, Place, TopK
+from server.model import Boolean, Clause, NewObject, Place, TopK, Window
 from server.session import Outbox
+from server.store.mutations import DeleteDevice, SetLastSeen
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 SUSHI = TopK(("sushi",), 3, 0.5)
@@ -182,6 +184,90 @@ def test_a_volatile_command_is_behind_earlier_and_ahead_of_later_ones_of_its_dev
     assert nothing is None
     assert planner.plan_batch([ping, subscribe]) == [None, LATER]
     assert together(planner, c.Ping(line, "other", 1), subscribe) == 2
+
+
+SPECS = {
+    "windows": lambda i: TopK(("sushi",), 3, 0.5, window=Window(1_000 * (i + 1))),
+    "clauses": lambda i: Boolean(
+        tuple(Clause(tuple(sorted(f"{i}-{j}-{k}" for k in range(16)))) for j in range(64)),
+        Circle(500.0, None),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "field"), [("windows", 8, "spec.window"), ("clauses", 4, "spec.boolean.clauses")]
+)
+def test_what_a_device_may_have_is_bounded_also_for_commands_of_one_batch(
+    coordinator, planner, kind, most, field
+):
+    """Other devices have the windows already: they are not new to the server."""
+    other, line = attached(coordinator, "other"), attached(coordinator, "d")
+    coordinator.limits = replace(coordinator.limits, device_windows_max=20)
+    specs = [SPECS[kind](i) for i in range(12)]
+    if kind == "windows":
+        for i, spec in enumerate(specs, 1):
+            carried_out(coordinator, planner, c.Subscribe(other, "other", i, spec, HERE))
+    coordinator.limits = replace(coordinator.limits, device_windows_max=8)
+    waiting = [c.Subscribe(line, "d", i, spec, HERE) for i, spec in enumerate(specs, 1)]
+    refused = []
+    while waiting:
+        found = [one for one in planner.plan_batch(waiting) if one is not LATER]
+        refused += [one for one in found if isinstance(one, RefusedError)]
+        applied(coordinator, [one for one in found if isinstance(one, Plan)])
+        waiting = waiting[len(found) :]
+    assert len(coordinator.sessions["d"].handles) == most
+    assert {(one.reason, one.field) for one in refused} == {(Reason.TOO_MANY, field)}
+
+
+def test_a_refused_command_takes_no_room_from_those_after_it(coordinator, planner):
+    shop = Principal("shop", frozenset({Role.PUBLISHER}))
+    coordinator.limits = replace(coordinator.limits, publisher_objects_max=3, publisher_bytes_max=10)
+
+    def of(count, size):
+        items = tuple(NewObject(14.5, 35.5, ("sushi",), 60_000, bytes(size)) for _ in range(count))
+        return c.Publish(items, shop)
+
+    refused, plan = planner.plan_batch([of(3, 4), of(3, 1)])
+    assert (refused.reason, refused.field) == (Reason.TOO_MANY, "payload bytes")
+    assert isinstance(plan, Plan)
+
+
+def test_the_time_is_bounded(coordinator, planner):
+    most = 2**53 - 1
+    (refused,) = planner.plan_batch([c.AdvanceClock(most + 1)])
+    assert (refused.reason, refused.field) == (Reason.INVALID_FIELD, "time_ms")
+    carried_out(coordinator, planner, c.AdvanceClock(most))
+    (plan,) = planner.plan_batch([publish("a")])
+    assert isinstance(plan, Plan)
+
+
+def test_a_device_that_was_there_lately_is_not_forgotten(coordinator, planner):
+    """The store learns of it later."""
+    line = attached(coordinator, "d")
+    carried_out(coordinator, planner, c.Subscribe(line, "d", 1, SUSHI, HERE))
+    coordinator.detach(line, "d")
+    (plan,) = planner.plan_batch([c.Forget(("d",), 1_000)])
+    assert plan.mutations == (SetLastSeen("d"),)
+    carried_out(coordinator, planner, c.AdvanceClock(1_000))
+    (plan,) = planner.plan_batch([c.Forget(("d",), 1_000)])
+    assert plan.mutations == (DeleteDevice("d"),)
+
+
+def test_a_device_that_comes_back_while_it_is_forgotten_is_told(coordinator, planner):
+    line = attached(coordinator, "d")
+    carried_out(coordinator, planner, c.Subscribe(line, "d", 1, SUSHI, HERE))
+    coordinator.detach(line, "d")
+    (plan,) = planner.plan_batch([c.Forget(("d",))])
+    line = attached(coordinator, "d")
+    coordinator.router.take(line, 10)
+    applied(coordinator, [plan])
+    ((_, event),) = coordinator.router.take(line, 10)
+    assert event.error.reason is Reason.FORGOTTEN
+    assert "d" not in coordinator.sessions
+    assert not line.devices
+    coordinator.check()
 
 
 def test_an_existing_subscription_is_not_written_again(coordinator, planner):

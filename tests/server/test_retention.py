@@ -9,8 +9,10 @@ import pytest
 from server import clock as server_clock
 from server import command as c
 from server.core.coordinator import Coordinator
+from server.errors import StoreError
 from server.limits import Limits
 from server.model import Place, TopK
+from server.runtime import retention
 from server.runtime.command_loop import CommandLoop
 from server.runtime.retention import DAY_MS, LOOK_MS, Retention
 from server.session import Outbox, VersionedDelta, Welcome
@@ -145,6 +147,47 @@ async def test_a_deleted_device_may_start_again(host):
     welcome = host.command_loop.coordinator.router.take(line, 1)[0][1]
     assert welcome.subscriptions == ()
     assert host.on_disk() == ["d"]
+
+
+def refuse(*_arguments):
+    raise StoreError("the disk is full")
+
+
+async def test_devices_that_come_and_go_while_the_disk_is_full_wait_once_each(host, monkeypatch):
+    await host.leave("d", await host.subscribe("d"))
+    coordinator = host.command_loop.coordinator
+    with monkeypatch.context() as patched:
+        patched.setattr(host.store, "commit", refuse)
+        for _ in range(50):
+            line = Outbox()
+            await host.command_loop.enqueue(c.Hello(line, "d", b"n", 0, HERE))
+            await host.leave("d", line)
+        host.clock.now_ms += 10 * DAY_MS
+        await host.command_loop.execute(c.Sync())
+        assert coordinator.late_count == 1
+    before_ms = host.store.last_seen_ms("d")
+    await host.pass_days(1)
+    assert host.store.last_seen_ms("d") > before_ms
+    assert coordinator.late_count == 0
+
+
+async def test_devices_that_cannot_be_deleted_now_are_looked_for_again_later(host, monkeypatch):
+    monkeypatch.setattr(retention, "DEVICES_MAX", 2)
+    for name in "abc":
+        await host.leave(name, await host.subscribe(name))
+    await host.pass_days(1)
+    looks, overdue = [], host.store.overdue
+    monkeypatch.setattr(host.store, "overdue", lambda *some: looks.append(some) or overdue(*some))
+    with monkeypatch.context() as patched:
+        patched.setattr(host.store, "commit", refuse)
+        await host.pass_days(DAYS + 1)
+        for _ in range(20):
+            await host.command_loop.execute(c.Sync())
+            await host.retention.stop()
+        assert len(looks) == 1
+    for _ in range(3):
+        await host.pass_days(1)
+    assert host.on_disk() == []
 
 
 async def test_without_a_time_no_device_is_deleted(tmp_path):

@@ -17,7 +17,9 @@ from nearcast import GeoObject, TopK
 from server import object_traces
 from server.command import Publish
 from server.errors import TracingError
+from server.model import Cause, Delta
 from server.object_traces import ObjectTraces
+from server.session import VersionedDelta
 from tests.support.servers import serving
 from tests.wire.conftest import settings
 
@@ -125,6 +127,21 @@ def publish(traces, object_id):
     traces.begin_commit()
     traces.committed(command, [Fresh(object_id)])
     traces.matched()
+
+
+def test_an_object_that_is_followed_no_more_when_it_has_been_matched():
+    """It was in the first slice of a request, and has reached many devices before the last one."""
+    exported = []
+    traces = ObjectTraces(1.0, exported.extend)
+    command = Publish(())
+    traces.read(command, 0)
+    traces.begin_commit()
+    traces.committed(command, [Fresh(1)])
+    delta = Delta(1, Cause.PUBLISHED, (0.0, 0.0), None, 0, add=[(Fresh(1), 0.0)])
+    traces.written([(f"d{i}", VersionedDelta(1, 1, 0, delta, 0)) for i in range(200)])
+    assert not len(traces)
+    traces.matched()
+    assert Counter(span.name for span in exported)["publish"] == 1
 
 
 def test_a_share_is_followed():

@@ -8,6 +8,7 @@ import re
 import shutil
 import sqlite3
 import struct
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -445,6 +446,15 @@ def test_unsent_changes_are_verified_at_the_start(tmp_path):
     with pytest.raises(StoreError, match="sink has 7 rows, not all of 1 to 8"):
         store.recover()
     store.close()
+
+
+def test_changes_wait_only_while_there_is_a_sink(tmp_path):
+    """A server that is started without its sink has room for publications."""
+    for has_sink, waiting_count in ((True, 8), (False, 0), (True, 8)):
+        with closing(SqliteStore(tmp_path / "store.db", FRAME, has_sink=has_sink)) as store:
+            if store.recover().next_object_id == 1:
+                store.commit([PutObject(an_object(number, LATE_MS)) for number in range(1, 9)], 1)
+            assert store.unsent_count == waiting_count
 
 
 # -- what is intact ------------------------------------------------------------------------------
