@@ -75,14 +75,16 @@ def _nodes(forest: Forest) -> Iterator[tuple[Combination, int]]:
 def _check_bucket(forest: Forest, node: int, slots: set[int]) -> None:
     row = forest.nodes[node]
     members = forest.members[row["start"] : row["start"] + row["count"]].tolist()
-    if set(members) != slots or len(members) > L.BUCKET_MAX:
+    if sorted(members) != sorted(slots) or len(members) > L.BUCKET_MAX:
         raise InconsistentIndexError(f"the members of bucket {node} are wrong")
 
 
 def _check_entries(forest: Forest, node: int, slots: set[int]) -> None:
     row = forest.nodes[node]
     found = dict(_entries(forest, node))
-    if row["entry_count"] != len(found) or set(forest.entry_slots[list(found)].tolist()) != slots:
+    if row["entry_count"] != len(found) or sorted(forest.entry_slots[list(found)].tolist()) != sorted(
+        slots
+    ):
         raise InconsistentIndexError(f"the entries of node {node} are wrong")
     for entry, leaf in found.items():
         mine = forest.entries[entry]

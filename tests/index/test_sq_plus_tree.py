@@ -362,6 +362,20 @@ def test_check_notices_damage(similarity, table, field, place, value):
         index.check()
 
 
+def test_check_notices_a_subscription_that_is_entered_twice():
+    index = SqPlusTree(SQUARE)
+    insert(index, [replace(one, interest=Interest(60.0, 1, frozenset({1, 2}))) for one in scattered(9)])
+    index.check()
+    node = int(np.flatnonzero(index._nodes["entry_count"])[0])
+    start, count = (int(index._nodes[name][node]) for name in ("start", "entry_count"))
+    assert index._nodes["cell"][node] == NOTHING
+    index._entries[start + count] = index._entries[start]
+    index._entry_slots[start + count] = index._entry_slots[start]
+    index._nodes["entry_count"][node] += 1
+    with pytest.raises(InconsistentIndexError, match="the entries of node"):
+        index.check()
+
+
 def test_check_notices_a_lost_member():
     index = SqPlusTree(SQUARE)
     insert(index, scattered(3))
