@@ -124,8 +124,12 @@ class DeviceStreams:
             await self.close()
 
     async def detach(self, session: DeviceSession, error: NearcastError | None = None) -> None:
-        """Remove a session; its subscriptions stay on the server."""
-        stream = self._stream_of.get(session.device_id)
+        """Remove a session; its subscriptions stay on the server.
+
+        A session that was removed before only ends: a later one may have the same device.
+        """
+        is_current = self.sessions.get(session.device_id) is session
+        stream = self._stream_of.get(session.device_id) if is_current else None
         self.forget(session)
         session.fail(error or ClosedError(f"device {session.device_id} has detached"))
         if stream is not None:
