@@ -71,7 +71,7 @@ class DeviceStreams:
             await stream.room()
 
     async def add(self, session: DeviceSession) -> None:
-        """Add a session; return when it is online.
+        """Add a session; return when it is online. If the call fails or is cancelled, the session ends.
 
         Raises
         ------
@@ -92,11 +92,14 @@ class DeviceStreams:
         self.sessions[session.device_id] = session
         session.on_welcome = self._renewal.watch
         session.on_moved = lambda error: self._move(session, error)
-        self._join(session, self._start())
-        while not session.is_online:
-            await self._changed()
-            if session.error is not None:
-                raise session.error
+        try:
+            self._join(session, self._start())
+            while not session.is_online:
+                await self._changed()
+                session.require_open()
+        except BaseException:
+            await self.detach(session)
+            raise
 
     def notify(self) -> None:
         """Wake the callers that wait for a change."""

@@ -1,4 +1,4 @@
-"""A fleet: devices of the same name one after another."""
+"""A fleet: devices of the same name one after another, and calls that are cancelled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import nearcast
 from nearcast import Reason, SubscriptionState, TopK
-from tests.sdk.conftest import PATIENCE_S, refusal_of
+from tests.sdk.conftest import PATIENCE_S, refusal_of, until
 
 SPEC = TopK({"sushi"}, k=3)
 HERE = {"lon": 14.5, "lat": 35.5}
@@ -39,3 +39,26 @@ async def test_a_device_that_detaches_again_does_not_end_the_next_one(place, cli
         await new.detach()
         await client.sync()
         assert not place.server.coordinator.sessions["van-1"].is_attached
+
+
+@pytest.mark.parametrize("is_streaming", [False, True])
+async def test_an_attach_that_is_cancelled_leaves_no_device(place, far, proxy, is_streaming):
+    """Whether the server gets its hello or not."""
+    sessions = place.server.coordinator.sessions
+    async with far.fleet() as fleet:
+        if is_streaming:
+            await fleet.attach("van-0", **HERE)
+        else:
+            await far.status()  # it connects
+        proxy.stall()
+        attaching = [asyncio.create_task(fleet.attach(f"van-{i}", **HERE)) for i in (1, 2)]
+        await until(lambda: repr(fleet) == f"<nearcast.Fleet, devices: {2 + is_streaming}>")
+        for task in attaching:
+            task.cancel()
+        found = await asyncio.gather(*attaching, return_exceptions=True)
+        assert all(isinstance(one, asyncio.CancelledError) for one in found)
+        assert repr(fleet) == f"<nearcast.Fleet, devices: {int(is_streaming)}>"
+        proxy.resume()
+        new = await fleet.attach("van-1", **HERE)
+        assert await is_served(far, new)
+        assert "van-2" not in sessions or not sessions["van-2"].is_attached
