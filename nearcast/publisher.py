@@ -14,6 +14,7 @@ from nearcast.limits import DEFAULT_LIMITS
 from nearcast.model import GeoObject
 from nearcast.protocol.converters import new_object, objects_listed, retract_request
 from nearcast.transport.calls import UnsentError, patiently, refusal
+from nearcast.transport.cancellation import is_cancelled
 from nearcast.transport.channel import Channel
 from nearcast.transport.publish_stream import PublishStream
 from nearcast.transport.servers import Servers
@@ -219,7 +220,8 @@ class Publisher:
         try:
             call = await self._accepted(channel, wait_for_ready)
         except asyncio.CancelledError:
-            _require_wanted()
+            if is_cancelled():
+                raise
             raise UnsentError("the connection was lost before the request") from None
         except asyncio.InvalidStateError as error:
             raise UnsentError(f"the server cannot be reached: {error}") from None
@@ -275,10 +277,3 @@ def _requests_of(messages: Sequence[objects_pb2.NewObject]) -> Iterator[_Objects
         chunk.append(message)
         size += more
     yield chunk
-
-
-def _require_wanted() -> None:
-    """Raise CancelledError if the caller's task was cancelled, and not the stream only."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
