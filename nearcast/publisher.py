@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +32,8 @@ _REQUEST_BYTES_MAX = 4_000_000
 _TRIES_MAX = 5
 """Attempts for a request whose objects all have keys, if the stream breaks."""
 
+_OBJECT = re.compile(r"^objects\[(\d+)\]")
+"""An object of a request, at the start of a field or a message."""
 
 _ACCEPTED = "nearcast-accepted"
 """Key in the initial metadata of a stream that the server has accepted."""
@@ -92,8 +95,8 @@ class Publisher:
         Raises
         ------
         RefusedError
-            If the server refuses an object; the error names the object, the field, the value and the
-            limit.
+            If the server refuses an object; the error names the object by its place in `objects`, the
+            field, the value and the limit.
         UnavailableError
             If the server cannot be reached, or the connection broke and it is unknown whether the server
             accepted the objects. A publisher that has not published before does not wait for a server
@@ -110,10 +113,15 @@ class Publisher:
         new = objects_listed(objects)
         messages = [new_object_message(new_object(one, f"objects[{i}]")) for i, one in enumerate(new)]
         ids: list[int] = []
+        begin = 0
         for chunk in _requests_of(messages):
             request = publisher_service_pb2.PublishRequest(objects=chunk)
             repeatable = all(message.key for message in chunk)
-            ids += await self._request(request, _TRIES_MAX if repeatable else 1)
+            try:
+                ids += await self._request(request, _TRIES_MAX if repeatable else 1)
+            except RefusedError as error:
+                raise _counted_from(begin, error) from None
+            begin += len(chunk)
         return ids
 
     async def retract(self, *ids: int, key: str | None = None, keys: Iterable[str] | None = None) -> None:
@@ -277,3 +285,22 @@ def _requests_of(messages: Sequence[objects_pb2.NewObject]) -> Iterator[_Objects
         chunk.append(message)
         size += more
     yield chunk
+
+
+def _counted_from(begin: int, error: RefusedError) -> RefusedError:
+    """Return the refusal of a request for the list of the caller, where its first object is `begin`."""
+    if not begin or not _OBJECT.match(error.field):
+        return error
+
+    def counted(text: str) -> str:
+        return _OBJECT.sub(lambda found: f"objects[{begin + int(found[1])}]", text)
+
+    return RefusedError(
+        error.reason,
+        counted(error.field),
+        error.value,
+        error.limit,
+        counted(str(error)),
+        error.retry_after_ms,
+        error.server,
+    )

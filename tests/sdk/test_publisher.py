@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from nearcast import GeoObject, RefusedError, UnavailableError
+from nearcast import GeoObject, Reason, RefusedError, UnavailableError
 from tests.sdk.conftest import until
 from tests.support.servers import HeldCommits
 
@@ -63,6 +63,20 @@ async def test_a_cancelled_or_refused_caller_does_not_disturb_others(place, clie
             await task
     gc.collect()
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("number", [3, 1003])
+async def test_a_refused_object_of_a_long_list_has_its_place_in_the_list(client, number):
+    """Only the server knows the area; the list takes two requests."""
+    objects = [numbered(i) for i in range(1500)]
+    objects[number] = _outside()
+    with pytest.raises(RefusedError) as refused:
+        await client.publisher().publish(objects)
+    error = refused.value
+    assert (error.reason, error.field) == (Reason.OUT_OF_AREA, f"objects[{number}].position")
+    assert str(error).startswith(f"{error.field} is {error.value}, must be ")
+    assert error.limit in str(error)
+    assert error.hint
 
 
 def _outside():
