@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -44,10 +44,18 @@ class Publisher:
 
     It is an asynchronous context manager, which calls `close` at the end of the block. `Client.close`
     closes it as well.
+
+    Parameters
+    ----------
+    servers
+        The servers that the client knows.
+    on_close
+        Called when the publisher is closed.
     """
 
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, servers: Servers, on_close: Callable[[Publisher], None]) -> None:
         self._servers = servers
+        self._on_close = on_close
         self._stream: PublishStream | None = None
         self._opening = asyncio.Lock()
         self._closed = False
@@ -166,6 +174,7 @@ class Publisher:
     async def close(self) -> None:
         """End the stream. Objects stay published. Later calls raise `ClosedError`."""
         self._closed = True
+        self._on_close(self)
         self._drop_stream()
 
     async def _request(self, request: publisher_service_pb2.PublishRequest, tries: int) -> Iterable[int]:

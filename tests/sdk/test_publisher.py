@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import weakref
 
 import pytest
 
-from nearcast import GeoObject, Reason, RefusedError, UnavailableError
+import nearcast
+from nearcast import ClosedError, GeoObject, Reason, RefusedError, UnavailableError
 from tests.sdk.conftest import until
 from tests.support.servers import HeldCommits
 
@@ -125,6 +127,23 @@ async def test_a_connection_that_breaks_with_many_under_way(place, far, proxy):
         assert alive(place)[object_id] == number
         assert published.count(number) == 1
     assert await publisher.publish([numbered(500)])
+
+
+async def test_a_client_keeps_no_publisher_that_is_closed(place):
+    async with nearcast.connect(place.target) as client:
+        opened = weakref.WeakSet()
+        for i in range(3):
+            async with client.publisher() as publisher:
+                opened.add(publisher)
+                await publisher.publish([numbered(i)])
+        publisher = client.publisher()
+        await publisher.publish([numbered(3)])
+        gc.collect()
+        assert not opened
+        await client.network_changed()
+        await publisher.publish([numbered(4)])
+    with pytest.raises(ClosedError):
+        await publisher.publish([numbered(5)])
 
 
 async def test_objects_are_retracted_by_ids_and_by_keys(place, client):
